@@ -1,0 +1,59 @@
+# Everything that a developer or CI does has one name here; `make` lists them.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help check format unit test demo bench proto lock cluster-up cluster-down clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# A fresh Debian has no ensurepip, so its venv package is installed when a venv cannot be made.
+$(READY): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=/path/to/python3"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv && $(PYTHON) -m venv $(VENV); }
+	@echo "Installing the locked packages into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+check: $(READY) ## Format, lint, types, import contracts, stale stubs (changes nothing)
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tests.stubs --check
+
+format: $(READY) ## Format and repair what ruff can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+unit: $(READY) ## Tests that need no cluster (under a minute)
+	$(BIN)/pytest -q -m "not e2e" -n $(WORKERS)
+
+test: $(READY) ## All tests, those on the real Kubernetes included
+	$(BIN)/pytest -q -m "not e2e" -n $(WORKERS)
+	$(BIN)/pytest -q -m e2e
+
+demo: $(READY) ## The main job on a real cluster (KEEP=1 keeps it)
+	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster.demo $(if $(KEEP),--keep)
+
+proto: $(READY) ## Generate the stubs of the kubelet's contracts
+	$(BIN)/python -m tests.stubs --write
+
+lock: $(READY) ## Resolve the dependencies anew into the two lock files
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -c requirements.lock -o requirements-dev.lock
+
+cluster-up: $(READY) ## Start the throw-away Kubernetes (see deploy/local)
+	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster up
+
+cluster-down: $(READY) ## Stop it and leave nothing behind
+	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster down
+
+clean: cluster-down ## Stop the cluster, remove the venv and all caches of this checkout
+	rm -rf $(VENV) .cluster .artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis

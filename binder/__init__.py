@@ -1,0 +1,1 @@
+"""The binder: writes the owner of a claim as its queue label. Planned; nothing runs yet."""

@@ -1,0 +1,76 @@
+"""The driver's door: its names in the outside world, and the shapes that others may use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NewType
+
+DRIVER_NAME = "moorage.dev"
+"""Name of the DRA driver: in slices, classes, sockets, and the domain of unqualified attributes."""
+
+AKRI_GROUP = "akri.sh"
+AKRI_VERSION = "v0"
+
+OFFLINE_TAINT = f"{DRIVER_NAME}/offline"
+"""Taint of a device that its handler no longer reports and that a claim still holds."""
+
+NODE_LABEL = f"{DRIVER_NAME}/node"
+"""Label of a local Instance: the node that discovered it, so that a node watches only its own."""
+
+CONFIGURATION_LABEL = f"{DRIVER_NAME}/configuration"
+"""Label of a DeviceClass that Moorage made: the namespace of its Configuration."""
+
+ATTRIBUTE_CONFIGURATION = "configuration"
+ATTRIBUTE_INSTANCE = "instance"
+CAPACITY_SLOTS = "slots"
+
+ConfigurationName = NewType("ConfigurationName", str)
+InstanceName = NewType("InstanceName", str)
+DeviceName = NewType("DeviceName", str)
+"""Name of a device inside its ResourceSlice pool, a DNS label."""
+
+NodeName = NewType("NodeName", str)
+ClaimUid = NewType("ClaimUid", str)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """What an `akri.sh/v0` Configuration asks for, already valid.
+
+    Attributes:
+        discovery_details: The handler's own YAML, as written.
+        capacity: Slots of each device, that is, uses at one time; at least 1.
+        unique_devices: Whether one request is never given two slots of one device.
+        offline_grace_period: How long the Instance of a device that went away is kept.
+        broker_properties: Laid over the properties of each device; they win.
+    """
+
+    name: ConfigurationName
+    namespace: str
+    uid: str
+    generation: int
+    created: datetime
+    handler: str
+    discovery_details: str
+    capacity: int
+    unique_devices: bool
+    offline_grace_period: timedelta
+    broker_properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with an object: where, and what.
+
+    Attributes:
+        path: The field's path as the Kubernetes API writes it, `spec.capacity`.
+        message: One sentence without the path.
+    """
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"

@@ -1,0 +1,63 @@
+"""Devices as a discovery handler reports them.
+
+The shapes are those of Akri's `discovery.proto` (`Device`, `Mount`, `DeviceSpec`), so that a
+handler in the process and one behind gRPC report the same thing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from driver.api import NodeName
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSpec:
+    """A device node of the host that the container gets.
+
+    Attributes:
+        permissions: Any of `r` (read), `w` (write) and `m` (mknod), as in the device cgroup.
+    """
+
+    container_path: str
+    host_path: str
+    permissions: str = "rwm"
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A file or folder of the host that the container gets."""
+
+    container_path: str
+    host_path: str
+    read_only: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One discovered device.
+
+    Attributes:
+        id: What identifies the device to its handler; stays the same while it is plugged in.
+        properties: Environment of the container that uses it.
+    """
+
+    id: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    mounts: tuple[Mount, ...] = ()
+    device_specs: tuple[DeviceSpec, ...] = ()
+
+
+def device_hash(device_id: str, node: NodeName | None) -> str:
+    """Akri's hash of a device, six hexadecimal digits.
+
+    Args:
+        device_id: `Device.id`.
+        node: The node of a local device; None for a device that several nodes can see.
+
+    Source: `device_hash` of Akri's discovery handler registry (BLAKE2b, three bytes).
+    """
+    identity = device_id + (node or "")
+    return hashlib.blake2b(identity.encode(), digest_size=3).hexdigest()

@@ -1,0 +1,1 @@
+"""Discovery handlers: each turns discovery details into the current list of devices."""

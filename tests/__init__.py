@@ -1,0 +1,1 @@
+"""Tests of Moorage: core, shell, and stories on the real Kubernetes."""

@@ -1,0 +1,1 @@
+"""Tests of kube, on real sockets and a real API server."""

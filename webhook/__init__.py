@@ -1,0 +1,1 @@
+"""The webhook: guards what the binder wrote. Planned; nothing runs yet."""
