@@ -20,7 +20,10 @@ NODE_LABEL = f"{DRIVER_NAME}/node"
 """Label of a local Instance: the node that discovered it, so that a node watches only its own."""
 
 CONFIGURATION_LABEL = f"{DRIVER_NAME}/configuration"
-"""Label of a DeviceClass that Moorage made: the namespace of its Configuration."""
+"""Label of a DeviceClass that Moorage made: the Configuration whose devices it selects."""
+
+MAX_CAPACITY = 1024
+"""Most slots of one device; each may become a device of its own (`uniqueDevices: false`)."""
 
 ATTRIBUTE_CONFIGURATION = "configuration"
 ATTRIBUTE_INSTANCE = "instance"

@@ -2,14 +2,26 @@
 
 An Instance is one device of one Configuration. Its name and hash are Akri's, so that objects,
 resource names and environment of an Akri cluster stay what they were.
+
+    devices, Configuration ──instances_of──► Instance
+    bodies of Instances, stored ones ──plan_instances──► ApplyInstance | DeleteInstance
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from driver.api import AKRI_GROUP, Configuration, ConfigurationName, InstanceName, NodeName
+from driver.api import (
+    AKRI_GROUP,
+    AKRI_VERSION,
+    NODE_LABEL,
+    Configuration,
+    ConfigurationName,
+    InstanceName,
+    NodeName,
+)
 from driver.devices import Device, DeviceSpec, Mount, device_hash
 
 
@@ -58,3 +70,171 @@ def instance_of(device: Device, configuration: Configuration, node: NodeName | N
         unique_devices=configuration.unique_devices,
         shared=node is None,
     )
+
+
+def instances_of(
+    devices: Iterable[Device], configuration: Configuration, node: NodeName | None
+) -> tuple[Instance, ...]:
+    """All Instances of a Configuration, by name.
+
+    Two devices whose hashes are equal (24 bits) would be one Instance; the one whose id sorts
+    first keeps the name, so that the answer does not depend on the order of discovery.
+    """
+    by_name: dict[InstanceName, Instance] = {}
+    for device in sorted(devices, key=lambda d: d.id):
+        instance = instance_of(device, configuration, node)
+        by_name.setdefault(instance.name, instance)
+    return tuple(by_name[name] for name in sorted(by_name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredInstance:
+    """What of an Instance object decides whether it must be written again.
+
+    Attributes:
+        body: The part of the object that this driver writes, see `instance_body`.
+        slots_used: Whether `deviceUsage` names a user of any slot.
+    """
+
+    namespace: str
+    name: InstanceName
+    uid: str
+    resource_version: str
+    configuration: ConfigurationName
+    body: Mapping[str, Any]
+    slots_used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyInstance:
+    """Apply this object, server-side."""
+
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteInstance:
+    """Delete this very object, unless somebody changed it since it was read."""
+
+    namespace: str
+    name: InstanceName
+    uid: str
+    resource_version: str
+
+
+InstanceDecision = ApplyInstance | DeleteInstance
+
+
+def instance_body(
+    instance: Instance, configuration: Configuration, node: NodeName
+) -> Mapping[str, Any]:
+    """The object that `node` applies for its local device.
+
+    It names no `deviceUsage`: slots have an owner of their own, and an apply that leaves them out
+    leaves them alone. An offline device is on no node.
+    """
+    return {
+        "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+        "kind": "Instance",
+        "metadata": {
+            "name": instance.name,
+            "namespace": instance.namespace,
+            "labels": {NODE_LABEL: node},
+            "ownerReferences": [_owner(configuration)],
+        },
+        "spec": {
+            "configurationName": instance.configuration,
+            "cdiName": instance.cdi_name,
+            "capacity": instance.capacity,
+            "brokerProperties": dict(instance.properties),
+            "shared": instance.shared,
+            "nodes": [node] if instance.online else [],
+        },
+    }
+
+
+def _owner(configuration: Configuration) -> Mapping[str, Any]:
+    return {
+        "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+        "kind": "Configuration",
+        "name": configuration.name,
+        "uid": configuration.uid,
+        "controller": True,
+    }
+
+
+def stored_instance(body: Mapping[str, Any]) -> StoredInstance:
+    """Parse an Instance object; absent fields read as the defaults of Akri's definition."""
+    metadata, spec = body["metadata"], body["spec"]
+    return StoredInstance(
+        namespace=metadata["namespace"],
+        name=InstanceName(metadata["name"]),
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        configuration=ConfigurationName(spec["configurationName"]),
+        body=_written_part(metadata, spec),
+        slots_used=any((spec.get("deviceUsage") or {}).values()),
+    )
+
+
+def _written_part(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    node = (metadata.get("labels") or {}).get(NODE_LABEL)
+    owner_fields = ("apiVersion", "kind", "name", "uid", "controller")
+    return {
+        "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+        "kind": "Instance",
+        "metadata": {
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "labels": {NODE_LABEL: node},
+            "ownerReferences": [
+                {field: owner.get(field) for field in owner_fields}
+                for owner in metadata.get("ownerReferences", ())
+            ],
+        },
+        "spec": {
+            "configurationName": spec["configurationName"],
+            "cdiName": spec["cdiName"],
+            "capacity": spec["capacity"],
+            "brokerProperties": spec.get("brokerProperties") or {},
+            "shared": spec.get("shared", False),
+            "nodes": spec.get("nodes") or [],
+        },
+    }
+
+
+def plan_instances(
+    wanted: Iterable[Mapping[str, Any]],
+    stored: Iterable[StoredInstance],
+    *,
+    unheard: Collection[ConfigurationName],
+    held: Collection[InstanceName],
+) -> tuple[InstanceDecision, ...]:
+    """What to write so that this node's Instances are the wanted ones.
+
+    Args:
+        wanted: Bodies from `instance_body`.
+        stored: This node's Instances as the API server has them.
+        unheard: Configurations whose handler has not answered yet: not heard is not gone, so
+            their Instances stay as they are.
+        held: Instances that stay although their device is gone: a claim has it allocated, or
+            its grace period runs. They are on no node until the device is back.
+    """
+    remaining = {(s.namespace, s.name): s for s in stored}
+    applies: list[InstanceDecision] = []
+    for body in wanted:
+        existing = remaining.pop((body["metadata"]["namespace"], body["metadata"]["name"]), None)
+        if existing is None or existing.body != body:
+            applies.append(ApplyInstance(body))
+    gone = (s for s in remaining.values() if s.configuration not in unheard)
+    return (*applies, *(decision for s in gone for decision in _plan_gone(s, held)))
+
+
+def _plan_gone(
+    stored: StoredInstance, held: Collection[InstanceName]
+) -> tuple[InstanceDecision, ...]:
+    if stored.name not in held and not stored.slots_used:
+        return (DeleteInstance(stored.namespace, stored.name, stored.uid, stored.resource_version),)
+    if not stored.body["spec"]["nodes"]:
+        return ()
+    return (ApplyInstance({**stored.body, "spec": {**stored.body["spec"], "nodes": []}}),)

@@ -1,0 +1,211 @@
+"""Configurations: what a user asks to be discovered, checked before anything acts on it.
+
+    object ──parse──► Configuration | problems ──► conditions of its status
+
+A Configuration that has problems is left out and says so in its status; the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from driver.api import MAX_CAPACITY, Configuration, ConfigurationName, Problem
+from driver.durations import parse_duration
+
+JsonObject = Mapping[str, Any]
+
+DetailsCheck = Callable[[str, str], tuple[Problem, ...]]
+"""(handler name, discovery details) → what is wrong with them; () for none."""
+
+_HANDLER = "spec.discoveryHandler"
+_NOT_RUN = ("brokerSpec", "instanceServiceSpec", "configurationServiceSpec")
+"""Parts of Akri's Configuration that are kept and not acted on (DESIGN §5, out of scope)."""
+
+NO_GRACE = timedelta()
+LONGEST_MESSAGE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of a Configuration's status, but for its time of transition."""
+
+    type: str
+    status: Literal["True", "False"]
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What became of one Configuration object.
+
+    Attributes:
+        configuration: None where a problem keeps it from being used.
+        ignored: Paths of fields that are accepted and not acted on.
+    """
+
+    name: ConfigurationName
+    namespace: str
+    uid: str
+    generation: int
+    created: datetime
+    configuration: Configuration | None
+    problems: tuple[Problem, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+def judge(
+    body: JsonObject, check_details: DetailsCheck, *, unique_devices_default: bool
+) -> Verdict:
+    """Parse a Configuration as the API server returns it, and name all its problems at once.
+
+    Args:
+        body: The object; its metadata is the API server's and therefore complete.
+        check_details: Parses `discoveryDetails` as the handler will.
+        unique_devices_default: What `spec.uniqueDevices` means where it is absent.
+    """
+    metadata = body["metadata"]
+    spec = _mapping(body.get("spec"))
+    handler = _mapping(spec.get("discoveryHandler"))
+    problems = [*_spec_problems(spec), *_details_problems(handler, check_details)]
+    identity = {
+        "name": ConfigurationName(metadata["name"]),
+        "namespace": metadata.get("namespace", ""),
+        "uid": metadata["uid"],
+        "generation": metadata.get("generation", 0),
+        "created": datetime.fromisoformat(metadata["creationTimestamp"]),
+    }
+    valid = not problems
+    return Verdict(
+        **identity,
+        configuration=_configuration(identity, spec, unique_devices_default) if valid else None,
+        problems=tuple(problems),
+        ignored=_ignored(spec, handler),
+    )
+
+
+def _configuration(
+    identity: dict[str, Any], spec: JsonObject, unique_devices_default: bool
+) -> Configuration:
+    handler = spec["discoveryHandler"]
+    unique_devices = spec.get("uniqueDevices")
+    return Configuration(
+        **identity,
+        handler=handler["name"],
+        discovery_details=handler.get("discoveryDetails") or "",
+        capacity=spec.get("capacity", 1),
+        unique_devices=unique_devices_default if unique_devices is None else unique_devices,
+        offline_grace_period=parse_duration(spec.get("offlineGracePeriod") or "0") or NO_GRACE,
+        broker_properties=dict(spec.get("brokerProperties") or {}),
+    )
+
+
+def _spec_problems(spec: JsonObject) -> Iterable[Problem]:
+    capacity = spec.get("capacity", 1)
+    if not _is_int(capacity) or not 1 <= capacity <= MAX_CAPACITY:
+        yield Problem("spec.capacity", f"{capacity!r} is not a number from 1 to {MAX_CAPACITY}.")
+    if not isinstance(spec.get("uniqueDevices") or False, bool):
+        yield Problem("spec.uniqueDevices", f"{spec['uniqueDevices']!r} is neither true nor false.")
+    grace = spec.get("offlineGracePeriod") or "0"
+    if not isinstance(grace, str) or parse_duration(grace) is None:
+        yield Problem("spec.offlineGracePeriod", f"{grace!r} is no duration such as 30s or 5m.")
+    for name, value in _mapping(spec.get("brokerProperties")).items():
+        if not isinstance(value, str):
+            yield Problem(f"spec.brokerProperties[{name}]", f"{value!r} is not a string.")
+
+
+def _details_problems(handler: JsonObject, check: DetailsCheck) -> tuple[Problem, ...]:
+    name = handler.get("name")
+    if not isinstance(name, str) or not name:
+        return (Problem(f"{_HANDLER}.name", "A discovery handler must be named."),)
+    details = handler.get("discoveryDetails") or ""
+    if not isinstance(details, str):
+        return (Problem(f"{_HANDLER}.discoveryDetails", "This must be a string that holds YAML."),)
+    return check(name, details)
+
+
+def _ignored(spec: JsonObject, handler: JsonObject) -> tuple[str, ...]:
+    fields = [f"spec.{name}" for name in _NOT_RUN if spec.get(name)]
+    if handler.get("discoveryProperties"):
+        fields.append(f"{_HANDLER}.discoveryProperties")
+    return tuple(fields)
+
+
+def _mapping(value: object) -> JsonObject:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def holders(verdicts: Iterable[Verdict]) -> dict[ConfigurationName, Verdict]:
+    """Who holds each name, since resource names and classes are cluster-wide.
+
+    Of two Configurations of one name in two namespaces the older holds it, whether or not it is
+    valid: an edit that breaks it for a minute must not hand its devices to another.
+    """
+    held: dict[ConfigurationName, Verdict] = {}
+    for verdict in sorted(verdicts, key=lambda v: (v.created, v.namespace)):
+        held.setdefault(verdict.name, verdict)
+    return held
+
+
+def conditions(verdict: Verdict, holder: Verdict) -> tuple[Condition, ...]:
+    """The conditions that this Configuration's status should show."""
+    accepted = _accepted(verdict, holder)
+    if not verdict.ignored:
+        return (accepted,)
+    fields = ", ".join(verdict.ignored)
+    message = f"{fields}: kept, and not acted on by Moorage."
+    return (accepted, Condition("FieldsIgnored", "True", "NotSupported", message))
+
+
+def _accepted(verdict: Verdict, holder: Verdict) -> Condition:
+    if holder.uid != verdict.uid:
+        message = f"The older Configuration {holder.namespace}/{holder.name} holds this name."
+        return Condition("Accepted", "False", "NameTaken", message)
+    if verdict.problems:
+        message = " ".join(str(problem) for problem in verdict.problems)
+        return Condition("Accepted", "False", "Invalid", message[:LONGEST_MESSAGE])
+    return Condition("Accepted", "True", "Valid", "Its devices are discovered.")
+
+
+def status_body(
+    verdict: Verdict, wanted: tuple[Condition, ...], stored: JsonObject, *, now: datetime
+) -> JsonObject | None:
+    """The status to write, or None where the stored one says the same already.
+
+    Args:
+        verdict: The Configuration whose status it is.
+        wanted: All its conditions.
+        stored: `status` as it is; a condition that keeps its status keeps its time of transition.
+        now: The time of transition of those that change.
+    """
+    before = {c["type"]: c for c in stored.get("conditions", ())}
+    after = [_condition_body(c, before.get(c.type), verdict.generation, now) for c in wanted]
+    if after == list(stored.get("conditions", ())):
+        return None
+    return {"observedGeneration": verdict.generation, "conditions": after}
+
+
+def _condition_body(
+    condition: Condition, before: JsonObject | None, generation: int, now: datetime
+) -> JsonObject:
+    unchanged = before is not None and before["status"] == condition.status
+    since = before["lastTransitionTime"] if before and unchanged else _timestamp(now)
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "observedGeneration": generation,
+        "lastTransitionTime": since,
+    }
+
+
+def _timestamp(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

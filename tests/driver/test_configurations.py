@@ -1,0 +1,193 @@
+"""Configurations: problems with their paths, who holds a name, and conditions."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driver.api import Problem
+from driver.configurations import (
+    LONGEST_MESSAGE,
+    Condition,
+    Verdict,
+    conditions,
+    holders,
+    judge,
+    status_body,
+)
+from tests.driver.builders import NOW, a_configuration_object
+
+
+def no_problem(_handler: str, _details: str) -> tuple[Problem, ...]:
+    return ()
+
+
+def judged(body: dict[str, Any], check: Any = no_problem) -> Verdict:
+    return judge(body, check, unique_devices_default=True)
+
+
+def test_akris_defaults_apply_where_a_field_is_absent() -> None:
+    configuration = judged(a_configuration_object()).configuration
+
+    assert configuration is not None
+    assert configuration.capacity == 1
+    assert configuration.unique_devices is True
+    assert configuration.offline_grace_period == timedelta()
+    assert configuration.broker_properties == {}
+
+
+def test_given_fields_are_taken() -> None:
+    body = a_configuration_object(
+        capacity=4,
+        uniqueDevices=False,
+        offlineGracePeriod="5m",
+        brokerProperties={"FLOOR": "2"},
+    )
+
+    configuration = judged(body).configuration
+
+    assert configuration is not None
+    assert (configuration.capacity, configuration.unique_devices) == (4, False)
+    assert configuration.offline_grace_period == timedelta(minutes=5)
+    assert configuration.broker_properties == {"FLOOR": "2"}
+
+
+@pytest.mark.parametrize("capacity", [0, -1, 1025, 2**63, "4", True, None, 1.5])
+def test_a_capacity_that_cannot_be_served_names_its_field(capacity: object) -> None:
+    verdict = judged(a_configuration_object(capacity=capacity))
+
+    assert verdict.configuration is None
+    assert [p.path for p in verdict.problems] == ["spec.capacity"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"uniqueDevices": "yes"}, "spec.uniqueDevices"),
+        ({"offlineGracePeriod": "soon"}, "spec.offlineGracePeriod"),
+        ({"offlineGracePeriod": 5}, "spec.offlineGracePeriod"),
+        ({"brokerProperties": {"N": 1}}, "spec.brokerProperties[N]"),
+        ({"discoveryHandler": {}}, "spec.discoveryHandler.name"),
+        ({"discoveryHandler": "udev"}, "spec.discoveryHandler.name"),
+        (
+            {"discoveryHandler": {"name": "udev", "discoveryDetails": {"udevRules": []}}},
+            "spec.discoveryHandler.discoveryDetails",
+        ),
+    ],
+)
+def test_a_wrong_field_is_named(spec: dict[str, Any], path: str) -> None:
+    assert [p.path for p in judged(a_configuration_object(**spec)).problems] == [path]
+
+
+def test_all_problems_are_named_at_once() -> None:
+    broken = Problem("spec.discoveryHandler.discoveryDetails.udevRules[0]", "It is empty.")
+    body = a_configuration_object(capacity=0, uniqueDevices=7)
+
+    verdict = judged(body, lambda _handler, _details: (broken,))
+
+    assert [p.path for p in verdict.problems] == [
+        "spec.capacity",
+        "spec.uniqueDevices",
+        broken.path,
+    ]
+
+
+def test_broker_specs_are_accepted_and_said_to_be_ignored() -> None:
+    body = a_configuration_object(
+        brokerSpec={"brokerPodSpec": {}}, instanceServiceSpec={"ports": []}
+    )
+
+    verdict = judged(body)
+
+    assert verdict.configuration is not None
+    assert verdict.ignored == ("spec.brokerSpec", "spec.instanceServiceSpec")
+    assert conditions(verdict, verdict)[1].type == "FieldsIgnored"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = st.sampled_from(
+    ["capacity", "uniqueDevices", "offlineGracePeriod", "brokerProperties", "discoveryHandler"]
+)
+
+
+@given(st.dictionaries(FIELDS, JSON))
+def test_no_spec_raises_and_every_refusal_has_a_reason(spec: dict[str, Any]) -> None:
+    verdict = judged(a_configuration_object(**spec))
+
+    assert (verdict.configuration is None) == bool(verdict.problems)
+
+
+def an_object_of(namespace: str, created: str, **spec: Any) -> dict[str, Any]:
+    body = a_configuration_object(**spec)
+    body["metadata"] |= {
+        "namespace": namespace,
+        "uid": f"uid-{namespace}",
+        "creationTimestamp": created,
+    }
+    return body
+
+
+def test_the_older_of_two_namespaces_holds_the_name_even_while_it_is_broken() -> None:
+    older = judged(an_object_of("zeta", "2026-11-01T00:00:00Z", capacity=0))
+    younger = judged(an_object_of("alpha", "2026-11-02T00:00:00Z"))
+
+    held = holders([younger, older])
+
+    assert held == {older.name: older}
+    (accepted,) = conditions(younger, older)
+    assert (accepted.status, accepted.reason) == ("False", "NameTaken")
+    assert "zeta/loop" in accepted.message
+
+
+def test_a_broken_configuration_says_where() -> None:
+    verdict = judged(a_configuration_object(capacity=0))
+
+    (accepted,) = conditions(verdict, verdict)
+
+    assert (accepted.status, accepted.reason) == ("False", "Invalid")
+    assert accepted.message.startswith("spec.capacity: ")
+
+
+def test_a_message_fits_into_a_condition() -> None:
+    many = tuple(Problem(f"rules[{i}]", "x" * 100) for i in range(1000))
+    verdict = judged(a_configuration_object(), lambda _handler, _details: many)
+
+    (accepted,) = conditions(verdict, verdict)
+
+    assert len(accepted.message) == LONGEST_MESSAGE
+
+
+WANTED = (Condition("Accepted", "True", "Valid", "Fine."),)
+
+
+def test_a_status_that_says_the_same_is_not_written_again() -> None:
+    verdict = judged(a_configuration_object())
+    written = status_body(verdict, WANTED, {}, now=NOW)
+
+    assert written is not None
+    assert status_body(verdict, WANTED, written, now=NOW + timedelta(hours=1)) is None
+
+
+def test_a_condition_keeps_its_time_of_transition_while_its_status_stays() -> None:
+    verdict = judged(a_configuration_object())
+    before = status_body(verdict, WANTED, {}, now=NOW)
+    other_reason = (Condition("Accepted", "True", "Other", "Still fine."),)
+    turned = (Condition("Accepted", "False", "Invalid", "Not fine."),)
+    later = NOW + timedelta(hours=1)
+
+    assert before is not None
+    same = status_body(verdict, other_reason, before, now=later)
+    changed = status_body(verdict, turned, before, now=later)
+
+    assert same is not None
+    assert changed is not None
+    assert same["conditions"][0]["lastTransitionTime"] == "2026-11-21T12:00:00Z"
+    assert changed["conditions"][0]["lastTransitionTime"] == "2026-11-21T13:00:00Z"

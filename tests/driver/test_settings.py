@@ -1,0 +1,58 @@
+"""Settings: flags, environment, and what is said of nonsense."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from driver.settings import NodeSettings, SharedSettings, parse_settings
+
+
+def test_the_environment_of_a_daemonset_is_enough() -> None:
+    settings = parse_settings(["node"], {"NODE_NAME": "node-a", "POD_UID": "u"})
+
+    assert isinstance(settings, NodeSettings)
+    assert (settings.node, settings.pod_uid) == ("node-a", "u")
+    assert settings.kubelet_root == Path("/var/lib/kubelet")
+    assert settings.kubeconfig is None
+    assert settings.unique_devices_default is True
+
+
+def test_a_flag_wins_over_the_environment() -> None:
+    argv = ["node", "--node-name=b", "--rescan-interval=5s", "--unique-devices-default=false"]
+
+    settings = parse_settings(argv, {"NODE_NAME": "a"})
+
+    assert isinstance(settings, NodeSettings)
+    assert settings.node == "b"
+    assert settings.rescan_interval == timedelta(seconds=5)
+    assert settings.unique_devices_default is False
+
+
+def test_the_shared_driver_is_named_after_its_pod() -> None:
+    settings = parse_settings(["shared"], {"POD_NAME": "shared-0", "POD_NAMESPACE": "ns"})
+
+    assert isinstance(settings, SharedSettings)
+    assert settings.namespace == "ns"
+    assert settings.identity.startswith("shared-0_")
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ([], "COMMAND"),
+        (["node"], "--node-name"),
+        (["node", "--node-name="], "must not be empty"),
+        (["node", "--node-name=a", "--rescan-interval=0"], "'0' is no duration such as 30s or 5m"),
+        (["shared", "--log-level=LOUD"], "LOUD"),
+    ],
+)
+def test_nonsense_is_refused_with_the_flag(
+    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse_settings(argv, {})
+
+    assert said in capsys.readouterr().err
