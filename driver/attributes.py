@@ -1,0 +1,71 @@
+"""Attributes of published devices: what a claim's selector can read of an Instance.
+
+Limits are those of `DeviceAttribute` in resource.k8s.io/v1; the API server counts bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+
+from driver.api import ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE
+from driver.instances import Instance
+
+VALUE_LIMIT = 64
+"""Bytes of a string attribute."""
+
+ENTRIES_LIMIT = 32
+"""Attributes and capacities of one device, together."""
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_DIGEST_BYTES = 5
+
+
+def short_hash(text: str) -> str:
+    """Ten hexadecimal digits that stand for the whole text where its name had to be cut."""
+    encoded = text.encode(errors="surrogatepass")
+    return hashlib.blake2b(encoded, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def attribute_value(text: str, *, limit: int = VALUE_LIMIT) -> str:
+    """The text if it fits, else its beginning and a hash of all of it.
+
+    Whoever publishes an attribute and whoever selects by it must both come here.
+    """
+    encoded = text.encode()
+    if len(encoded) <= limit:
+        return text
+    digest = short_hash(text)
+    return f"{encoded[: limit - len(digest) - 1].decode(errors='ignore')}-{digest}"
+
+
+def attributes(instance: Instance, *, capacities: int = 0) -> dict[str, dict[str, str]]:
+    """`Device.attributes` of an Instance: ours, then its properties by name while there is room.
+
+    Args:
+        instance: A property that does not fit, or bears one of our names, is left out.
+        capacities: Entries that the device's capacity takes from the common limit.
+    """
+    ours = {
+        ATTRIBUTE_CONFIGURATION: attribute_value(instance.configuration),
+        ATTRIBUTE_INSTANCE: attribute_value(instance.name),
+    }
+    room = ENTRIES_LIMIT - capacities - len(ours)
+    others = sorted(set(_that_fit(instance.properties)) - ours.keys())[:room]
+    chosen = {**ours, **{name: instance.properties[name] for name in others}}
+    return {name: {"string": value} for name, value in chosen.items()}
+
+
+def _that_fit(properties: Mapping[str, str]) -> Iterable[str]:
+    return (name for name, value in properties.items() if _fits(name, value))
+
+
+def _fits(name: str, value: str) -> bool:
+    if not _IDENTIFIER.fullmatch(name) or _CONTROL.search(value):
+        return False
+    try:
+        return len(value.encode()) <= VALUE_LIMIT
+    except UnicodeEncodeError:  # a lone surrogate stands for a byte that was no UTF-8
+        return False
