@@ -1,0 +1,193 @@
+"""Devices as ResourceSlices show them: from Instances to the devices of one pool.
+
+An Instance becomes one device or several (DESIGN, section 5):
+
+    capacity 1                                         one exclusive device
+    capacity N, unique devices, consumable capacity    one device with N slots
+    capacity N otherwise                               N exclusive devices, <name>-0 …
+
+What depends on the API server's version is a value, `Features`, learned from a probe.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from driver.api import CAPACITY_SLOTS, DRIVER_NAME, OFFLINE_TAINT, DeviceName, NodeName
+from driver.attributes import attributes, short_hash
+from driver.instances import Instance
+
+DEVICE_NAME_LIMIT = 63
+"""Characters of a DNS label."""
+
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What the API server keeps of a device.
+
+    Attributes:
+        consumable_capacity: `allowMultipleAllocations` and `requestPolicy` (KEP-5075).
+        taints: Taints of a device (KEP-5055).
+    """
+
+    consumable_capacity: bool
+    taints: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedDevice:
+    """One device of a pool, and the Instance it is a use of.
+
+    Attributes:
+        body: `Device` of resource.k8s.io/v1.
+    """
+
+    name: DeviceName
+    instance: Instance
+    body: Mapping[str, Any]
+
+
+def published(instances: Iterable[Instance], features: Features) -> tuple[PublishedDevice, ...]:
+    """The devices of one pool, by Instance name; the same for any order of the Instances.
+
+    Device names are unique even where those of Instances are not. Of two Instances with one
+    name and namespace, which no inventory should hold, only one is published.
+    """
+    taken: set[str] = set()
+    devices: list[PublishedDevice] = []
+    for instance in _distinct(instances):
+        bodies = _bodies(instance, features)
+        names = _free_names(instance, len(bodies), taken)
+        taken.update(names)
+        devices.extend(
+            PublishedDevice(name, instance, {"name": name, **body})
+            for name, body in zip(names, bodies, strict=True)
+        )
+    return tuple(devices)
+
+
+def device_name(instance_name: str, *, room: int = 0, salt: str = "") -> DeviceName:
+    """The DNS label that stands for an Instance.
+
+    A name that is a label stays as it is. Any other, or one that `salt` must tell from its like,
+    is made a label that ends in ten digits of a hash. Instance names end in six, so neither kind
+    is ever taken for the other.
+
+    Args:
+        instance_name: `<configuration>-<hash>`; the Configuration's name may hold dots.
+        room: Characters to leave for a suffix.
+        salt: What the hash covers besides the name.
+    """
+    limit = DEVICE_NAME_LIMIT - room
+    if not salt and len(instance_name) <= limit and _LABEL.fullmatch(instance_name):
+        return DeviceName(instance_name)
+    digest = short_hash(salt + instance_name)
+    stem = re.sub(r"[^a-z0-9-]", "-", instance_name.lower())[: limit - len(digest) - 1]
+    return DeviceName(f"{stem.strip('-') or 'device'}-{digest}")
+
+
+def probe_slice(node: NodeName | None) -> dict[str, Any]:
+    """A ResourceSlice to create with `dryRun: All`: `features_of` reads what comes back.
+
+    Args:
+        node: The node whose slices the caller may write; None for the shared pools' publisher.
+    """
+    devices = [
+        {"name": "slots", **_slots(2)},
+        {"name": "offline", "taints": [_offline_taint()]},
+    ]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"generateName": f"probe-{DRIVER_NAME}-"},
+        "spec": {
+            "driver": DRIVER_NAME,
+            "pool": {"name": "probe", "generation": 1, "resourceSliceCount": 1},
+            **({"nodeName": node} if node else {"allNodes": True}),
+            "devices": devices,
+        },
+    }
+
+
+def features_of(stored: Mapping[str, Any]) -> Features:
+    """What the API server kept of `probe_slice`."""
+    devices = {device["name"]: device for device in stored["spec"].get("devices") or ()}
+    slots, offline = devices.get("slots", {}), devices.get("offline", {})
+    capacity = (slots.get("capacity") or {}).get(CAPACITY_SLOTS) or {}
+    return Features(
+        consumable_capacity=bool(
+            slots.get("allowMultipleAllocations") and capacity.get("requestPolicy")
+        ),
+        taints=bool(offline.get("taints")),
+    )
+
+
+def _distinct(instances: Iterable[Instance]) -> list[Instance]:
+    by_identity: dict[tuple[str, str], Instance] = {}
+    for instance in instances:
+        rival = by_identity.setdefault((instance.name, instance.namespace), instance)
+        if rival is not instance:
+            by_identity[instance.name, instance.namespace] = min(rival, instance, key=repr)
+    return [by_identity[identity] for identity in sorted(by_identity)]
+
+
+def _bodies(instance: Instance, features: Features) -> list[dict[str, Any]]:
+    slots = instance.capacity
+    if slots > 1 and instance.unique_devices and features.consumable_capacity:
+        return [_body(instance, features, _slots(slots))]
+    return [_body(instance, features, {})] * slots
+
+
+def _body(instance: Instance, features: Features, shared: dict[str, Any]) -> dict[str, Any]:
+    body = {
+        "attributes": attributes(instance, capacities=len(shared.get("capacity", ()))),
+        **shared,
+    }
+    if features.taints and not instance.online:
+        body["taints"] = [_offline_taint()]
+    return body
+
+
+def _slots(slots: int) -> dict[str, Any]:
+    """A device that several requests use at one time; without a policy each would take it all."""
+    policy = {"default": "1", "validRange": {"min": "1", "step": "1"}}
+    capacity = {"value": _quantity(slots), "requestPolicy": policy}
+    return {"allowMultipleAllocations": True, "capacity": {CAPACITY_SLOTS: capacity}}
+
+
+def _offline_taint() -> dict[str, str]:
+    """Without `timeAdded`, which the API server fills in and the pool's plan keeps."""
+    return {"key": OFFLINE_TAINT, "effect": "NoSchedule"}
+
+
+def _quantity(number: int) -> str:
+    """A quantity in the API server's own spelling, `1k` for 1000, so that it comes back as sent."""
+    suffix = ""
+    for larger in "kMGTPE":
+        if number % 1000:
+            break
+        number, suffix = number // 1000, larger
+    return f"{number}{suffix}"
+
+
+def _free_names(instance: Instance, uses: int, taken: set[str]) -> list[DeviceName]:
+    return next(names for names in _candidates(instance, uses) if taken.isdisjoint(names))
+
+
+def _candidates(instance: Instance, uses: int) -> Iterator[list[DeviceName]]:
+    """The names an Instance may get, the preferred first; they differ in their hash."""
+    room = len(f"-{uses - 1}") if uses > 1 else 0
+    yield _numbered(device_name(instance.name, room=room), uses)
+    for attempt in count():
+        salt = f"{instance.namespace}/{attempt}/"
+        yield _numbered(device_name(instance.name, room=room, salt=salt), uses)
+
+
+def _numbered(name: DeviceName, uses: int) -> list[DeviceName]:
+    return [DeviceName(f"{name}-{use}") for use in range(uses)] if uses > 1 else [name][:uses]
