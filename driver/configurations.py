@@ -112,7 +112,14 @@ def _spec_problems(spec: JsonObject) -> Iterable[Problem]:
     grace = spec.get("offlineGracePeriod") or "0"
     if not isinstance(grace, str) or parse_duration(grace) is None:
         yield Problem("spec.offlineGracePeriod", f"{grace!r} is no duration such as 30s or 5m.")
-    for name, value in _mapping(spec.get("brokerProperties")).items():
+    yield from _property_problems(spec.get("brokerProperties") or {})
+
+
+def _property_problems(properties: object) -> Iterable[Problem]:
+    if not isinstance(properties, Mapping):
+        yield Problem("spec.brokerProperties", f"{properties!r} is no map of strings.")
+        return
+    for name, value in properties.items():
         if not isinstance(value, str):
             yield Problem(f"spec.brokerProperties[{name}]", f"{value!r} is not a string.")
 

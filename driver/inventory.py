@@ -1,0 +1,67 @@
+"""The inventory of a node: what its discovery handlers said, under the Configurations in force.
+
+    Configurations, devices heard of each ──inventory_of──► Inventory ──► instances, slices
+
+A Configuration that no handler has answered for, or that an edit broke, is unheard: what it
+published before stays as it is, since not heard is not gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from driver.api import Configuration, ConfigurationName, NodeName
+from driver.configurations import Verdict, holders
+from driver.devices import Device
+from driver.instances import Instance, instances_of
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A handler's last answer for one Configuration.
+
+    Attributes:
+        uid: The Configuration that was asked for; one recreated under the name asks anew.
+    """
+
+    uid: str
+    devices: tuple[Device, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """All that this node offers at one moment.
+
+    Attributes:
+        configurations: Those in force whose devices are known.
+        instances: Their devices, by name.
+        unheard: Names that are held, and of which nothing is known now.
+    """
+
+    configurations: Mapping[ConfigurationName, Configuration]
+    instances: tuple[Instance, ...]
+    unheard: frozenset[ConfigurationName]
+
+
+def in_force(verdicts: Iterable[Verdict]) -> tuple[Configuration, ...]:
+    """The Configurations that are to be discovered: valid, and holders of their name."""
+    held = holders(verdicts).values()
+    return tuple(v.configuration for v in held if v.configuration is not None)
+
+
+def inventory_of(
+    verdicts: Iterable[Verdict], heard: Mapping[ConfigurationName, Heard], node: NodeName
+) -> Inventory:
+    """The inventory of `node`, from all Configurations and what was heard of each."""
+    known: dict[ConfigurationName, Configuration] = {}
+    unheard: set[ConfigurationName] = set()
+    instances: list[Instance] = []
+    for name, verdict in sorted(holders(verdicts).items()):
+        answer = heard.get(name)
+        if verdict.configuration is None or answer is None or answer.uid != verdict.uid:
+            unheard.add(name)
+            continue
+        known[name] = verdict.configuration
+        instances.extend(instances_of(answer.devices, verdict.configuration, node))
+    return Inventory(known, tuple(instances), frozenset(unheard))

@@ -1,0 +1,62 @@
+"""The inventory: Configurations in force, and what was heard of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from driver.api import Problem
+from driver.configurations import Verdict, judge
+from driver.inventory import Heard, in_force, inventory_of
+from tests.driver.builders import NODE, a_configuration_object, a_device
+
+
+def a_verdict(name: str = "loop", *problems: Problem, uid: str | None = None) -> Verdict:
+    body: dict[str, Any] = a_configuration_object(name)
+    body["metadata"]["uid"] = uid or body["metadata"]["uid"]
+    return judge(body, lambda _handler, _details: problems, unique_devices_default=True)
+
+
+BROKEN = Problem("spec.discoveryHandler.discoveryDetails", "It is broken.")
+
+
+def test_what_was_heard_becomes_instances() -> None:
+    verdict = a_verdict()
+
+    inventory = inventory_of([verdict], {verdict.name: Heard(verdict.uid, (a_device(),))}, NODE)
+
+    assert [i.configuration for i in inventory.instances] == ["loop"]
+    assert inventory.unheard == frozenset()
+
+
+def test_an_empty_answer_is_an_answer() -> None:
+    verdict = a_verdict()
+
+    inventory = inventory_of([verdict], {verdict.name: Heard(verdict.uid, ())}, NODE)
+
+    assert inventory.instances == ()
+    assert inventory.unheard == frozenset()
+
+
+def test_no_answer_yet_is_unheard() -> None:
+    verdict = a_verdict()
+
+    assert inventory_of([verdict], {}, NODE).unheard == {verdict.name}
+
+
+def test_an_edit_that_breaks_a_configuration_makes_it_unheard_and_leaves_the_others() -> None:
+    broken, sound = a_verdict("loop", BROKEN), a_verdict("usb")
+    heard = {v.name: Heard(v.uid, (a_device(),)) for v in (broken, sound)}
+
+    inventory = inventory_of([broken, sound], heard, NODE)
+
+    assert inventory.unheard == {"loop"}
+    assert [i.configuration for i in inventory.instances] == ["usb"]
+    assert [c.name for c in in_force([broken, sound])] == ["usb"]
+
+
+def test_the_answer_for_a_predecessor_of_the_same_name_is_not_taken() -> None:
+    recreated = a_verdict(uid="new")
+
+    inventory = inventory_of([recreated], {recreated.name: Heard("old", (a_device(),))}, NODE)
+
+    assert inventory.unheard == {"loop"}

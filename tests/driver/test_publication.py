@@ -1,0 +1,225 @@
+"""What a node publishes while devices come, go, and are in use."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from driver.api import Configuration, ConfigurationName, DeviceName
+from driver.instances import instances_of
+from driver.inventory import Inventory
+from driver.publication import Publication, publication_of, publish
+from driver.slices import Features
+from tests.driver.builders import NODE, NOW, a_configuration, a_device
+
+FEATURES = Features(consumable_capacity=True, taints=True)
+NOTHING = Publication({})
+
+
+def an_inventory(*numbers: int, configuration: Configuration | None = None) -> Inventory:
+    configuration = configuration or a_configuration()
+    devices = [a_device(f"/devices/loop{number}") for number in numbers]
+    instances = instances_of(devices, configuration, NODE)
+    return Inventory({configuration.name: configuration}, instances, frozenset())
+
+
+def published_from(
+    inventory: Inventory, previous: Publication = NOTHING, **options: Any
+) -> Publication:
+    arguments: dict[str, Any] = {"features": FEATURES, "allocated": None, "now": NOW, **options}
+    return publish(inventory, previous, **arguments)
+
+
+def only(publication: Publication) -> DeviceName:
+    (name,) = publication.offers
+    return name
+
+
+def test_what_is_reported_is_offered_with_its_instance() -> None:
+    publication = published_from(an_inventory(1, 2))
+
+    assert len(publication.offers) == 2
+    assert all(offer.instance and offer.away_since is None for offer in publication.offers.values())
+    assert not publication.unsettled
+
+
+def test_a_device_that_goes_is_first_tainted_even_if_no_claim_has_it() -> None:
+    before = published_from(an_inventory(1))
+
+    after = published_from(an_inventory(), before, allocated=frozenset())
+
+    (offer,) = after.away.values()
+    assert offer.body["taints"] == [
+        {"key": "moorage.dev/offline", "effect": "NoSchedule", "timeAdded": "2026-11-21T12:00:00Z"}
+    ]
+    assert after.unsettled
+
+
+def test_it_is_removed_in_the_next_pass() -> None:
+    away = published_from(an_inventory(), published_from(an_inventory(1)), allocated=frozenset())
+    later = NOW + timedelta(milliseconds=1)
+
+    settled = published_from(an_inventory(), away, allocated=frozenset(), now=later)
+
+    assert settled.offers == {}
+    assert not settled.unsettled
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_it_stays_while_a_claim_has_it_or_may_have_it(known: bool) -> None:
+    before = published_from(an_inventory(1))
+    away = published_from(an_inventory(), before)
+    allocated = {only(before)} if known else None
+
+    kept = published_from(an_inventory(), away, allocated=allocated, now=NOW + timedelta(days=2))
+
+    assert kept.offers == away.offers
+    assert kept.away_instances == {only(before)}
+
+
+def test_it_stays_until_its_grace_is_over() -> None:
+    configuration = a_configuration(offline_grace_period=timedelta(minutes=5))
+    before = published_from(an_inventory(1, configuration=configuration))
+    gone = an_inventory(configuration=configuration)
+    away = published_from(gone, before, allocated=frozenset())
+
+    early = published_from(gone, away, allocated=frozenset(), now=NOW + timedelta(minutes=4))
+    late = published_from(gone, early, allocated=frozenset(), now=NOW + timedelta(minutes=5))
+
+    assert early.recheck_at == NOW + timedelta(minutes=5)
+    assert len(early.offers) == 1
+    assert late.offers == {}
+
+
+def test_a_device_that_comes_back_is_untainted() -> None:
+    before = published_from(an_inventory(1))
+    away = published_from(an_inventory(), before)
+
+    assert published_from(an_inventory(1), away) == before
+
+
+def test_a_restart_reads_from_the_slice_when_a_device_went() -> None:
+    configuration = a_configuration(offline_grace_period=timedelta(minutes=5))
+    away = published_from(
+        an_inventory(configuration=configuration),
+        published_from(an_inventory(1, configuration=configuration)),
+    )
+
+    restarted = publication_of(offer.body for offer in away.offers.values())
+    settled = published_from(
+        an_inventory(configuration=configuration),
+        restarted,
+        allocated=frozenset(),
+        now=NOW + timedelta(minutes=5),
+    )
+
+    assert restarted.away.keys() == away.away.keys()
+    assert settled.offers == {}
+
+
+def test_what_an_unheard_configuration_published_stays_as_it_is() -> None:
+    before = published_from(an_inventory(1, 2))
+    unheard = Inventory({}, (), frozenset({ConfigurationName("loop")}))
+
+    assert published_from(unheard, before, allocated=frozenset()).offers == before.offers
+
+
+def test_the_devices_of_a_deleted_configuration_go_away() -> None:
+    before = published_from(an_inventory(1))
+    nothing = Inventory({}, (), frozenset())
+
+    assert published_from(nothing, before).away.keys() == before.offers.keys()
+
+
+def test_an_api_server_that_drops_taints_is_not_sent_any() -> None:
+    features = Features(consumable_capacity=False, taints=False)
+    before = published_from(an_inventory(1), features=features)
+
+    away = published_from(an_inventory(), before, features=features)
+
+    assert "taints" not in away.offers[only(before)].body
+    assert away.unsettled
+
+
+def test_a_new_capacity_waits_until_the_uses_of_the_old_one_have_ended() -> None:
+    several = a_configuration(capacity=3, unique_devices=False)
+    before = published_from(an_inventory(1))
+    busy = published_from(an_inventory(1, configuration=several), before, allocated={only(before)})
+
+    released = published_from(
+        an_inventory(1, configuration=several),
+        busy,
+        allocated=frozenset(),
+        now=NOW + timedelta(seconds=1),
+    )
+    settled = published_from(an_inventory(1, configuration=several), released)
+
+    assert busy.offers.keys() == before.offers.keys()
+    assert len(settled.offers) == 3
+
+
+class NodeLife(RuleBasedStateMachine):
+    """Devices come and go, claims take and release them, the driver restarts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plugged: set[int] = set()
+        self.claimed: set[DeviceName] = set()
+        self.publication = NOTHING
+        self.now: datetime = NOW
+
+    @rule(number=st.integers(0, 3))
+    def plug(self, number: int) -> None:
+        self.plugged.add(number)
+
+    @rule(number=st.integers(0, 3))
+    def unplug(self, number: int) -> None:
+        self.plugged.discard(number)
+
+    @rule(known=st.booleans())
+    def pass_over(self, known: bool) -> None:
+        allocated = frozenset(self.claimed) if known else None
+        inventory = an_inventory(*self.plugged)
+        self.publication = published_from(
+            inventory, self.publication, allocated=allocated, now=self.now
+        )
+        self.now += timedelta(seconds=1)
+
+    @rule()
+    def restart(self) -> None:
+        self.publication = publication_of(o.body for o in self.publication.offers.values())
+
+    @precondition(lambda self: set(self.publication.offers) - self.claimed)
+    @rule(data=st.data())
+    def claim(self, data: st.DataObject) -> None:
+        free = sorted(
+            name
+            for name, offer in self.publication.offers.items()
+            if name not in self.claimed and offer.away_since is None
+        )
+        if free:
+            self.claimed.add(data.draw(st.sampled_from(free)))
+
+    @precondition(lambda self: self.claimed)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        self.claimed.discard(data.draw(st.sampled_from(sorted(self.claimed))))
+
+    @invariant()
+    def what_a_claim_has_is_published(self) -> None:
+        assert self.claimed <= self.publication.offers.keys()
+
+    @rule()
+    def settles(self) -> None:
+        for _ in range(3):
+            self.pass_over(known=True)
+        inventory = an_inventory(*self.plugged)
+        plugged = published_from(inventory).offers.keys()
+        assert self.publication.offers.keys() == plugged | self.claimed
+
+
+TestNodeLife = NodeLife.TestCase
