@@ -1,0 +1,66 @@
+"""The only door into kube: everything that other components may use."""
+
+from kube.apiserver import ApiClient, ObjectList, Page, connect
+from kube.apiserver_store import ChangeStream, Store
+from kube.apiserver_watch import WatchSettings, WatchStats
+from kube.backoff import Backoff
+from kube.changes import Added, Change, Deleted, Modified
+from kube.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    GoneError,
+    InvalidError,
+    NotFoundError,
+    PermanentError,
+    RetryableError,
+    UnavailableError,
+)
+from kube.objects import (
+    Identity,
+    JsonObject,
+    MalformedObjectError,
+    ObjectKey,
+    identity_of,
+    parse_resource_version,
+)
+from kube.requests import Preconditions, WriteOptions
+from kube.resources import ObjectPath, Resource, Selection
+
+__all__ = [
+    "Added",
+    "AlreadyExistsError",
+    "ApiClient",
+    "ApiError",
+    "Backoff",
+    "Change",
+    "ChangeStream",
+    "ConflictError",
+    "Deleted",
+    "ForbiddenError",
+    "GoneError",
+    "Identity",
+    "InvalidError",
+    "JsonObject",
+    "MalformedObjectError",
+    "Modified",
+    "NotFoundError",
+    "ObjectKey",
+    "ObjectList",
+    "ObjectPath",
+    "Page",
+    "PermanentError",
+    "Preconditions",
+    "Resource",
+    "RetryableError",
+    "Selection",
+    "Store",
+    "UnavailableError",
+    "WatchSettings",
+    "WatchStats",
+    "WriteOptions",
+    "connect",
+    "identity_of",
+    "parse_resource_version",
+]

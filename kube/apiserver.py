@@ -1,0 +1,269 @@
+"""The API server: one call out, one answer or one error back."""
+
+import contextlib
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode
+
+from aiohttp import (
+    ClientConnectorError,
+    ClientError,
+    ClientResponse,
+    ClientTimeout,
+    ConnectionTimeoutError,
+)
+
+from kube import requests
+from kube.errors import ApiError, GoneError, UnavailableError, error_of
+from kube.frames import Frame, parse_frame
+from kube.lines import Lines
+from kube.objects import JsonObject, parse_resource_version
+from kube.official_client import Transport, load_configuration
+from kube.requests import NO_PRECONDITIONS, WRITE, Preconditions, Request, WriteOptions
+from kube.resources import ObjectPath, Resource, Selection
+
+CONNECT_SECONDS = 10.0
+READ_SECONDS = 30.0
+PAGE_SIZE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a list; all pages of one list show the state at one resourceVersion."""
+
+    items: Sequence[JsonObject]
+    resource_version: int
+    continue_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectList:
+    """A whole list, and the version of the state that it shows."""
+
+    items: tuple[JsonObject, ...]
+    resource_version: int
+
+
+class ApiClient:
+    """The verbs of the API on raw JSON; every failure is an ApiError."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def get(self, path: ObjectPath, *, timeout_seconds: float = READ_SECONDS) -> JsonObject:
+        return await self._call(requests.read(path, timeout_seconds))
+
+    async def list(
+        self,
+        selection: Selection,
+        *,
+        page_size: int = PAGE_SIZE,
+        timeout_seconds: float = READ_SECONDS,
+    ) -> ObjectList:
+        """Return everything selected; for many objects a Store or `pages` needs less memory."""
+        for _ in range(2):
+            with contextlib.suppress(GoneError):
+                return await self._list(selection, page_size, timeout_seconds)
+        return await self._list(selection, page_size, timeout_seconds)
+
+    async def pages(
+        self,
+        selection: Selection,
+        *,
+        page_size: int = PAGE_SIZE,
+        timeout_seconds: float = READ_SECONDS,
+    ) -> AsyncIterator[Page]:
+        """Yield the pages of one list; GoneError halfway means: start the list again."""
+        token = ""
+        while True:
+            page = await self._page(selection, page_size, token, timeout_seconds)
+            yield page
+            if not (token := page.continue_token):
+                return
+
+    async def current_version(
+        self, selection: Selection, *, timeout_seconds: float = READ_SECONDS
+    ) -> int:
+        """Return the resourceVersion of this moment, for `Store.at_least`."""
+        return (await self._page(selection, 1, "", timeout_seconds)).resource_version
+
+    async def create(
+        self,
+        resource: Resource,
+        body: JsonObject,
+        *,
+        subresource: str = "",
+        options: WriteOptions = WRITE,
+    ) -> JsonObject:
+        return await self._call(requests.create(resource, body, subresource, options))
+
+    async def replace(
+        self, path: ObjectPath, body: JsonObject, *, options: WriteOptions = WRITE
+    ) -> JsonObject:
+        """Store the body; its metadata.resourceVersion, if given, is a precondition."""
+        return await self._call(requests.replace(path, body, options))
+
+    async def delete(
+        self,
+        path: ObjectPath,
+        *,
+        preconditions: Preconditions = NO_PRECONDITIONS,
+        grace_period_seconds: int | None = None,
+        options: WriteOptions = WRITE,
+    ) -> JsonObject:
+        request = requests.delete(path, preconditions, grace_period_seconds, options)
+        return await self._call(request)
+
+    async def merge_patch(
+        self,
+        path: ObjectPath,
+        patch: JsonObject,
+        *,
+        preconditions: Preconditions = NO_PRECONDITIONS,
+        options: WriteOptions = WRITE,
+    ) -> JsonObject:
+        return await self._call(requests.merge_patch(path, patch, preconditions, options))
+
+    async def json_patch(
+        self,
+        path: ObjectPath,
+        operations: Sequence[JsonObject],
+        *,
+        options: WriteOptions = WRITE,
+    ) -> JsonObject:
+        """Carry out RFC 6902 operations; a failed `test` among them is an InvalidError."""
+        return await self._call(requests.json_patch(path, operations, options))
+
+    async def apply(
+        self,
+        path: ObjectPath,
+        body: JsonObject,
+        *,
+        force: bool = False,
+        preconditions: Preconditions = NO_PRECONDITIONS,
+        options: WriteOptions,
+    ) -> JsonObject:
+        """Apply on the server as `options.field_manager`; `force` takes fields from others."""
+        request = requests.apply(path, body, force, preconditions, options)
+        return await self._call(request)
+
+    @asynccontextmanager
+    async def watch(
+        self, selection: Selection, resource_version: int, *, seconds: int, idle_seconds: float
+    ) -> AsyncIterator[AsyncIterator[Frame]]:
+        """Open a watch; leaving the context ends its connection."""
+        request = requests.watch(selection, resource_version, seconds, idle_seconds)
+        limits = ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=idle_seconds)
+        response = await self._open(request, limits)
+        async with contextlib.aclosing(_frames(response)) as frames:
+            try:
+                yield frames
+            finally:
+                response.close()
+
+    async def _list(
+        self, selection: Selection, page_size: int, timeout_seconds: float
+    ) -> ObjectList:
+        items: list[JsonObject] = []
+        version = 0
+        async for page in self.pages(
+            selection, page_size=page_size, timeout_seconds=timeout_seconds
+        ):
+            items.extend(page.items)
+            version = page.resource_version
+        return ObjectList(tuple(items), version)
+
+    async def _page(
+        self, selection: Selection, limit: int, token: str, timeout_seconds: float
+    ) -> Page:
+        body = await self._call(requests.list_page(selection, limit, token, timeout_seconds))
+        try:
+            metadata = body["metadata"]
+            version = parse_resource_version(metadata["resourceVersion"])
+            return Page(body.get("items") or (), version, metadata.get("continue") or "")
+        except (KeyError, TypeError, ValueError) as error:
+            raise UnavailableError(f"not a list: {error!r}") from error
+
+    async def _call(self, request: Request) -> JsonObject:
+        limits = ClientTimeout(total=request.timeout_seconds, sock_connect=CONNECT_SECONDS)
+        with _translated(request.what):
+            response = await self._open(request, limits)
+            async with response:
+                return _parsed(await response.read())
+
+    async def _open(self, request: Request, limits: ClientTimeout) -> ClientResponse:
+        url = request.url_path
+        if request.query:
+            url = f"{url}?{urlencode(request.query)}"
+        headers = {"Content-Type": request.content_type}
+        with _translated(request.what):
+            response = await self._transport.send(
+                request.method, url, headers, request.body, limits
+            )
+            if response.status < 400:
+                return response
+            async with response:
+                raise _refusal(response, await response.read())
+
+
+@asynccontextmanager
+async def connect(
+    kubeconfig: Path | None = None, *, user_agent: str = "moorage"
+) -> AsyncIterator[ApiClient]:
+    """Yield a client of the file's cluster, else of the pod's, else of the user's.
+
+    The server takes the part of the user agent before "/" as the default field manager.
+    """
+    transport = Transport(await load_configuration(kubeconfig), user_agent)
+    try:
+        yield ApiClient(transport)
+    finally:
+        await transport.close()
+
+
+async def _frames(response: ClientResponse) -> AsyncGenerator[Frame]:
+    lines = Lines()
+    with _translated("watch"):
+        async for chunk in response.content.iter_any():
+            for line in lines.feed(chunk):
+                yield parse_frame(line)
+
+
+@contextlib.contextmanager
+def _translated(what: str) -> Iterator[None]:
+    """Turn what the transport raises into errors of this package."""
+    try:
+        yield
+    except (ClientConnectorError, ConnectionTimeoutError) as error:
+        raise UnavailableError(f"{what}: {error!r}") from error
+    except (ClientError, OSError) as error:
+        raise _lost(f"{what}: {error!r}") from error
+
+
+def _lost(message: str) -> UnavailableError:
+    error = UnavailableError(message)
+    error.may_have_happened = True
+    return error
+
+
+def _refusal(response: ClientResponse, body: bytes) -> ApiError:
+    try:
+        status = json.loads(body)
+    except ValueError:
+        status = {"message": body[:500].decode(errors="replace").strip()}
+    if not isinstance(status, dict):
+        status = {}
+    return error_of(response.status, status, response.headers.get("Retry-After", ""))
+
+
+def _parsed(body: bytes) -> JsonObject:
+    try:
+        parsed = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise _lost(f"the answer is not JSON: {error!r}") from error
+    if not isinstance(parsed, dict):
+        raise _lost("the answer is not an object")
+    return parsed

@@ -1,0 +1,236 @@
+"""A local copy of what the API server holds, as values that the caller's projection chose."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Generic, NoReturn, TypeAlias, TypeVar
+
+from kube.apiserver import ApiClient
+from kube.apiserver_watch import Watch, WatchSettings, WatchStats
+from kube.changes import Added, Change, Skipped
+from kube.contents import Contents, Facts, Projection
+from kube.indexes import TermsOf
+from kube.objects import JsonObject, ObjectKey
+from kube.resources import Selection
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+Subscriber: TypeAlias = Callable[[Change[T]], None]
+
+
+class Store(Generic[T]):
+    """The objects of one selection; up to date while `run` runs, readable at any time.
+
+    `synced` is set when the first list is in, and stays set. Read methods do not wait.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        selection: Selection,
+        project: Projection[T],
+        *,
+        indexes: Mapping[str, TermsOf[T]] | None = None,
+        settings: WatchSettings | None = None,
+    ) -> None:
+        self.synced = asyncio.Event()
+        self._client = client
+        self._selection = selection
+        self._contents = Contents(project, indexes)
+        self._seen: set[ObjectKey] = set()
+        self._subscribers: tuple[Subscriber[T], ...] = ()
+        # With each change those who are to hear of it: a later one finds it in the contents.
+        self._outbox: deque[tuple[Change[T], tuple[Subscriber[T], ...]]] = deque()
+        self._waiters: list[tuple[int, asyncio.Future[None]]] = []
+        self._watch = Watch(client, selection, self, settings or WatchSettings())
+
+    @property
+    def stats(self) -> WatchStats:
+        return self._watch.stats
+
+    @property
+    def position(self) -> int:
+        """The resourceVersion up to which everything is known; 0 before the first list."""
+        return self._contents.position
+
+    def __len__(self) -> int:
+        return len(self._contents)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._contents)
+
+    def get(self, name: str, namespace: str = "") -> T | None:
+        return self._contents.get(ObjectKey(namespace, name))
+
+    def by_uid(self, uid: str) -> T | None:
+        return self._contents.by_uid(uid)
+
+    def by_index(self, index: str, term: str) -> tuple[T, ...]:
+        return self._contents.by_index(index, term)
+
+    async def run(self) -> NoReturn:
+        """List and watch until cancelled. Failures are retried for ever, and logged."""
+        await self._watch.run()
+
+    def note(self, obj: JsonObject) -> None:
+        """Take the answer to an own write at once, instead of when the watch brings it.
+
+        An answer that is older than what is known changes nothing. The object must be one of
+        this store's selection: selectors are evaluated by the server only.
+        """
+        self._tell(self._contents.note(obj))
+
+    def subscribe(self, subscriber: Subscriber[T]) -> Callable[[], None]:
+        """Call back with every change, after it took effect; what is there comes as Added.
+
+        Returns what ends the subscription. A subscriber must be quick and must not raise.
+        """
+        for key, value in self._contents.items():
+            subscriber(Added(key, value))
+        self._subscribers += (subscriber,)
+        return lambda: self._unsubscribe(subscriber)
+
+    def changes(self) -> "ChangeStream[T]":
+        """Return the changes as an asynchronous iterator, to be used in a `with` statement."""
+        return ChangeStream(self)
+
+    async def at_least(self, resource_version: int, timeout_seconds: float) -> bool:
+        """Wait until everything up to this version is known; False if that took too long.
+
+        Where nothing changes, only the server's bookmarks move the position, about once a
+        minute: to be as new as this moment, use `catch_up`.
+        """
+        if self.position >= resource_version:
+            return True
+        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiter = (resource_version, reached)
+        self._waiters.append(waiter)
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await reached
+        except TimeoutError:
+            return False
+        finally:
+            self._waiters.remove(waiter)
+        return True
+
+    async def catch_up(self, timeout_seconds: float) -> bool:
+        """Wait until the store is as new as the moment of this call; False if it took too long.
+
+        Raises ApiError if the server cannot be asked what is newest.
+        """
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self.synced.wait()
+                newest = await self._client.current_version(self._selection)
+                while self.position < newest:
+                    await self._hurry(newest)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _hurry(self, newest: int) -> None:
+        hurry = asyncio.create_task(self._watch.hurry())
+        try:
+            while not await self.at_least(newest, 0.1):
+                if hurry.done():
+                    return hurry.result()
+        finally:
+            hurry.cancel()
+            await asyncio.wait([hurry])
+
+    def begin_list(self, resource_version: int) -> None:
+        self._seen = set()
+        if resource_version < self.position:
+            log.warning("history went back selection=%s", self._selection)
+            self._contents.rewind()
+
+    def take_item(self, obj: JsonObject) -> None:
+        self._tell(self._contents.list_item(obj, self._seen))
+
+    def finish_list(self, resource_version: int) -> None:
+        self._tell(self._contents.finish_list(self._seen, resource_version))
+        self._seen = set()
+        self.synced.set()
+
+    def take_version(self, obj: JsonObject) -> None:
+        self._tell(self._contents.observe(obj))
+
+    def take_deletion(self, obj: JsonObject) -> None:
+        self._tell(self._contents.remove(obj))
+
+    def take_bookmark(self, resource_version: int) -> None:
+        self._contents.bookmark(resource_version)
+        self._wake()
+
+    def _tell(self, facts: Facts[T]) -> None:
+        told_by_outer_call = bool(self._outbox)
+        for fact in facts:
+            if isinstance(fact, Skipped):
+                self._report(fact)
+            else:
+                self._outbox.append((fact, self._subscribers))
+        # A subscriber may note an object: its change goes out after the one being told.
+        while self._outbox and not told_by_outer_call:
+            change, subscribers = self._outbox[0]
+            for subscriber in subscribers:
+                self._call(subscriber, change)
+            self._outbox.popleft()
+        self._wake()
+
+    def _unsubscribe(self, subscriber: Subscriber[T]) -> None:
+        self._subscribers = tuple(s for s in self._subscribers if s is not subscriber)
+
+    def _call(self, subscriber: Subscriber[T], change: Change[T]) -> None:
+        if subscriber not in self._subscribers:
+            return
+        try:
+            subscriber(change)
+        except Exception:  # One subscriber's error must not cost the others the change.
+            log.exception("subscriber failed key=%s", change.key)
+
+    def _report(self, skipped: Skipped) -> None:
+        self.stats.skipped += 1
+        log.error(
+            "object skipped selection=%s key=%s",
+            self._selection,
+            skipped.key,
+            exc_info=skipped.error,
+        )
+
+    def _wake(self) -> None:
+        for resource_version, reached in self._waiters:
+            if resource_version <= self.position and not reached.done():
+                reached.set_result(None)
+
+
+class ChangeStream(Generic[T]):
+    """The changes of a store since the stream was opened, what was there then first."""
+
+    def __init__(self, store: Store[T]) -> None:
+        self._store = store
+        self._changes: deque[Change[T]] = deque()
+        self._more = asyncio.Event()
+
+    def __enter__(self) -> "ChangeStream[T]":
+        self._end = self._store.subscribe(self._keep)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def __aiter__(self) -> "ChangeStream[T]":
+        return self
+
+    async def __anext__(self) -> Change[T]:
+        while not self._changes:
+            self._more.clear()
+            await self._more.wait()
+        return self._changes.popleft()
+
+    def _keep(self, change: Change[T]) -> None:
+        self._changes.append(change)
+        self._more.set()

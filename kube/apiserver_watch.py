@@ -1,0 +1,220 @@
+"""Follows a selection on the API server: list, watch, resume, and list again when it must.
+
+    list (pages) ──► watch from its version ──► watch from the last version seen ──► …
+         ▲                 410, or five failures in a row                │
+         └───────────────────────────────────────────────────────────────┘
+
+Failures are counted until a watch makes progress: a list alone is no proof of health, since a
+server that answers every watch with 410 would else be listed in a tight loop. After several
+failures in a row the position itself is suspect (an event that cannot be parsed comes again
+each time; a restored backup never reaches the position), and a list settles that.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn, Protocol, assert_never
+
+from kube.apiserver import PAGE_SIZE, ApiClient
+from kube.backoff import Backoff
+from kube.errors import ApiError, GoneError, UnavailableError
+from kube.frames import Bookmark, Failed, Frame, Observed, Removed
+from kube.objects import JsonObject
+from kube.resources import Selection
+
+log = logging.getLogger(__name__)
+
+FAILURES_BEFORE_LIST = 5
+# How many objects of a page are taken in one go; others on the loop wait that long.
+STRIDE = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchSettings:
+    """How lists are paged, watches are limited, and failures are waited out.
+
+    watch_seconds: the server ends a watch after a random time in this range, so that the
+        clients of a restarted server spread over its siblings again.
+    idle_seconds: the longest silence. The server sends a bookmark about every minute; a
+        connection that brings nothing for longer is taken for half-open and is replaced.
+    uniform: yields numbers in [0, 1).
+    """
+
+    page_size: int = PAGE_SIZE
+    list_seconds: float = 60.0
+    watch_seconds: tuple[int, int] = (300, 600)
+    idle_seconds: float = 100.0
+    backoff: Backoff = field(default_factory=Backoff)
+    uniform: Callable[[], float] = random.random
+
+
+@dataclass(slots=True)
+class WatchStats:
+    """What happened so far, for metrics; only ever counts up, but for the last two.
+
+    events: versions, deletions and bookmarks. skipped: objects that could not be projected.
+    failures_in_a_row: 0 while all is well. last_failure: its sentence, kept for the curious.
+    """
+
+    lists: int = 0
+    watches: int = 0
+    events: int = 0
+    skipped: int = 0
+    failures: int = 0
+    failures_in_a_row: int = 0
+    last_failure: str = ""
+
+
+class Follower(Protocol):
+    """Whoever wants to know; told in order, and never concurrently."""
+
+    @property
+    def position(self) -> int: ...
+    def begin_list(self, resource_version: int) -> None: ...
+    def take_item(self, obj: JsonObject) -> None: ...
+    def finish_list(self, resource_version: int) -> None: ...
+    def take_version(self, obj: JsonObject) -> None: ...
+    def take_deletion(self, obj: JsonObject) -> None: ...
+    def take_bookmark(self, resource_version: int) -> None: ...
+
+
+class Watch:
+    """Keeps one follower at one selection's state, for as long as `run` runs."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        selection: Selection,
+        follower: Follower,
+        settings: WatchSettings,
+    ) -> None:
+        self.stats = WatchStats()
+        self.listing = False
+        self._client = client
+        self._selection = selection
+        self._follower = follower
+        self._settings = settings
+
+    async def run(self) -> NoReturn:
+        while True:
+            await self._until_listed()
+            await self._until_lost()
+
+    async def hurry(self) -> None:
+        """Watch beside the running watch, for a moment.
+
+        The server sends a bookmark shortly before a watch ends, so a short watch learns in a
+        second what a long one learns in a minute: that nothing happened. Both streams are
+        without gaps from the position on, so both may feed the follower; but not while a list
+        is under way, whose older items would bring back what this stream saw deleted.
+        """
+        if self.listing:
+            return
+        position = self._follower.position
+        async with self._client.watch(
+            self._selection, position, seconds=3, idle_seconds=self._settings.idle_seconds
+        ) as frames:
+            async for frame in frames:
+                if self.listing:
+                    return
+                self._take(frame)
+
+    async def _until_listed(self) -> None:
+        self.listing = True
+        while True:
+            try:
+                await self._list()
+            except ApiError as error:
+                await self._back_off("list", error)
+            else:
+                self.listing = False
+                return
+
+    async def _until_lost(self) -> None:
+        while self.stats.failures_in_a_row < FAILURES_BEFORE_LIST:
+            try:
+                await self._watch()
+            except GoneError as error:
+                await self._back_off("watch", error)
+                return
+            except ApiError as error:
+                await self._back_off("watch", error)
+
+    async def _list(self) -> None:
+        self.stats.lists += 1
+        version = 0
+        async for page in self._client.pages(
+            self._selection,
+            page_size=self._settings.page_size,
+            timeout_seconds=self._settings.list_seconds,
+        ):
+            if not version:
+                self._follower.begin_list(page.resource_version)
+            version = page.resource_version
+            await self._take_items(page.items)
+        self._follower.finish_list(version)
+
+    async def _take_items(self, items: Sequence[JsonObject]) -> None:
+        for number, item in enumerate(items, 1):
+            self._follower.take_item(item)
+            if number % STRIDE == 0:
+                await asyncio.sleep(0)
+
+    async def _watch(self) -> None:
+        self.stats.watches += 1
+        events = self.stats.events
+        loop = asyncio.get_running_loop()
+        opened_at = loop.time()
+        async with self._client.watch(
+            self._selection,
+            self._follower.position,
+            seconds=self._length(),
+            idle_seconds=self._settings.idle_seconds,
+        ) as frames:
+            async for frame in frames:
+                self._take(frame)
+                self.stats.failures_in_a_row = 0
+        if self.stats.events == events and loop.time() - opened_at < 1:
+            raise UnavailableError("the watch ended at once")
+        self.stats.failures_in_a_row = 0
+
+    def _length(self) -> int:
+        shortest, longest = self._settings.watch_seconds
+        return shortest + round((longest - shortest) * self._settings.uniform())
+
+    def _take(self, frame: Frame) -> None:
+        match frame:
+            case Observed(obj):
+                self._follower.take_version(obj)
+            case Removed(obj):
+                self._follower.take_deletion(obj)
+            case Bookmark(resource_version):
+                self._follower.take_bookmark(resource_version)
+            case Failed(error):
+                raise error
+            case _:
+                assert_never(frame)
+        self.stats.events += 1
+
+    async def _back_off(self, verb: str, error: ApiError) -> None:
+        stats = self.stats
+        stats.failures += 1
+        stats.failures_in_a_row += 1
+        stats.last_failure = str(error)
+        delay = self._settings.backoff.delay(stats.failures_in_a_row, self._settings.uniform)
+        if isinstance(error, UnavailableError):
+            delay += error.retry_after_seconds
+        # A watch expires and a server restarts in normal life; trouble is what lasts.
+        level = logging.WARNING if stats.failures_in_a_row >= 3 else logging.INFO
+        log.log(
+            level,
+            "%s failed selection=%s attempt=%d retry_in_seconds=%.1f error=%s",
+            verb,
+            self._selection,
+            stats.failures_in_a_row,
+            delay,
+            error,
+        )
+        await asyncio.sleep(delay)

@@ -1,0 +1,23 @@
+"""How long to wait before the next attempt: exponential, capped, with full jitter."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Delays between attempts; after `failures` in a row at most first * 2^(failures - 1).
+
+    Full jitter (uniform from zero) spreads the clients of a server that comes back better than
+    a fixed delay with a little noise does.
+    """
+
+    first_seconds: float = 0.5
+    cap_seconds: float = 30.0
+
+    def delay(self, failures: int, uniform: Callable[[], float]) -> float:
+        """Return the seconds to wait; `uniform` yields numbers in [0, 1)."""
+        if failures <= 0:
+            return 0.0
+        doublings = min(failures - 1, 32)  # 2.0 ** 1024 would overflow after a long outage
+        return min(self.cap_seconds, self.first_seconds * 2.0**doublings) * uniform()

@@ -1,0 +1,200 @@
+"""The heart of a store: objects in, changes out. No clock, no socket, no await.
+
+Rules, on which everything that feeds it may rely:
+
+* A key never goes back to an older version, whoever brings it: a list, a watch, an own write.
+* The changes that come out, folded, are the contents. Nothing is told twice.
+* `position` says up to which resourceVersion everything is known. Lists and watches move it;
+  an own write does not, since versions of *other* objects before it may still be on their way.
+
+Theory. The versions of one resource are numbers that grow with time (KEP-5504). What a watch
+or an own write brings at or below `position` is already known, even if its object is absent:
+then it was deleted meanwhile. What a list brings is the truth of one moment; an object that it
+lacks is gone, unless an own write put it here after that moment. Items take effect page by
+page, and those unseen leave at the end; so a list that starts over halfway does no harm.
+
+A projection or index function that raises costs its one object this one version: the store
+keeps what it had of it, says `Skipped`, and goes on.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+from kube.changes import Added, Change, Deleted, Modified, Skipped
+from kube.indexes import Indexes, TermsOf
+from kube.objects import Identity, JsonObject, MalformedObjectError, ObjectKey, identity_of
+
+T = TypeVar("T")
+
+# What a store keeps of an object; None for an object that is of no interest.
+Projection: TypeAlias = Callable[[JsonObject], T | None]
+Facts: TypeAlias = tuple[Change[T] | Skipped, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry(Generic[T]):
+    uid: str
+    resource_version: int
+    value: T
+
+
+class Contents(Generic[T]):
+    """The projected objects of one selection, by key, by UID and by index."""
+
+    def __init__(
+        self, project: Projection[T], terms_of: Mapping[str, TermsOf[T]] | None = None
+    ) -> None:
+        self.position = 0
+        self._project = project
+        self._indexes = Indexes(terms_of or {})
+        self._entries: dict[ObjectKey, _Entry[T]] = {}
+        self._keys_by_uid: dict[str, ObjectKey] = {}
+        # Versions that were projected to None ahead of the watch, lest an older one comes back.
+        self._hidden: dict[ObjectKey, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[T]:
+        return (entry.value for entry in self._entries.values())
+
+    def items(self) -> Iterator[tuple[ObjectKey, T]]:
+        return ((key, entry.value) for key, entry in self._entries.items())
+
+    def get(self, key: ObjectKey) -> T | None:
+        entry = self._entries.get(key)
+        return entry.value if entry else None
+
+    def by_uid(self, uid: str) -> T | None:
+        key = self._keys_by_uid.get(uid)
+        return self.get(key) if key is not None else None
+
+    def by_index(self, index: str, term: str) -> tuple[T, ...]:
+        return tuple(self._entries[key].value for key in self._indexes.keys(index, term))
+
+    def list_item(self, obj: JsonObject, seen: set[ObjectKey]) -> Facts[T]:
+        """Take one item of a list; `seen` gathers the keys of all its pages."""
+        try:
+            identity = identity_of(obj)
+        except MalformedObjectError as error:
+            return (Skipped(None, error),)
+        seen.add(identity.key)
+        return self._put(identity, obj)
+
+    def finish_list(self, seen: set[ObjectKey], resource_version: int) -> Facts[T]:
+        """Drop what the list of that version did not show, and continue from there."""
+        gone = [
+            (key, entry)
+            for key, entry in self._entries.items()
+            if key not in seen and entry.resource_version <= resource_version
+        ]
+        self._move_to(resource_version)
+        return tuple(self._drop(key, entry) for key, entry in gone)
+
+    def rewind(self) -> None:
+        """Forget all versions: the server's history went back, as after a restored backup."""
+        self.position = 0
+        self._hidden.clear()
+        self._entries = {
+            key: _Entry(entry.uid, 0, entry.value) for key, entry in self._entries.items()
+        }
+
+    def observe(self, obj: JsonObject) -> Facts[T]:
+        """Take a version from the watch."""
+        try:
+            identity = identity_of(obj)
+        except MalformedObjectError as error:
+            return (Skipped(None, error),)
+        if identity.resource_version <= self.position:
+            return ()
+        facts = self._put(identity, obj)
+        self._move_to(identity.resource_version)
+        return facts
+
+    def remove(self, obj: JsonObject) -> Facts[T]:
+        """Take a deletion from the watch; its resourceVersion is that of the deletion."""
+        try:
+            identity = identity_of(obj)
+        except MalformedObjectError as error:
+            return (Skipped(None, error),)
+        if identity.resource_version <= self.position:
+            return ()
+        self._move_to(identity.resource_version)
+        entry = self._entries.get(identity.key)
+        if entry is None or entry.resource_version > identity.resource_version:
+            return ()
+        return (self._drop(identity.key, entry),)
+
+    def bookmark(self, resource_version: int) -> None:
+        self._move_to(resource_version)
+
+    def note(self, obj: JsonObject) -> Facts[T]:
+        """Take the answer to an own write, ahead of the watch."""
+        identity = identity_of(obj)
+        if identity.resource_version <= self.position:
+            return ()
+        return self._put(identity, obj)
+
+    def _put(self, identity: Identity, obj: JsonObject) -> Facts[T]:
+        entry = self._entries.get(identity.key)
+        if identity.resource_version <= self._known_version(identity.key, entry):
+            return ()
+        try:
+            value = self._project(obj)
+            terms = {} if value is None else self._indexes.terms(value)
+        except Exception as error:  # noqa: BLE001  Foreign code; one object must not stop all.
+            return (*self._replaced(identity, entry), Skipped(identity.key, error))
+        if value is None:
+            return self._hide(identity, entry)
+        return self._store(identity, entry, value, terms)
+
+    def _known_version(self, key: ObjectKey, entry: _Entry[T] | None) -> int:
+        return max(entry.resource_version if entry else -1, self._hidden.get(key, -1))
+
+    def _replaced(self, identity: Identity, entry: _Entry[T] | None) -> Facts[T]:
+        """Drop an object of the same key that is another one, by its UID."""
+        if entry is None or entry.uid == identity.uid:
+            return ()
+        return (self._drop(identity.key, entry),)
+
+    def _hide(self, identity: Identity, entry: _Entry[T] | None) -> Facts[T]:
+        if identity.resource_version > self.position:
+            self._hidden[identity.key] = identity.resource_version
+        return () if entry is None else (self._drop(identity.key, entry),)
+
+    def _store(
+        self,
+        identity: Identity,
+        entry: _Entry[T] | None,
+        value: T,
+        terms: Mapping[str, frozenset[str]],
+    ) -> Facts[T]:
+        key = identity.key
+        if entry is None or entry.uid != identity.uid:
+            replaced = self._replaced(identity, entry)
+            self._insert(identity, value, terms)
+            return (*replaced, Added(key, value))
+        if entry.value == value:
+            # Only its version moved; keeping the old value keeps one object in memory.
+            self._entries[key] = _Entry(entry.uid, identity.resource_version, entry.value)
+            return ()
+        self._indexes.remove(key, self._indexes.terms(entry.value))
+        self._insert(identity, value, terms)
+        return (Modified(key, entry.value, value),)
+
+    def _insert(self, identity: Identity, value: T, terms: Mapping[str, frozenset[str]]) -> None:
+        self._entries[identity.key] = _Entry(identity.uid, identity.resource_version, value)
+        self._keys_by_uid[identity.uid] = identity.key
+        self._indexes.add(identity.key, terms)
+
+    def _drop(self, key: ObjectKey, entry: _Entry[T]) -> Deleted[T]:
+        del self._entries[key]
+        self._keys_by_uid.pop(entry.uid, None)
+        self._indexes.remove(key, self._indexes.terms(entry.value))
+        return Deleted(key, entry.value)
+
+    def _move_to(self, resource_version: int) -> None:
+        self.position = max(self.position, resource_version)
+        if self._hidden:
+            self._hidden = {k: v for k, v in self._hidden.items() if v > self.position}

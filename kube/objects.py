@@ -1,0 +1,54 @@
+"""What every Kubernetes object carries: its key, its UID and its resourceVersion."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from sys import intern
+from typing import Any, NamedTuple, TypeAlias
+
+# JSON as it came from the server. It lives at the border only: projections turn it into values.
+JsonObject: TypeAlias = Mapping[str, Any]
+
+
+class MalformedObjectError(ValueError):
+    """Raised when an object lacks the metadata that every stored object has."""
+
+
+class ObjectKey(NamedTuple):
+    """Where an object of one resource is found; the namespace is "" if it is cluster-scoped."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which object it is (`key`, `uid`) and which version of it."""
+
+    key: ObjectKey
+    uid: str
+    resource_version: int
+
+
+def identity_of(obj: JsonObject) -> Identity:
+    try:
+        metadata = obj["metadata"]
+        # Thousands of objects share few namespaces: one string each, not one a pod.
+        key = ObjectKey(intern(metadata.get("namespace", "")), metadata["name"])
+        return Identity(key, metadata["uid"], parse_resource_version(metadata["resourceVersion"]))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise MalformedObjectError(f"no metadata of a stored object: {error!r}") from error
+
+
+def parse_resource_version(text: str) -> int:
+    """Return a resourceVersion as a number, which orders the versions of one resource.
+
+    KEP-5504 (Kubernetes 1.35) guarantees this; every etcd-backed server has always done so.
+    Versions of different resources must not be compared: they may live in different etcds.
+    """
+    try:
+        return int(text)
+    except (TypeError, ValueError) as error:
+        raise MalformedObjectError(f"resourceVersion {text!r} is not a number") from error

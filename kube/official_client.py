@@ -1,0 +1,137 @@
+"""The official Kubernetes client: its configuration, its credentials, its transport.
+
+Importing anything of `kubernetes` imports its synchronous half too, with requests, urllib3 and
+oauthlib: a third of the memory of a small process, for code that nobody here calls. While the
+asynchronous half is imported, those packages get the standard library's LazyLoader: they are
+there, and load when somebody touches them. If a release moves things about, more is loaded than
+needed, and nothing else changes.
+"""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from aiohttp import ClientError, ClientResponse, ClientTimeout
+
+from kube.errors import UnavailableError
+
+_DEFERRED = frozenset(
+    f"kubernetes.{name}"
+    for half in ("", "aio.")
+    for name in (
+        *(f"{half}{part}" for part in ("dynamic", "leaderelection", "stream", "watch")),
+        *(() if half else ("client", "config", "informer", "utils")),
+    )
+)
+
+
+class _Deferral(MetaPathFinder):
+    """Finds the modules that load when they are first used, not when they are imported."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(fullname, path, target) if fullname in _DEFERRED else None
+        if spec and spec.loader:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
+
+
+@contextlib.contextmanager
+def _deferring() -> Iterator[None]:
+    finder = _Deferral()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+with _deferring():
+    # By name, since the client's sources would take mypy a minute and have no types to offer.
+    _client: Any = import_module("kubernetes.aio.client")
+    _config: Any = import_module("kubernetes.aio.config")
+    _rest: Any = import_module("kubernetes.aio.client.rest")
+
+REFRESH_SECONDS = 60.0
+
+
+async def load_configuration(kubeconfig: Path | None) -> Any:
+    """Return the client's Configuration: of the file, else of the pod, else of the user.
+
+    In a pod the token file is read again every minute (by the official client); with a
+    kubeconfig, token files, exec plugins and OIDC are asked again every minute.
+    """
+    configuration = _client.Configuration()
+    if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        _config.load_incluster_config(configuration)
+        return configuration
+    loader = await _config.load_kube_config(
+        config_file=str(kubeconfig) if kubeconfig else None,
+        client_configuration=configuration,
+        persist_config=False,
+    )
+    configuration.refresh_api_key_hook = _refresh_by(loader)
+    return configuration
+
+
+def _refresh_by(loader: Any) -> Any:
+    loop = asyncio.get_running_loop()
+    due = loop.time() + REFRESH_SECONDS
+
+    async def refresh(configuration: Any) -> None:
+        nonlocal due
+        if loop.time() >= due:
+            # Set first: the calls that run beside this one keep the credentials they have.
+            due = loop.time() + REFRESH_SECONDS
+            await loader.load_and_set(configuration)
+
+    return refresh
+
+
+class Transport:
+    """The official client's connection pool, with its credentials on every request."""
+
+    def __init__(self, configuration: Any, user_agent: str) -> None:
+        self._configuration = configuration
+        self._rest = _rest.RESTClientObject(configuration)
+        self._user_agent = user_agent
+
+    async def send(
+        self, method: str, url: str, headers: dict[str, str], body: Any, limits: ClientTimeout
+    ) -> ClientResponse:
+        credentials = await self._credentials()
+        answer = await self._rest.request(
+            method,
+            self._configuration.host + url,
+            headers={
+                "Accept": "application/json",
+                "User-Agent": self._user_agent,
+                **credentials,
+                **headers,
+            },
+            body=body,
+            _request_timeout=limits,
+        )
+        response: ClientResponse = answer.response
+        return response
+
+    async def _credentials(self) -> dict[str, str]:
+        try:
+            settings = await self._configuration.auth_settings()
+        except (_config.ConfigException, ClientError, OSError, ValueError) as error:
+            # A token file is empty for a moment while it is replaced: later it is there again.
+            raise UnavailableError(f"no credentials: {error!r}") from error
+        return {setting["key"]: setting["value"] for setting in settings.values()}
+
+    async def close(self) -> None:
+        await self._rest.close()

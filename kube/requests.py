@@ -1,0 +1,186 @@
+"""What each verb of the API looks like as an HTTP request."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
+from typing import Any
+
+from kube.objects import JsonObject
+from kube.resources import ObjectPath, Resource, Selection
+
+MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One HTTP request; `timeout_seconds` is for the whole of it, the answer included."""
+
+    method: str
+    url_path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+    content_type: str = JSON
+    timeout_seconds: float
+
+    @property
+    def what(self) -> str:
+        return f"{self.method} {self.url_path}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """How a write is meant.
+
+    field_manager: who owns the written fields; the server's default is the user agent.
+    dry_run: validate and answer, store nothing.
+    field_validation: Strict | Warn | Ignore; what is done about unknown fields.
+    timeout_seconds: the server is told too, and gives up what it has not begun to store.
+    """
+
+    field_manager: str = ""
+    dry_run: bool = False
+    field_validation: str = ""
+    timeout_seconds: float = 30.0
+
+    @property
+    def query(self) -> dict[str, str]:
+        query = {
+            "fieldManager": self.field_manager,
+            "dryRun": "All" if self.dry_run else "",
+            "fieldValidation": self.field_validation,
+            "timeout": f"{max(1, round(self.timeout_seconds * 1000))}ms",
+        }
+        return {key: text for key, text in query.items() if text}
+
+
+@dataclass(frozen=True, slots=True)
+class Preconditions:
+    """The write happens to this very object, in this very version, or not at all."""
+
+    uid: str = ""
+    resource_version: int | str = ""
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        fields = {"uid": self.uid, "resourceVersion": str(self.resource_version)}
+        return {key: text for key, text in fields.items() if text}
+
+
+NO_PRECONDITIONS = Preconditions()
+WRITE = WriteOptions()
+
+
+def read(path: ObjectPath, timeout_seconds: float) -> Request:
+    return Request(method="GET", url_path=path.url_path, timeout_seconds=timeout_seconds)
+
+
+def list_page(selection: Selection, limit: int, token: str, timeout_seconds: float) -> Request:
+    """Ask for a page. Without a resourceVersion: the most recent state, never an older one.
+
+    A server that lags behind (one of several, just started) could otherwise answer with less
+    than this process has already seen.
+    """
+    query = {**selection.parameters, "limit": str(limit)}
+    if token:
+        query["continue"] = token
+    return Request(
+        method="GET",
+        url_path=selection.url_path,
+        query=query,
+        timeout_seconds=timeout_seconds,
+    )
+
+
+def watch(selection: Selection, resource_version: int, seconds: int, idle: float) -> Request:
+    """Ask for what follows a version; `idle` is how long the connection may be silent."""
+    query = {
+        **selection.parameters,
+        "watch": "1",
+        "allowWatchBookmarks": "true",
+        "resourceVersion": str(resource_version),
+        "timeoutSeconds": str(seconds),
+    }
+    return Request(method="GET", url_path=selection.url_path, query=query, timeout_seconds=idle)
+
+
+def create(
+    resource: Resource, body: JsonObject, subresource: str, options: WriteOptions
+) -> Request:
+    """A subresource such as `binding` is created under the object that the body names."""
+    namespace = body["metadata"].get("namespace", "")
+    url_path = resource.collection_path(namespace)
+    if subresource:
+        url_path = resource.path_of(body, subresource).url_path
+    return _write("POST", url_path, body, JSON, options)
+
+
+def replace(path: ObjectPath, body: JsonObject, options: WriteOptions) -> Request:
+    return _write("PUT", path.url_path, body, JSON, options)
+
+
+def delete(
+    path: ObjectPath,
+    preconditions: Preconditions,
+    grace_period_seconds: int | None,
+    options: WriteOptions,
+) -> Request:
+    body: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    if preconditions.metadata:
+        body["preconditions"] = preconditions.metadata
+    if grace_period_seconds is not None:
+        body["gracePeriodSeconds"] = grace_period_seconds
+    if options.dry_run:
+        body["dryRun"] = ["All"]
+    return _write("DELETE", path.url_path, body, JSON, options)
+
+
+def merge_patch(
+    path: ObjectPath, patch: JsonObject, preconditions: Preconditions, options: WriteOptions
+) -> Request:
+    return _write("PATCH", path.url_path, _guarded(patch, preconditions), MERGE_PATCH, options)
+
+
+def json_patch(
+    path: ObjectPath, operations: Sequence[JsonObject], options: WriteOptions
+) -> Request:
+    return _write("PATCH", path.url_path, list(operations), JSON_PATCH, options)
+
+
+def apply(
+    path: ObjectPath,
+    body: JsonObject,
+    force: bool,
+    preconditions: Preconditions,
+    options: WriteOptions,
+) -> Request:
+    if not options.field_manager:
+        raise ValueError("server-side apply needs a field manager")
+    request = _write("PATCH", path.url_path, _guarded(body, preconditions), APPLY_PATCH, options)
+    return request if not force else _with_query(request, {"force": "true"})
+
+
+def _write(
+    method: str, url_path: str, body: Any, content_type: str, options: WriteOptions
+) -> Request:
+    return Request(
+        method=method,
+        url_path=url_path,
+        query=options.query,
+        body=body,
+        content_type=content_type,
+        timeout_seconds=options.timeout_seconds,
+    )
+
+
+def _with_query(request: Request, more: Mapping[str, str]) -> Request:
+    return replace_fields(request, query={**request.query, **more})
+
+
+def _guarded(body: JsonObject, preconditions: Preconditions) -> JsonObject:
+    """Put the preconditions where the server looks for them: into the body's metadata."""
+    if not preconditions.metadata:
+        return body
+    return {**body, "metadata": {**body.get("metadata", {}), **preconditions.metadata}}
