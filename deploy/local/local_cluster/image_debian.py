@@ -1,0 +1,193 @@
+"""Fetches Debian packages with apt and unpacks them. Nothing is installed on this machine."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from local_cluster.errors import BuildError, MachineError
+from local_cluster.image_layers import remove_matching
+from local_cluster.image_recipe import Recipe
+from local_cluster.linux_commands import run
+from local_cluster.progress import say
+
+TOOLS = ("apt-cache", "apt-get", "dpkg", "dpkg-deb")
+FETCH_SECONDS = 600
+ONLY_DEPENDS = tuple(
+    f"--no-{kind}"
+    for kind in ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
+)
+# Where image scanners look for the packages of an image that has no dpkg.
+PACKAGE_RECORDS = "var/lib/dpkg/status.d"
+CERTIFICATES = "usr/share/ca-certificates"
+CERTIFICATE_BUNDLE = "etc/ssl/certs/ca-certificates.crt"
+
+Graph = Mapping[str, tuple[str, ...]]
+
+
+def architecture() -> str:
+    """Debian's name of this machine's architecture; for the common ones it is the OCI name."""
+    if missing := [tool for tool in TOOLS if shutil.which(tool) is None]:
+        raise BuildError(
+            f"the image is made of Debian packages, and this machine lacks {', '.join(missing)}"
+        )
+    return run("dpkg", "--print-architecture").strip()
+
+
+class Apt:
+    """The package lists that apt reads: this machine's own, or fresh ones in the cache.
+
+    What is installed here is never asked: the image must not depend on it.
+    """
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._options: tuple[str, ...] = _options(Path("/dev/null"))
+
+    def resolve(self, recipe: Recipe) -> tuple[str, ...]:
+        try:
+            return closure(self._graph(recipe), recipe.debian_packages, recipe.debian_without)
+        except (BuildError, MachineError):
+            self.update()
+        try:
+            return closure(self._graph(recipe), recipe.debian_packages, recipe.debian_without)
+        except MachineError as error:
+            raise BuildError(
+                f"this machine's apt does not offer python{recipe.python}-minimal and the other "
+                f"packages of the image; they are Debian 12's ({error})"
+            ) from error
+
+    def download(self, packages: Iterable[str], folder: Path) -> tuple[Path, ...]:
+        try:
+            self._download(packages, folder)
+        except MachineError:
+            # Lists that are older than the archive name versions that are gone.
+            self.update()
+            self._download(packages, folder)
+        return tuple(sorted(folder.glob("*.deb")))
+
+    def update(self) -> None:
+        """Fetch package lists into the cache. The machine's own stay as they are."""
+        say("image: fetching Debian's package lists")
+        for name in ("lists/partial", "cache/archives/partial"):
+            (self._state / name).mkdir(parents=True, exist_ok=True)
+        self._options = (
+            *_options(Path("/dev/null")),
+            "-o",
+            f"Dir::State::lists={self._state / 'lists'}",
+            "-o",
+            f"Dir::Cache={self._state / 'cache'}",
+        )
+        try:
+            run("apt-get", *self._options, "update", timeout_seconds=FETCH_SECONDS)
+        except MachineError as error:
+            raise BuildError(f"Debian's package lists could not be fetched: {error}") from error
+
+    def _graph(self, recipe: Recipe) -> Graph:
+        return parse_graph(
+            run(
+                "apt-cache",
+                *self._options,
+                "depends",
+                "--recurse",
+                *ONLY_DEPENDS,
+                *recipe.debian_packages,
+            )
+        )
+
+    def _download(self, packages: Iterable[str], folder: Path) -> None:
+        names = " ".join(packages)
+        script = f'cd "$0" && exec apt-get "$@" download {names}'
+        run("sh", "-c", script, str(folder), *self._options, timeout_seconds=FETCH_SECONDS)
+
+
+def _options(status: Path) -> tuple[str, ...]:
+    options = (
+        "APT::Cache::ShowOnlyFirstOr=true",
+        "APT::Sandbox::User=root",
+        "Debug::NoLocking=true",
+        f"Dir::State::status={status}",
+    )
+    return ("-qq", *(word for option in options for word in ("-o", option)))
+
+
+def parse_graph(text: str) -> Graph:
+    """Read `apt-cache depends --recurse`: a package a line, what it depends on indented."""
+    graph: dict[str, list[str]] = {}
+    package = ""
+    for line in text.splitlines():
+        if not line.startswith((" ", "|")):
+            package = line.strip()
+            graph.setdefault(package, [])
+        elif found := re.match(r"[ |]+(?:Pre)?Depends: (\S+)", line):
+            graph[package].append(found.group(1).removesuffix(":any"))
+    return {name: tuple(depends) for name, depends in graph.items()}
+
+
+def closure(graph: Graph, roots: Iterable[str], without: Collection[str]) -> tuple[str, ...]:
+    """All packages that the roots need; what is left out brings nothing along."""
+    found: set[str] = set()
+    waiting = list(roots)
+    while waiting:
+        name = waiting.pop()
+        if name in found or name in without:
+            continue
+        if name not in graph:
+            raise BuildError(f"no Debian package {name}: add it to `without` or name a provider")
+        found.add(name)
+        waiting += graph[name]
+    return tuple(sorted(found))
+
+
+def unpack_base(recipe: Recipe, apt: Apt, files: Path, tree: Path) -> tuple[str, ...]:
+    """Fill the tree with the packages, pruned, and with our own files in `etc`."""
+    packages = apt.resolve(recipe)
+    say(f"image: fetching {len(packages)} Debian packages")
+    with tempfile.TemporaryDirectory() as folder:
+        archives = apt.download(packages, Path(folder))
+        if len(archives) != len(packages):
+            raise BuildError(f"apt fetched {len(archives)} of {len(packages)} packages")
+        for archive in archives:
+            run("dpkg-deb", "-x", str(archive), str(tree))
+        records = {archive: run("dpkg-deb", "-f", str(archive)) for archive in archives}
+    _join_certificates(tree)
+    remove_matching(tree, recipe.debian_prune)
+    shutil.copytree(files, tree, dirs_exist_ok=True)
+    _make_folders(tree)
+    _index_libraries(tree)
+    return _record_packages(tree, records.values())
+
+
+def _join_certificates(tree: Path) -> None:
+    found = sorted((tree / CERTIFICATES).rglob("*.crt"))
+    bundle = tree / CERTIFICATE_BUNDLE
+    bundle.parent.mkdir(parents=True, exist_ok=True)
+    bundle.write_text("".join(path.read_text() for path in found))
+
+
+def _make_folders(tree: Path) -> None:
+    for name in ("dev", "proc", "root", "run", "sys", "tmp", "var/tmp"):
+        (tree / name).mkdir(parents=True, exist_ok=True)
+    for name in ("tmp", "var/tmp"):
+        (tree / name).chmod(0o1777)
+    (tree / "var/run").symlink_to("/run")
+
+
+def _index_libraries(tree: Path) -> None:
+    """`ldconfig -p`, which ctypes asks for libudev, only reads this index."""
+    run(str(tree / "sbin/ldconfig"), "-X", "-r", str(tree))
+    shutil.rmtree(tree / "var/cache", ignore_errors=True)
+
+
+def _record_packages(tree: Path, records: Iterable[str]) -> tuple[str, ...]:
+    names: list[str] = []
+    folder = tree / PACKAGE_RECORDS
+    folder.mkdir(parents=True)
+    for record in records:
+        fields = dict(re.findall(r"^(Package|Version): (.+)$", record, re.MULTILINE))
+        (folder / fields["Package"]).write_text(record)
+        names.append(f"{fields['Package']} {fields['Version']}")
+    return tuple(sorted(names))
