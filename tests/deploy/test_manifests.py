@@ -1,0 +1,184 @@
+"""The manifests: one kind a file, least privilege, and parts that fit together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from driver.api import DRIVER_NAME, NODE_LABEL
+from driver.settings import NodeSettings, SharedSettings, parse_settings
+from tests.deploy.documents import MANIFESTS, documents_in, objects_of_kind
+
+NAMESPACE = "moorage-system"
+CLUSTER_KINDS = {
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Namespace",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+}
+FILES = documents_in(MANIFESTS)
+
+
+def named(kind: str, name: str) -> Any:
+    (found,) = (o for o in objects_of_kind(kind) if o["metadata"]["name"] == name)
+    return found
+
+
+def rules() -> list[tuple[str, Any]]:
+    roles = [*objects_of_kind("ClusterRole"), *objects_of_kind("Role")]
+    return [(role["metadata"]["name"], rule) for role in roles for rule in role["rules"]]
+
+
+def pod_spec(kind: str, name: str) -> Any:
+    return named(kind, name)["spec"]["template"]["spec"]
+
+
+def driver_settings(pod: Any) -> NodeSettings | SharedSettings:
+    """The settings that the container's command and environment give."""
+    (container,) = pod["containers"]
+    command, *arguments = container["command"]
+    assert command == "moorage-driver"
+    environment = {entry["name"]: f"value-of-{entry['name']}" for entry in container["env"]}
+    return parse_settings(arguments, environment)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_file_holds_one_kind(path: Any) -> None:
+    assert path.suffix == ".yaml"
+    assert len({document["kind"] for document in FILES[path]}) == 1
+
+
+def test_the_namespace_is_applied_first() -> None:
+    (namespace,) = next(iter(FILES.values()))
+
+    assert namespace["kind"] == "Namespace"
+    assert namespace["metadata"]["name"] == NAMESPACE
+
+
+def test_everything_else_lies_in_the_namespace() -> None:
+    for documents in FILES.values():
+        for document in documents:
+            expected = None if document["kind"] in CLUSTER_KINDS else NAMESPACE
+            assert document["metadata"].get("namespace") == expected, document["metadata"]
+
+
+def test_no_rule_has_a_wildcard() -> None:
+    for name, rule in rules():
+        words = [*rule["apiGroups"], *rule["resources"], *rule["verbs"]]
+        assert not [word for word in words if "*" in word], name
+
+
+def test_no_rule_reaches_secrets_or_changes_pods() -> None:
+    reached = {resource for _, rule in rules() for resource in rule["resources"]}
+
+    assert reached.isdisjoint({"secrets", "configmaps", "pods", "pods/binding", "bindings"})
+
+
+def test_a_node_reads_configurations_and_writes_no_status() -> None:
+    granted = [
+        (set(rule["resources"]), set(rule["verbs"]))
+        for name, rule in rules()
+        if name == "moorage-driver-node" and "akri.sh" in rule["apiGroups"]
+    ]
+
+    assert ({"configurations"}, {"get", "list", "watch"}) in granted
+    assert not any("configurations/status" in resources for resources, _ in granted)
+
+
+def test_bindings_name_roles_and_accounts_that_exist() -> None:
+    accounts = {o["metadata"]["name"] for o in objects_of_kind("ServiceAccount")}
+    for kind in ("ClusterRoleBinding", "RoleBinding"):
+        for binding in objects_of_kind(kind):
+            named(binding["roleRef"]["kind"], binding["roleRef"]["name"])
+            assert {subject["name"] for subject in binding["subjects"]} <= accounts
+            assert {subject["namespace"] for subject in binding["subjects"]} == {NAMESPACE}
+
+
+def test_policies_are_bound_and_deny() -> None:
+    bound = {
+        binding["spec"]["policyName"]
+        for binding in objects_of_kind("ValidatingAdmissionPolicyBinding")
+        if binding["spec"]["validationActions"] == ["Deny"]
+    }
+
+    assert bound == {o["metadata"]["name"] for o in objects_of_kind("ValidatingAdmissionPolicy")}
+
+
+def test_policies_are_about_the_account_that_runs_the_driver() -> None:
+    account = pod_spec("DaemonSet", "moorage-driver-node")["serviceAccountName"]
+    user = f"system:serviceaccount:{NAMESPACE}:{account}"
+    for policy in objects_of_kind("ValidatingAdmissionPolicy"):
+        assert policy["spec"]["failurePolicy"] == "Fail"
+        (condition,) = policy["spec"]["matchConditions"]
+        assert condition["expression"] == f"request.userInfo.username == '{user}'"
+
+
+def test_policies_use_the_driver_s_names() -> None:
+    slices = str(named("ValidatingAdmissionPolicy", "moorage-driver-node-slices"))
+    instances = str(named("ValidatingAdmissionPolicy", "moorage-driver-node-instances"))
+
+    assert f"'{DRIVER_NAME}'" in slices
+    assert f"'{NODE_LABEL}'" in instances
+
+
+def test_the_node_driver_is_told_its_node_and_pod() -> None:
+    settings = driver_settings(pod_spec("DaemonSet", "moorage-driver-node"))
+
+    assert isinstance(settings, NodeSettings)
+    assert settings.node == "value-of-NODE_NAME"
+    assert settings.pod_uid == "value-of-POD_UID"
+
+
+def test_the_node_driver_sees_the_kubelet_s_folders_under_their_own_paths() -> None:
+    pod = pod_spec("DaemonSet", "moorage-driver-node")
+    settings = driver_settings(pod)
+    (container,) = pod["containers"]
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    volumes = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"]}
+
+    assert mounts == volumes
+    assert isinstance(settings, NodeSettings)
+    assert {
+        str(settings.kubelet_root / "plugins" / DRIVER_NAME),
+        str(settings.kubelet_root / "plugins_registry"),
+        str(settings.cdi_root),
+    } <= set(mounts.values())
+
+
+def test_the_shared_driver_s_lease_is_in_its_namespace() -> None:
+    pod = pod_spec("Deployment", "moorage-driver-shared")
+    settings = driver_settings(pod)
+
+    assert isinstance(settings, SharedSettings)
+    assert settings.namespace == "value-of-POD_NAMESPACE"
+    assert settings.identity.startswith("value-of-POD_NAME_")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("DaemonSet", "moorage-driver-node"), ("Deployment", "moorage-driver-shared")],
+)
+def test_pods_have_no_privileges(kind: str, name: str) -> None:
+    pod = pod_spec(kind, name)
+    (container,) = pod["containers"]
+    context = container["securityContext"]
+
+    assert not context.get("privileged")
+    assert context["allowPrivilegeEscalation"] is False
+    assert context["readOnlyRootFilesystem"] is True
+    assert context["capabilities"] == {"drop": ["ALL"]}
+    assert container["image"] == "moorage:local"
+    assert container["imagePullPolicy"] == "IfNotPresent"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("DaemonSet", "moorage-driver-node"), ("Deployment", "moorage-driver-shared")],
+)
+def test_selectors_select_the_template(kind: str, name: str) -> None:
+    spec = named(kind, name)["spec"]
+
+    labels = spec["template"]["metadata"]["labels"]
+    assert spec["selector"]["matchLabels"].items() <= labels.items()
