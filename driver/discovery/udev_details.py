@@ -1,0 +1,57 @@
+"""Discovery details of the udev handler, as Akri writes them.
+
+udevRules: ['KERNEL=="video[0-9]*"']     # a device is found by any of them
+groupRecursive: false                    # a device and those below it are one
+permissions: rwm                         # of the container on the device nodes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from driver.api import Problem
+from driver.discovery.details import DETAILS, Fields, shown
+from driver.discovery.udev_grammar import parse_rule
+from driver.discovery.udev_rules import Rule
+
+PERMISSIONS = ("r", "w", "m", "rw", "rm", "rwm", "wm")
+"""What Akri accepts; the order of the letters counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class UdevDetails:
+    """What a Configuration asks of the udev handler.
+
+    Attributes:
+        rules: A device is found if any of them selects it.
+        group_recursive: Whether a found device and those found below it are one device.
+        permissions: Of the container on device nodes, as the device cgroup writes them.
+    """
+
+    rules: tuple[Rule, ...]
+    group_recursive: bool = False
+    permissions: str = "rwm"
+
+
+def parse_udev_details(text: str) -> UdevDetails | tuple[Problem, ...]:
+    """The details, or all that is wrong with them."""
+    fields = Fields(text, ("udevRules", "groupRecursive", "permissions"))
+    group_recursive = fields.boolean("groupRecursive", default=False)
+    permissions = fields.string("permissions", default="rwm")
+    rules = tuple(_rules(fields))
+    if permissions not in PERMISSIONS:
+        sentence = f"{shown(permissions)} is none of {', '.join(PERMISSIONS)}."
+        fields.problems.append(Problem(f"{DETAILS}.permissions", sentence))
+    return tuple(fields.problems) or UdevDetails(rules, group_recursive, permissions)
+
+
+def _rules(fields: Fields) -> Iterator[Rule]:
+    for text in fields.strings("udevRules"):
+        rule = parse_rule(text.value)
+        if isinstance(rule, Rule):
+            yield rule
+        else:
+            fields.problems.extend(
+                Problem(text.path, f"Column {flaw.column}: {flaw.sentence}") for flaw in rule
+            )
