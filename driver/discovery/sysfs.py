@@ -1,0 +1,123 @@
+"""Devices as sysfs and udevd's database show them, read through libudev."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pyudev
+
+from driver.discovery.uevents import sys_name_of
+
+SYSFS = "/sys"
+_FOLDERS = (("class", "*"), ("bus", "*/devices"))
+
+
+class Listed(NamedTuple):
+    """A device of which only names were read."""
+
+    path: str
+    subsystem: str
+
+    @property
+    def sys_name(self) -> str:
+        return sys_name_of(self.path)
+
+
+def listed_devices() -> Iterator[Listed]:
+    """All devices that have a subsystem, by their links in `/sys/class` and `/sys/bus`.
+
+    Raises:
+        OSError: If sysfs cannot be read.
+    """
+    for top, pattern in _FOLDERS:
+        os.stat(f"{SYSFS}/{top}")  # glob would take a missing folder for an empty one
+        for folder in sorted(Path(SYSFS, top).glob(pattern)):
+            subsystem = folder.relative_to(Path(SYSFS, top)).parts[0]
+            yield from _linked(folder, subsystem)
+
+
+def _linked(folder: Path, subsystem: str) -> Iterator[Listed]:
+    try:
+        entries = list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):  # e.g. the module was unloaded meanwhile
+        return
+    for entry in entries:
+        try:
+            target = os.readlink(entry.path)
+        except OSError:  # not a device (`/sys/class/net/bonding_masters`), or gone
+            continue
+        path = os.path.normpath(f"{folder}/{target}")
+        yield Listed(path.removeprefix(SYSFS), subsystem)
+
+
+class SysfsDevice:
+    """A device, read when asked; a new object reads anew.
+
+    The kernel and udevd do not promise UTF-8. Bytes that are none are kept as surrogates, which
+    patterns can match and which no Configuration can contain.
+    """
+
+    def __init__(self, device: pyudev.Device) -> None:
+        self._device = device
+
+    @property
+    def path(self) -> str:
+        return _text(lambda: self._device.device_path) or ""
+
+    @property
+    def sys_name(self) -> str:
+        return _text(lambda: self._device.sys_name) or ""
+
+    @property
+    def subsystem(self) -> str | None:
+        return _text(lambda: self._device.subsystem)
+
+    @property
+    def driver(self) -> str | None:
+        return _text(lambda: self._device.driver)
+
+    @property
+    def node(self) -> str | None:
+        return _text(lambda: self._device.device_node)
+
+    @property
+    def parent(self) -> SysfsDevice | None:
+        parent = self._device.parent
+        return None if parent is None else SysfsDevice(parent)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether udevd is done with it; it keeps nothing of a device without a number."""
+        return bool(self._device.is_initialized) or not self._device.device_number
+
+    def attribute(self, name: str) -> str | None:
+        value = self._device.attributes.get(name)
+        return None if value is None else str(os.fsdecode(value))
+
+    def property(self, name: str) -> str | None:
+        return _text(lambda: self._device.properties.get(name))
+
+
+class Libudev:
+    """Looks devices up. libudev is not thread-safe: one object for each thread."""
+
+    def __init__(self) -> None:
+        self._context = pyudev.Context()
+
+    def device(self, path: str) -> SysfsDevice | None:
+        """The device at a path as it is now; None if there is none."""
+        try:
+            device = pyudev.Devices.from_sys_path(self._context, os.fsencode(SYSFS + path))
+        except pyudev.DeviceNotFoundError:
+            return None
+        return SysfsDevice(device)
+
+
+def _text(read: Callable[[], str | None]) -> str | None:
+    try:
+        return read()
+    except UnicodeDecodeError as error:
+        return os.fsdecode(error.object)
