@@ -1,0 +1,169 @@
+"""CDI files: what the container runtime adds to the containers of a claim.
+
+One file per claim, since two files that define one device make both useless. One CDI device per
+allocated device of each request, since a container gets the devices of the requests it names.
+
+The file also carries the claim's checkpoint entry, so that a lost checkpoint can be rebuilt: as
+the environment of a device of its own, which no container is ever given. Annotations would be the
+place for it, but need version 0.6.0, and unknown fields are refused by every runtime.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from driver import checkpoint
+from driver.api import DRIVER_NAME, ClaimUid
+from driver.checkpoint import Unreadable
+from driver.prepared import PreparedClaim, PreparedClaims, PreparedDevice
+
+KIND = f"{DRIVER_NAME}/claim"
+
+VERSION = "0.5.0"
+"""The lowest with `hostPath` of device nodes, and with names that begin with a digit as UIDs do.
+
+containerd 1.7, the oldest runtime that takes CDI devices from the kubelet, knows no later one.
+"""
+
+RECORD = "record"
+RECORD_VARIABLE = "MOORAGE_CLAIM"
+FILE_NAME = re.compile(rf"{re.escape(DRIVER_NAME)}-claim-([A-Za-z0-9][A-Za-z0-9-]*)\.json")
+
+VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+"""Names that Kubernetes accepts in a container's `env`; nothing else reaches a container."""
+
+
+def file_name(uid: ClaimUid) -> str:
+    """Name of a claim's CDI file."""
+    return f"{DRIVER_NAME}-claim-{uid}.json"
+
+
+def claim_of(name: str) -> ClaimUid | None:
+    """Whose CDI file this is; None for the files of others, which are none of our business."""
+    match = FILE_NAME.fullmatch(name)
+    return ClaimUid(match[1]) if match else None
+
+
+def device_ids(device: PreparedDevice) -> tuple[str, ...]:
+    """What the kubelet passes to the runtime; nothing for a device that adds nothing."""
+    return (f"{KIND}={device.cdi_name}",) if _edits(device) else ()
+
+
+def dump(claim: PreparedClaim) -> bytes:
+    """The CDI file of a claim; the same bytes for the same claim."""
+    devices = [(device.cdi_name, _edits(device)) for device in claim.devices]
+    record = json.dumps(checkpoint.dump_claim(claim))
+    devices.append(
+        (f"{claim.reference.uid}_{RECORD}", {"env": [f"{RECORD_VARIABLE}={record}"]}),
+    )
+    document = {
+        "cdiVersion": VERSION,
+        "kind": KIND,
+        # A device without edits makes the whole file invalid.
+        "devices": [{"name": name, "containerEdits": edits} for name, edits in devices if edits],
+    }
+    return json.dumps(document, indent=1).encode()
+
+
+def load(text: bytes, uid: ClaimUid) -> PreparedClaim | Unreadable:
+    """The claim that a CDI file was written for."""
+    try:
+        for device in json.loads(text)["devices"]:
+            if device["name"] == f"{uid}_{RECORD}":
+                record = device["containerEdits"]["env"][0].removeprefix(f"{RECORD_VARIABLE}=")
+                claim = checkpoint.load_claim(json.loads(record))
+                return claim if claim.reference.uid == uid else Unreadable("it is another claim's")
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        return Unreadable(f"it is no CDI file of ours: {error!r}")
+    return Unreadable("it has no record of its claim")
+
+
+def _edits(device: PreparedDevice) -> dict[str, Any]:
+    """`containerEdits`; the runtime reads type and numbers of device nodes itself."""
+    edits: dict[str, Any] = {
+        "env": [f"{name}={value}" for name, value in environment(device).items()],
+        "deviceNodes": [
+            {
+                "path": spec.container_path,
+                "hostPath": spec.host_path,
+                "permissions": spec.permissions,
+            }
+            for spec in device.device_specs
+        ],
+        "mounts": [
+            {
+                "hostPath": mount.host_path,
+                "containerPath": mount.container_path,
+                "options": ["rbind", "rprivate", *(["ro"] if mount.read_only else ["rw"])],
+            }
+            for mount in device.mounts
+        ],
+    }
+    return {name: values for name, values in edits.items() if values}
+
+
+def environment(device: PreparedDevice) -> dict[str, str]:
+    """Each property under its name, and under its name with the Instance's hash, sorted.
+
+    With two devices the plain names are the later one's (`PreparedClaim.devices`).
+    """
+    properties = {k: v for k, v in sorted(device.properties.items()) if is_variable(k, v)}
+    suffixed = {f"{name}_{device.hash.upper()}": value for name, value in properties.items()}
+    return {**properties, **suffixed}
+
+
+def is_variable(name: str, value: str) -> bool:
+    """Whether a property can be an environment variable; a line break in its value is fine."""
+    return bool(VARIABLE.fullmatch(name)) and "\0" not in value
+
+
+def unusable_properties(claim: PreparedClaim) -> list[str]:
+    """Names of properties that do not reach the containers."""
+    return sorted(
+        {
+            name
+            for device in claim.devices
+            for name, value in device.properties.items()
+            if not is_variable(name, value)
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFile:
+    """Put this content under this name."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFile:
+    """Remove the file of this name."""
+
+    name: str
+
+
+def plan_files(
+    claims: PreparedClaims, files: Mapping[str, bytes], boot_id: str
+) -> tuple[WriteFile | RemoveFile, ...]:
+    """Make the CDI files those of the prepared claims; `files` are ours and others'.
+
+    Claims of an earlier boot get theirs when they are planned again.
+    """
+    wanted = {
+        file_name(uid): dump(claim) for uid, claim in claims.items() if claim.boot_id == boot_id
+    }
+    ours: Collection[str] = [name for name in files if claim_of(name)]
+    return (
+        *(
+            WriteFile(name, wanted[name])
+            for name in sorted(wanted)
+            if files.get(name) != wanted[name]
+        ),
+        *(RemoveFile(name) for name in sorted(ours) if name not in wanted),
+    )

@@ -1,0 +1,200 @@
+"""ResourceClaims: what of an allocation is this node's to prepare, and whether it may.
+
+ResourceClaim ──allocated_claim──► AllocatedClaim ──plan_prepare──► PreparedClaim
+                            └──────────────┴──► Failure: one sentence for the kubelet
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from driver.api import DRIVER_NAME, ClaimUid, DeviceName, InstanceName
+from driver.instances import Instance
+from driver.prepared import (
+    AllocatedDevice,
+    ClaimReference,
+    PreparedClaim,
+    PreparedClaims,
+    PreparedDevice,
+)
+
+Instances = Mapping[tuple[str, DeviceName], Instance]
+"""What this node can prepare, by pool and device. Several slots may be one Instance."""
+
+UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
+"""UIDs become parts of file names, so nothing else is taken for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a claim is not prepared; the sentence ends up in the pod's events."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatedClaim:
+    """This driver's part of a claim's allocation, on this node."""
+
+    reference: ClaimReference
+    devices: tuple[AllocatedDevice, ...]
+
+
+def reference_problem(reference: ClaimReference) -> Failure | None:
+    """What is wrong with what the kubelet asked for, before anything is looked up."""
+    if not UID.fullmatch(reference.uid):
+        return Failure(f"ResourceClaim UID {reference.uid!r} is not a UID")
+    if not reference.namespace or not reference.name:
+        return Failure(f"ResourceClaim {reference.uid} is named without namespace or name")
+    return None
+
+
+def allocated_claim(
+    claim: Mapping[str, Any] | None, wanted: ClaimReference, pools: Collection[str]
+) -> AllocatedClaim | Failure:
+    """Parse a ResourceClaim.
+
+    Args:
+        claim: The object as the API server has it now; None if it has none.
+        wanted: The claim that the kubelet means.
+        pools: The pools whose devices this node can prepare.
+    """
+    if claim is None:
+        return Failure(f"ResourceClaim {wanted} does not exist")
+    uid = claim["metadata"]["uid"]
+    if uid != wanted.uid:
+        return Failure(f"ResourceClaim {wanted} was replaced by one with UID {uid}")
+    allocation = claim.get("status", {}).get("allocation")
+    if not allocation:
+        return Failure(f"ResourceClaim {wanted} is not allocated")
+    results = allocation.get("devices", {}).get("results", [])
+    devices = tuple(_allocated_device(r) for r in results if r["driver"] == DRIVER_NAME)
+    if not devices:
+        return Failure(f"ResourceClaim {wanted} has no device of {DRIVER_NAME}")
+    if foreign := sorted({device.pool for device in devices} - set(pools)):
+        return Failure(f"ResourceClaim {wanted} has devices of other nodes' pools: {foreign}")
+    return AllocatedClaim(wanted, devices)
+
+
+def _allocated_device(result: Mapping[str, Any]) -> AllocatedDevice:
+    return AllocatedDevice(
+        request=result["request"].partition("/")[0],
+        pool=result["pool"],
+        device=DeviceName(result["device"]),
+        share_id=result.get("shareID"),
+        admin_access=bool(result.get("adminAccess")),
+    )
+
+
+def is_prepared(claim: AllocatedClaim, prepared: PreparedClaims, boot_id: str) -> bool:
+    """Whether the answer is known already, so that no device needs to be looked at."""
+    known = prepared.get(claim.reference.uid)
+    return (
+        known is not None
+        and known.boot_id == boot_id
+        and known.allocation == frozenset(claim.devices)
+    )
+
+
+def plan_prepare(
+    claim: AllocatedClaim, instances: Instances, prepared: PreparedClaims, boot_id: str
+) -> PreparedClaim | Failure:
+    """What to prepare for a claim; what is prepared already stays as it is.
+
+    A claim that was allocated anew, or planned in an earlier boot, is planned again.
+    """
+    if is_prepared(claim, prepared, boot_id):
+        return prepared[claim.reference.uid]
+    if conflict := _conflict(claim, prepared.values()):
+        return conflict
+    devices: list[PreparedDevice] = []
+    for allocated in claim.devices:
+        instance = instances.get((allocated.pool, allocated.device))
+        if instance is None:
+            return Failure(f"device {_named(allocated)} is not known on this node")
+        if not instance.online:
+            return Failure(f"device {_named(allocated)} is offline")
+        devices.append(_prepared_device(claim.reference.uid, allocated, instance))
+    return PreparedClaim(reference=claim.reference, boot_id=boot_id, devices=_in_order(devices))
+
+
+def _conflict(claim: AllocatedClaim, prepared: Iterable[PreparedClaim]) -> Failure | None:
+    """The guard of exclusive devices.
+
+    kube-scheduler gives a device away as soon as the API shows it free; after a forced deletion
+    of a pod that is before the containers of its last claim are gone from this node.
+    """
+    for holder in prepared:
+        if holder.reference.uid == claim.reference.uid:
+            continue
+        for held in holder.devices:
+            for wanted in claim.devices:
+                if wanted.excludes(held.allocated):
+                    return Failure(
+                        f"device {_named(wanted)} is still prepared for ResourceClaim"
+                        f" {holder.reference}"
+                    )
+    return None
+
+
+def _named(device: AllocatedDevice) -> str:
+    return f"{device.pool}/{device.device}"
+
+
+def _prepared_device(
+    uid: ClaimUid, allocated: AllocatedDevice, instance: Instance
+) -> PreparedDevice:
+    return PreparedDevice(
+        allocated=allocated,
+        cdi_name=_cdi_name(uid, allocated),
+        instance=instance.name,
+        hash=instance.hash,
+        properties=instance.properties,
+        mounts=instance.mounts,
+        device_specs=instance.device_specs,
+    )
+
+
+def _cdi_name(uid: ClaimUid, allocated: AllocatedDevice) -> str:
+    """Unique on the node: no part but the pool may have a `/`, and none a `_`.
+
+    It names the device and not its place in a list: the kubelet may hold on to an id for longer
+    than the allocation lasts, and must then find nothing rather than another device.
+    """
+    pool = allocated.pool.replace("/", ":")
+    parts = (uid, allocated.request, pool, allocated.device, allocated.share_id)
+    return "_".join(part for part in parts if part)
+
+
+def _in_order(devices: Iterable[PreparedDevice]) -> tuple[PreparedDevice, ...]:
+    """Last the Instance whose name is first: of two plain variables the later one stays.
+
+    Within a claim the kubelet passes CDI ids on in the order of the answer, and the runtime
+    applies them in that order. Not ours to decide is the order of several claims of a container,
+    nor of requests that it lists one by one.
+    """
+    return tuple(sorted(devices, key=lambda d: (d.instance, d.cdi_name), reverse=True))
+
+
+def held_claim(claim: AllocatedClaim) -> PreparedClaim:
+    """A claim that must have been prepared, when what its containers got is no longer known.
+
+    Its devices stay taken; the rest is planned when the kubelet asks again.
+    """
+    uid = claim.reference.uid
+    devices = (
+        PreparedDevice(
+            allocated=allocated,
+            cdi_name=_cdi_name(uid, allocated),
+            instance=InstanceName(""),
+            hash="",
+            properties={},
+            mounts=(),
+            device_specs=(),
+        )
+        for allocated in claim.devices
+    )
+    return PreparedClaim(reference=claim.reference, boot_id="", devices=_in_order(devices))

@@ -1,0 +1,95 @@
+"""Prepared claims: what this node has granted, and to which ResourceClaim.
+
+The values that planning (`claims`), CDI files (`cdi`) and the `checkpoint` share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from driver.api import ClaimUid, DeviceName, InstanceName
+from driver.devices import DeviceSpec, Mount
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimReference:
+    """Which ResourceClaim is meant. A claim that was replaced keeps its name, not its UID."""
+
+    namespace: str
+    name: str
+    uid: ClaimUid
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name} (UID {self.uid})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocatedDevice:
+    """One of a claim's `status.allocation.devices.results`: a device, or a share of it.
+
+    Attributes:
+        request: The request of the claim; of a prioritized list the parent, which is the name
+            that containers and the kubelet use.
+        share_id: Set where the device allows several allocations; one device may be in a claim
+            several times, under different ones.
+        admin_access: Access for monitoring, beside whoever uses the device.
+    """
+
+    request: str
+    pool: str
+    device: DeviceName
+    share_id: str | None = None
+    admin_access: bool = False
+
+    def excludes(self, other: AllocatedDevice) -> bool:
+        """Whether two claims can never have these at one time."""
+        return (
+            (self.pool, self.device) == (other.pool, other.device)
+            and not (self.admin_access or other.admin_access)
+            and (self.share_id is None or other.share_id is None)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedDevice:
+    """An allocated device together with what its container gets.
+
+    Attributes:
+        cdi_name: The device's name in the claim's CDI file. Kept, since the kubelet remembers it
+            for containers that start later; a driver that names devices otherwise must not
+            rename those.
+        hash: The Instance's, six hexadecimal digits.
+    """
+
+    allocated: AllocatedDevice
+    cdi_name: str
+    instance: InstanceName
+    hash: str
+    properties: Mapping[str, str]
+    mounts: tuple[Mount, ...]
+    device_specs: tuple[DeviceSpec, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedClaim:
+    """A claim that is prepared on this node.
+
+    Attributes:
+        boot_id: The boot in which it was planned. Device nodes are named anew in the next one,
+            so what the containers get is then planned again; who holds the device stays.
+            Empty if only the latter is known.
+        devices: In the order in which the kubelet is told, see `cdi`.
+    """
+
+    reference: ClaimReference
+    boot_id: str
+    devices: tuple[PreparedDevice, ...]
+
+    @property
+    def allocation(self) -> frozenset[AllocatedDevice]:
+        """What of the claim's allocation this prepares, in no order."""
+        return frozenset(device.allocated for device in self.devices)
+
+
+PreparedClaims = Mapping[ClaimUid, PreparedClaim]
