@@ -1,0 +1,253 @@
+"""The kubelet's plugin for Dynamic Resource Allocation.
+
+    kubelet ──GetInfo, NotifyRegistrationStatus──► registration socket   (in plugins_registry)
+            ──NodePrepareResources, NodeUnprepareResources──► DRA socket ──► kubelet_claims
+            ──NodeWatchResources──► DRA socket ◄── health of the devices
+
+This module speaks gRPC and nothing else: messages in, messages out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import grpc.aio
+
+from driver import cdi
+from driver.api import DRIVER_NAME, ClaimUid
+from driver.claims import Failure, Instances
+from driver.kubelet_api.dra.v1 import api_pb2 as v1
+from driver.kubelet_api.dra.v1 import api_pb2_grpc as v1_grpc
+from driver.kubelet_api.dra.v1beta1 import api_pb2 as v1beta1
+from driver.kubelet_api.dra.v1beta1 import api_pb2_grpc as v1beta1_grpc
+from driver.kubelet_api.dra_health.v1alpha1 import api_pb2 as health
+from driver.kubelet_api.dra_health.v1alpha1 import api_pb2_grpc as health_grpc
+from driver.kubelet_api.pluginregistration.v1 import api_pb2 as registration
+from driver.kubelet_api.pluginregistration.v1 import api_pb2_grpc as registration_grpc
+from driver.kubelet_claims import InstanceSource, KubeletClaims
+from driver.kubelet_sockets import KubeletPaths, Socket, remove_dead_sockets
+from driver.prepared import ClaimReference, PreparedClaim, PreparedDevice
+
+logger = logging.getLogger(__name__)
+
+SERVICES = ("v1.DRAPlugin", "v1beta1.DRAPlugin", "v1alpha1.DRAResourceHealth")
+"""Names that the kubelet knows the services by; it takes the first that it supports."""
+
+WATCH_SECONDS = 1.0
+"""How soon a lost socket, or a device's change of health, is noticed."""
+
+RESEND_SECONDS = 10.0
+"""The kubelet takes a device that it has not heard of for 30 s for one of unknown health."""
+
+GRACE_SECONDS = 5.0
+
+_Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class Registration(registration_grpc.RegistrationServicer):
+    """Tells the kubelet what this plugin is, and hears whether it was accepted.
+
+    Attributes:
+        problem: Why the kubelet does not use this plugin; empty if it does.
+    """
+
+    def __init__(self, endpoint: str) -> None:
+        self.problem = "the kubelet has not asked for this plugin yet"
+        self._endpoint = endpoint
+
+    async def GetInfo(
+        self, request: registration.InfoRequest, context: _Context
+    ) -> registration.PluginInfo:
+        return registration.PluginInfo(
+            type="DRAPlugin",
+            name=DRIVER_NAME,
+            endpoint=self._endpoint,
+            supported_versions=SERVICES,
+        )
+
+    async def NotifyRegistrationStatus(
+        self, request: registration.RegistrationStatus, context: _Context
+    ) -> registration.RegistrationStatusResponse:
+        if request.plugin_registered:
+            self.problem = ""
+            logger.info("Registered with the kubelet")
+        else:
+            self.problem = f"the kubelet refused this plugin: {request.error}"
+            logger.error("Not registered: %s", self.problem)
+        return registration.RegistrationStatusResponse()
+
+
+class Plugin(v1_grpc.DRAPluginServicer):
+    """`v1.DRAPlugin`: one entry for each claim that was asked for, always."""
+
+    def __init__(self, claims: KubeletClaims) -> None:
+        self._claims = claims
+
+    async def NodePrepareResources(
+        self, request: v1.NodePrepareResourcesRequest, context: _Context
+    ) -> v1.NodePrepareResourcesResponse:
+        answers = await self._claims.prepare(_references(request.claims))
+        return v1.NodePrepareResourcesResponse(
+            claims={uid: _prepare_response(answer) for uid, answer in answers.items()}
+        )
+
+    async def NodeUnprepareResources(
+        self, request: v1.NodeUnprepareResourcesRequest, context: _Context
+    ) -> v1.NodeUnprepareResourcesResponse:
+        answers = await self._claims.unprepare(_references(request.claims))
+        return v1.NodeUnprepareResourcesResponse(
+            claims={
+                uid: v1.NodeUnprepareResourceResponse(
+                    error=answer.sentence if isinstance(answer, Failure) else ""
+                )
+                for uid, answer in answers.items()
+            }
+        )
+
+
+class BetaPlugin(v1beta1_grpc.DRAPluginServicer):
+    """`v1beta1.DRAPlugin`, whose messages are on the wire those of v1 without `share_id`."""
+
+    def __init__(self, plugin: Plugin) -> None:
+        self._plugin = plugin
+
+    async def NodePrepareResources(
+        self, request: v1beta1.NodePrepareResourcesRequest, context: _Context
+    ) -> v1beta1.NodePrepareResourcesResponse:
+        wanted = v1.NodePrepareResourcesRequest.FromString(request.SerializeToString())
+        answer = await self._plugin.NodePrepareResources(wanted, context)
+        return v1beta1.NodePrepareResourcesResponse.FromString(answer.SerializeToString())
+
+    async def NodeUnprepareResources(
+        self, request: v1beta1.NodeUnprepareResourcesRequest, context: _Context
+    ) -> v1beta1.NodeUnprepareResourcesResponse:
+        wanted = v1.NodeUnprepareResourcesRequest.FromString(request.SerializeToString())
+        answer = await self._plugin.NodeUnprepareResources(wanted, context)
+        return v1beta1.NodeUnprepareResourcesResponse.FromString(answer.SerializeToString())
+
+
+class Health(health_grpc.DRAResourceHealthServicer):
+    """`v1alpha1.DRAResourceHealth`: the complete list at once, on each change, and repeatedly."""
+
+    def __init__(self, source: InstanceSource) -> None:
+        self._source = source
+        self._ended = asyncio.Event()
+
+    def end(self) -> None:
+        """End all streams, which otherwise last as long as the kubelet."""
+        self._ended.set()
+
+    async def NodeWatchResources(
+        self, request: health.NodeWatchResourcesRequest, context: _Context
+    ) -> AsyncIterator[health.NodeWatchResourcesResponse]:
+        clock = asyncio.get_running_loop()
+        sent, due = None, clock.time()
+        while not self._ended.is_set():
+            devices = _health(await self._source.instances())
+            if devices != sent or clock.time() >= due:
+                yield devices
+                sent, due = devices, clock.time() + RESEND_SECONDS
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), WATCH_SECONDS)
+
+
+def _references(claims: Iterable[v1.Claim]) -> list[ClaimReference]:
+    return [ClaimReference(c.namespace, c.name, ClaimUid(c.uid)) for c in claims]
+
+
+def _prepare_response(answer: PreparedClaim | Failure) -> v1.NodePrepareResourceResponse:
+    if isinstance(answer, Failure):
+        return v1.NodePrepareResourceResponse(error=answer.sentence)
+    return v1.NodePrepareResourceResponse(devices=[_device(d) for d in answer.devices])
+
+
+def _device(device: PreparedDevice) -> v1.Device:
+    return v1.Device(
+        request_names=[device.allocated.request],
+        pool_name=device.allocated.pool,
+        device_name=device.allocated.device,
+        cdi_device_ids=cdi.device_ids(device),
+        share_id=device.allocated.share_id,
+    )
+
+
+def _health(instances: Instances) -> health.NodeWatchResourcesResponse:
+    """Without times: the kubelet puts its own in place of them."""
+    return health.NodeWatchResourcesResponse(
+        devices=[
+            health.DeviceHealth(
+                device=health.DeviceIdentifier(pool_name=pool, device_name=device),
+                health=health.HEALTHY if instance.online else health.UNHEALTHY,
+                message="" if instance.online else "the device is offline",
+            )
+            for (pool, device), instance in sorted(instances.items())
+        ]
+    )
+
+
+@asynccontextmanager
+async def serve(
+    paths: KubeletPaths, claims: KubeletClaims, source: InstanceSource
+) -> AsyncIterator[Registration]:
+    """Serve the kubelet until the block ends; yields what it thinks of this plugin.
+
+    Raises:
+        SocketError: If a socket cannot be opened.
+    """
+    plugin, devices_health = Plugin(claims), Health(source)
+    accepted = Registration(str(paths.dra_socket))
+
+    def add_services(server: grpc.aio.Server) -> None:
+        v1_grpc.add_DRAPluginServicer_to_server(plugin, server)
+        v1beta1_grpc.add_DRAPluginServicer_to_server(BetaPlugin(plugin), server)
+        health_grpc.add_DRAResourceHealthServicer_to_server(devices_health, server)
+
+    def add_registration(server: grpc.aio.Server) -> None:
+        registration_grpc.add_RegistrationServicer_to_server(accepted, server)
+
+    sockets = (
+        Socket(paths.dra_socket, add_services),
+        Socket(paths.registration_socket, add_registration),
+    )
+    await claims.recover()
+    await asyncio.to_thread(remove_dead_sockets, paths)
+    # The kubelet calls as soon as it sees the second socket, so the first must answer by then.
+    # They are withdrawn in the opposite order.
+    try:
+        for socket in sockets:
+            await socket.open()
+        async with _watched(sockets):
+            yield accepted
+    finally:
+        devices_health.end()
+        for socket in reversed(sockets):
+            await socket.close(GRACE_SECONDS)
+        await claims.finish(GRACE_SECONDS)
+
+
+@asynccontextmanager
+async def _watched(sockets: Iterable[Socket]) -> AsyncIterator[None]:
+    task = asyncio.create_task(_watch(sockets))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def _watch(sockets: Iterable[Socket]) -> None:
+    """Bring lost sockets back: somebody may have cleared the kubelet's folders."""
+    while True:
+        await asyncio.sleep(WATCH_SECONDS)
+        for socket in sockets:
+            if not socket.is_lost():
+                continue
+            logger.warning("Socket %s is gone; opening it again", socket.path)
+            try:
+                await socket.open_again()
+            except Exception:
+                logger.exception("Socket %s cannot be opened again", socket.path)

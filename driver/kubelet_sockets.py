@@ -1,0 +1,157 @@
+"""The sockets on which the kubelet finds this driver.
+
+A server listens under a hidden name, which then is renamed: the kubelet, which watches the folder,
+sees a socket only when somebody answers there. And a server that stops removes the name it
+listened under, which by then is nobody's; so it never removes the socket of its successor.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc.aio
+
+from driver.api import DRIVER_NAME
+
+logger = logging.getLogger(__name__)
+
+LONGEST_PATH = 107
+"""Bytes of a UNIX socket's path, without the final NUL (`sockaddr_un.sun_path`)."""
+
+LARGEST_MESSAGE_BYTES = 1 << 20
+"""Some thousand claims; the kubelet sends those of one pod."""
+
+
+class SocketError(Exception):
+    """Raised when a socket cannot be opened where the kubelet would look for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletPaths:
+    """Where kubelet and driver meet.
+
+    Attributes:
+        root: The kubelet's `--root-dir`, by the path under which the kubelet itself has it.
+        pod_uid: Keeps the sockets of an old and a new pod apart while they overlap; may be empty.
+    """
+
+    root: Path
+    pod_uid: str = ""
+
+    @property
+    def data(self) -> Path:
+        """The driver's own folder."""
+        return self.root / "plugins" / DRIVER_NAME
+
+    @property
+    def lock(self) -> Path:
+        """What an old and a new process share."""
+        return self.data / "serialize.lock"
+
+    @property
+    def dra_socket(self) -> Path:
+        """Where claims are prepared."""
+        return self.data / f"dra{self._suffix}.sock"
+
+    @property
+    def registration_socket(self) -> Path:
+        """In the folder that the kubelet watches."""
+        return self.root / "plugins_registry" / f"{DRIVER_NAME}{self._suffix}-reg.sock"
+
+    @property
+    def _suffix(self) -> str:
+        return f"-{self.pod_uid}" if self.pod_uid else ""
+
+
+class Socket:
+    """A gRPC server at a path, for as long as the path is its own."""
+
+    def __init__(self, path: Path, add_services: Callable[[grpc.aio.Server], None]) -> None:
+        self.path = path
+        self._hidden = path.with_name(f".{path.name}")
+        self._add_services = add_services
+        self._server: grpc.aio.Server | None = None
+        self._inode: tuple[int, int] | None = None
+        if (length := len(os.fsencode(self._hidden))) > LONGEST_PATH:
+            raise SocketError(
+                f"socket {self._hidden} has a path of {length} bytes, and {LONGEST_PATH} fit:"
+                " the kubelet's root folder is too deep"
+            )
+
+    async def open(self) -> None:
+        """Listen; a socket that a dead process left is replaced."""
+        server = grpc.aio.server(
+            options=[("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES)]
+        )
+        self._add_services(server)
+        self._server = server
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            server.add_insecure_port(f"unix:{self._hidden}")
+        except RuntimeError as error:
+            raise SocketError(f"nobody can listen at {self._hidden}: {error}") from error
+        await server.start()
+        self._inode = _inode(self._hidden)
+        self._hidden.replace(self.path)
+
+    def is_lost(self) -> bool:
+        """Whether the path is gone. One that another process made is not: that one serves now."""
+        return _inode(self.path) is None
+
+    def withdraw(self) -> None:
+        """Remove the path, unless another process has replaced it."""
+        if self._inode is not None and _inode(self.path) == self._inode:
+            with suppress(FileNotFoundError):
+                self.path.unlink()
+
+    async def close(self, grace_seconds: float) -> None:
+        """Withdraw, let calls come to an end for this long, and stop."""
+        self.withdraw()
+        if self._server is not None:
+            await self._server.stop(grace_seconds)
+            self._server = None
+
+    async def open_again(self) -> None:
+        """Serve anew at the same path; calls that still run on the old connection may end."""
+        await self.close(grace_seconds=1)
+        await self.open()
+
+
+def remove_dead_sockets(paths: KubeletPaths) -> None:
+    """Remove what killed processes of this driver left, under the UIDs of their pods.
+
+    The kubelet would go on trying to reach them. One that somebody listens at stays.
+    """
+    for folder, pattern in (
+        (paths.registration_socket.parent, f"{DRIVER_NAME}*-reg.sock"),
+        (paths.data, "dra*.sock"),
+    ):
+        for path in folder.glob(pattern):
+            if path.is_socket() and _is_dead(path):
+                logger.warning("Removing socket %s: nobody listens there", path)
+                path.unlink(missing_ok=True)
+
+
+def _is_dead(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as caller:
+        try:
+            caller.connect(os.fspath(path))
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            return False
+        return False
+
+
+def _inode(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,119 @@
+"""Builders of claims and what is prepared for them, and fakes of the kubelet plugin's ports."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from driver.api import ClaimUid, ConfigurationName, DeviceName, InstanceName
+from driver.claims import AllocatedClaim, Failure, Instances, allocated_claim, plan_prepare
+from driver.devices import DeviceSpec
+from driver.instances import Instance
+from driver.prepared import ClaimReference, PreparedClaim
+from tests.driver.builders import NODE
+
+BOOT = "boot-1"
+
+
+def a_reference(number: int = 1, *, name: str = "") -> ClaimReference:
+    """The reference of a claim that is told apart by its number."""
+    uid = ClaimUid(f"{number:08x}-0000-4000-8000-000000000000")
+    return ClaimReference("default", name or f"claim-{number}", uid)
+
+
+def a_result(device: str = "loop-aaaaaa", request: str = "req", **fields: Any) -> dict[str, Any]:
+    """A result of an allocation."""
+    result = {"request": request, "driver": "moorage.dev", "pool": NODE, "device": device}
+    return {**result, **fields}
+
+
+def a_claim(reference: ClaimReference, *results: Mapping[str, Any]) -> dict[str, Any]:
+    """An allocated ResourceClaim as the API server returns it."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "namespace": reference.namespace,
+            "name": reference.name,
+            "uid": reference.uid,
+        },
+        "spec": {"devices": {"requests": [{"name": "req"}]}},
+        "status": {"allocation": {"devices": {"results": list(results or [a_result()])}}},
+    }
+
+
+def an_instance(name: str = "loop-aaaaaa", **overrides: Any) -> Instance:
+    """An Instance of a block device; any field may be given."""
+    configuration, _, digest = name.rpartition("-")
+    fields: dict[str, Any] = {
+        "name": InstanceName(name),
+        "hash": digest,
+        "configuration": ConfigurationName(configuration),
+        "namespace": "default",
+        "properties": {"UDEV_DEVNODE": f"/dev/{name}"},
+        "mounts": (),
+        "device_specs": (DeviceSpec(f"/dev/{name}", f"/dev/{name}", "rw"),),
+        "capacity": 1,
+        "unique_devices": True,
+    }
+    return Instance(**{**fields, **overrides})
+
+
+def some_instances(*instances: Instance) -> Instances:
+    """Instances by the device that each is published as."""
+    return {(NODE, DeviceName(i.name)): i for i in instances or [an_instance()]}
+
+
+def allocated(reference: ClaimReference, *results: Mapping[str, Any]) -> AllocatedClaim:
+    """A claim's allocation, which must be ours."""
+    claim = allocated_claim(a_claim(reference, *results), reference, {NODE})
+    assert isinstance(claim, AllocatedClaim), claim
+    return claim
+
+
+def prepared(
+    reference: ClaimReference, *results: Mapping[str, Any], instances: Instances | None = None
+) -> PreparedClaim:
+    """A claim as it is prepared where nothing else is."""
+    known = some_instances() if instances is None else instances
+    claim = plan_prepare(allocated(reference, *results), known, {}, BOOT)
+    assert not isinstance(claim, Failure), claim
+    return claim
+
+
+@dataclass
+class FakeReader:
+    """ResourceClaims of an API server that may be away."""
+
+    stored: dict[str, dict[str, Any]] = field(default_factory=dict)
+    error: Exception | None = None
+    delay_seconds: float = 0.0
+
+    def put(self, reference: ClaimReference, *results: Mapping[str, Any]) -> ClaimReference:
+        self.stored[reference.name] = a_claim(reference, *results)
+        return reference
+
+    async def claim(self, namespace: str, name: str) -> Mapping[str, Any] | None:
+        await asyncio.sleep(self.delay_seconds)
+        if self.error:
+            raise self.error
+        return self.stored.get(name)
+
+    async def claims(self) -> Iterable[Mapping[str, Any]]:
+        if self.error:
+            raise self.error
+        return list(self.stored.values())
+
+
+@dataclass
+class FakeSource:
+    """Instances, known once the first discovery is over."""
+
+    known: dict[tuple[str, DeviceName], Instance] = field(default_factory=dict)
+    discovered: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def instances(self) -> Instances:
+        await self.discovered.wait()
+        return self.known

@@ -1,0 +1,1 @@
+"""Fakes of outside parties, for failure injection and scale; one per shell module."""
