@@ -63,6 +63,7 @@ class FakeKubelet:
     plugins: list[RegisteredPlugin] = field(default_factory=list)
     history: list[tuple[str, str]] = field(default_factory=list)
     _seen: dict[Path, int] = field(default_factory=dict)
+    _happened: asyncio.Condition = field(default_factory=asyncio.Condition)
     _task: asyncio.Task[None] | None = None
 
     @property
@@ -88,9 +89,10 @@ class FakeKubelet:
 
     async def until(self, event: str, times: int = 1) -> None:
         """Wait until something happened so often."""
-        async with asyncio.timeout(10):
-            while [kind for kind, _ in self.history].count(event) < times:
-                await asyncio.sleep(RECONCILE_SECONDS / 2)
+        async with asyncio.timeout(10), self._happened:
+            await self._happened.wait_for(
+                lambda: [kind for kind, _ in self.history].count(event) >= times
+            )
 
     async def prepare(
         self, *claims: ClaimReference, seconds: float = CALL_SECONDS
@@ -144,8 +146,8 @@ class FakeKubelet:
         for plugin in list(self.plugins):
             if sockets.get(plugin.socket) != plugin.inode:
                 self.plugins.remove(plugin)
-                self.history.append(("gone", plugin.socket.name))
                 await plugin.channel.close()
+                await self._record("gone", plugin.socket)
         for path, inode in sockets.items():
             if self._seen.get(path) != inode:
                 with suppress(grpc.aio.AioRpcError):  # the real one tries again later, too
@@ -174,7 +176,12 @@ class FakeKubelet:
                 registration.RegistrationStatus(plugin_registered=not refused, error=refused),
                 timeout=NOTIFY_SECONDS,
             )
-            self.history.append(("refused" if refused else "registered", path.name))
+            await self._record("refused" if refused else "registered", path)
+
+    async def _record(self, event: str, socket: Path) -> None:
+        async with self._happened:
+            self.history.append((event, socket.name))
+            self._happened.notify_all()
 
 
 def _message(claim: ClaimReference) -> v1.Claim:
