@@ -1,0 +1,84 @@
+"""A small JSON client of the API server, for what kubectl is too slow for."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from local_cluster.errors import ApiError
+
+MERGE_PATCH = "application/merge-patch+json"
+JSON = "application/json"
+
+
+class ApiServer:
+    """Speaks as the cluster's administrator. One instance belongs to one thread."""
+
+    def __init__(self, server: str, pki: Path, certificate: str = "admin") -> None:
+        parts = urlsplit(server)
+        self._host, self._port = str(parts.hostname), parts.port
+        self._context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
+        self._context.load_cert_chain(pki / f"{certificate}.crt", pki / f"{certificate}.key")
+        self._connection: http.client.HTTPSConnection | None = None
+
+    def get(self, path: str) -> Any:
+        return self.request("GET", path)
+
+    def create(self, path: str, value: Mapping[str, Any]) -> Any:
+        return self.request("POST", path, value)
+
+    def patch(self, path: str, value: Mapping[str, Any]) -> Any:
+        return self.request("PATCH", path, value, content_type=MERGE_PATCH)
+
+    def delete(self, path: str) -> Any:
+        return self.request("DELETE", path)
+
+    def request(
+        self, method: str, path: str, value: Any = None, *, content_type: str = JSON
+    ) -> Any:
+        """The decoded answer. Raises ApiError for error statuses, OSError without an answer."""
+        body = None if value is None else json.dumps(value)
+        headers = {"Accept": JSON, "Content-Type": content_type}
+        status, text = self._exchange(method, path, body, headers)
+        answer = json.loads(text) if text.startswith("{") else text
+        if status >= 400:
+            problem = answer if isinstance(answer, dict) else {"message": answer}
+            raise ApiError(status, problem.get("reason", ""), problem.get("message", ""))
+        return answer
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _exchange(
+        self, method: str, path: str, body: str | None, headers: dict[str, str]
+    ) -> tuple[int, str]:
+        """Once more on a fresh connection: the kept one may have died with a restart.
+
+        Only reads are repeated; a write that got no answer may have happened.
+        """
+        fresh = self._connection is None
+        try:
+            return self._send(method, path, body, headers)
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            if fresh or method != "GET":
+                raise ConnectionError(f"{method} {path}: {error}") from error
+        return self._send(method, path, body, headers)
+
+    def _send(
+        self, method: str, path: str, body: str | None, headers: dict[str, str]
+    ) -> tuple[int, str]:
+        if self._connection is None:
+            self._connection = http.client.HTTPSConnection(
+                self._host, self._port, timeout=30, context=self._context
+            )
+        self._connection.request(method, path, body, headers)
+        answer = self._connection.getresponse()
+        return answer.status, answer.read().decode()

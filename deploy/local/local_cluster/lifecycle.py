@@ -1,0 +1,160 @@
+"""Brings a cluster up, and takes it down without a trace; both may be repeated."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+from local_cluster import (
+    certificates,
+    debian,
+    go_toolchain,
+    linux_cgroups,
+    linux_mounts,
+    linux_network,
+    linux_nodes,
+    processes,
+)
+from local_cluster.addresses import Addresses, choose_subnet
+from local_cluster.authority import Authority
+from local_cluster.blueprint import Blueprint
+from local_cluster.bootstrap import bootstrap
+from local_cluster.configurations import certificate_user, kubeconfig
+from local_cluster.files import locked, write_atomically
+from local_cluster.layout import Layout, layout_of
+from local_cluster.plan import needs_new_cluster, waves
+from local_cluster.progress import say
+from local_cluster.records import Record, load_record, save_record
+from local_cluster.settings import ClusterSettings
+from local_cluster.supervisor import Supervisor
+
+# Two clusters that start together must not choose one subnet: this lock is the machine's.
+MACHINE_LOCK = Path("/run/lock/moorage-local-cluster.lock")
+KEPT_AFTER_DOWN = ("logs", "lock")
+
+
+def up(settings: ClusterSettings) -> Blueprint:
+    """Make the cluster what the settings say. On a healthy one this changes nothing.
+
+    Changed settings restart the parts that they reach, found by fingerprint; another
+    Kubernetes version makes a new cluster in the same folder.
+    """
+    debian.require_root()
+    layout = layout_of(settings.work_dir)
+    linux_mounts.require_usable(layout.work_dir)
+    started = time.monotonic()
+    with locked(layout.lock_file):
+        before = load_record(layout)
+        if before and needs_new_cluster(before.settings, settings):
+            say(f"Kubernetes {before.settings.kubernetes} is replaced: new cluster")
+            _take_down(layout)
+        blueprint = _prepare(settings, layout)
+        changed = _start(blueprint)
+    say(_summary(blueprint, changed, time.monotonic() - started))
+    return blueprint
+
+
+def down(work_dir: Path, *, purge: bool = False) -> None:
+    """End and remove everything but the logs; `purge` removes the folder, too."""
+    debian.require_root()
+    layout = layout_of(work_dir)
+    if not layout.work_dir.exists():
+        return
+    with locked(layout.lock_file):
+        _take_down(layout)
+    if purge:
+        shutil.rmtree(layout.work_dir)
+
+
+def _prepare(settings: ClusterSettings, layout: Layout) -> Blueprint:
+    debian.ensure_packages(debian.NETWORK_PACKAGES)
+    if settings.nodes:
+        debian.ensure_packages(debian.NODE_PACKAGES)
+    if settings.udevd:
+        debian.ensure_packages(debian.UDEV_PACKAGES)
+    binaries = go_toolchain.build_all(settings.kubernetes, with_nodes=settings.nodes > 0)
+    addresses = _ensure_network(settings, layout)
+    save_record(layout, Record(settings, addresses.subnet, binaries))
+    blueprint = Blueprint(settings, layout, addresses, binaries)
+    _ensure_trust(blueprint)
+    return blueprint
+
+
+def _ensure_network(settings: ClusterSettings, layout: Layout) -> Addresses:
+    with locked(MACHINE_LOCK):
+        before = load_record(layout)
+        if before and linux_network.exists(layout):
+            addresses = Addresses(before.subnet)
+            linux_network.set_node_addresses(layout, addresses, settings.nodes)
+            return addresses
+        linux_network.remove(layout)
+        addresses = Addresses(choose_subnet(layout.id, linux_network.taken_subnets()))
+        linux_network.create(layout, addresses, settings.nodes)
+        return addresses
+
+
+def _ensure_trust(blueprint: Blueprint) -> None:
+    layout = blueprint.layout
+    authority = Authority(layout.pki)
+    authority.issue_service_account_key()
+    names = tuple(node.name for node in blueprint.nodes)
+    for spec in certificates.all_specs(blueprint.addresses, names):
+        authority.issue(spec)
+    user = certificate_user(layout.pki, certificates.ADMIN.name)
+    ca = authority.certificate_file
+    write_atomically(layout.kubeconfig, kubeconfig(blueprint.addresses.server, ca, user))
+
+
+def _start(blueprint: Blueprint) -> tuple[str, ...]:
+    supervisor = Supervisor(blueprint)
+    _remove_unplanned(blueprint, supervisor)
+    for node in blueprint.nodes:
+        linux_nodes.ensure_node(blueprint.layout, node)
+    started: list[str] = []
+    for wave in waves(supervisor.parts.values()):
+        started += supervisor.ensure(wave)
+    bootstrap(blueprint, changed=bool(started))
+    return tuple(started)
+
+
+def _remove_unplanned(blueprint: Blueprint, supervisor: Supervisor) -> None:
+    """Parts and nodes that the settings no longer ask for."""
+    nodes = {node.name for node in blueprint.nodes}
+    for record in sorted(blueprint.layout.records.glob("*.json")):
+        name = record.stem
+        found = processes.load(record)
+        if name in supervisor.parts or name in nodes or found is None:
+            continue
+        if found[1] == "node":
+            linux_nodes.remove_node(blueprint.layout, name)
+        elif found[1] != processes.COMPONENT:
+            supervisor.end(name)
+
+
+def _take_down(layout: Layout) -> None:
+    """Works on what is found, not on what was planned: half a cluster goes the same way.
+
+    Nodes go first, so that kubelets do not start anew what is being ended.
+    """
+    strays = processes.marked(layout.id) + processes.inside(linux_network.namespace_file(layout))
+    mine = {os.getpid(), os.getppid()}
+    processes.end_all([process for process in strays if process.pid not in mine], seconds=3)
+    with locked(MACHINE_LOCK):
+        linux_network.remove(layout)
+    linux_cgroups.remove(layout.cgroup)
+    linux_mounts.unmount_below(layout.work_dir)
+    for path in layout.work_dir.iterdir():
+        if path.name in KEPT_AFTER_DOWN:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _summary(blueprint: Blueprint, changed: tuple[str, ...], seconds: float) -> str:
+    what = f"started {', '.join(changed)}" if changed else "nothing to do"
+    where = f"KUBECONFIG={blueprint.layout.kubeconfig}"
+    return f"up after {seconds:.1f} s: {what}. {where}"

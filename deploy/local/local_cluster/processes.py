@@ -1,0 +1,207 @@
+"""Processes of the machine: started with a mark, recorded with their start time, signalled.
+
+A pid alone is no identity: the kernel uses it again. Pid and start time together are, and
+signals go through a pidfd that was opened before both were compared. So a recycled pid is
+never signalled. The mark (an environment variable) finds what was started by an
+orchestrator that died before it could write the record.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from local_cluster.errors import PartError
+from local_cluster.files import read_json, write_json
+
+MARK = "MOORAGE_LOCAL_CLUSTER"
+POLL_SECONDS = 0.02
+PROC = Path("/proc")
+# Fingerprint of components, which belong to a cluster but to no plan: `up` leaves them alone.
+COMPONENT = "component"
+
+# Children of this very process must be reaped, or they stay zombies until it ends.
+_children: dict[int, subprocess.Popen[bytes]] = {}
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process for its whole life, whoever its parent is by now."""
+
+    pid: int
+    start_time: int
+    """Clock ticks since boot, from /proc/<pid>/stat."""
+
+    def is_alive(self) -> bool:
+        _reap(self.pid)
+        return _start_time(self.pid) == self.start_time
+
+    def signal(self, number: signal.Signals) -> bool:
+        """False when the process is gone."""
+        with _pidfd(self.pid) as descriptor:
+            if descriptor is None or not self.is_alive():
+                return False
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(descriptor, number)
+                return True
+        return False
+
+    def wait_gone(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while self.is_alive():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(POLL_SECONDS)
+        return True
+
+    def end(self, seconds: float) -> None:
+        """SIGTERM, then SIGKILL. SIGCONT first, since a stopped process hears no SIGTERM."""
+        self.signal(signal.SIGCONT)
+        self.signal(signal.SIGTERM)
+        if self.wait_gone(seconds):
+            return
+        self.signal(signal.SIGKILL)
+        if not self.wait_gone(30):
+            raise PartError(f"process {self.pid} survives SIGKILL: it hangs inside the kernel")
+
+
+def start(argv: Sequence[str], log: Path, env: Mapping[str, str], mark: str) -> Process:
+    """Start in a session of its own, so that the terminal's Ctrl-C does not reach it."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        child = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**env, MARK: mark},
+            start_new_session=True,
+        )
+    _children[child.pid] = child
+    return identify(child.pid)
+
+
+def identify(pid: int) -> Process:
+    """The process that has this pid now; a dead one gets a start time that matches none."""
+    return Process(pid, _start_time(pid) or 0)
+
+
+def only_child(parent: Process, seconds: float = 10) -> Process:
+    """The one child of `parent`, once it has one: nsenter and unshare fork into a PID namespace."""
+    deadline = time.monotonic() + seconds
+    while parent.is_alive() and time.monotonic() < deadline:
+        for pid in _all_pids():
+            if _parent_of(pid) == parent.pid and (found := _start_time(pid)):
+                return Process(pid, found)
+        time.sleep(POLL_SECONDS)
+    # Gone already: whoever asks for health next finds out and shows the log.
+    return Process(parent.pid, 0)
+
+
+def marked(mark: str) -> tuple[Process, ...]:
+    """Everything that carries the mark, recorded or not."""
+    wanted = f"{MARK}={mark}".encode()
+    found = [identify(pid) for pid in _all_pids() if wanted in _environment(pid)]
+    return tuple(process for process in found if process.start_time)
+
+
+def inside(network_namespace: Path) -> tuple[Process, ...]:
+    """Everything that uses the network namespace, whoever started it."""
+    try:
+        wanted = network_namespace.stat().st_ino
+    except FileNotFoundError:
+        return ()
+    found = [identify(pid) for pid in _all_pids() if _network_of(pid) == wanted]
+    return tuple(process for process in found if process.start_time)
+
+
+def end_all(found: Iterable[Process], seconds: float) -> None:
+    """End them side by side. SIGKILL reaches whatever SIGTERM did not."""
+    remaining = list(found)
+    for number, limit in ((signal.SIGCONT, 0.0), (signal.SIGTERM, seconds), (signal.SIGKILL, 30)):
+        for process in remaining:
+            process.signal(number)
+        deadline = time.monotonic() + limit
+        while limit and any(p.is_alive() for p in remaining) and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+        remaining = [process for process in remaining if process.is_alive()]
+    if remaining:
+        pids = ", ".join(str(process.pid) for process in remaining)
+        raise PartError(f"processes survive SIGKILL: {pids}")
+
+
+def save(path: Path, process: Process, fingerprint: str) -> None:
+    write_json(path, {**asdict(process), "fingerprint": fingerprint})
+
+
+def load(path: Path) -> tuple[Process, str] | None:
+    """The recorded process and the fingerprint of what it was started from."""
+    value = read_json(path)
+    if value is None:
+        return None
+    return Process(value["pid"], value["start_time"]), value["fingerprint"]
+
+
+def _reap(pid: int) -> None:
+    child = _children.get(pid)
+    if child is not None and child.poll() is not None:
+        del _children[pid]
+
+
+def _all_pids() -> list[int]:
+    return [int(entry) for entry in os.listdir(PROC) if entry.isdigit()]
+
+
+def _stat(pid: int) -> list[str] | None:
+    """The fields after the command, whose name may contain spaces and parentheses."""
+    try:
+        text = (PROC / str(pid) / "stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return text.rpartition(")")[2].split()
+
+
+def _start_time(pid: int) -> int | None:
+    """None for the dead and for zombies: they wait for their parent and do nothing else."""
+    fields = _stat(pid)
+    if fields is None or fields[0] in "ZX":
+        return None
+    return int(fields[19])
+
+
+def _parent_of(pid: int) -> int | None:
+    fields = _stat(pid)
+    return int(fields[1]) if fields else None
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        return (PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def _network_of(pid: int) -> int | None:
+    try:
+        return (PROC / str(pid) / "ns" / "net").stat().st_ino
+    except OSError:
+        return None
+
+
+@contextmanager
+def _pidfd(pid: int) -> Iterator[int | None]:
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,133 @@
+"""What a cluster shall be: one frozen value, made in code, from a file or from flags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from local_cluster.errors import SettingsError
+
+KUBERNETES_VERSIONS = ("1.36", "1.33")
+CONTROL_PLANE = ("etcd", "kube-apiserver")
+CLUSTER_PARTS = (
+    *CONTROL_PLANE,
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kube-scheduler-moorage",
+    "kube-proxy",
+)
+MAX_NODES = 8
+
+
+class Profile(StrEnum):
+    """A named set of feature gates that makes one release look like another."""
+
+    DEFAULT = "default"
+    DRA_1_34 = "dra-1.34"
+
+
+# What is off by default in 1.34 and on in 1.36, as far as DRA goes. A gate that needs
+# another one is listed with it, or the components refuse to start.
+PROFILE_GATES: Mapping[Profile, Mapping[str, bool]] = {
+    Profile.DEFAULT: {},
+    Profile.DRA_1_34: {
+        "DRAConsumableCapacity": False,
+        "DRADeviceBindingConditions": False,
+        "DRADeviceTaints": False,
+        "DRAExtendedResource": False,
+        "DRAPartitionableDevices": False,
+        "DRAResourceClaimGranularStatusAuthorization": False,
+        "ResourceHealthStatus": False,
+        "ResourceHealthStatusMessage": False,
+    },
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterSettings:
+    """One cluster. Two with different work folders never meet."""
+
+    work_dir: Path
+    kubernetes: str = "1.36"
+    profile: Profile = Profile.DEFAULT
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    apiserver_flags: Mapping[str, str] = field(default_factory=dict)
+    """Flag name without dashes to value; replaces the tool's own value of that flag."""
+    runtime_config: Mapping[str, str] = field(default_factory=dict)
+    """API groups and versions to serve, as kube-apiserver's --runtime-config."""
+    nodes: int = 2
+    fake_nodes: int = 0
+    """Node objects with leases beside the real ones; see `fake_nodes`."""
+    parts: tuple[str, ...] = CLUSTER_PARTS
+    """Cluster-wide parts. Those of the nodes follow from `nodes`."""
+    scheduler_overlay: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the KubeSchedulerConfiguration of `moorage`'s scheduler; `extenders` goes here."""
+    audit: bool = True
+    udevd: bool = False
+    """Run systemd-udevd inside the cluster's network namespace: its events stop at the border."""
+
+    def __post_init__(self) -> None:
+        for problem in problems_of(self):
+            raise SettingsError(problem)
+
+    @property
+    def gates(self) -> Mapping[str, bool]:
+        """The profile's gates, overridden one by one."""
+        return {**PROFILE_GATES[self.profile], **self.feature_gates}
+
+
+def problems_of(settings: ClusterSettings) -> tuple[str, ...]:
+    """Everything that cannot work, as sentences."""
+    unknown = sorted(set(settings.parts) - set(CLUSTER_PARTS))
+    missing = [part for part in CONTROL_PLANE if part not in settings.parts]
+    checks = (
+        (
+            settings.kubernetes not in KUBERNETES_VERSIONS,
+            f"Kubernetes {settings.kubernetes} is not one of {', '.join(KUBERNETES_VERSIONS)}",
+        ),
+        (bool(unknown), f"unknown parts: {', '.join(unknown)}"),
+        (bool(missing), f"nothing works without {', '.join(missing)}"),
+        (not 0 <= settings.nodes <= MAX_NODES, f"nodes must be 0 to {MAX_NODES}"),
+        (settings.fake_nodes < 0, "fake_nodes must not be negative"),
+        (
+            settings.profile is not Profile.DEFAULT and settings.kubernetes != "1.36",
+            f"profile {settings.profile} is made of gates that only 1.36 has",
+        ),
+        (
+            settings.udevd and settings.nodes == 0,
+            "udevd runs on a node, and this cluster has none",
+        ),
+    )
+    return tuple(sentence for wrong, sentence in checks if wrong)
+
+
+def settings_from_mapping(values: Mapping[str, Any]) -> ClusterSettings:
+    """Read a file's or a record's mapping; unknown keys are errors, not typing mistakes."""
+    known = {entry.name for entry in fields(ClusterSettings)}
+    if unknown := sorted(set(values) - known):
+        raise SettingsError(f"unknown settings: {', '.join(unknown)}")
+    if "work_dir" not in values:
+        raise SettingsError("work_dir is missing")
+    read = dict(values)
+    read["work_dir"] = Path(read["work_dir"])
+    read["profile"] = _profile(read.get("profile", Profile.DEFAULT))
+    read["parts"] = tuple(read.get("parts", CLUSTER_PARTS))
+    return ClusterSettings(**read)
+
+
+def _profile(name: str) -> Profile:
+    try:
+        return Profile(name)
+    except ValueError as error:
+        raise SettingsError(f"profile {name} is not one of {', '.join(Profile)}") from error
+
+
+def settings_to_mapping(settings: ClusterSettings) -> dict[str, Any]:
+    """The inverse of `settings_from_mapping`, ready for JSON."""
+    values = asdict(settings)
+    values["work_dir"] = str(settings.work_dir)
+    values["parts"] = list(settings.parts)
+    return values
