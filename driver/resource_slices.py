@@ -1,0 +1,238 @@
+"""ResourceSlices as values: whom a slice is for, and what it holds, comparable at a glance.
+
+Devices are kept as canonical JSON. Text compares and stores well, and the plan of a pool need
+not know what a device's fields mean. One field is set aside, the `timeAdded` of taints: the API
+server fills it in, so that a device without a time equals the same device with one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias
+
+from driver.api import DeviceName, NodeName
+
+_SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeScope:
+    """Devices of one node. `spec.nodeName` never changes once a slice exists."""
+
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelectorScope:
+    """Devices that the selected nodes see.
+
+    Attributes:
+        selector: Canonical JSON of a NodeSelector with exactly one term.
+    """
+
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllNodesScope:
+    """Devices that every node sees."""
+
+
+@dataclass(frozen=True, slots=True)
+class PerDeviceScope:
+    """Each device says itself who sees it (KEP-4815)."""
+
+
+Scope: TypeAlias = NodeScope | NodeSelectorScope | AllNodesScope | PerDeviceScope
+
+
+@dataclass(frozen=True, slots=True)
+class SliceDevice:
+    """One device of a slice.
+
+    Attributes:
+        text: Canonical JSON of the body, without the times of its taints.
+        times: `timeAdded` of each taint, in whole seconds of UTC.
+    """
+
+    name: DeviceName
+    text: str
+    times: tuple[datetime | None, ...] = ()
+
+    def equals(self, other: SliceDevice) -> bool:
+        """Whether both are the same device; a time that only one of them has does not count."""
+        return self.text == other.text and (
+            self.times == other.times or all(map(_near, self.times, other.times))
+        )
+
+    def body(self, known: TaintTimes) -> dict[str, Any]:
+        """The `Device`, each taint with its own time, else the known one, else none."""
+        body: dict[str, Any] = json.loads(self.text)
+        for taint, time in zip(body.get("taints", ()), self.times, strict=True):
+            kept = time or known.get((self.name, _canonical(taint)))
+            if kept is not None:
+                taint["timeAdded"] = kept.isoformat().replace("+00:00", "Z")
+        return body
+
+    def taint_times(self) -> TaintTimes:
+        """What `body` of another version of this device takes over."""
+        if not self.times:
+            return {}
+        taints = json.loads(self.text)["taints"]
+        return {
+            (self.name, _canonical(taint)): time
+            for taint, time in zip(taints, self.times, strict=True)
+            if time is not None
+        }
+
+
+TaintTimes: TypeAlias = Mapping[tuple[DeviceName, str], datetime]
+"""Since when a device bears a taint, by the device's name and the taint without its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SliceContent:
+    """What a slice says besides its place in the pool.
+
+    Attributes:
+        scope: None only in a stored slice, if the API server knows a scope that this code does not.
+        counters: Canonical JSON of `sharedCounters`, empty if there are none.
+    """
+
+    scope: Scope | None
+    devices: tuple[SliceDevice, ...] = ()
+    counters: str = ""
+
+    def equals(self, other: SliceContent) -> bool:
+        return (
+            self.scope == other.scope
+            and self.counters == other.counters
+            and len(self.devices) == len(other.devices)
+            and all(map(SliceDevice.equals, self.devices, other.devices))
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceView:
+    """A ResourceSlice as the API server has it.
+
+    Attributes:
+        generation: Of the pool, not of the object.
+        slice_count: How many slices the pool has in this generation.
+        metadata: What an update must send back unchanged.
+    """
+
+    name: str
+    uid: str
+    resource_version: str
+    driver: str
+    pool: str
+    generation: int
+    slice_count: int
+    content: SliceContent
+    metadata: Mapping[str, Any]
+
+
+def slice_device(body: Mapping[str, Any]) -> SliceDevice:
+    """A `Device` of resource.k8s.io/v1 as a value. Empty fields are as good as absent ones."""
+    kept = {field: value for field, value in body.items() if value not in (None, [], {}, ())}
+    taints = kept.get("taints", ())
+    if not taints:
+        return SliceDevice(DeviceName(body["name"]), _canonical(kept))
+    times = tuple(_whole_seconds(taint.get("timeAdded")) for taint in taints)
+    kept["taints"] = [_without_time(taint) for taint in taints]
+    return SliceDevice(DeviceName(body["name"]), _canonical(kept), times)
+
+
+def node_selector(selector: Mapping[str, Any]) -> NodeSelectorScope:
+    return NodeSelectorScope(_canonical(selector))
+
+
+def hostnames(values: frozenset[str]) -> NodeSelectorScope:
+    """The scope of exactly the nodes with these values of `kubernetes.io/hostname`."""
+    requirement = {"key": "kubernetes.io/hostname", "operator": "In", "values": sorted(values)}
+    return node_selector({"nodeSelectorTerms": [{"matchExpressions": [requirement]}]})
+
+
+def slice_view(obj: Mapping[str, Any]) -> SliceView:
+    """Parse a stored ResourceSlice."""
+    metadata, spec = obj["metadata"], obj["spec"]
+    return SliceView(
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+        resource_version=metadata.get("resourceVersion", ""),
+        driver=spec["driver"],
+        pool=spec["pool"]["name"],
+        generation=spec["pool"].get("generation", 0),
+        slice_count=spec["pool"].get("resourceSliceCount", 0),
+        content=slice_content(spec),
+        metadata={field: metadata[field] for field in _KEPT_METADATA if field in metadata},
+    )
+
+
+def slice_content(spec: Mapping[str, Any]) -> SliceContent:
+    counters = spec.get("sharedCounters")
+    return SliceContent(
+        scope=_scope_of(spec),
+        devices=tuple(map(slice_device, spec.get("devices") or ())),
+        counters=_canonical(counters) if counters else "",
+    )
+
+
+def counters_of(content: SliceContent) -> list[dict[str, Any]]:
+    counters: list[dict[str, Any]] = json.loads(content.counters or "[]")
+    return counters
+
+
+def scope_fields(scope: Scope | None) -> dict[str, Any]:
+    """The field of a slice's `spec` that says who sees its devices; the API wants exactly one."""
+    match scope:
+        case NodeScope(node):
+            return {"nodeName": node}
+        case NodeSelectorScope(selector):
+            return {"nodeSelector": json.loads(selector)}
+        case AllNodesScope():
+            return {"allNodes": True}
+        case PerDeviceScope():
+            return {"perDeviceNodeSelection": True}
+        case None:
+            return {}
+
+
+_KEPT_METADATA = ("generateName", "labels", "annotations", "finalizers", "ownerReferences")
+"""An update replaces the whole object: what others wrote here must survive it."""
+
+
+def _scope_of(spec: Mapping[str, Any]) -> Scope | None:
+    if node := spec.get("nodeName"):
+        return NodeScope(NodeName(node))
+    if selector := spec.get("nodeSelector"):
+        return node_selector(selector)
+    if spec.get("allNodes"):
+        return AllNodesScope()
+    return PerDeviceScope() if spec.get("perDeviceNodeSelection") else None
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _near(mine: datetime | None, theirs: datetime | None) -> bool:
+    return mine is None or theirs is None or abs(mine - theirs) <= _SECOND
+
+
+def _without_time(taint: Mapping[str, Any]) -> dict[str, Any]:
+    return {field: value for field, value in taint.items() if field != "timeAdded" and value}
+
+
+def _whole_seconds(text: str | None) -> datetime | None:
+    """Round as the Go helper does; a time that is no RFC 3339 time counts as absent."""
+    try:
+        time = datetime.fromisoformat(text or "")
+        rounded = (time + _SECOND / 2).replace(microsecond=0)
+        return rounded.astimezone(UTC) if time.tzinfo else None
+    except (OverflowError, ValueError):
+        return None
