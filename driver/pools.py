@@ -1,0 +1,200 @@
+"""Pools: which ResourceSlices to delete, update and create so that a pool shows its devices.
+
+    devices, stored slices ──► shards.place ──► contents ──► plan_slices ──► PoolPlan ──► API server
+
+kube-scheduler takes a pool's slices of the highest generation, and only if there are as many as
+each of them says. So a change that is one write keeps the generation; for any other all slices
+are written with the next generation, and until the last of them is there the pool is incomplete
+and none of its devices is to be had. At no moment does a complete pool show a mixture.
+
+Writes go out in the plan's order. After one that fails, read again and plan again; after one
+that succeeds, give the answer to `adoption.adopt`. These are the rules of the Go helper's
+ResourceSlice controller (k8s.io/dynamic-resource-allocation/resourceslice); what it leaves to
+its driver, the division into slices, is `shards`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from driver.adoption import Adopted
+from driver.api import NodeName
+from driver.pool_faults import fault_of_contents, fault_of_groups
+from driver.resource_slices import NodeScope, Scope, SliceContent, SliceView, TaintTimes
+from driver.shards import DeviceGroup, place
+from driver.slice_writes import (
+    CreateSlice,
+    DeleteSlice,
+    Owner,
+    SliceWriter,
+    UpdateSlice,
+    delete,
+    index_of,
+)
+
+_NOTHING_ADOPTED = Adopted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredPool:
+    """A pool as it shall be.
+
+    Attributes:
+        groups: At least one. One with a NodeScope, for the devices of a node; or any with other
+            scopes. Of an empty pool it is one group without devices.
+        owner: Becomes the controller of each slice.
+        generation: The least that the generation shall be; 0 leaves it to the plan.
+    """
+
+    name: str
+    driver: str
+    groups: tuple[DeviceGroup, ...]
+    owner: Owner | None = None
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPlan:
+    """The writes that make a pool what it shall be, to be done in this order."""
+
+    deletes: tuple[DeleteSlice, ...] = ()
+    updates: tuple[UpdateSlice, ...] = ()
+    creates: tuple[CreateSlice, ...] = ()
+
+    @property
+    def writes(self) -> tuple[DeleteSlice | UpdateSlice | CreateSlice, ...]:
+        return (*self.deletes, *self.updates, *self.creates)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nothing is written: kube-scheduler would take no device of such a pool."""
+
+    sentence: str
+
+
+def plan_pool(
+    desired: DesiredPool | None,
+    existing: Sequence[SliceView],
+    adopted: Adopted = _NOTHING_ADOPTED,
+) -> PoolPlan | Refused:
+    """The plan of one pool.
+
+    Args:
+        desired: None if the pool shall not be; then all of `existing` go.
+        existing: Stored slices, own writes included. Other pools among them are left alone, and
+            in a pool that shall be, so is what is somebody else's (`_is_ours`).
+        adopted: The pool's memory, see `adoption`.
+    """
+    if desired is None:
+        return PoolPlan(deletes=_deletes(existing))
+    if fault := fault_of_groups(desired.groups):
+        return _refused(desired, fault)
+    current = _current(desired, _ours(desired, existing))
+    stored = {index: view.content for index, view in current.items()}
+    return plan_slices(desired, place(desired.groups, stored), existing, adopted)
+
+
+def plan_slices(
+    desired: DesiredPool,
+    contents: Sequence[SliceContent],
+    existing: Sequence[SliceView],
+    adopted: Adopted = _NOTHING_ADOPTED,
+) -> PoolPlan | Refused:
+    """The plan of a pool whose division into slices is given, whatever its groups hold."""
+    if fault := fault_of_contents(contents):
+        return _refused(desired, fault)
+    ours = _ours(desired, existing)
+    current = {i: view for i, view in _current(desired, ours).items() if i < len(contents)}
+    missing = [i for i in range(len(contents)) if i not in current]
+    changed = _changed(desired, contents, current, adopted)
+    newest = max((view.generation for view in ours), default=0)
+    generation = _generation(desired, newest, len(missing), len(changed))
+    writer = SliceWriter(
+        driver=desired.driver,
+        pool=desired.name,
+        owner=desired.owner,
+        generation=generation,
+        slice_count=len(contents),
+        times=_taint_times(ours),
+    )
+    kept = {view.name for view in current.values()}
+    rewritten: Collection[int] = changed if generation == newest else current.keys()
+    return PoolPlan(
+        deletes=_deletes(view for view in ours if view.name not in kept),
+        updates=tuple(writer.update(current[i], i, contents[i]) for i in sorted(rewritten)),
+        creates=tuple(writer.create(i, contents[i]) for i in missing),
+    )
+
+
+def _refused(desired: DesiredPool, fault: str) -> Refused:
+    return Refused(f'Pool "{desired.name}" cannot be published: {fault}.')
+
+
+def _generation(desired: DesiredPool, newest: int, missing: int, changed: int) -> int:
+    if desired.generation > newest:
+        return desired.generation
+    return newest if missing == 0 and changed <= 1 else newest + 1
+
+
+def _changed(
+    desired: DesiredPool,
+    contents: Sequence[SliceContent],
+    current: Mapping[int, SliceView],
+    adopted: Adopted,
+) -> set[int]:
+    return {
+        index
+        for index, view in current.items()
+        if view.slice_count != len(contents)
+        or (desired.owner and not desired.owner.controls(view))
+        or not adopted.holds(index, contents[index], view.content)
+    }
+
+
+def _ours(desired: DesiredPool, existing: Iterable[SliceView]) -> list[SliceView]:
+    ours = [view for view in existing if _is_ours(desired, view)]
+    return sorted(ours, key=lambda view: (view.generation, view.name))
+
+
+def _is_ours(desired: DesiredPool, view: SliceView) -> bool:
+    """Whether a slice of this pool is this publisher's.
+
+    A pool of this name on another node, or of shared devices, has a publisher of its own, whose
+    slices this one may not even be allowed to delete. But what names our owner was ours once;
+    as a slice's nodeName never changes, it is replaced.
+    """
+    if (view.driver, view.pool) != (desired.driver, desired.name):
+        return False
+    return _has_node_of(desired, view) or bool(desired.owner and desired.owner.controls(view))
+
+
+def _has_node_of(desired: DesiredPool, view: SliceView) -> bool:
+    return _node_of(desired.groups[0].scope) == _node_of(view.content.scope)
+
+
+def _node_of(scope: Scope | None) -> NodeName | None:
+    return scope.node if isinstance(scope, NodeScope) else None
+
+
+def _current(desired: DesiredPool, ours: Sequence[SliceView]) -> dict[int, SliceView]:
+    """The slices to update in place: those of the newest generation, one for each index."""
+    newest = max((view.generation for view in ours), default=0)
+    current: dict[int, SliceView] = {}
+    for view in ours:
+        index = index_of(view)
+        if view.generation == newest and index is not None and _has_node_of(desired, view):
+            current.setdefault(index, view)
+    return current
+
+
+def _taint_times(ours: Iterable[SliceView]) -> TaintTimes:
+    """From all slices, since a device may move to another; the newest generation prevails."""
+    devices = (device for view in ours for device in view.content.devices if device.times)
+    return {taint: time for device in devices for taint, time in device.taint_times().items()}
+
+
+def _deletes(views: Iterable[SliceView]) -> tuple[DeleteSlice, ...]:
+    """Old generations first, or one that the newest hides would be seen again for a moment."""
+    return tuple(map(delete, sorted(views, key=lambda view: (view.generation, view.name))))

@@ -1,0 +1,128 @@
+"""Placement: which device is in which slice of its pool.
+
+A device stays where it is. Whatever moves costs a rewrite of two slices and, with it, a new
+generation of the pool: all slices written again, no device to be had in between. Hence:
+
+* A new device goes to the first slice of its scope that has room, then to an empty slice, and
+  only then to a slice of its own.
+* A slice that becomes empty stays, empty. Slices are cut off the end only when the pool has more
+  than twice as many as it needs, or when one is missing and a new generation is due anyway.
+* A slice takes at most `SLICE_LIMIT` devices, tainted or not. The API allows 128, but only 64
+  once one of them bears a taint: of 128 devices the first to go offline would split the slice.
+* A slice belongs to the scope that most of its devices now have. When a node joins those that
+  see a device, the slice is updated in place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from driver.api import DeviceName
+from driver.resource_slices import Scope, SliceContent, SliceDevice
+
+SLICE_LIMIT = 64
+"""`ResourceSliceMaxDevicesWithAdvancedFeatures` of resource.k8s.io/v1."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceGroup:
+    """Devices that the same nodes see, in the order in which the scheduler shall try them."""
+
+    scope: Scope
+    devices: tuple[SliceDevice, ...] = ()
+
+
+@dataclass(slots=True)
+class _Shard:
+    """A slice in the making; one without a scope is empty and anybody's."""
+
+    scope: Scope | None = None
+    names: list[DeviceName] = field(default_factory=list)
+
+    def has_room_for(self, scope: Scope) -> bool:
+        return self.scope == scope and len(self.names) < SLICE_LIMIT
+
+
+def place(
+    groups: Sequence[DeviceGroup], stored: Mapping[int, SliceContent]
+) -> tuple[SliceContent, ...]:
+    """The slices of a pool, by index; at least one.
+
+    Args:
+        groups: All devices of the pool; names are unique. The first scope is that of an empty pool.
+        stored: What the pool's slices of the current generation hold, by index.
+    """
+    wanted = {device.name: group.scope for group in groups for device in group.devices}
+    shards = list(_kept(wanted, stored, _length(wanted, stored)))
+    _settle(shards, wanted)
+    devices = {device.name: device for group in groups for device in group.devices}
+    rank = {name: position for position, name in enumerate(devices)}
+    return tuple(
+        SliceContent(
+            shard.scope or _scope_of_empty(stored.get(index), groups),
+            tuple(devices[name] for name in sorted(shard.names, key=rank.__getitem__)),
+        )
+        for index, shard in enumerate(shards or [_Shard()])
+    )
+
+
+def _length(wanted: Mapping[DeviceName, Scope], stored: Mapping[int, SliceContent]) -> int:
+    """How many of the stored slices to go on with."""
+    length, needed = max(stored, default=-1) + 1, _needed(wanted)
+    has_gap = length > len(stored)
+    return min(length, needed) if has_gap or length > 2 * needed else length
+
+
+def _needed(wanted: Mapping[DeviceName, Scope]) -> int:
+    """How few slices would do; an empty pool has one, which shows that its driver is there."""
+    sizes = Counter(wanted.values()).values()
+    return sum(-(-size // SLICE_LIMIT) for size in sizes) or 1
+
+
+def _kept(
+    wanted: Mapping[DeviceName, Scope], stored: Mapping[int, SliceContent], length: int
+) -> Iterator[_Shard]:
+    """The first slices, a gap as an empty one, each with those of its devices that may stay."""
+    seen: set[DeviceName] = set()
+    for index in range(length):
+        content = stored.get(index)
+        names = [device.name for device in content.devices] if content else []
+        mine = [name for name in names if name in wanted and name not in seen]
+        scope = _majority(wanted[name] for name in mine)
+        staying = [name for name in mine if wanted[name] == scope][:SLICE_LIMIT]
+        seen.update(staying)
+        yield _Shard(scope, staying)
+
+
+def _majority(scopes: Iterable[Scope]) -> Scope | None:
+    """The most frequent one; of several the first."""
+    most = Counter(scopes).most_common(1)
+    return most[0][0] if most else None
+
+
+def _settle(shards: list[_Shard], wanted: Mapping[DeviceName, Scope]) -> None:
+    """Give every device that has no slice yet the first one with room."""
+    housed = {name for shard in shards for name in shard.names}
+    first: dict[Scope, int] = {}
+    for name, scope in wanted.items():
+        if name not in housed:
+            first[scope] = _first_room(shards, scope, first.get(scope, 0))
+            shards[first[scope]].scope = scope
+            shards[first[scope]].names.append(name)
+
+
+def _first_room(shards: list[_Shard], scope: Scope, start: int) -> int:
+    """The index of the slice to use; before `start` all slices of the scope are full."""
+    own = (i for i in range(start, len(shards)) if shards[i].has_room_for(scope))
+    empty = (i for i, shard in enumerate(shards) if shard.scope is None)
+    index = next(own, next(empty, len(shards)))
+    if index == len(shards):
+        shards.append(_Shard())
+    return index
+
+
+def _scope_of_empty(stored: SliceContent | None, groups: Sequence[DeviceGroup]) -> Scope:
+    """An empty slice keeps its scope: nothing of it changes but the last device that left."""
+    return (stored.scope if stored else None) or groups[0].scope

@@ -1,0 +1,208 @@
+"""Histories of a pool: changes, crashes, other hands, API servers that drop fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driver.adoption import Adopted
+from driver.api import NodeName
+from driver.pools import DesiredPool, PoolPlan
+from driver.resource_slices import (
+    AllNodesScope,
+    NodeScope,
+    Scope,
+    SliceDevice,
+    hostnames,
+    slice_device,
+)
+from driver.shards import SLICE_LIMIT, DeviceGroup
+from driver.slice_writes import Owner
+from tests.driver.test_pools_store import (
+    CONSUMABLE_CAPACITY,
+    TAINTS,
+    Store,
+    a_slice,
+    a_store,
+    scheduler_sees,
+    sync,
+)
+
+ON_NODE = NodeScope(NodeName("owner"))
+SHARED: tuple[Scope, ...] = (
+    AllNodesScope(),
+    hostnames(frozenset({"a"})),
+    hostnames(frozenset({"a", "b"})),
+)
+OWNER = Owner("v1", "Node", "owner", "node-uid")
+DROPPED = st.sampled_from([frozenset(), TAINTS, CONSUMABLE_CAPACITY, TAINTS | CONSUMABLE_CAPACITY])
+
+
+@dataclass(frozen=True)
+class Step:
+    """What happens next.
+
+    Attributes:
+        desired: What the pool shall be from now on.
+        crash_after: The publisher ends after so many writes, and forgets what it adopted.
+        deleted: Which slices somebody else deletes after that, by position.
+        forgets: Whether the publisher starts again even if it did not crash.
+    """
+
+    desired: DesiredPool | None
+    crash_after: int | None
+    deleted: frozenset[int]
+    forgets: bool
+
+
+def a_device(number: int, state: int) -> SliceDevice:
+    """Device `number` in one of four states."""
+    body: dict[str, Any] = {"name": f"device-{number}"}
+    if state == 1:
+        body["attributes"] = {"state": {"string": "changed"}}
+    if state == 2:
+        body["taints"] = [{"key": "example.com/offline", "effect": "NoSchedule"}]
+    if state == 3:
+        body["allowMultipleAllocations"] = True
+    return slice_device(body)
+
+
+@st.composite
+def devices(draw: st.DrawFn) -> Sequence[SliceDevice]:
+    """Runs of devices, so that pools of several slices are no rare thing."""
+    found: dict[int, int] = {}
+    for _ in range(draw(st.integers(0, 4))):
+        start, length = draw(st.integers(0, 300)), draw(st.sampled_from([1, 2, 60, 64, 130]))
+        found.update(dict.fromkeys(range(start, start + length), draw(st.integers(0, 3))))
+    return [a_device(number, found[number]) for number in sorted(found)]
+
+
+@st.composite
+def pools(draw: st.DrawFn, scopes: tuple[Scope, ...]) -> DesiredPool:
+    found = draw(devices())
+    cuts = sorted(draw(st.integers(0, len(found))) for _ in scopes[1:])
+    bounds = [0, *cuts, len(found)]
+    groups = tuple(
+        DeviceGroup(scope, tuple(found[start:end]))
+        for scope, start, end in zip(
+            draw(st.permutations(scopes)), bounds, bounds[1:], strict=False
+        )
+    )
+    return DesiredPool(name="pool", driver="driver", groups=groups, owner=OWNER)
+
+
+def steps(scopes: tuple[Scope, ...]) -> st.SearchStrategy[list[Step]]:
+    step = st.builds(
+        Step,
+        desired=st.none() | pools(scopes) | pools(scopes) | pools(scopes),
+        crash_after=st.none() | st.integers(0, 6),
+        deleted=st.frozensets(st.integers(0, 4), max_size=2),
+        forgets=st.booleans(),
+    )
+    return st.lists(step, min_size=1, max_size=5)
+
+
+def check_history(store: Store, history: list[Step]) -> None:
+    adopted = Adopted()
+    for step in history:
+        whole = sync(store, step.desired, adopted)
+        goal = scheduler_sees(whole.store)
+        cut = sync(store, step.desired, adopted, stop_after=step.crash_after)
+        assert set(cut.seen) <= {cut.seen[0], goal, None}
+
+        crashed = step.forgets or cut.store is not whole.store
+        adopted = Adopted() if crashed else cut.adopted
+        names = sorted(cut.store.objects)
+        store = cut.store.without(*(names[i] for i in step.deleted if i < len(names)))
+    check_convergence(store, history[-1].desired, adopted)
+
+
+def check_convergence(store: Store, desired: DesiredPool | None, adopted: Adopted) -> None:
+    first = sync(store, desired, adopted)
+    second = sync(first.store, desired, first.adopted)
+
+    assert second.plan == PoolPlan()
+    if desired is None:
+        assert not first.store.objects
+    else:
+        assert scheduler_sees(first.store) == wanted(desired, store)
+        assert all(len(view.content.devices) <= SLICE_LIMIT for view in first.store.views)
+
+
+def wanted(desired: DesiredPool, store: Store) -> frozenset[tuple[object, str]]:
+    """What the scheduler shall see, but for what the API server drops."""
+    return frozenset(
+        (group.scope, slice_device(_kept(device, store)).text)
+        for group in desired.groups
+        for device in group.devices
+    )
+
+
+def _kept(device: SliceDevice, store: Store) -> dict[str, Any]:
+    return {name: v for name, v in device.body({}).items() if name not in store.dropped}
+
+
+@given(steps((ON_NODE,)), DROPPED)
+@settings(deadline=None)
+def test_a_pool_of_a_node_is_never_seen_half_changed_and_converges(
+    history: list[Step], dropped: frozenset[str]
+) -> None:
+    check_history(Store(dropped=dropped), history)
+
+
+@given(steps(SHARED), DROPPED)
+@settings(deadline=None)
+def test_a_pool_of_shared_devices_is_never_seen_half_changed_and_converges(
+    history: list[Step], dropped: frozenset[str]
+) -> None:
+    check_history(Store(dropped=dropped), history)
+
+
+@given(pools((ON_NODE,)), st.data())
+@settings(deadline=None)
+def test_one_changed_device_is_one_update_in_the_same_generation(
+    desired: DesiredPool, data: st.DataObject
+) -> None:
+    found = desired.groups[0].devices
+    before = sync(Store(), desired)
+    chosen = data.draw(st.integers(0, len(found) - 1)) if found else None
+    changed = tuple(
+        slice_device({**device.body({}), "attributes": {"new": {"int": 1}}})
+        if number == chosen
+        else device
+        for number, device in enumerate(found)
+    )
+
+    after = sync(before.store, replace(desired, groups=(DeviceGroup(ON_NODE, changed),)))
+
+    assert len(after.plan.updates) == (1 if found else 0)
+    assert not after.plan.creates
+    assert not after.plan.deletes
+    assert {view.generation for view in after.store.views} == {1}
+
+
+STORED = st.builds(
+    a_slice,
+    st.sampled_from(["00000-a", "00000-b", "00001-a", "00002-a", "fffff-a", "random", "0000-a"]),
+    generation=st.integers(0, 3),
+    count=st.integers(0, 3),
+    devices=st.lists(st.integers(0, 200), max_size=90, unique=True).map(
+        lambda numbers: [{"name": f"device-{number}"} for number in numbers]
+    ),
+    owner=st.sampled_from([OWNER, None]),
+)
+
+
+@given(
+    st.lists(STORED, max_size=5, unique_by=lambda obj: str(obj["metadata"]["name"])),
+    pools((ON_NODE,)),
+)
+@settings(deadline=None)
+def test_whatever_is_stored_becomes_the_pool_that_is_wanted(
+    objects: list[dict[str, Any]], desired: DesiredPool
+) -> None:
+    check_convergence(a_store(*objects), desired, Adopted())

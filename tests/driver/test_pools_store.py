@@ -1,0 +1,288 @@
+"""A fake API server that keeps ResourceSlices, as a value; and what kube-scheduler sees in it.
+
+It stands for the real one where a test needs thousands of histories. What it does, the tests
+below say.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from driver.adoption import Adopted, adopt
+from driver.pools import DesiredPool, PoolPlan, Refused, plan_pool
+from driver.resource_slices import SliceView, slice_content, slice_view
+from driver.slice_writes import CreateSlice, DeleteSlice, UpdateSlice
+
+TAINTS = frozenset({"taints"})
+CONSUMABLE_CAPACITY = frozenset({"allowMultipleAllocations"})
+BINDING_CONDITIONS = frozenset({"bindingConditions", "bindingFailureConditions", "bindsToNode"})
+PARTITIONABLE = frozenset(
+    {"consumesCounters", "nodeName", "nodeSelector", "sharedCounters", "perDeviceNodeSelection"}
+)
+NOTHING_ADOPTED = Adopted()
+NOW = "2026-11-21T12:00:00Z"
+
+Write = DeleteSlice | UpdateSlice | CreateSlice
+Planner = Callable[[tuple[SliceView, ...], Adopted], PoolPlan | Refused]
+
+
+class ApiError(Exception):
+    """Raised when the API server answers with an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """ResourceSlices by name.
+
+    Attributes:
+        dropped: Fields of slices and devices that belong to features which are off.
+        now: When taints are added that come without a time.
+        parsed: The same slices as values.
+        revision: Also what generated names end in.
+    """
+
+    objects: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    parsed: Mapping[str, SliceView] = field(default_factory=dict)
+    dropped: frozenset[str] = frozenset()
+    now: str = NOW
+    revision: int = 100
+
+    @property
+    def views(self) -> tuple[SliceView, ...]:
+        return tuple(self.parsed.values())
+
+    def without(self, *names: str) -> Store:
+        """After somebody else deleted these."""
+        objects = {name: obj for name, obj in self.objects.items() if name not in names}
+        return replace(self, objects=objects, parsed={name: self.parsed[name] for name in objects})
+
+    def having(self, obj: Mapping[str, Any]) -> Store:
+        name = obj["metadata"]["name"]
+        return replace(
+            self,
+            objects={**self.objects, name: obj},
+            parsed={**self.parsed, name: slice_view(obj)},
+            revision=self.revision + 1,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """A plan, and what came of it.
+
+    Attributes:
+        seen: What kube-scheduler saw before the first write and after each.
+    """
+
+    plan: PoolPlan
+    store: Store
+    adopted: Adopted
+    seen: tuple[Any, ...]
+
+
+def apply(store: Store, write: Write) -> Store:
+    match write:
+        case DeleteSlice(name, uid, resource_version):
+            _check(store, name, uid, resource_version)
+            return store.without(name)
+        case UpdateSlice(name, body):
+            metadata = body["metadata"]
+            old = _check(store, name, metadata["uid"], metadata["resourceVersion"])
+            for path in (("driver",), ("nodeName",), ("pool", "name")):
+                if _at(old["spec"], path) != _at(body["spec"], path):
+                    raise ApiError(f"{path} never changes")
+            return _put(store, body, metadata)
+        case CreateSlice(body):
+            name = f"{body['metadata']['generateName'][:58]}{store.revision:05}"
+            return _put(store, body, {**body["metadata"], "name": name, "uid": f"uid-{name}"})
+
+
+def sync(
+    store: Store,
+    desired: DesiredPool | None,
+    adopted: Adopted = NOTHING_ADOPTED,
+    planner: Planner | None = None,
+    stop_after: int | None = None,
+) -> Synced:
+    """Plan once and carry it out, as the shell does; a crash comes after so many writes."""
+    plan = planner(store.views, adopted) if planner else plan_pool(desired, store.views, adopted)
+    assert isinstance(plan, PoolPlan), plan
+    seen = [scheduler_sees(store)]
+    for write in plan.writes[:stop_after]:
+        before, store = store, apply(store, write)
+        seen.append(scheduler_sees(store))
+        if not isinstance(write, DeleteSlice):
+            (answer,) = (
+                view for name, view in store.parsed.items() if before.parsed.get(name) is not view
+            )
+            adopted = adopt(adopted, write.index, write.content, answer.content)
+    return Synced(plan, store, adopted, tuple(seen))
+
+
+def scheduler_sees(store: Store) -> frozenset[tuple[object, str]] | None:
+    """The devices of the pool, each with its scope; None while it is incomplete or invalid.
+
+    The rules of `GatherPools` in k8s.io/dynamic-resource-allocation/structured.
+    """
+    newest = max((view.generation for view in store.views), default=0)
+    views = [view for view in store.views if view.generation == newest]
+    if any(view.slice_count != len(views) for view in views) or not views:
+        return None
+    devices = [(view.content.scope, device) for view in views for device in view.content.devices]
+    is_valid = len({device.name for _, device in devices}) == len(devices)
+    return frozenset((scope, device.text) for scope, device in devices) if is_valid else None
+
+
+def _check(store: Store, name: str, uid: str, resource_version: str) -> Mapping[str, Any]:
+    old = store.objects.get(name)
+    if old is None:
+        raise ApiError(f"{name} not found")
+    if (old["metadata"]["uid"], old["metadata"]["resourceVersion"]) != (uid, resource_version):
+        raise ApiError(f"{name} is another one by now")
+    return old
+
+
+def _put(store: Store, body: Mapping[str, Any], metadata: Mapping[str, Any]) -> Store:
+    spec = _kept(store, copy.deepcopy(body["spec"]))
+    _validate(spec)
+    versioned = {**metadata, "resourceVersion": str(store.revision)}
+    return store.having({**body, "metadata": versioned, "spec": spec})
+
+
+def _kept(store: Store, spec: dict[str, Any]) -> dict[str, Any]:
+    own = store.dropped & {"sharedCounters", "perDeviceNodeSelection"}
+    kept = {name: value for name, value in spec.items() if name not in own}
+    kept["devices"] = [
+        {name: value for name, value in device.items() if name not in store.dropped}
+        for device in spec.get("devices", ())
+    ]
+    for device in kept["devices"]:
+        for taint in device.get("taints", ()):
+            taint.setdefault("timeAdded", store.now)
+    return kept
+
+
+def _validate(spec: Mapping[str, Any]) -> None:
+    devices = spec["devices"]
+    limit = 64 if any("taints" in device for device in devices) else 128
+    if len(devices) > limit:
+        raise ApiError(f"{len(devices)} devices, {limit} allowed")
+    if len({device["name"] for device in devices}) < len(devices):
+        raise ApiError("a device is there twice")
+    if spec["pool"]["resourceSliceCount"] < 1:
+        raise ApiError("a pool has at least one slice")
+
+
+def _at(spec: Mapping[str, Any], path: Iterable[str]) -> object:
+    value: Any = spec
+    for name in path:
+        value = value.get(name, {})
+    return value
+
+
+def a_slice(name: str = "00000-driver-owner-x", /, **spec: Any) -> Mapping[str, Any]:
+    """A stored ResourceSlice; fields of its spec and of its pool may be given."""
+    pool = {
+        "name": spec.pop("pool", "pool"),
+        "generation": spec.pop("generation", 1),
+        "resourceSliceCount": spec.pop("count", 1),
+    }
+    metadata: dict[str, Any] = {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"}
+    owner = spec.pop("owner", None)
+    if owner:
+        metadata["ownerReferences"] = [owner.reference()]
+    scope = {} if spec.keys() & {"nodeSelector", "allNodes"} else {"nodeName": "owner"}
+    return {"metadata": metadata, "spec": {"driver": "driver", "pool": pool, **scope, **spec}}
+
+
+def a_store(*objects: Mapping[str, Any], **overrides: Any) -> Store:
+    store = Store(**overrides)
+    for obj in objects:
+        store = store.having(obj)
+    return store
+
+
+def device(name: str, **fields: Any) -> dict[str, Any]:
+    return {"name": name, **fields}
+
+
+def _writes_of(store: Store, **spec: Any) -> Iterator[Write]:
+    body = a_slice(**spec)
+    yield CreateSlice({**body, "metadata": {"generateName": "00000-driver-"}}, 0, _NO_CONTENT)
+    for name, old in store.objects.items():
+        yield UpdateSlice(name, {**body, "metadata": old["metadata"]}, 0, _NO_CONTENT)
+
+
+_NO_CONTENT = slice_content({})
+
+
+def test_a_created_slice_gets_a_name_a_uid_and_a_version() -> None:
+    (create,) = _writes_of(Store())
+
+    (stored,) = apply(Store(), create).objects.values()
+
+    assert stored["metadata"]["name"] == "00000-driver-00100"
+    assert stored["metadata"]["uid"]
+    assert stored["metadata"]["resourceVersion"] == "100"
+
+
+@pytest.mark.parametrize("stale", [{"uid": "x"}, {"resource_version": "x"}, {"name": "x"}])
+def test_a_write_of_another_version_is_refused(stale: dict[str, str]) -> None:
+    (name,) = (store := a_store(a_slice())).objects
+    fresh = DeleteSlice(name, f"uid-{name}", "1")
+
+    assert apply(store, fresh).objects == {}
+    with pytest.raises(ApiError):
+        apply(store, replace(fresh, **stale))
+
+
+@pytest.mark.parametrize("change", [{"driver": "x"}, {"nodeName": "x"}, {"pool": "x"}])
+def test_driver_pool_and_node_of_a_slice_never_change(change: dict[str, str]) -> None:
+    _, update = _writes_of(store := a_store(a_slice()), **change)
+
+    with pytest.raises(ApiError):
+        apply(store, update)
+
+
+def test_fields_of_features_that_are_off_are_dropped() -> None:
+    store = Store(dropped=TAINTS | PARTITIONABLE)
+    tainted = device("a", taints=[{"key": "k"}], consumesCounters=[{}])
+    (create,) = _writes_of(store, devices=[tainted], sharedCounters=[{}])
+
+    (stored,) = apply(store, create).objects.values()
+
+    assert stored["spec"]["devices"] == [{"name": "a"}]
+    assert "sharedCounters" not in stored["spec"]
+
+
+def test_a_taint_without_a_time_gets_one() -> None:
+    (create,) = _writes_of(Store(), devices=[device("a", taints=[{"key": "k"}])])
+
+    (stored,) = apply(Store(), create).objects.values()
+
+    assert stored["spec"]["devices"][0]["taints"] == [{"key": "k", "timeAdded": NOW}]
+
+
+def test_a_slice_with_a_taint_holds_64_devices() -> None:
+    plain = [device(f"d{number}") for number in range(64)]
+    (fits,) = _writes_of(Store(), devices=[*plain, device("x")])
+    (over,) = _writes_of(Store(), devices=[*plain, device("x", taints=[{"key": "k"}])])
+
+    assert len(apply(Store(), fits).objects) == 1
+    with pytest.raises(ApiError):
+        apply(Store(), over)
+
+
+def test_a_pool_is_complete_when_its_newest_generation_has_all_slices() -> None:
+    first = a_slice("00000-a", count=2, devices=[device("a")])
+    second = a_slice("00001-b", count=2, devices=[device("b")])
+    newer = a_slice("00000-c", count=2, generation=2, devices=[device("c")])
+
+    assert scheduler_sees(a_store(first)) is None
+    assert len(scheduler_sees(a_store(first, second)) or ()) == 2
+    assert scheduler_sees(a_store(first, second, newer)) is None

@@ -1,0 +1,446 @@
+"""The cases of the Go helper's TestControllerSyncPool, under its names.
+
+Each case is: stored slices, the slices that are wanted, the number of writes, what is stored then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from driver.adoption import Adopted, feature_gates
+from driver.api import NodeName
+from driver.pools import DesiredPool, PoolPlan, Refused, plan_pool, plan_slices
+from driver.resource_slices import (
+    AllNodesScope,
+    NodeScope,
+    PerDeviceScope,
+    Scope,
+    SliceView,
+    node_selector,
+    scope_fields,
+    slice_content,
+)
+from driver.shards import DeviceGroup
+from driver.slice_writes import Owner
+from tests.driver.test_pools_store import (
+    BINDING_CONDITIONS,
+    CONSUMABLE_CAPACITY,
+    NOW,
+    PARTITIONABLE,
+    TAINTS,
+    a_slice,
+    a_store,
+    device,
+    sync,
+)
+
+NODE = Owner("v1", "Node", "owner", "node-uid")
+APP = Owner("apps/v1", "Something", "owner", "")
+ON_NODE = NodeScope(NodeName("owner"))
+SELECTOR = {"nodeSelectorTerms": [{"matchFields": [{"key": "name", "values": ["node-a"]}]}]}
+OTHER_SELECTOR = {"nodeSelectorTerms": [{"matchFields": [{"key": "name", "values": ["node-b"]}]}]}
+
+FIRST, SECOND, THIRD = "00000-driver-owner-0", "00001-driver-owner-1", "00002-driver-owner-2"
+D, D1, D2, D3, D4 = (device(name) for name in ("device", "device-1", "device-2", "device-3", "d4"))
+ATTRIBUTES = {"new-attribute": {"string": "value"}}
+EARLIER, LONG_AGO = "2026-11-21T11:59:00Z", "2026-11-20T00:00:00Z"
+NO_EXECUTE = {"effect": "NoExecute"}
+COUNTERS = [{"name": "gpu-0", "counters": {"mem": {"value": "1"}}}]
+PARTITION = device(
+    "device",
+    nodeName="owner",
+    consumesCounters=[{"counterSet": "gpu-0", "counters": {"mem": {"value": "1"}}}],
+)
+BINDING = device(
+    "device",
+    bindingConditions=["condition1", "condition2"],
+    bindingFailureConditions=["failure-condition1"],
+    bindsToNode=True,
+)
+
+Devices = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case.
+
+    Attributes:
+        wanted: The slices' contents, or the devices of each; None for a pool that shall not be.
+        writes: How many deletes, updates and creates.
+        after: The beginning of each stored slice's name, its generation and its devices.
+        gates: Features that the dropped fields point to.
+        refused: What the sentence of a refusal says.
+    """
+
+    wanted: list[Devices | dict[str, Any]] | None
+    writes: tuple[int, int, int] = (0, 0, 0)
+    after: tuple[tuple[str, int, Devices], ...] = ()
+    stored: tuple[Mapping[str, Any], ...] = ()
+    scope: Scope = ON_NODE
+    owner: Owner | None = NODE
+    generation: int = 0
+    dropped: frozenset[str] = frozenset()
+    gates: tuple[str, ...] = ()
+    refused: str = ""
+
+    def plan(self, views: tuple[SliceView, ...], adopted: Adopted) -> PoolPlan | Refused:
+        if self.wanted is None:
+            return plan_pool(None, views, adopted)
+        pool = DesiredPool(
+            name="pool",
+            driver="driver",
+            groups=(DeviceGroup(self.scope),),
+            owner=self.owner,
+            generation=self.generation,
+        )
+        bodies = [body if isinstance(body, dict) else {"devices": body} for body in self.wanted]
+        contents = [slice_content({**scope_fields(self.scope), **body}) for body in bodies]
+        return plan_slices(pool, contents, views, adopted)
+
+
+def taint(**fields: str) -> dict[str, Any]:
+    return device("device", taints=[{**NO_EXECUTE, **fields}])
+
+
+def stored(name: str, devices: Devices, generation: int = 1, count: int = 1) -> Mapping[str, Any]:
+    return a_slice(name, devices=devices, generation=generation, count=count, owner=NODE)
+
+
+THREE = (
+    stored(FIRST, [D1], count=3),
+    stored(SECOND, [D2], count=3),
+    stored(THIRD, [D3], count=3),
+)
+
+CASES = {
+    "create-slice": Case(wanted=[[]], writes=(0, 0, 1), after=(("00000-driver-owner-", 1, []),)),
+    "keep-slice-unchanged": Case(
+        stored=(stored(FIRST, [D]),), wanted=[[D]], generation=1, after=((FIRST, 1, [D]),)
+    ),
+    "keep-taint-unchanged": Case(
+        stored=(stored(FIRST, [taint(timeAdded=EARLIER)]),),
+        wanted=[[taint()]],
+        generation=1,
+        after=((FIRST, 1, [taint(timeAdded=EARLIER)]),),
+    ),
+    "add-taints": Case(
+        stored=(stored(FIRST, [taint(timeAdded=EARLIER)]),),
+        wanted=[
+            [
+                device(
+                    "device",
+                    taints=[
+                        NO_EXECUTE,
+                        {"key": "example.com/tainted", "effect": "NoSchedule"},
+                        {
+                            "key": "example.com/tainted2",
+                            "effect": "NoExecute",
+                            "timeAdded": "2026-11-20T00:00:00.1Z",
+                        },
+                    ],
+                )
+            ]
+        ],
+        generation=1,
+        writes=(0, 1, 0),
+        after=(
+            (
+                FIRST,
+                1,
+                [
+                    device(
+                        "device",
+                        taints=[
+                            {**NO_EXECUTE, "timeAdded": EARLIER},
+                            {
+                                "key": "example.com/tainted",
+                                "effect": "NoSchedule",
+                                "timeAdded": NOW,
+                            },
+                            {
+                                "key": "example.com/tainted2",
+                                "effect": "NoExecute",
+                                "timeAdded": LONG_AGO,
+                            },
+                        ],
+                    )
+                ],
+            ),
+        ),
+    ),
+    "drop-taints": Case(
+        dropped=TAINTS,
+        stored=(stored(FIRST, [D]),),
+        wanted=[[taint()]],
+        generation=1,
+        writes=(0, 1, 0),
+        after=((FIRST, 1, [D]),),
+        gates=("DRADeviceTaints",),
+    ),
+    "drop-consumable-capacity-field": Case(
+        dropped=CONSUMABLE_CAPACITY,
+        stored=(stored(FIRST, [D]),),
+        wanted=[[{**D, "allowMultipleAllocations": True}]],
+        generation=1,
+        writes=(0, 1, 0),
+        after=((FIRST, 1, [D]),),
+        gates=("DRAConsumableCapacity",),
+    ),
+    "remove-pool": Case(stored=(stored(FIRST, []),), wanted=None, writes=(1, 0, 0)),
+    "one-existing-and-one-desired-slice-should-be-updated-inplace": Case(
+        stored=(stored(FIRST, []),), wanted=[[D]], writes=(0, 1, 0), after=((FIRST, 1, [D]),)
+    ),
+    "update-slice-when-more-than-one-existing-or-desired-slice": Case(
+        stored=(stored(FIRST, [], count=2), stored(SECOND, [D2], count=2)),
+        wanted=[[D1], [D2]],
+        writes=(0, 1, 0),
+        after=((FIRST, 1, [D1]), (SECOND, 1, [D2])),
+    ),
+    "delete-redundant-slice": Case(
+        stored=(stored(FIRST, [D]), stored(SECOND, [D])),
+        wanted=[[D]],
+        writes=(1, 0, 0),
+        after=((FIRST, 1, [D]),),
+    ),
+    "update-slice": Case(
+        stored=(stored(FIRST, [D]),),
+        wanted=[[{**D, "attributes": ATTRIBUTES}]],
+        writes=(0, 1, 0),
+        after=((FIRST, 1, [{**D, "attributes": ATTRIBUTES}]),),
+    ),
+    "update-slice-many-devices": Case(
+        stored=(stored(FIRST, [D1, D2]),),
+        wanted=[[D1, {**D2, "attributes": ATTRIBUTES}]],
+        writes=(0, 1, 0),
+        after=((FIRST, 1, [D1, {**D2, "attributes": ATTRIBUTES}]),),
+    ),
+    "multiple-resourceslices-existing-no-changes": Case(
+        stored=THREE,
+        wanted=[[D1], [D2], [D3]],
+        after=((FIRST, 1, [D1]), (SECOND, 1, [D2]), (THIRD, 1, [D3])),
+    ),
+    "multiple-resourceslices-existing-with-different-resource-pool-generation": Case(
+        stored=(stored(FIRST, []), stored(SECOND, [D], generation=2), stored(THIRD, [])),
+        wanted=[[D]],
+        writes=(3, 0, 1),
+        after=(("00000-driver-owner-", 3, [D]),),
+    ),
+    "multiple-resourceslices-existing-one-changed": Case(
+        stored=THREE,
+        wanted=[[D1], [{**D2, "attributes": ATTRIBUTES}], [D3]],
+        writes=(0, 1, 0),
+        after=((FIRST, 1, [D1]), (SECOND, 1, [{**D2, "attributes": ATTRIBUTES}]), (THIRD, 1, [D3])),
+    ),
+    "multiple-resourceslices-existing-two-changed": Case(
+        stored=THREE,
+        wanted=[
+            [D1],
+            [{**D2, "attributes": ATTRIBUTES}],
+            [{**D3, "attributes": ATTRIBUTES}],
+        ],
+        writes=(0, 3, 0),
+        after=(
+            (FIRST, 2, [D1]),
+            (SECOND, 2, [{**D2, "attributes": ATTRIBUTES}]),
+            (THIRD, 2, [{**D3, "attributes": ATTRIBUTES}]),
+        ),
+    ),
+    "multiple-resourceslices-existing-one-removed": Case(
+        stored=THREE,
+        wanted=[[D1], [D2]],
+        writes=(1, 2, 0),
+        after=((FIRST, 2, [D1]), (SECOND, 2, [D2])),
+    ),
+    "multiple-resourceslices-existing-one-added": Case(
+        stored=THREE,
+        wanted=[[D1], [D2], [D3], [D4]],
+        writes=(0, 3, 1),
+        after=(
+            (FIRST, 2, [D1]),
+            (SECOND, 2, [D2]),
+            (THIRD, 2, [D3]),
+            ("00003-driver-owner-", 2, [D4]),
+        ),
+    ),
+    "add-one-network-device-all-nodes": Case(
+        owner=None,
+        scope=AllNodesScope(),
+        wanted=[[D]],
+        writes=(0, 0, 1),
+        after=(("00000-driver-", 1, [D]),),
+    ),
+    "add-one-network-device-some-nodes": Case(
+        owner=APP,
+        scope=node_selector(SELECTOR),
+        wanted=[[D]],
+        writes=(0, 0, 1),
+        after=(("00000-driver-owner-", 1, [D]),),
+    ),
+    "reconcile-with-pool-name-create-slice-no-node-name": Case(
+        scope=AllNodesScope(),
+        wanted=[[]],
+        writes=(0, 0, 1),
+        after=(("00000-driver-owner-", 1, []),),
+    ),
+    "reconcile-with-pool-name-with-node-selector": Case(
+        scope=node_selector(SELECTOR),
+        wanted=[[D]],
+        writes=(0, 0, 1),
+        after=(("00000-driver-owner-", 1, [D]),),
+    ),
+    "reconcile-with-pool-name-with-perdevice-node-selector": Case(
+        scope=PerDeviceScope(),
+        wanted=[[{**D, "nodeSelector": SELECTOR}]],
+        writes=(0, 0, 1),
+        after=(("00000-driver-owner-", 1, [{**D, "nodeSelector": SELECTOR}]),),
+    ),
+    "update-node-selector": Case(
+        owner=APP,
+        stored=(a_slice(FIRST, devices=[D], nodeSelector=SELECTOR, owner=APP),),
+        scope=node_selector(OTHER_SELECTOR),
+        wanted=[[D]],
+        writes=(0, 1, 0),
+        after=((FIRST, 1, [D]),),
+    ),
+    "create-partitionable-devices": Case(
+        owner=APP,
+        scope=PerDeviceScope(),
+        wanted=[{"sharedCounters": COUNTERS}, [PARTITION]],
+        generation=1,
+        writes=(0, 0, 2),
+        after=(("00000-driver-owner-", 1, []), ("00001-driver-owner-", 1, [PARTITION])),
+    ),
+    "drop-partitionable-devices": Case(
+        owner=APP,
+        dropped=PARTITIONABLE,
+        scope=PerDeviceScope(),
+        wanted=[{"sharedCounters": COUNTERS}, [PARTITION]],
+        generation=1,
+        writes=(0, 0, 2),
+        after=(("00000-driver-owner-", 1, []), ("00001-driver-owner-", 1, [D])),
+        gates=("DRAPartitionableDevices",),
+    ),
+    "create-device-with-binding-condition": Case(
+        wanted=[[BINDING]],
+        generation=1,
+        writes=(0, 0, 1),
+        after=(("00000-driver-owner-", 1, [BINDING]),),
+    ),
+    "drop-device-with-binding-condition": Case(
+        dropped=BINDING_CONDITIONS,
+        wanted=[[BINDING]],
+        generation=1,
+        writes=(0, 0, 1),
+        after=(("00000-driver-owner-", 1, [D]),),
+        gates=("DRADeviceBindingConditions",),
+    ),
+    "detect-resource-pools-with-duplicate-counter-sets": Case(
+        wanted=[{"sharedCounters": [{"name": "set"}]}, {"sharedCounters": [{"name": "set"}]}],
+        generation=1,
+        refused='Pool "pool" cannot be published: counter set "set" is in it more than once.',
+    ),
+    "detect-duplicate-devices": Case(
+        wanted=[[D], [D]],
+        generation=1,
+        refused='Pool "pool" cannot be published: device "device" is in it 2 times.',
+    ),
+    "detect-device-referencing-unknown-counter-set": Case(
+        wanted=[[{**D, "consumesCounters": [{"counterSet": "set"}]}]],
+        generation=1,
+        refused='device "device" consumes counter set "set", which is not in it.',
+    ),
+    "detect-device-referencing-unknown-counter-in-counter-set": Case(
+        wanted=[
+            {"sharedCounters": COUNTERS},
+            [{**D, "consumesCounters": [{"counterSet": "gpu-0", "counters": {"cpu": {}}}]}],
+        ],
+        generation=1,
+        refused='consumes counter "cpu", which is not in counter set "gpu-0".',
+    ),
+    "migration-from-random-naming-to-index-based-naming": Case(
+        stored=(
+            stored("random-name1", [D1], count=3),
+            stored("random-name2", [D2], count=3),
+            stored("random-name3", [D3], count=3),
+        ),
+        wanted=[[D1], [D2], [D3]],
+        writes=(3, 0, 3),
+        after=(
+            ("00000-driver-owner-", 2, [D1]),
+            ("00001-driver-owner-", 2, [D2]),
+            ("00002-driver-owner-", 2, [D3]),
+        ),
+    ),
+    "migration-mixed-naming": Case(
+        stored=(
+            stored("random-name1", [D1], count=3),
+            stored(SECOND, [D2], count=3),
+            stored("random-name3", [D3], count=3),
+        ),
+        wanted=[[D1], [D2], [D3]],
+        writes=(2, 1, 2),
+        after=(
+            ("00000-driver-owner-", 2, [D1]),
+            (SECOND, 2, [D2]),
+            ("00002-driver-owner-", 2, [D3]),
+        ),
+    ),
+}
+
+
+def the(names: str) -> pytest.MarkDecorator:
+    chosen = {
+        name: case for name, case in CASES.items() if bool(case.refused) == (names == "refused")
+    }
+    return pytest.mark.parametrize("case", chosen.values(), ids=chosen.keys())
+
+
+def test_all_34_cases_are_there() -> None:
+    assert len(CASES) == 34
+
+
+@the("published")
+def test_the_slices_are_what_the_go_helper_makes_them_and_stay_so(case: Case) -> None:
+    store = a_store(*case.stored, dropped=case.dropped)
+
+    first = sync(store, None, planner=case.plan)
+    second = sync(first.store, None, first.adopted, planner=case.plan)
+
+    plan = first.plan
+    assert (len(plan.deletes), len(plan.updates), len(plan.creates)) == case.writes
+    after = sorted(first.store.objects.values(), key=lambda obj: str(obj["metadata"]["name"]))
+    assert len(after) == len(case.after)
+    for obj, (name, generation, devices) in zip(after, case.after, strict=True):
+        assert obj["metadata"]["name"].startswith(name)
+        assert obj["spec"]["pool"] == {
+            "name": "pool",
+            "generation": generation,
+            "resourceSliceCount": len(after),
+        }
+        assert obj["spec"]["devices"] == devices
+    assert feature_gates(first.adopted.dropped) == case.gates
+    assert second.plan == PoolPlan()
+
+
+@the("published")
+def test_what_is_written_bears_the_scope_and_the_owner(case: Case) -> None:
+    plan = case.plan(a_store(*case.stored).views, Adopted())
+
+    assert isinstance(plan, PoolPlan)
+    for body in [update.body for update in plan.updates] + [new.body for new in plan.creates]:
+        assert scope_fields(case.scope).items() <= body["spec"].items()
+        owners = [case.owner.reference()] if case.owner else None
+        assert body["metadata"].get("ownerReferences") == owners
+
+
+@the("refused")
+def test_a_pool_that_the_scheduler_would_not_take_is_refused(case: Case) -> None:
+    plan = case.plan((), Adopted())
+
+    assert isinstance(plan, Refused)
+    assert case.refused in plan.sentence
