@@ -1,6 +1,9 @@
 """The only door into kube: everything that other components may use."""
 
 from kube.apiserver import ApiClient, ObjectList, Page, connect
+from kube.apiserver_elections import ElectionSettings, LeaderElector, LeadershipLostError
+from kube.apiserver_events import EventRecorder, RecorderSettings
+from kube.apiserver_leases import LeaseWatcher
 from kube.apiserver_store import ChangeStream, Store
 from kube.apiserver_watch import WatchSettings, WatchStats
 from kube.backoff import Backoff
@@ -17,6 +20,8 @@ from kube.errors import (
     RetryableError,
     UnavailableError,
 )
+from kube.event_series import Event, EventType, ObjectReference
+from kube.leases import LeaseView
 from kube.objects import (
     Identity,
     JsonObject,
@@ -38,20 +43,30 @@ __all__ = [
     "ChangeStream",
     "ConflictError",
     "Deleted",
+    "ElectionSettings",
+    "Event",
+    "EventRecorder",
+    "EventType",
     "ForbiddenError",
     "GoneError",
     "Identity",
     "InvalidError",
     "JsonObject",
+    "LeaderElector",
+    "LeadershipLostError",
+    "LeaseView",
+    "LeaseWatcher",
     "MalformedObjectError",
     "Modified",
     "NotFoundError",
     "ObjectKey",
     "ObjectList",
     "ObjectPath",
+    "ObjectReference",
     "Page",
     "PermanentError",
     "Preconditions",
+    "RecorderSettings",
     "Resource",
     "RetryableError",
     "Selection",

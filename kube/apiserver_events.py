@@ -1,0 +1,120 @@
+"""Events: told to the API server in the background, as far as that is possible."""
+
+import asyncio
+import logging
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NoReturn
+from uuid import uuid4
+
+from kube.apiserver import ApiClient
+from kube.backoff import Backoff
+from kube.errors import AlreadyExistsError, ApiError, NotFoundError, UnavailableError
+from kube.event_series import EVENTS, CreateEvent, Event, EventSeries, PatchSeries, Write
+from kube.requests import WriteOptions
+from kube.wall_clock import wall_clock
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 3
+TICK_SECONDS = 1.0
+BACKOFF = Backoff(first_seconds=0.5, cap_seconds=5.0)
+WRITE = WriteOptions(timeout_seconds=5.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecorderSettings:
+    """How many events may wait, and where time and randomness come from."""
+
+    capacity: int = 1000
+    clock: Callable[[], datetime] = wall_clock
+    uniform: Callable[[], float] = random.random
+
+
+class EventRecorder:
+    """Takes events from everywhere at once, and writes them one by one while `run` runs.
+
+    Best effort: events are for people, so nothing waits for them and nothing fails with them.
+    `dropped` counts those that were lost to a full queue or to a server that did not take them.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        controller: str,
+        instance: str,
+        settings: RecorderSettings | None = None,
+    ) -> None:
+        """`controller` is a qualified name such as `moorage.dev/driver`; `instance` the pod's."""
+        self.dropped = 0
+        self._client = client
+        self._series = EventSeries(controller, instance)
+        self._queue: deque[tuple[Event, datetime]] = deque()
+        self._more = asyncio.Event()
+        self._settings = settings or RecorderSettings()
+
+    def record(self, event: Event) -> None:
+        """Return at once, whatever the state of the API server is."""
+        if len(self._queue) >= self._settings.capacity:
+            self.dropped += 1
+            return
+        self._queue.append((event, self._settings.clock()))
+        self._more.set()
+
+    async def run(self) -> NoReturn:
+        while True:
+            while self._queue:
+                await self._write_next()
+            for patch in self._series.due(now=self._settings.clock()):
+                await self._write(patch)
+            await self._wait()
+
+    async def _wait(self) -> None:
+        self._more.clear()
+        try:
+            async with asyncio.timeout(TICK_SECONDS):
+                await self._more.wait()
+        except TimeoutError:
+            return  # Repetitions may have become due.
+
+    async def _write_next(self) -> None:
+        event, happened_at = self._queue.popleft()
+        if create := self._series.record(event, now=happened_at, unique=uuid4().hex[:16]):
+            await self._write(create)
+
+    async def _write(self, write: Write) -> None:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                await self._send(write)
+            except AlreadyExistsError:
+                return  # An earlier attempt was carried out although its answer was lost.
+            except NotFoundError:
+                self._gone(write)
+                return
+            except UnavailableError as error:
+                log.info("event not written attempt=%d error=%s", attempt, error)
+                await asyncio.sleep(BACKOFF.delay(attempt, self._settings.uniform))
+            except ApiError as error:
+                log.warning("event refused error=%s", error)
+                break
+            else:
+                return
+        self.dropped += 1
+
+    async def _send(self, write: Write) -> None:
+        match write:
+            case CreateEvent(body):
+                await self._client.create(EVENTS, body, options=WRITE)
+            case PatchSeries(path, patch):
+                await self._client.merge_patch(path, patch, options=WRITE)
+
+    def _gone(self, write: Write) -> None:
+        """The Event's time to live has run out, or its namespace is gone."""
+        match write:
+            case CreateEvent():
+                self.dropped += 1
+            case PatchSeries(path):
+                self._series.forget(path)

@@ -1,0 +1,56 @@
+"""The Lease of somebody else, such as kube-scheduler's."""
+
+import asyncio
+import logging
+from typing import NoReturn
+
+from kube import leases
+from kube.apiserver import ApiClient
+from kube.errors import ApiError, NotFoundError
+from kube.leases import LEASES, LeaseView, Sighting
+
+log = logging.getLogger(__name__)
+
+
+class LeaseWatcher:
+    """Follows the Lease of somebody else, such as kube-scheduler's; `run` keeps it fresh.
+
+    It polls on purpose. A watch that lags behind would make an old Lease look fresh; a poll
+    bounds the moment of a renewal from both sides. A Lease is renewed every two seconds anyway.
+    """
+
+    def __init__(
+        self, client: ApiClient, name: str, namespace: str, *, period_seconds: float = 1.0
+    ) -> None:
+        self._client = client
+        self._path = LEASES.at(name, namespace)
+        self._period_seconds = period_seconds
+        self._sighting: Sighting | None = None
+
+    def view(self) -> LeaseView:
+        """Return what is certain at this moment; nobody's, if the Lease was never seen."""
+        if self._sighting is None:
+            return LeaseView("", 0.0, 0.0)
+        return leases.view(self._sighting, now=_now())
+
+    async def run(self) -> NoReturn:
+        while True:
+            await self.poll()
+            await asyncio.sleep(self._period_seconds)
+
+    async def poll(self) -> None:
+        asked_at = _now()
+        try:
+            obj = await self._client.get(self._path, timeout_seconds=5 * self._period_seconds)
+        except NotFoundError:
+            self._sighting = None
+        except ApiError as error:
+            # What was seen stays true; its time runs out by itself.
+            log.warning("lease not read lease=%s error=%s", self._path, error)
+        else:
+            lease = leases.parse_lease(obj)
+            self._sighting = leases.see(self._sighting, lease, asked_at=asked_at, now=_now())
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,188 @@
+"""What is written of the events that happen: each kind once, its repetitions as a series.
+
+Events go to events.k8s.io/v1, where a repetition is a `series` on the first Event: one small
+patch instead of one more object, which `kubectl describe` shows as "x5 over 3m". The rest of an
+Event never changes there, its sentence included. So a changed sentence is a new Event, but at
+most one a minute for the same thing; in between it counts as a repetition.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from kube.objects import JsonObject, micro_time
+from kube.resources import ObjectPath, Resource
+
+EVENTS = Resource("events.k8s.io", "v1", "events")
+
+NEW_SENTENCE_AFTER = timedelta(minutes=1)
+WRITE_SERIES_EVERY = timedelta(seconds=10)
+# client-go's figure: after so long a silence the same thing is a new story.
+SERIES_ENDS_AFTER = timedelta(minutes=6)
+MOST_SERIES = 4096
+# Limits of the API (validation of events.k8s.io/v1).
+LONGEST_NOTE_BYTES = 1024
+LONGEST_NAME = 253
+
+
+class EventType(StrEnum):
+    """Whether people should look at it."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectReference:
+    """The object that an event is about."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str = ""
+    uid: str = ""
+
+    @property
+    def json(self) -> dict[str, str]:
+        fields = {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "name": self.name,
+            "namespace": self.namespace,
+            "uid": self.uid,
+        }
+        return {key: text for key, text in fields.items() if text}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened to an object.
+
+    reason: why, one CamelCase word, for machines. action: what was done about it, likewise.
+    note: the sentence for people.
+    """
+
+    regarding: ObjectReference
+    type: EventType
+    reason: str
+    action: str
+    note: str
+    related: ObjectReference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateEvent:
+    """Write a new Event."""
+
+    body: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class PatchSeries:
+    """Write how often it happened by now."""
+
+    path: ObjectPath
+    patch: JsonObject
+
+
+Write: TypeAlias = CreateEvent | PatchSeries
+
+_Kind: TypeAlias = tuple[ObjectReference, EventType, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Series:
+    path: ObjectPath
+    note: str
+    began_at: datetime
+    last_at: datetime
+    written_at: datetime
+    count: int = 1
+    written_count: int = 1
+
+
+@dataclass(slots=True)
+class EventSeries:
+    """The series that are going on, of one reporting process."""
+
+    controller: str
+    instance: str
+    _series: dict[_Kind, _Series] = field(default_factory=dict)
+
+    def record(self, event: Event, *, now: datetime, unique: str) -> CreateEvent | None:
+        """Count an event; the first of its kind is to be written, repetitions are `due` later.
+
+        `unique` becomes part of the new Event's name.
+        """
+        kind = (event.regarding, event.type, event.reason, event.action)
+        series = self._series.pop(kind, None)
+        if series and _goes_on(series, event, now):
+            self._series[kind] = replace(series, count=series.count + 1, last_at=now)
+            return None
+        path = _path(event.regarding, unique)
+        self._series[kind] = _Series(
+            path=path, note=event.note, began_at=now, last_at=now, written_at=now
+        )
+        self._forget_the_oldest()
+        return CreateEvent(self._body(event, path, now))
+
+    def due(self, *, now: datetime) -> Iterator[PatchSeries]:
+        """Yield the patches for what was repeated since it was last written."""
+        for kind, series in tuple(self._series.items()):
+            if series.count > series.written_count and now - series.written_at >= (
+                WRITE_SERIES_EVERY
+            ):
+                self._series[kind] = replace(series, written_count=series.count, written_at=now)
+                yield PatchSeries(series.path, _series_patch(series))
+            elif now - series.last_at >= SERIES_ENDS_AFTER:
+                del self._series[kind]
+
+    def forget(self, path: ObjectPath) -> None:
+        """End the series of an Event that is gone; the next repetition writes a new one."""
+        self._series = {k: series for k, series in self._series.items() if series.path != path}
+
+    def _forget_the_oldest(self) -> None:
+        # What happened last stands last, so the first has been silent for the longest.
+        while len(self._series) > MOST_SERIES:
+            del self._series[next(iter(self._series))]
+
+    def _body(self, event: Event, path: ObjectPath, now: datetime) -> JsonObject:
+        body: dict[str, Any] = {
+            "apiVersion": EVENTS.api_version,
+            "kind": "Event",
+            "metadata": {"name": path.name, "namespace": path.namespace},
+            "eventTime": micro_time(now),
+            "reportingController": self.controller,
+            "reportingInstance": self.instance,
+            "type": event.type.value,
+            "reason": event.reason,
+            "action": event.action,
+            "note": _shortened(event.note),
+            "regarding": event.regarding.json,
+        }
+        return body | ({"related": event.related.json} if event.related else {})
+
+
+def _goes_on(series: _Series, event: Event, now: datetime) -> bool:
+    if now - series.last_at >= SERIES_ENDS_AFTER:
+        return False
+    return series.note == event.note or now - series.began_at < NEW_SENTENCE_AFTER
+
+
+def _path(regarding: ObjectReference, unique: str) -> ObjectPath:
+    """Events about cluster-scoped objects live in `default`, as the API demands."""
+    stem = regarding.name[: LONGEST_NAME - len(unique) - 1]
+    return EVENTS.at(f"{stem}.{unique}", regarding.namespace or "default")
+
+
+def _series_patch(series: _Series) -> JsonObject:
+    return {"series": {"count": series.count, "lastObservedTime": micro_time(series.last_at)}}
+
+
+def _shortened(note: str) -> str:
+    data = note.encode()
+    if len(data) <= LONGEST_NOTE_BYTES:
+        return note
+    return data[: LONGEST_NOTE_BYTES - 3].decode(errors="ignore") + "..."

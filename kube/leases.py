@@ -1,0 +1,154 @@
+"""Who holds a Lease, and for how long, judged without comparing clocks of different hosts.
+
+A Lease says when its holder renewed it, in the holder's own time. Whoever watches it notes
+instead, in its own time, when it *saw* a renewal (as client-go's leader election does). With
+two polls around a renewal its moment lies between two moments of the watcher's own clock:
+
+    asked, old version shown ──── the renewal ──── answered, new version shown
+    │ renewed_after                                          seen_at │
+
+Nobody can take the Lease before renewed_after + duration; whoever waits until
+seen_at + duration may. What follows a holder uses the first, what succeeds it the second.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from kube.objects import JsonObject, micro_time
+from kube.resources import ObjectPath, Resource
+
+LEASES = Resource("coordination.k8s.io", "v1", "leases")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """What a Lease says; two are equal if nobody wrote to it in between."""
+
+    holder: str
+    duration_seconds: float
+    renew_time: str = ""
+    acquire_time: str = ""
+    transitions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A version of a Lease, and between which moments of the own clock it was written.
+
+    checked_at: when the last poll that showed this version was sent.
+    """
+
+    lease: Lease
+    renewed_after: float
+    seen_at: float
+    checked_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseView:
+    """Who holds a Lease, and the bounds of the time that it has left.
+
+    at_least_seconds: nobody else can have taken it before; 0 if that is not certain.
+    at_most_seconds: after that it has expired for certain, unless it is renewed.
+    """
+
+    holder: str
+    at_least_seconds: float
+    at_most_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CreateLease:
+    """There is none yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLease:
+    """It is free, or already held by the asker."""
+
+    transitions: int
+    acquire_time: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveLease:
+    """Somebody else holds it."""
+
+    holder: str
+
+
+Decision: TypeAlias = CreateLease | WriteLease | LeaveLease
+
+
+def parse_lease(obj: JsonObject) -> Lease:
+    """Return what a Lease says; fields that are absent or odd count as not held."""
+    spec = obj.get("spec") or {}
+    return Lease(
+        holder=spec.get("holderIdentity") or "",
+        duration_seconds=float(spec.get("leaseDurationSeconds") or 0),
+        renew_time=spec.get("renewTime") or "",
+        acquire_time=spec.get("acquireTime") or "",
+        transitions=int(spec.get("leaseTransitions") or 0),
+    )
+
+
+def see(before: Sighting | None, lease: Lease, *, asked_at: float, now: float) -> Sighting:
+    """Take the answer to a poll that was sent at `asked_at`."""
+    if before is None:
+        # It may have been written any time ago.
+        return Sighting(lease, float("-inf"), now, asked_at)
+    if lease == before.lease:
+        return Sighting(lease, before.renewed_after, before.seen_at, asked_at)
+    return Sighting(lease, before.checked_at, now, asked_at)
+
+
+def view(sighting: Sighting, *, now: float) -> LeaseView:
+    lease = sighting.lease
+    if not lease.holder:
+        return LeaseView("", 0.0, 0.0)
+    at_least = sighting.renewed_after + lease.duration_seconds - now
+    at_most = sighting.seen_at + lease.duration_seconds - now
+    return LeaseView(lease.holder, max(0.0, at_least), max(0.0, at_most))
+
+
+def decide(sighting: Sighting | None, identity: str, *, now: float, now_text: str) -> Decision:
+    """Say what a candidate may do; `sighting` is None if there is no Lease."""
+    if sighting is None:
+        return CreateLease()
+    lease = sighting.lease
+    if lease.holder == identity:
+        return WriteLease(lease.transitions, lease.acquire_time or now_text)
+    if view(sighting, now=now).at_most_seconds > 0:
+        return LeaveLease(lease.holder)
+    return WriteLease(lease.transitions + 1, now_text)
+
+
+def lease_body(path: ObjectPath, lease: Lease, resource_version: str = "") -> JsonObject:
+    metadata = {"name": path.name, "namespace": path.namespace}
+    if resource_version:
+        metadata["resourceVersion"] = resource_version
+    return {
+        "apiVersion": LEASES.api_version,
+        "kind": "Lease",
+        "metadata": metadata,
+        "spec": {
+            "holderIdentity": lease.holder,
+            "leaseDurationSeconds": round(lease.duration_seconds),
+            "acquireTime": lease.acquire_time or None,
+            "renewTime": lease.renew_time or None,
+            "leaseTransitions": lease.transitions,
+        },
+    }
+
+
+def released(lease: Lease, now: datetime) -> Lease:
+    """Return what the holder writes when it leaves: nobody's, and expired at once."""
+    text = micro_time(now)
+    return Lease(
+        holder="",
+        duration_seconds=1,
+        renew_time=text,
+        acquire_time=text,
+        transitions=lease.transitions,
+    )
