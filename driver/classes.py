@@ -89,6 +89,12 @@ def class_body(configuration: ConfigurationName, *, extended_resources: bool) ->
     }
 
 
+def probe_class() -> Mapping[str, Any]:
+    """A DeviceClass to create with `dryRun: All`, to see which fields come back."""
+    body = class_body(ConfigurationName("probe"), extended_resources=True)
+    return {**body, "metadata": {"generateName": "moorage-probe-"}}
+
+
 def stored_class(body: Mapping[str, Any]) -> StoredClass:
     """Parse a DeviceClass object."""
     metadata = body["metadata"]

@@ -24,6 +24,9 @@ _HANDLER = "spec.discoveryHandler"
 _NOT_RUN = ("brokerSpec", "instanceServiceSpec", "configurationServiceSpec")
 """Parts of Akri's Configuration that are kept and not acted on (DESIGN §5, out of scope)."""
 
+CONDITION_TYPES = frozenset({"Accepted", "NameTaken", "FieldsIgnored"})
+"""The conditions that Moorage writes; others on the object are somebody else's."""
+
 NO_GRACE = timedelta()
 LONGEST_MESSAGE = 4096
 
@@ -161,14 +164,26 @@ def holders(verdicts: Iterable[Verdict]) -> dict[ConfigurationName, Verdict]:
     return held
 
 
-def conditions(verdict: Verdict, holder: Verdict) -> tuple[Condition, ...]:
-    """The conditions that this Configuration's status should show."""
-    accepted = _accepted(verdict, holder)
-    if not verdict.ignored:
-        return (accepted,)
-    fields = ", ".join(verdict.ignored)
-    message = f"{fields}: kept, and not acted on by Moorage."
-    return (accepted, Condition("FieldsIgnored", "True", "NotSupported", message))
+def conditions(
+    verdict: Verdict, holder: Verdict, *, class_taken: bool = False
+) -> tuple[Condition, ...]:
+    """The conditions that this Configuration's status should show.
+
+    Args:
+        verdict: The Configuration.
+        holder: Who holds its name; the same, as a rule.
+        class_taken: Whether a DeviceClass of its name exists that Moorage did not make.
+    """
+    found = [_accepted(verdict, holder)]
+    if class_taken:
+        message = (
+            f"DeviceClass {verdict.name} exists and was not made by Moorage: it is left alone."
+        )
+        found.append(Condition("NameTaken", "True", "DeviceClassExists", message))
+    if verdict.ignored:
+        message = f"{', '.join(verdict.ignored)}: kept, and not acted on by Moorage."
+        found.append(Condition("FieldsIgnored", "True", "NotSupported", message))
+    return tuple(found)
 
 
 def _accepted(verdict: Verdict, holder: Verdict) -> Condition:
@@ -192,9 +207,9 @@ def status_body(
         stored: `status` as it is; a condition that keeps its status keeps its time of transition.
         now: The time of transition of those that change.
     """
-    before = {c["type"]: c for c in stored.get("conditions", ())}
+    before = {c["type"]: c for c in stored.get("conditions", ()) if c["type"] in CONDITION_TYPES}
     after = [_condition_body(c, before.get(c.type), verdict.generation, now) for c in wanted]
-    if after == list(stored.get("conditions", ())):
+    if {c["type"]: c for c in after} == before:
         return None
     return {"observedGeneration": verdict.generation, "conditions": after}
 

@@ -13,7 +13,7 @@ A device is never removed in the step that taints it: a claim may have got it a 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -133,8 +133,12 @@ def _kept(
         since = offer.away_since or now
         free = allocated is not None and name not in allocated
         if offer.away_since is None or not free or now < since + _grace(inventory, offer):
-            kept[name] = Offer(offer.body, None, since)
+            kept[name] = Offer(offer.body, _offline(offer.instance), since)
     return kept
+
+
+def _offline(instance: Instance | None) -> Instance | None:
+    return replace(instance, online=False) if instance else None
 
 
 def _held_back(

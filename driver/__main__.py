@@ -1,0 +1,67 @@
+"""`moorage-driver`: builds everything, runs it, stops it. The only place that constructs.
+
+moorage-driver node     on each node: discovery, Instances, ResourceSlices, the kubelet's plugin
+moorage-driver shared   for the cluster: DeviceClasses, and the status of Configurations
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Coroutine
+from typing import assert_never
+
+from driver.settings import NodeSettings, SharedSettings, parse_settings
+
+logger = logging.getLogger(__name__)
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def main() -> int:
+    """Run until a signal; returns the exit status."""
+    settings = parse_settings(sys.argv[1:], os.environ)
+    logging.basicConfig(
+        level=settings.log_level,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+        stream=sys.stderr,
+    )
+    return asyncio.run(_until_signal(_work(settings)))
+
+
+def _work(settings: NodeSettings | SharedSettings) -> Coroutine[None, None, None]:
+    # Each command imports what it needs and no more: memory on a node is mostly imports.
+    match settings:
+        case NodeSettings():
+            from driver.node_main import run_node
+
+            return run_node(settings)
+        case SharedSettings():
+            from driver.shared_main import run_shared
+
+            return run_shared(settings)
+        case _:
+            assert_never(settings)
+
+
+async def _until_signal(work: Coroutine[None, None, None]) -> int:
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        logger.info("stopped by a signal")
+        return 0
+    except Exception:
+        logger.exception("stopped by an error")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""The API server: carries out what the core decided, one object at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar, assert_never
+
+from driver.adoption import Adopted, adopt
+from driver.api import AKRI_GROUP, AKRI_VERSION, DRIVER_NAME, NodeName
+from driver.classes import ApplyClass, ClassDecision, probe_class
+from driver.instances import ApplyInstance, DeleteInstance, InstanceDecision
+from driver.pools import PoolPlan
+from driver.resource_slices import slice_view
+from driver.slice_writes import CreateSlice, DeleteSlice, Owner, UpdateSlice
+from driver.slices import Features, features_of, probe_slice
+from kube.api import (
+    ApiClient,
+    ApiError,
+    JsonObject,
+    NotFoundError,
+    Preconditions,
+    Resource,
+    WriteOptions,
+)
+
+CONFIGURATIONS = Resource(AKRI_GROUP, AKRI_VERSION, "configurations")
+INSTANCES = Resource(AKRI_GROUP, AKRI_VERSION, "instances")
+NODES = Resource("", "v1", "nodes", namespaced=False)
+SLICES = Resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
+CLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
+CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
+
+WRITES_AT_ONCE = 8
+
+_FIELD_MANAGER_LIMIT = 128
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+def field_manager(node: NodeName) -> str:
+    """The name under which a node's driver owns fields: one manager for each node."""
+    name = f"{DRIVER_NAME}/{node}"
+    if len(name) <= _FIELD_MANAGER_LIMIT:
+        return name
+    digest = hashlib.blake2b(node.encode(), digest_size=8).hexdigest()
+    return f"{name[: _FIELD_MANAGER_LIMIT - len(digest) - 1]}-{digest}"
+
+
+async def probe_features(client: ApiClient, node: NodeName | None) -> Features | None:
+    """What the API server keeps of a device; None where it serves no ResourceSlices.
+
+    The create is a dry run: nothing is stored.
+    """
+    try:
+        stored = await client.create(SLICES, probe_slice(node), options=WriteOptions(dry_run=True))
+    except NotFoundError:
+        return None
+    return features_of(stored)
+
+
+async def probe_extended_resources(client: ApiClient) -> bool | None:
+    """Whether a DeviceClass keeps `extendedResourceName`; None where there are no DeviceClasses.
+
+    The create is a dry run: nothing is stored.
+    """
+    body = probe_class()
+    try:
+        stored = await client.create(CLASSES, body, options=WriteOptions(dry_run=True))
+    except NotFoundError:
+        return None
+    return "extendedResourceName" in stored["spec"]
+
+
+async def read_owner(client: ApiClient, node: NodeName) -> Owner:
+    """The Node, whose end is the end of its slices."""
+    body = await client.get(NODES.at(node))
+    return Owner("v1", "Node", node, body["metadata"]["uid"])
+
+
+class ClaimReader:
+    """ResourceClaims as they are now, see `kubelet_claims.ClaimReader`."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def claim(self, namespace: str, name: str) -> Mapping[str, Any] | None:
+        try:
+            return await self._client.get(CLAIMS.at(name, namespace), timeout_seconds=5)
+        except NotFoundError:
+            return None
+
+    async def claims(self) -> Iterable[Mapping[str, Any]]:
+        return (await self._client.list(CLAIMS.select())).items
+
+
+async def write_pool(
+    client: ApiClient, plan: PoolPlan, adopted: Adopted, note: Callable[[JsonObject], None]
+) -> Adopted:
+    """Carry out a plan, in its order, and tell `note` of every answer.
+
+    Raises:
+        ApiError: After the first write that fails; read again and plan again.
+    """
+    for write in plan.writes:
+        match write:
+            case DeleteSlice(name, uid, resource_version):
+                await _delete(client, SLICES, name, Preconditions(uid, resource_version))
+                continue
+            case UpdateSlice(name, body):
+                answer = await client.replace(SLICES.at(name), body)
+            case CreateSlice(body):
+                answer = await client.create(SLICES, body)
+            case _:
+                assert_never(write)
+        note(answer)
+        adopted = adopt(adopted, write.index, write.content, slice_view(answer).content)
+    return adopted
+
+
+async def write_instances(
+    client: ApiClient,
+    decisions: Iterable[InstanceDecision],
+    manager: str,
+    note: Callable[[JsonObject], None],
+) -> None:
+    """Carry out all decisions; one that fails does not keep the others from being tried.
+
+    Raises:
+        ApiError: The first failure, when all were tried.
+    """
+
+    async def write(decision: InstanceDecision) -> None:
+        match decision:
+            case ApplyInstance(body):
+                metadata = body["metadata"]
+                path = INSTANCES.at(metadata["name"], metadata["namespace"])
+                options = WriteOptions(field_manager=manager)
+                note(await client.apply(path, body, force=True, options=options))
+            case DeleteInstance(namespace, name, uid, resource_version):
+                preconditions = Preconditions(uid, resource_version)
+                await _delete(client, INSTANCES, name, preconditions, namespace)
+            case _:
+                assert_never(decision)
+
+    await _each(decisions, write)
+
+
+async def write_classes(
+    client: ApiClient,
+    decisions: Iterable[ClassDecision],
+    manager: str,
+    note: Callable[[JsonObject], None],
+) -> None:
+    """Carry out all decisions, as `write_instances` does."""
+
+    async def write(decision: ClassDecision) -> None:
+        if isinstance(decision, ApplyClass):
+            path = CLASSES.at(decision.body["metadata"]["name"])
+            options = WriteOptions(field_manager=manager)
+            note(await client.apply(path, decision.body, force=True, options=options))
+        else:
+            preconditions = Preconditions(decision.uid, decision.resource_version)
+            await _delete(client, CLASSES, decision.name, preconditions)
+
+    await _each(decisions, write)
+
+
+async def _delete(
+    client: ApiClient,
+    resource: Resource,
+    name: str,
+    preconditions: Preconditions,
+    namespace: str = "",
+) -> None:
+    """Delete what may be gone already: the purpose is reached either way."""
+    try:
+        await client.delete(resource.at(name, namespace), preconditions=preconditions)
+    except NotFoundError:
+        logger.debug("already deleted %s %s", resource.plural, name)
+
+
+async def _each(items: Iterable[T], write: Callable[[T], Awaitable[None]]) -> None:
+    limit = asyncio.Semaphore(WRITES_AT_ONCE)
+
+    async def limited(item: T) -> None:
+        async with limit:
+            await write(item)
+
+    results = await asyncio.gather(*map(limited, items), return_exceptions=True)
+    failures = [result for result in results if isinstance(result, BaseException)]
+    for failure in failures:
+        if not isinstance(failure, ApiError):
+            raise failure
+    if failures:
+        raise failures[0]

@@ -1,0 +1,73 @@
+"""Passes: the loop under everything that brings the API server to what was decided.
+
+Whatever changes asks for a pass; a pass reads everything anew. So requests need not be counted,
+and a pass that failed is done again by the same rule.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import NoReturn
+
+from kube.api import ApiError, Backoff, UnavailableError
+
+logger = logging.getLogger(__name__)
+
+_BACKOFF = Backoff(first_seconds=0.2, cap_seconds=30.0)
+
+
+class Passes:
+    """Runs one pass at a time, as often as it is asked for.
+
+    Args:
+        work: One pass; returns after how many seconds the next is due though nothing changes.
+        name: Of what it brings about, for the log.
+    """
+
+    def __init__(self, work: Callable[[], Awaitable[float | None]], *, name: str) -> None:
+        self._work = work
+        self._name = name
+        self._asked = asyncio.Event()
+        self._asked.set()
+        self._failures = 0
+
+    def ask(self) -> None:
+        """Another pass, please; may be called from anywhere in the event loop."""
+        self._asked.set()
+
+    async def run(self) -> NoReturn:
+        due: float | None = None
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), due)
+            self._asked.clear()
+            try:
+                due = await self._work()
+                self._failures = 0
+            except ApiError as error:
+                self._failures += 1
+                await asyncio.sleep(_delay(self._name, self._failures, error))
+                self._asked.set()
+
+
+async def until_done(work: Callable[[], Awaitable[None]], *, name: str) -> None:
+    """Do this once, however often the API server has to be asked."""
+    failures = 0
+    while True:
+        try:
+            return await work()
+        except ApiError as error:
+            failures += 1
+            await asyncio.sleep(_delay(name, failures, error))
+
+
+def _delay(name: str, failures: int, error: ApiError) -> float:
+    logger.warning("%s failed attempt=%d error=%s", name, failures, error)
+    delay = _BACKOFF.delay(failures, random.random)
+    if isinstance(error, UnavailableError) and error.retry_after_seconds:
+        return max(delay, error.retry_after_seconds)
+    return delay

@@ -1,0 +1,119 @@
+"""The cluster, as the elected driver sees it: one DeviceClass and one status per Configuration.
+
+Configurations, DeviceClasses ──► plan_classes ──► DeviceClasses
+                              └─► conditions ───► status of each Configuration
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from driver.api import AKRI_GROUP, AKRI_VERSION, ConfigurationName
+from driver.apiserver import CLASSES, CONFIGURATIONS, probe_extended_resources, write_classes
+from driver.classes import StoredClass, plan_classes, stored_class, taken
+from driver.configurations import Verdict, conditions, holders, judge, status_body
+from driver.discovery.handlers import check_details
+from driver.passes import Passes, until_done
+from kube.api import ApiClient, Store, WriteOptions
+
+logger = logging.getLogger(__name__)
+
+FIELD_MANAGER = "moorage.dev/shared"
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A Configuration, and the status it has now."""
+
+    verdict: Verdict
+    status: Mapping[str, Any]
+
+
+class SharedCluster:
+    """Keeps DeviceClasses and the status of Configurations what the Configurations ask for."""
+
+    def __init__(
+        self, client: ApiClient, tasks: asyncio.TaskGroup, *, unique_devices_default: bool
+    ) -> None:
+        self._client = client
+        self._tasks = tasks
+        self._unique_devices_default = unique_devices_default
+        self._passes = Passes(self._pass, name="publishing classes")
+        self._extended_resources: bool | None = None
+        self._configurations = Store(client, CONFIGURATIONS.select(), self._judge)
+        self._classes: Store[StoredClass] = Store(client, CLASSES.select(), stored_class)
+
+    async def run(self) -> None:
+        """Write until cancelled; failures are retried for ever, and logged."""
+        self._extended_resources = await self._probe()
+        stores: list[Store[Any]] = [self._configurations]
+        if self._extended_resources is not None:
+            stores.append(self._classes)
+        for store in stores:
+            self._tasks.create_task(store.run())
+        for store in stores:
+            await store.synced.wait()
+            store.subscribe(lambda _: self._passes.ask())
+        await self._passes.run()
+
+    async def _probe(self) -> bool | None:
+        found: list[bool | None] = []
+
+        async def ask() -> None:
+            found.append(await probe_extended_resources(self._client))
+
+        await until_done(ask, name="asking the API server for its features")
+        if found[0] is None:
+            logger.warning("no DeviceClasses here: only the status of Configurations is written")
+        return found[0]
+
+    def _judge(self, body: Mapping[str, Any]) -> _Judged:
+        verdict = judge(body, check_details, unique_devices_default=self._unique_devices_default)
+        return _Judged(verdict, body.get("status") or {})
+
+    async def _pass(self) -> None:
+        judged = tuple(self._configurations)
+        held = holders(j.verdict for j in judged)
+        results = await asyncio.gather(
+            self._write_classes(held),
+            *(self._write_status(j, held[j.verdict.name]) for j in judged),
+            return_exceptions=True,
+        )
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+    async def _write_classes(self, held: Mapping[ConfigurationName, Verdict]) -> None:
+        if self._extended_resources is None:
+            return
+        decisions = plan_classes(
+            [name for name, verdict in held.items() if verdict.configuration is not None],
+            held.keys(),
+            self._classes,
+            extended_resources=self._extended_resources,
+        )
+        await write_classes(self._client, decisions, FIELD_MANAGER, self._classes.note)
+
+    async def _write_status(self, judged: _Judged, holder: Verdict) -> None:
+        verdict = judged.verdict
+        wanted = conditions(verdict, holder, class_taken=self._class_taken(verdict.name))
+        status = status_body(verdict, wanted, judged.status, now=datetime.now(UTC))
+        if status is None:
+            return
+        body = {
+            "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+            "kind": "Configuration",
+            "metadata": {"name": verdict.name, "namespace": verdict.namespace, "uid": verdict.uid},
+            "status": status,
+        }
+        path = CONFIGURATIONS.at(verdict.name, verdict.namespace, "status")
+        options = WriteOptions(field_manager=FIELD_MANAGER)
+        self._configurations.note(await self._client.apply(path, body, force=True, options=options))
+
+    def _class_taken(self, name: ConfigurationName) -> bool:
+        return self._extended_resources is not None and taken(name, self._classes)
