@@ -17,7 +17,7 @@ from driver.api import Problem
 
 DETAILS = "spec.discoveryHandler.discoveryDetails"
 LONGEST_DETAILS = 64 * 1024
-"""Characters; the parser takes about two seconds for this much in the worst case."""
+"""Characters; the parser takes up to a second for this much."""
 
 _STRING = "tag:yaml.org,2002:str"
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
@@ -99,8 +99,8 @@ class Fields:
             sentence = "The YAML is nested too deeply."
         except yaml.YAMLError as error:
             sentence = _sentence(error, text)
-        except (ValueError, OverflowError) as error:  # "\UFFFFFFFF" is beyond Unicode
-            sentence = f"The YAML cannot be read: {error}."
+        except (ValueError, OverflowError):  # "\UFFFFFFFF", a %YAML directive of 5,000 digits
+            sentence = "The YAML holds a character or a number that there is not."
         self.problems.append(Problem(DETAILS, sentence))
         return None
 

@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 
 _NEVER = "(?!)"
 _STAR = "*"
+_OPEN = re.escape("[")
 _MAGIC = frozenset("*?[")
 _BRACKET = re.compile(r"\[([!^]?)(\]?+(?>(?:\[:[a-z]+:\]|\\.|[^\]\\])*))\]", re.DOTALL)
+_LONE_CLASS = re.compile(r"\[()(:[a-z]+:)\]")
 _ITEM = re.compile(r"\[:([a-z]+):\]|(\\.|.)(?:-(\\.|.))?", re.DOTALL)
 _CLASSES = {
     "alnum": "0-9A-Za-z",
@@ -66,9 +68,14 @@ def _regex_of(pattern: str) -> str:
     found is as good as any later one, and a pattern of many stars must not take for ever.
     """
     segments = [""]
+    bracket = _BRACKET
     position = 0
     while position < len(pattern):
-        piece, position = _piece(pattern, position)
+        piece, position = _piece(pattern, position, bracket)
+        if piece == _OPEN:
+            # Nothing closes this bracket, hence none after it, and the rest is not read again for
+            # each. What was a class inside it is a bracket of its own now.
+            bracket = _LONE_CLASS
         if piece == _STAR:
             segments.append("")
         else:
@@ -79,7 +86,7 @@ def _regex_of(pattern: str) -> str:
     return head + "".join(f"(?>.*?{text})" for text in middle if text) + ".*" + tail
 
 
-def _piece(pattern: str, position: int) -> tuple[str, int]:
+def _piece(pattern: str, position: int, bracket: re.Pattern[str]) -> tuple[str, int]:
     """The next piece of a pattern as a regular expression, and where the one after it starts."""
     match pattern[position]:
         case "*":
@@ -89,8 +96,8 @@ def _piece(pattern: str, position: int) -> tuple[str, int]:
         case "\\":
             escaped = pattern[position + 1 : position + 2]
             return (re.escape(escaped) if escaped else _NEVER), position + 2
-        case "[" if bracket := _BRACKET.match(pattern, position):
-            return _set_of(bracket[1] != "", bracket[2]), bracket.end()
+        case "[" if found := bracket.match(pattern, position):
+            return _set_of(found[1] != "", found[2]), found.end()
         case literal:
             return re.escape(literal), position + 1
 

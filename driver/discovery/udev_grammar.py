@@ -87,7 +87,7 @@ class _Parser:
         value = self._take(_VALUE, self._value_sentence())
         self._check_key(key)
         self._check_name(key[0], name)
-        self._check_operator(operator)
+        self._check_operator(key[0], operator)
         if len(self.flaws) == flaws:
             glob = Glob(value[1].replace('\\"', '"'))
             yield MatchKey(key[0], name[1], operator[1] == "!=", glob)
@@ -111,8 +111,8 @@ class _Parser:
         elif sentence := _name_flaw(key, name[1]):
             self._flaw(name.start(1), sentence)
 
-    def _check_operator(self, operator: re.Match[str]) -> None:
-        if operator[1] not in ("==", "!="):
+    def _check_operator(self, key: str, operator: re.Match[str]) -> None:
+        if key in _RANK and operator[1] not in ("==", "!="):
             sentence = f'"{operator[1]}" assigns, and a rule here only compares: "==" or "!=".'
             self._flaw(operator.start(1), sentence)
 

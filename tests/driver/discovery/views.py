@@ -1,0 +1,31 @@
+"""A device as rules see it, without sysfs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class FakeDevice:
+    """Answers from its fields and keeps count of the attributes that were read."""
+
+    path: str = "/devices/virtual/block/loop7"
+    subsystem: str | None = "block"
+    driver: str | None = None
+    node: str | None = None
+    parent: FakeDevice | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    reads: list[str] = field(default_factory=list, compare=False)
+
+    @property
+    def sys_name(self) -> str:
+        return self.path.rsplit("/", 1)[-1].replace("!", "/")
+
+    def attribute(self, name: str) -> str | None:
+        self.reads.append(name)
+        return self.attributes.get(name)
+
+    def property(self, name: str) -> str | None:
+        return self.properties.get(name)
