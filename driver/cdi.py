@@ -36,6 +36,8 @@ FILE_NAME = re.compile(rf"{re.escape(DRIVER_NAME)}-claim-([A-Za-z0-9][A-Za-z0-9-
 VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 """Names that Kubernetes accepts in a container's `env`; nothing else reaches a container."""
 
+UNUSABLE = re.compile(r"[\0\ud800-\udfff]")
+
 
 def file_name(uid: ClaimUid) -> str:
     """Name of a claim's CDI file."""
@@ -66,7 +68,18 @@ def dump(claim: PreparedClaim) -> bytes:
         # A device without edits makes the whole file invalid.
         "devices": [{"name": name, "containerEdits": edits} for name, edits in devices if edits],
     }
-    return json.dumps(document, indent=1).encode()
+    return _encoded(document)
+
+
+def _encoded(document: Mapping[str, Any]) -> bytes:
+    """JSON that is YAML, too, since CDI's own library reads it as that.
+
+    YAML allows no control characters, and no pair of escapes for one character. So everything
+    outside ASCII is escaped, except what takes a pair in JSON: beyond U+FFFF.
+    """
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    escaped = re.sub(r"[\x7f-\ud7ff\ue000-\uffff]", lambda m: f"\\u{ord(m[0]):04x}", text)
+    return escaped.encode(errors="replace")
 
 
 def load(text: bytes, uid: ClaimUid) -> PreparedClaim | Unreadable:
@@ -117,8 +130,11 @@ def environment(device: PreparedDevice) -> dict[str, str]:
 
 
 def is_variable(name: str, value: str) -> bool:
-    """Whether a property can be an environment variable; a line break in its value is fine."""
-    return bool(VARIABLE.fullmatch(name)) and "\0" not in value
+    """Whether a property can be an environment variable; a line break in its value is fine.
+
+    Bytes of a device that are no UTF-8 come as lone surrogates, which no JSON reader accepts.
+    """
+    return bool(VARIABLE.fullmatch(name)) and not UNUSABLE.search(value)
 
 
 def unusable_properties(claim: PreparedClaim) -> list[str]:

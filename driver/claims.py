@@ -27,6 +27,8 @@ Instances = Mapping[tuple[str, DeviceName], Instance]
 UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
 """UIDs become parts of file names, so nothing else is taken for one."""
 
+PERMISSIONS = re.compile(r"[rwm]+")
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -117,6 +119,8 @@ def plan_prepare(
             return Failure(f"device {_named(allocated)} is not known on this node")
         if not instance.online:
             return Failure(f"device {_named(allocated)} is offline")
+        if unusable := _unusable(instance):
+            return Failure(f"device {_named(allocated)} {unusable}")
         devices.append(_prepared_device(claim.reference.uid, allocated, instance))
     return PreparedClaim(reference=claim.reference, boot_id=boot_id, devices=_in_order(devices))
 
@@ -142,6 +146,19 @@ def _conflict(claim: AllocatedClaim, prepared: Iterable[PreparedClaim]) -> Failu
 
 def _named(device: AllocatedDevice) -> str:
     return f"{device.pool}/{device.device}"
+
+
+def _unusable(instance: Instance) -> str:
+    """What the container runtime would refuse, and with it the claim's other devices."""
+    for spec in instance.device_specs:
+        if not (spec.container_path.startswith("/") and spec.host_path.startswith("/")):
+            return f"has a device node without an absolute path: {spec}"
+        if not PERMISSIONS.fullmatch(spec.permissions):
+            return f"has a device node with permissions other than r, w and m: {spec}"
+    for mount in instance.mounts:
+        if not (mount.container_path.startswith("/") and mount.host_path.startswith("/")):
+            return f"has a mount without an absolute path: {mount}"
+    return ""
 
 
 def _prepared_device(
