@@ -25,6 +25,7 @@ from driver.slice_writes import Owner
 from tests.driver.test_pools_store import (
     CONSUMABLE_CAPACITY,
     TAINTS,
+    Disturbance,
     Store,
     a_slice,
     a_store,
@@ -48,13 +49,13 @@ class Step:
 
     Attributes:
         desired: What the pool shall be from now on.
-        crash_after: The publisher ends after so many writes, and forgets what it adopted.
+        disturbance: What happens while it is made so.
         deleted: Which slices somebody else deletes after that, by position.
-        forgets: Whether the publisher starts again even if it did not crash.
+        forgets: Whether the publisher starts again after that.
     """
 
     desired: DesiredPool | None
-    crash_after: int | None
+    disturbance: Disturbance | None
     deleted: frozenset[int]
     forgets: bool
 
@@ -95,12 +96,15 @@ def pools(draw: st.DrawFn, scopes: tuple[Scope, ...]) -> DesiredPool:
     return DesiredPool(name="pool", driver="driver", groups=groups, owner=OWNER)
 
 
+POSITIONS = st.frozensets(st.integers(0, 4), max_size=2)
+
+
 def steps(scopes: tuple[Scope, ...]) -> st.SearchStrategy[list[Step]]:
     step = st.builds(
         Step,
         desired=st.none() | pools(scopes) | pools(scopes) | pools(scopes),
-        crash_after=st.none() | st.integers(0, 6),
-        deleted=st.frozensets(st.integers(0, 4), max_size=2),
+        disturbance=st.none() | st.builds(Disturbance, st.integers(0, 6), POSITIONS, st.booleans()),
+        deleted=POSITIONS,
         forgets=st.booleans(),
     )
     return st.lists(step, min_size=1, max_size=5)
@@ -109,15 +113,13 @@ def steps(scopes: tuple[Scope, ...]) -> st.SearchStrategy[list[Step]]:
 def check_history(store: Store, history: list[Step]) -> None:
     adopted = Adopted()
     for step in history:
-        whole = sync(store, step.desired, adopted)
-        goal = scheduler_sees(whole.store)
-        cut = sync(store, step.desired, adopted, stop_after=step.crash_after)
-        assert set(cut.seen) <= {cut.seen[0], goal, None}
+        goal = scheduler_sees(sync(store, step.desired, adopted).store)
+        synced = sync(store, step.desired, adopted, disturbance=step.disturbance)
+        assert set(synced.seen) <= {synced.seen[0], goal, None}
 
-        crashed = step.forgets or cut.store is not whole.store
-        adopted = Adopted() if crashed else cut.adopted
-        names = sorted(cut.store.objects)
-        store = cut.store.without(*(names[i] for i in step.deleted if i < len(names)))
+        adopted = Adopted() if step.forgets else synced.adopted
+        names = sorted(synced.store.objects)
+        store = synced.store.without(*(names[i] for i in step.deleted if i < len(names)))
     check_convergence(store, history[-1].desired, adopted)
 
 

@@ -85,6 +85,21 @@ class Synced:
     seen: tuple[Any, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """What happens while a plan is carried out.
+
+    Attributes:
+        after: How many writes went well before.
+        deleted: The slices that somebody else then deletes, by position.
+        crash: Whether the publisher ends there; else it goes on until a write fails.
+    """
+
+    after: int
+    deleted: frozenset[int] = frozenset()
+    crash: bool = True
+
+
 def apply(store: Store, write: Write) -> Store:
     match write:
         case DeleteSlice(name, uid, resource_version):
@@ -107,21 +122,37 @@ def sync(
     desired: DesiredPool | None,
     adopted: Adopted = NOTHING_ADOPTED,
     planner: Planner | None = None,
-    stop_after: int | None = None,
+    disturbance: Disturbance | None = None,
 ) -> Synced:
-    """Plan once and carry it out, as the shell does; a crash comes after so many writes."""
+    """Plan once and carry it out, as the shell does."""
     plan = planner(store.views, adopted) if planner else plan_pool(desired, store.views, adopted)
     assert isinstance(plan, PoolPlan), plan
     seen = [scheduler_sees(store)]
-    for write in plan.writes[:stop_after]:
-        before, store = store, apply(store, write)
+    for done, write in enumerate(plan.writes):
+        if disturbance and disturbance.after == done:
+            store = _disturbed(store, disturbance)
+            seen.append(scheduler_sees(store))
+            if disturbance.crash:
+                break
+        try:
+            before, store = store, apply(store, write)
+        except ApiError:
+            break
         seen.append(scheduler_sees(store))
-        if not isinstance(write, DeleteSlice):
-            (answer,) = (
-                view for name, view in store.parsed.items() if before.parsed.get(name) is not view
-            )
-            adopted = adopt(adopted, write.index, write.content, answer.content)
+        adopted = _adopted(adopted, write, before, store)
     return Synced(plan, store, adopted, tuple(seen))
+
+
+def _disturbed(store: Store, disturbance: Disturbance) -> Store:
+    names = sorted(store.objects)
+    return store.without(*(names[i] for i in disturbance.deleted if i < len(names)))
+
+
+def _adopted(adopted: Adopted, write: Write, before: Store, after: Store) -> Adopted:
+    if isinstance(write, DeleteSlice):
+        return adopted
+    (answer,) = (view for name, view in after.parsed.items() if before.parsed.get(name) is not view)
+    return adopt(adopted, write.index, write.content, answer.content)
 
 
 def scheduler_sees(store: Store) -> frozenset[tuple[object, str]] | None:
