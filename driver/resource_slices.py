@@ -216,8 +216,7 @@ def _scope_of(spec: Mapping[str, Any]) -> Scope | None:
     return PerDeviceScope() if spec.get("perDeviceNodeSelection") else None
 
 
-def _canonical(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def _near(mine: datetime | None, theirs: datetime | None) -> bool:
