@@ -17,7 +17,7 @@ _NEVER = "(?!)"
 _STAR = "*"
 _OPEN = re.escape("[")
 _MAGIC = frozenset("*?[")
-_BRACKET = re.compile(r"\[([!^]?)(\]?+(?>(?:\[:[a-z]+:\]|\\.|[^\]\\])*))\]", re.DOTALL)
+_BRACKET = re.compile(r"\[([!^]?+)(\]?+(?>(?:\[:[a-z]+:\]|\\.|[^\]\\])*))\]", re.DOTALL)
 _LONE_CLASS = re.compile(r"\[()(:[a-z]+:)\]")
 _ITEM = re.compile(r"\[:([a-z]+):\]|(\\.|.)(?:-(\\.|.))?", re.DOTALL)
 _CLASSES = {
@@ -45,19 +45,21 @@ class Glob:
     """
 
     text: str
+    _words: frozenset[str] = field(init=False, repr=False, compare=False)
     _regex: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        alternatives = self.text.split("|")
+        words = frozenset(self.text.split("|"))
         regex = None
         if _MAGIC.intersection(self.text):
-            regex = re.compile("|".join(map(_regex_of, alternatives)), re.DOTALL)
+            regex = re.compile("|".join(_regex_of(word) for word in sorted(words)), re.DOTALL)
+        object.__setattr__(self, "_words", words)
         object.__setattr__(self, "_regex", regex)
 
     def matches(self, value: str) -> bool:
         """Whether the whole value matches."""
         if self._regex is None:
-            return value in self.text.split("|")
+            return value in self._words
         return self._regex.fullmatch(value) is not None
 
 

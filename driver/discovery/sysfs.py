@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import pyudev
 
 from driver.discovery.uevents import sys_name_of
 
-SYSFS = "/sys"
+SYSFS = Path("/sys")
 _FOLDERS = (("class", "*"), ("bus", "*/devices"))
 
 
@@ -26,31 +27,30 @@ class Listed(NamedTuple):
         return sys_name_of(self.path)
 
 
-def listed_devices() -> Iterator[Listed]:
+def listed_devices(sysfs: Path = SYSFS) -> Iterator[Listed]:
     """All devices that have a subsystem, by their links in `/sys/class` and `/sys/bus`.
 
     Raises:
         OSError: If sysfs cannot be read.
     """
     for top, pattern in _FOLDERS:
-        os.stat(f"{SYSFS}/{top}")  # glob would take a missing folder for an empty one
-        for folder in sorted(Path(SYSFS, top).glob(pattern)):
-            subsystem = folder.relative_to(Path(SYSFS, top)).parts[0]
-            yield from _linked(folder, subsystem)
+        (sysfs / top).stat()  # glob takes a missing folder for an empty one
+        for folder in sorted((sysfs / top).glob(pattern)):
+            subsystem = folder.relative_to(sysfs / top).parts[0]
+            for target in _links(folder):
+                path = os.path.normpath(f"{folder}/{target}").removeprefix(str(sysfs))
+                yield Listed(path, subsystem)
 
 
-def _linked(folder: Path, subsystem: str) -> Iterator[Listed]:
+def _links(folder: Path) -> Iterator[str]:
     try:
-        entries = list(os.scandir(folder))
-    except (FileNotFoundError, NotADirectoryError):  # e.g. the module was unloaded meanwhile
+        names = os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):  # the module was unloaded meanwhile
         return
-    for entry in entries:
-        try:
-            target = os.readlink(entry.path)
-        except OSError:  # not a device (`/sys/class/net/bonding_masters`), or gone
-            continue
-        path = os.path.normpath(f"{folder}/{target}")
-        yield Listed(path.removeprefix(SYSFS), subsystem)
+    for name in names:
+        # Not a device (`/sys/class/net/bonding_masters`), or gone.
+        with suppress(OSError):
+            yield os.readlink(f"{folder}/{name}")
 
 
 class SysfsDevice:
@@ -110,7 +110,7 @@ class Libudev:
     def device(self, path: str) -> SysfsDevice | None:
         """The device at a path as it is now; None if there is none."""
         try:
-            device = pyudev.Devices.from_sys_path(self._context, os.fsencode(SYSFS + path))
+            device = pyudev.Devices.from_sys_path(self._context, os.fsencode(f"{SYSFS}{path}"))
         except pyudev.DeviceNotFoundError:
             return None
         return SysfsDevice(device)

@@ -14,7 +14,7 @@ _libc = ctypes.CDLL(None)
 
 PATTERNS = st.text("ab*?[]!^-\\:", max_size=10) | st.lists(
     st.sampled_from(
-        ["[[:digit:]]", "[!a]", "[^ab]", "[a-c]", "[c-a]", "[]a]", "[a\\]b]", "*", "a"]
+        ["[[:digit:]]", "[!a]", "[^ab]", "[a-c]", "[c-a]", "[!]", "[]a]", "[a\\]b]", "*", "a"]
     ),
     max_size=5,
 ).map("".join)

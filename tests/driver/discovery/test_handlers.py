@@ -1,0 +1,54 @@
+"""Handlers by name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import timedelta
+
+from driver.api import Problem
+from driver.discovery.handlers import Handlers, HandlerSettings, check_details, parse_details
+from driver.discovery.udev_details import UdevDetails
+
+RULES = """udevRules: ['KERNEL=="loop7"']"""
+
+
+def test_details_are_parsed_by_the_handler_of_the_name() -> None:
+    assert isinstance(parse_details("udev", RULES), UdevDetails)
+    assert check_details("udev", RULES) == ()
+
+
+def test_problems_of_details_are_handed_on() -> None:
+    [problem] = check_details("udev", "udevRules: ['KERNEL']")
+
+    assert problem.path == "spec.discoveryHandler.discoveryDetails.udevRules[0]"
+
+
+def test_an_unknown_name_is_a_problem_of_the_name() -> None:
+    assert check_details("uDev", RULES) == (
+        Problem("spec.discoveryHandler.name", '"uDev" is no known handler; there are udev.'),
+    )
+
+
+def test_there_is_one_handler_of_each_name() -> None:
+    handlers = Handlers(HandlerSettings(rescan_interval=timedelta(seconds=5)))
+
+    assert handlers.named("udev") is handlers.named("udev")
+    assert handlers.named("udev").name == "udev"
+    assert handlers.named("udev").shared is False
+    assert handlers.named("udev").problem is None
+
+
+def test_parsing_does_not_import_what_only_discovery_needs() -> None:
+    program = f"""
+import sys
+from driver.discovery.handlers import check_details
+assert check_details("udev", {RULES!r}) == ()
+print(*[name for name in ("pyudev", "asyncio") if name in sys.modules])
+"""
+
+    output = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert output.split() == []
