@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import tarfile
@@ -35,11 +36,11 @@ def test_the_manifest_names_what_the_archive_holds(tmp_path: Path) -> None:
     (manifest,) = json.loads(content.pop("manifest.json"))
     config = content.pop(manifest["Config"])
     assert manifest["RepoTags"] == ["moorage:local"]
-    assert manifest["Layers"] == [f"{layer.digest}/layer.tar" for layer in (below, above)]
+    assert manifest["Layers"] == [f"{layer.digest}/layer.tar.gz" for layer in (below, above)]
     assert manifest["Config"] == f"{hashlib.sha256(config).hexdigest()}.json"
-    assert [hashlib.sha256(content[name]).hexdigest() for name in manifest["Layers"]] == [
-        diff_id.removeprefix("sha256:") for diff_id in json.loads(config)["rootfs"]["diff_ids"]
-    ]
+    assert [
+        hashlib.sha256(gzip.decompress(content[name])).hexdigest() for name in manifest["Layers"]
+    ] == [diff_id.removeprefix("sha256:") for diff_id in json.loads(config)["rootfs"]["diff_ids"]]
     assert content.keys() == set(manifest["Layers"])
 
 

@@ -74,7 +74,7 @@ def test_a_layer_is_built_once(tmp_path: Path) -> None:
     assert built == cached
     assert len(calls) == 1
     assert cached.contents == ("tool 1.0",)
-    assert cached.tar_bytes == cached.tar.stat().st_size
+    assert cached.compressed_bytes == cached.compressed.stat().st_size
     assert not cached.tree.exists()
 
 

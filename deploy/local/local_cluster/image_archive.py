@@ -40,7 +40,7 @@ def write_archive(
     manifest = {
         "Config": config_name,
         "RepoTags": [tag],
-        "Layers": [f"{layer.digest}/layer.tar" for layer in layers],
+        "Layers": [layer_name(layer) for layer in layers],
     }
     temporary = archive.with_name(f".{archive.name}.building")
     with locked(archive.with_name(f".{archive.name}.lock")):
@@ -78,8 +78,12 @@ def _add_bytes(tar: tarfile.TarFile, name: str, content: bytes) -> None:
     tar.addfile(entry, io.BytesIO(content))
 
 
+def layer_name(layer: Layer) -> str:
+    return f"{layer.digest}/layer.tar.gz"
+
+
 def _add_layer(tar: tarfile.TarFile, layer: Layer) -> None:
-    entry = tarfile.TarInfo(f"{layer.digest}/layer.tar")
-    entry.size = layer.tar_bytes
-    with layer.tar.open("rb") as content:
+    entry = tarfile.TarInfo(layer_name(layer))
+    entry.size = layer.compressed_bytes
+    with layer.compressed.open("rb") as content:
         tar.addfile(entry, content)

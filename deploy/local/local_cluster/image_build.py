@@ -148,7 +148,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     for layer in layers:
-        say(f"image: {layer.name} {layer.unpacked_bytes / 1e6:.1f} MB, sha256:{layer.digest[:12]}")
+        megabytes = f"{layer.unpacked_bytes / 1e6:.1f} MB"
+        say(f"image: {layer.name} {megabytes} unpacked, sha256:{layer.digest[:12]}")
     say(f"image: {arguments.tag} in {arguments.output}, {time.monotonic() - started:.1f} s")
     return 0
 

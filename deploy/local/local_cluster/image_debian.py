@@ -24,6 +24,8 @@ ONLY_DEPENDS = tuple(
 PACKAGE_RECORDS = "var/lib/dpkg/status.d"
 CERTIFICATES = "usr/share/ca-certificates"
 CERTIFICATE_BUNDLE = "etc/ssl/certs/ca-certificates.crt"
+# Where libssl looks on its own; Debian's openssl package links the folder.
+OPENSSL_BUNDLE = "usr/lib/ssl/cert.pem"
 
 Graph = Mapping[str, tuple[str, ...]]
 
@@ -166,6 +168,9 @@ def _join_certificates(tree: Path) -> None:
     bundle = tree / CERTIFICATE_BUNDLE
     bundle.parent.mkdir(parents=True, exist_ok=True)
     bundle.write_text("".join(path.read_text() for path in found))
+    link = tree / OPENSSL_BUNDLE
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(f"/{CERTIFICATE_BUNDLE}")
 
 
 def _make_folders(tree: Path) -> None:
