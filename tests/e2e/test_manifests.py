@@ -1,0 +1,454 @@
+"""The definitions, the manifests and the image on the real Kubernetes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+import yaml
+from local_cluster.api import Cluster
+from local_cluster.image_build import TAG, build_image
+
+from tests.deploy.documents import CRDS, MANIFESTS, objects_of_kind
+
+SYSTEM = "moorage-system"
+NODES = ("node-a", "node-b")
+POD_SPEC = {
+    "containers": [
+        {
+            "name": "broker",
+            "image": "broker:v1",
+            "resources": {"limits": {"{{PLACEHOLDER}}": "1", "cpu": "10m"}},
+            "securityContext": {"privileged": True},
+        }
+    ]
+}
+SERVICE_SPEC = {"type": "ClusterIP", "ports": [{"name": "grpc", "port": 80, "targetPort": 8083}]}
+AKRI_SPECS: Mapping[str, Any] = {
+    "akri-debug-echo-foo": {
+        "discoveryHandler": {
+            "name": "debugEcho",
+            "discoveryDetails": 'descriptions:\n- "foo0"\n- "foo1"\n',
+        },
+        "brokerSpec": {"brokerPodSpec": POD_SPEC},
+        "instanceServiceSpec": SERVICE_SPEC,
+        "configurationServiceSpec": SERVICE_SPEC,
+        "brokerProperties": {},
+        "capacity": 2,
+    },
+    "akri-udev-job": {
+        "discoveryHandler": {
+            "name": "udev",
+            "discoveryDetails": "groupRecursive: true\nudevRules:\n- 'KERNEL==\"video[0-9]*\"'\n",
+        },
+        "brokerSpec": {
+            "brokerJobSpec": {
+                "template": {"spec": {**POD_SPEC, "restartPolicy": "OnFailure"}},
+                "backoffLimit": 2,
+            }
+        },
+        "brokerProperties": {"RESOLUTION_WIDTH": "640"},
+        "capacity": 5,
+    },
+    "akri-onvif-secrets": {
+        "discoveryHandler": {
+            "name": "onvif",
+            "discoveryDetails": "discoveryTimeoutSeconds: 2\n",
+            "discoveryProperties": [
+                {"name": "username_default", "value": "admin"},
+                {
+                    "name": "password_default",
+                    "valueFrom": {
+                        "secretKeyRef": {
+                            "name": "s",
+                            "namespace": "n",
+                            "key": "k",
+                            "optional": True,
+                        }
+                    },
+                },
+                {"name": "list", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "k"}}},
+            ],
+        },
+    },
+    "no-capacity-left": {"discoveryHandler": {"name": "udev"}, "capacity": 0},
+    "less-than-none": {"discoveryHandler": {"name": "udev"}, "capacity": -3},
+    "nothing": {},
+    "with-our-fields": {
+        "discoveryHandler": {"name": "udev"},
+        "uniqueDevices": False,
+        "offlineGracePeriod": "1h30m",
+    },
+}
+REFUSED_SPECS: Mapping[str, Any] = {
+    "capacity": {"capacity": "five"},
+    "uniqueDevices": {"uniqueDevices": "yes"},
+    "offlineGracePeriod": {"offlineGracePeriod": "5 minutes"},
+    "discoveryProperties[0]": {
+        "discoveryHandler": {
+            "discoveryProperties": [
+                {"name": "n", "value": "v", "valueFrom": {"secretKeyRef": {"name": "s"}}}
+            ]
+        }
+    },
+    "discoveryProperties[0].name": {
+        "discoveryHandler": {"discoveryProperties": [{"name": "0n", "value": "v"}]}
+    },
+}
+
+
+def configuration(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "akri.sh/v0", "kind": "Configuration", "metadata": metadata, "spec": spec}
+
+
+def instance(name: str, node: str | None, **spec: Any) -> dict[str, Any]:
+    labels = {} if node is None else {"labels": {"moorage.dev/node": node}}
+    fixed = {"configurationName": "c", "cdiName": f"akri.sh/c={name}", "capacity": 3}
+    return {
+        "apiVersion": "akri.sh/v0",
+        "kind": "Instance",
+        "metadata": {"name": name, "namespace": "default", **labels},
+        "spec": {**fixed, **spec},
+    }
+
+
+def resource_slice(name: str, driver: str = "moorage.dev", **spec: Any) -> dict[str, Any]:
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": name},
+        "spec": {"driver": driver, "pool": pool, "devices": [], **spec},
+    }
+
+
+class Identity:
+    """Kubectl with the token of one ServiceAccount."""
+
+    def __init__(self, cluster: Cluster, account: str, node: str | None = None) -> None:
+        self._cluster = cluster
+        self._kubeconfig = cluster.service_account_kubeconfig(account, namespace=SYSTEM, node=node)
+
+    def kubectl(self, *args: str, body: Any = None) -> CompletedProcess[str]:
+        stdin = None if body is None else json.dumps(body)
+        arguments = (f"--kubeconfig={self._kubeconfig}", *args)
+        return self._cluster.kubectl(*arguments, stdin=stdin, check=False)
+
+    def create(self, body: Any) -> str:
+        """What was wrong with it; empty if it was created."""
+        return self.kubectl("create", "-f", "-", body=body).stderr
+
+    def apply(self, body: Any, manager: str) -> str:
+        server_side = ("apply", "--server-side", f"--field-manager={manager}")
+        return self.kubectl(*server_side, "-f", "-", body=body).stderr
+
+    def can(self, verb: str, resource: str, *options: str) -> bool:
+        return self.kubectl("auth", "can-i", verb, resource, *options).returncode == 0
+
+
+def install(cluster: Cluster) -> None:
+    cluster.kubectl("apply", "-f", str(CRDS))
+    cluster.kubectl("wait", "--for=condition=Established", "-f", str(CRDS))
+    cluster.kubectl("apply", "-f", str(MANIFESTS))
+
+
+@pytest.fixture(scope="module")
+def server(apiserver: Cluster) -> Iterator[Cluster]:
+    """An API server with everything installed, and two nodes that nobody runs."""
+    install(apiserver)
+    for node in NODES:
+        apiserver.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}})
+    foreign = resource_slice("probe", nodeName="node-b")
+    driver = Identity(apiserver, "driver-node", "node-a")
+    dry_run = ("create", "--dry-run=server", "-f", "-")
+    apiserver.wait_until(
+        "the policies are in force",
+        lambda: "denied" in driver.kubectl(*dry_run, body=foreign).stderr,
+    )
+    yield apiserver
+    apiserver.kubectl("delete", "configurations,instances", "--all", "--namespace=default")
+    apiserver.kubectl("delete", "resourceslices", "--all")
+
+
+@pytest.fixture(scope="module")
+def node_a(server: Cluster) -> Identity:
+    return Identity(server, "driver-node", "node-a")
+
+
+@pytest.fixture(scope="module")
+def node_b(server: Cluster) -> Identity:
+    return Identity(server, "driver-node", "node-b")
+
+
+@pytest.mark.parametrize("name", AKRI_SPECS)
+def test_configurations_are_stored_as_they_were_written(name: str, server: Cluster) -> None:
+    server.apply(configuration(name, AKRI_SPECS[name]))
+
+    stored = server.get("akric", name, namespace="default")
+    assert stored is not None
+    assert stored["spec"] == AKRI_SPECS[name]
+
+
+@pytest.mark.parametrize("path", REFUSED_SPECS)
+def test_configurations_of_no_sense_are_refused(path: str, server: Cluster) -> None:
+    body = json.dumps(configuration("refused", REFUSED_SPECS[path]))
+
+    done = server.kubectl("create", "-f", "-", stdin=body, check=False)
+
+    assert "is invalid" in done.stderr
+    assert path in done.stderr
+
+
+def test_a_status_shows_and_survives_an_apply(server: Cluster) -> None:
+    body = configuration("shown", AKRI_SPECS["akri-udev-job"])
+    server.apply(body)
+    condition = {
+        "type": "Accepted",
+        "status": "False",
+        "reason": "NameTaken",
+        "message": "An older one holds the name.",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    patch = json.dumps({"status": {"observedGeneration": 1, "conditions": [condition]}})
+    where = ("configuration", "shown", "--namespace=default")
+    server.kubectl("patch", *where, "--subresource=status", "--type=merge", "-p", patch)
+    server.apply(body)
+
+    table = server.kubectl("get", *where).stdout.splitlines()
+
+    assert table[0].split() == ["NAME", "HANDLER", "CAPACITY", "ACCEPTED", "AGE"]
+    assert table[1].split()[:4] == ["shown", "udev", "5", "False"]
+
+
+def test_instances_keep_akris_slots(server: Cluster) -> None:
+    usage = {"i-0": "node-a", "i-1": "C:0:node-b", "i-2": ""}
+    body = instance("i", None, shared=True, nodes=list(NODES), deviceUsage=usage)
+    server.apply(body)
+
+    stored = server.get("akrii", "i", namespace="default")
+    table = server.kubectl("get", "akrii", "i", "--namespace=default").stdout.splitlines()
+
+    assert stored is not None
+    assert stored["spec"] == {**body["spec"], "brokerProperties": {}}
+    assert table[0].split() == ["NAME", "CONFIG", "SHARED", "NODES", "AGE"]
+
+
+def test_each_node_owns_its_slots_and_its_place_in_nodes(server: Cluster) -> None:
+    def claim(manager: str, **spec: Any) -> CompletedProcess[str]:
+        body = json.dumps(instance("owned", None, shared=True, **spec))
+        server_side = ("apply", "--server-side", f"--field-manager={manager}", "-f", "-")
+        return server.kubectl(*server_side, stdin=body, check=False)
+
+    first = claim("a", nodes=["node-a"], deviceUsage={"owned-0": "node-a"})
+    second = claim("b", nodes=["node-b"], deviceUsage={"owned-1": "node-b"})
+    lost = claim("c", deviceUsage={"owned-0": "node-b"})
+    released = claim("a", nodes=["node-a"])
+
+    stored = server.get("instance", "owned", namespace="default")
+    assert stored is not None
+    assert [first.stderr, second.stderr, released.stderr] == ["", "", ""]
+    assert "conflict" in lost.stderr
+    assert stored["spec"]["nodes"] == list(NODES)
+    assert stored["spec"]["deviceUsage"] == {"owned-1": "node-b"}
+
+
+def test_a_node_writes_its_own_slices(node_a: Identity) -> None:
+    own = resource_slice("own", nodeName="node-a")
+
+    assert node_a.create(own) == ""
+    assert node_a.apply({**own, "metadata": {"name": "own", "labels": {"a": "b"}}}, "kubectl") == ""
+    assert node_a.kubectl("delete", "resourceslice", "own").returncode == 0
+
+
+def test_a_node_writes_no_other_slices(server: Cluster, node_a: Identity, node_b: Identity) -> None:
+    theirs = resource_slice("theirs", nodeName="node-b")
+    assert node_b.create(theirs) == ""
+
+    created = node_a.create(resource_slice("other", nodeName="node-b"))
+    deleted = node_a.kubectl("delete", "resourceslice", "theirs").stderr
+    labelled = node_a.kubectl("label", "resourceslice", "theirs", "a=b").stderr
+    everywhere = node_a.create(resource_slice("everywhere", allNodes=True))
+    foreign = node_a.create(resource_slice("foreign", driver="gpu.test", nodeName="node-a"))
+
+    for message in (created, deleted, labelled):
+        assert "only that node's ResourceSlices, not those of node-b." in message
+    assert "not those of several nodes." in everywhere
+    assert "ResourceSlices of gpu.test are not the driver's to write." in foreign
+    assert server.get("resourceslice", "theirs") is not None
+
+
+def test_a_token_without_a_node_writes_nothing(server: Cluster) -> None:
+    stray = Identity(server, "driver-node")
+
+    assert "names no node" in stray.create(resource_slice("stray", nodeName="node-a"))
+    assert "names no node" in stray.create(instance("stray", "node-a"))
+
+
+def test_a_node_writes_its_own_instances(node_a: Identity) -> None:
+    body = instance("mine", "node-a", nodes=["node-a"])
+
+    assert node_a.apply(body, "node-a") == "", "created"
+    assert node_a.apply(instance("mine", "node-a", nodes=[]), "node-a") == "", "changed"
+    assert node_a.kubectl("delete", "instance", "mine", "-n", "default").returncode == 0
+
+
+def test_a_node_writes_no_other_instances(server: Cluster, node_a: Identity) -> None:
+    server.apply(instance("of-b", "node-b", nodes=["node-b"]))
+    server.apply(instance("of-all", None, shared=True))
+    assert node_a.create(instance("of-a", "node-a", nodes=["node-a"])) == ""
+    in_default = ("--namespace=default",)
+
+    for name, label in (("of-b", '"node-b"'), ("of-all", '""')):
+        for command in ("delete", "label"):
+            more = ("moorage.dev/node=node-a", "--overwrite") if command == "label" else ()
+            refused = node_a.kubectl(command, "instance", name, *more, *in_default).stderr
+            assert f"that of {name} is {label}." in refused
+    to_b = ("moorage.dev/node=node-b", "--overwrite")
+    given_away = node_a.kubectl("label", "instance", "of-a", *to_b, *in_default)
+    shared = node_a.create(instance("new", "node-a", shared=True))
+    elsewhere = node_a.create(instance("new", "node-a", nodes=["node-a", "node-b"]))
+
+    assert 'this one says "node-b"' in given_away.stderr
+    assert "may not write shared Instances or put other nodes into one" in shared
+    assert "may not write shared Instances or put other nodes into one" in elsewhere
+
+
+def test_the_accounts_may_do_what_they_need_and_no_more(server: Cluster, node_a: Identity) -> None:
+    shared = Identity(server, "driver-shared")
+    in_system = f"--namespace={SYSTEM}"
+
+    assert node_a.can("watch", "configurations.akri.sh", "--all-namespaces")
+    assert node_a.can("patch", "instances.akri.sh")
+    assert node_a.can("get", "nodes")
+    assert node_a.can("create", "events.events.k8s.io")
+    assert not node_a.can("patch", "configurations.akri.sh", "--subresource=status")
+    assert not node_a.can("patch", "configurations.akri.sh")
+    assert not node_a.can("list", "nodes")
+    assert not node_a.can("get", "secrets")
+    assert shared.can("patch", "configurations.akri.sh", "--subresource=status")
+    assert shared.can("create", "deviceclasses.resource.k8s.io")
+    assert shared.can("create", "leases.coordination.k8s.io", in_system)
+    assert shared.can("update", "leases.coordination.k8s.io/moorage-driver-shared", in_system)
+    assert not shared.can("update", "leases.coordination.k8s.io/other", in_system)
+    assert not shared.can("create", "leases.coordination.k8s.io", "--namespace=kube-system")
+    assert not shared.can("patch", "instances.akri.sh")
+    assert not shared.can("patch", "configurations.akri.sh")
+
+
+@pytest.fixture(scope="module")
+def image(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The image in the nodes' container runtimes, and the namespace that it runs in."""
+    cluster.kubectl("apply", "-f", str(next(iter(sorted(MANIFESTS.iterdir())))))
+    cluster.load_image(build_image(tmp_path_factory.mktemp("image"), TAG))
+    return TAG
+
+
+def a_pod(name: str, image: str, command: list[str]) -> dict[str, Any]:
+    container = {
+        "name": "main",
+        "image": image,
+        "imagePullPolicy": "Never",
+        "command": command,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [container], "restartPolicy": "Never"},
+    }
+
+
+def output_of(cluster: Cluster, namespace: str, pod: dict[str, Any]) -> str:
+    """What the pod printed, once it has ended well."""
+    name = pod["metadata"]["name"]
+    cluster.apply(pod, namespace=namespace)
+
+    def ended() -> str | None:
+        found = cluster.get("pod", name, namespace=namespace)
+        phase = found["status"].get("phase") if found else None
+        return str(phase) if phase in ("Succeeded", "Failed") else None
+
+    phase = cluster.wait_until(f"pod {name} ends", ended, seconds=60)
+    printed = cluster.kubectl("logs", name, "--namespace", namespace).stdout
+    assert phase == "Succeeded", printed
+    return printed
+
+
+IMPORTS = """
+import aiohttp, google.protobuf, grpc, kubernetes, kubernetes.aio, pyudev, ssl, yaml
+import binder, driver.api, kube, scheduler_plugin, webhook
+pyudev.Context()
+assert yaml.__with_libyaml__
+assert ssl.create_default_context().cert_store_stats()["x509_ca"] > 100
+print("all there")
+"""
+
+
+def test_components_and_what_they_need_can_be_imported(
+    cluster: Cluster, namespace: str, image: str
+) -> None:
+    pod = a_pod("imports", image, ["python3.11", "-c", IMPORTS])
+
+    assert output_of(cluster, namespace, pod) == "all there\n"
+
+
+@pytest.mark.skipif(
+    not Path("driver/__main__.py").exists(), reason="the driver's command is not written yet"
+)
+def test_the_driver_s_command_runs(cluster: Cluster, namespace: str, image: str) -> None:
+    pod = a_pod("help", image, ["moorage-driver", "--help"])
+
+    assert "usage: moorage-driver" in output_of(cluster, namespace, pod)
+
+
+NODE_WORK = """
+import os, pathlib, socket, pyudev
+
+for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+    if line.startswith("CapEff"):
+        print("capabilities", int(line.split()[1], 16))
+for folder in ("/var/lib/kubelet/plugins/moorage.dev", "/var/lib/kubelet/plugins_registry"):
+    path = f"{folder}/{os.environ['POD_UID']}.sock"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
+        server.listen()
+    os.unlink(path)
+cdi = pathlib.Path("/var/run/cdi/test.json")
+cdi.write_text("{}")
+cdi.rename("/var/run/cdi/test2.json")
+pathlib.Path("/var/run/cdi/test2.json").unlink()
+context = pyudev.Context()
+for source in ("kernel", "udev"):
+    monitor = pyudev.Monitor.from_netlink(context, source=source)
+    monitor.start()
+print("devices", sum(1 for _ in context.list_devices(subsystem="block")) > 0)
+print("node", os.environ["NODE_NAME"], socket.gethostname() == os.environ["NODE_NAME"])
+for path in ("/usr/x", "/sys/x", "/run/udev/x"):
+    try:
+        pathlib.Path(path).touch()
+    except OSError:
+        continue
+    print(path, "is writable")
+"""
+
+
+def test_the_node_driver_s_pod_can_do_its_work_without_capabilities(
+    cluster: Cluster, image: str
+) -> None:
+    """The DaemonSet's own pod, but for its command: what it may do is what the driver may do."""
+    (daemon_set,) = objects_of_kind("DaemonSet")
+    template = yaml.safe_load(yaml.safe_dump(daemon_set["spec"]["template"]))
+    spec = {**template["spec"], "restartPolicy": "Never", "nodeName": "node-b"}
+    spec["containers"][0]["command"] = ["python3.11", "-c", NODE_WORK]
+    spec["serviceAccountName"] = "default"
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "node-work"}, "spec": spec}
+
+    printed = output_of(cluster, SYSTEM, pod)
+    cluster.kubectl("delete", "pod", "node-work", "--namespace", SYSTEM)
+
+    assert printed.splitlines() == ["capabilities 0", "devices True", "node node-b True"]
