@@ -24,12 +24,16 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def main() -> int:
     """Run until a signal; returns the exit status."""
     settings = parse_settings(sys.argv[1:], os.environ)
-    logging.basicConfig(
-        level=settings.log_level,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-        stream=sys.stderr,
-    )
+    _log_to_stderr(settings.log_level)
     return asyncio.run(_until_signal(_work(settings)))
+
+
+def _log_to_stderr(level: str) -> None:
+    """Libraries never say more than INFO: their debugging drowns ours."""
+    form = "%(asctime)s %(levelname)s %(name)s %(message)s"
+    logging.basicConfig(level=max(logging.INFO, logging.getLevelName(level)), format=form)
+    for ours in ("driver", "kube"):
+        logging.getLogger(ours).setLevel(level)
 
 
 def _work(settings: NodeSettings | SharedSettings) -> Coroutine[None, None, None]:

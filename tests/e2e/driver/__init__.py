@@ -1,0 +1,1 @@
+"""Stories of the driver on the real cluster: real devices, real kubelets."""

@@ -1,0 +1,77 @@
+"""Moorage's driver, installed in the cluster: its objects, and its processes or pods."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from local_cluster.api import Cluster, Component, SocketReady
+from local_cluster.component_handles import ComponentHandle
+
+ROOT = Path(__file__).parents[3]
+NAMESPACE = "moorage-system"
+NODES = ("node-a", "node-b")
+WORKLOADS = ("driver-node-daemonset.yaml", "driver-shared-deployment.yaml")
+
+
+@dataclass(frozen=True)
+class Drivers:
+    """The running drivers: one for each node, and one for the cluster."""
+
+    nodes: Mapping[str, ComponentHandle]
+    shared: ComponentHandle
+
+    def stop(self) -> None:
+        for handle in (*self.nodes.values(), self.shared):
+            handle.stop()
+
+    def start(self) -> None:
+        for handle in (*self.nodes.values(), self.shared):
+            handle.start()
+        for handle in self.nodes.values():
+            handle.wait_ready()
+
+
+def install_objects(cluster: Cluster) -> None:
+    """All that the driver needs but its workloads: definitions, accounts, roles, policies."""
+    for folder in ("deploy/crds", "deploy/manifests"):
+        for manifest in sorted((ROOT / folder).glob("*.yaml")):
+            if manifest.name not in WORKLOADS:
+                cluster.apply(manifest)
+    for name in ("configurations", "instances"):
+        cluster.wait(f"crd/{name}.akri.sh", "condition=Established")
+
+
+def start_processes(cluster: Cluster) -> Drivers:
+    """The drivers as processes in the nodes' namespaces, under their ServiceAccounts."""
+    nodes = {node: cluster.start_component(node_driver(node)) for node in NODES}
+    drivers = Drivers(nodes, cluster.start_component(shared_driver()))
+    for handle in nodes.values():
+        handle.wait_ready()
+    return drivers
+
+
+def node_driver(node: str) -> Component:
+    return Component(
+        name="driver-node",
+        argv=(sys.executable, "-m", "driver", "node"),
+        namespace=NAMESPACE,
+        service_account="driver-node",
+        node=node,
+        cwd=ROOT,
+        env={"POD_UID": ""},
+        ready=SocketReady("/var/lib/kubelet/plugins_registry/moorage.dev-reg.sock"),
+    )
+
+
+def shared_driver(name: str = "driver-shared") -> Component:
+    return Component(
+        name=name,
+        argv=(sys.executable, "-m", "driver", "shared"),
+        namespace=NAMESPACE,
+        service_account="driver-shared",
+        node="node-a",
+        cwd=ROOT,
+    )

@@ -1,0 +1,206 @@
+"""Processes die at bad moments, and devices are pulled: nothing that was granted is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from local_cluster.api import BUSYBOX_IMAGE, Cluster
+
+from tests.e2e.driver.installation import shared_driver
+from tests.e2e.driver.stories import Story
+
+OFFLINE = "moorage.dev/offline"
+
+
+def test_a_driver_killed_between_prepare_and_start_does_not_keep_the_pod_from_starting(
+    story: Story,
+) -> None:
+    story.plug("still here")
+    story.configure()
+    story.claim()
+    story.pod(node="node-a", container={"image": f"moorage.test/{story.name}:late"})
+    uid = story.until("the claim is there", lambda: story.claim_uid())
+    story.until("the claim is prepared", lambda: story.cdi_files(uid, "node-a"))
+
+    story.drivers.nodes["node-a"].kill()
+    story.cluster.tag_image(BUSYBOX_IMAGE, f"moorage.test/{story.name}:late")
+
+    story.wait_running()
+    assert story.read().splitlines()[-1] == "still here"
+    story.drivers.nodes["node-a"].wait_ready()
+    story.delete("pod", "reader")
+    story.wait_unprepared(uid, "node-a")
+
+
+def test_a_restarted_kubelet_leaves_the_container_untouched(story: Story, cluster: Cluster) -> None:
+    story.plug("untouched")
+    story.configure()
+    story.claim()
+    story.pod(node="node-a")
+    story.wait_running()
+    before = _container(story)
+
+    cluster.part("kubelet-node-a").restart()
+
+    story.wait_devices(1)
+    cluster.wait("node/node-a", "condition=Ready")
+    uid = story.claim_uid()
+    assert _container(story) == before
+    assert len(story.cdi_files(uid, "node-a")) == 1
+    story.delete("pod", "reader")
+    story.wait_unprepared(uid, "node-a")
+
+
+def _container(story: Story) -> dict[str, Any]:
+    (status,) = story.get("pod", "reader")["status"]["containerStatuses"]
+    return {name: status[name] for name in ("containerID", "restartCount", "state")}
+
+
+def test_an_unplugged_device_is_no_longer_published(story: Story) -> None:
+    disks = [story.plug(), story.plug()]
+    story.configure()
+    story.wait_devices(2)
+
+    story.unplug(disks[0])
+
+    (device,) = story.wait_devices(1)
+    assert device["attributes"]["UDEV_DEVNODE"]["string"] == f"/dev/{disks[1].name}"
+    story.until("its Instances are gone", lambda: len(story.instances()) == 2)
+
+
+def test_an_unplugged_device_stays_published_and_tainted_while_a_claim_has_it(
+    story: Story,
+) -> None:
+    disk = story.plug()
+    story.configure()
+    story.claim()
+    story.pod(node="node-a")
+    story.wait_running()
+
+    # A disk that is open cannot be removed, as a stick that is mounted can be pulled: it loses
+    # its content, and with it what the rule asks for.
+    disk.detach()
+
+    story.until("it is tainted", lambda: _taints(story) == [[(OFFLINE, "NoSchedule")]])
+    story.until("node-b, where nobody has it, has dropped it", lambda: not story.devices("node-b"))
+    (instance,) = story.instances()
+    assert instance["spec"]["nodes"] == []
+    story.delete("pod", "reader")
+    story.delete("resourceclaim", "disk")
+    story.until("it is gone", lambda: not story.devices())
+    story.until("its Instance is gone", lambda: not story.instances())
+
+
+def _taints(story: Story) -> list[list[tuple[str, str]]]:
+    return [
+        [(taint["key"], taint["effect"]) for taint in device.get("taints", ())]
+        for device in story.devices("node-a")
+    ]
+
+
+def test_a_device_that_comes_back_is_offered_again(story: Story) -> None:
+    disk = story.plug()
+    story.configure(offlineGracePeriod="5m")
+    (before,) = story.wait_devices(1)
+    disk.detach()
+    story.until("it is tainted", lambda: _taints(story) == [[(OFFLINE, "NoSchedule")]])
+
+    disk.attach(story.folder / disk.name)
+
+    assert story.wait_devices(1) == [before]
+    story.until(
+        "its Instances are back", lambda: all(i["spec"]["nodes"] for i in story.instances())
+    )
+
+
+def test_a_device_plugged_while_the_api_server_is_away_is_published_later(
+    story: Story, cluster: Cluster
+) -> None:
+    story.plug()
+    story.configure()
+    story.wait_devices(1)
+    cluster.part("kube-apiserver").kill()
+    story.plug()
+
+    cluster.part("kube-apiserver").start()
+
+    story.wait_devices(2)
+
+
+def test_a_device_unplugged_while_the_driver_is_away_is_removed_when_it_is_back(
+    story: Story,
+) -> None:
+    disks = [story.plug(), story.plug()]
+    story.configure()
+    story.wait_devices(2)
+    story.drivers.nodes["node-a"].stop()
+    story.unplug(disks[0])
+
+    story.drivers.nodes["node-a"].start()
+
+    story.wait_devices(1)
+
+
+def test_a_restarted_driver_changes_nothing(story: Story, cluster: Cluster) -> None:
+    story.plug()
+    story.configure()
+    story.wait_devices(1)
+    before = _versions(story)
+
+    story.drivers.nodes["node-a"].kill()
+    story.drivers.nodes["node-a"].wait_ready()
+    story.plug()
+
+    # The new disk is seen, so the driver has read everything by now.
+    story.wait_devices(2)
+    after = _versions(story)
+    assert {name: after[name] for name in before} == before
+
+
+def _versions(story: Story) -> dict[str, str]:
+    return {i["metadata"]["name"]: i["metadata"]["resourceVersion"] for i in story.instances()}
+
+
+def test_a_corrupt_checkpoint_is_moved_aside_and_rebuilt(story: Story) -> None:
+    story.plug()
+    story.configure()
+    story.claim()
+    story.pod(node="node-a")
+    story.wait_running()
+    uid, path = story.claim_uid(), story.checkpoint_path("node-a")
+    story.drivers.nodes["node-a"].stop()
+    path.write_text('{"broken')
+
+    story.drivers.nodes["node-a"].start()
+
+    story.until("it is rebuilt", lambda: uid in story.checkpoint("node-a"))
+    aside = list(path.parent.glob("checkpoint.json.corrupt-*"))
+    assert [p.read_text() for p in aside] == ['{"broken']
+    story.delete("pod", "reader")
+    story.wait_unprepared(uid, "node-a")
+    for file in aside:
+        file.unlink()
+
+
+@pytest.fixture
+def second_shared(story: Story, cluster: Cluster) -> Iterator[Any]:
+    """Another `moorage-driver shared`, which waits for the first to fall."""
+    handle = cluster.start_component(shared_driver("driver-shared-2"))
+    yield handle
+    handle.stop()
+
+
+def test_another_shared_driver_takes_over(story: Story, second_shared: Any) -> None:
+    story.until(
+        "it is a candidate",
+        lambda: story.cluster.get("lease", "moorage-driver-shared", namespace="moorage-system"),
+    )
+    story.drivers.shared.stop()
+    try:
+        story.configure()
+
+        story.until("the class is made", lambda: story.cluster.get("deviceclass", story.name))
+    finally:
+        story.drivers.shared.start()
