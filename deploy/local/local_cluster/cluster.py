@@ -193,6 +193,13 @@ class Cluster:
         """Import a docker or OCI archive into every node."""
         containerd_images.import_archive(self._blueprint, archive)
 
+    def tag_image(self, source: str, name: str) -> None:
+        """Let an image of the nodes appear under one more name."""
+        containerd_images.tag_image(self._blueprint, source, name)
+
+    def remove_image(self, name: str) -> None:
+        containerd_images.remove_image(self._blueprint, name)
+
     def reconfigure(self, **changes: Any) -> None:
         """Change settings by name; restarts the parts that they reach and no others."""
         self._use(lifecycle.up(replace(self.settings, **changes)))

@@ -15,9 +15,7 @@ QUESTIONS: Mapping[str, tuple[str, ...]] = {
     "events.txt": ("get", "events", "-A", "--sort-by=.lastTimestamp"),
     "nodes.yaml": ("get", "nodes", "-o", "yaml"),
     "pods.txt": ("get", "pods", "-A", "-o", "wide"),
-    "pods-described.txt": (
-        "describe", "pods", "-A", "--field-selector=status.phase!=Succeeded,status.phase!=Failed",
-    ),
+    "pods-described.txt": ("describe", "pods", "-A"),
     "leases.txt": ("get", "leases", "-A", "-o", "wide"),
     "workloads.yaml": (
         "get", "deployments,daemonsets,jobs,validatingwebhookconfigurations", "-A", "-o", "yaml",

@@ -23,7 +23,11 @@ def import_basics(blueprint: Blueprint) -> None:
     busybox = debian.find("busybox")
     if busybox is None:
         raise MachineError("busybox-static is not installed")
-    specs = images.busybox_images(Path(busybox).read_bytes(), PAUSE_IMAGE, BUSYBOX_IMAGE)
+    content, applets = Path(busybox).read_bytes(), run(busybox, "--list").split()
+    specs = (
+        images.sandbox_image(PAUSE_IMAGE, content),
+        images.shell_image(BUSYBOX_IMAGE, content, applets),
+    )
     architecture = ARCHITECTURES.get(platform.machine(), platform.machine())
     write_atomically(archive, images.docker_archive(specs, architecture))
     import_archive(blueprint, archive)
@@ -31,7 +35,20 @@ def import_basics(blueprint: Blueprint) -> None:
 
 def import_archive(blueprint: Blueprint, archive: Path) -> None:
     """Import into every node. A docker or OCI archive, as `docker save` makes it."""
+    _on_each_node(blueprint, "import", str(archive.resolve()))
+
+
+def tag_image(blueprint: Blueprint, source: str, name: str) -> None:
+    """Let an image appear under a name that, perhaps, a kubelet waits for."""
+    _on_each_node(blueprint, "tag", "--force", source, name)
+
+
+def remove_image(blueprint: Blueprint, name: str) -> None:
+    _on_each_node(blueprint, "remove", "--sync", name)
+
+
+def _on_each_node(blueprint: Blueprint, *command: str) -> None:
+    ctr = (blueprint.binaries.ctr, "--namespace", "k8s.io", "images")
     for node in blueprint.nodes:
-        ctr = (blueprint.binaries.ctr, "--namespace", "k8s.io", "images", "import")
-        argv = (*ctr, str(archive.resolve()))
-        run(*linux_nodes.inside(blueprint.layout, node.name, argv), timeout_seconds=300)
+        argv = linux_nodes.inside(blueprint.layout, node.name, (*ctr, *command))
+        run(*argv, timeout_seconds=300)

@@ -15,6 +15,13 @@ from local_cluster.errors import MachineError, PartError
 from local_cluster.layout import Layout
 from local_cluster.supervisor import Supervisor
 
+# SIGKILL when the parent dies. The parent, nsenter, is outside the PID namespace, so it has
+# number 0; any other number means that it died before the kernel was told.
+TIED_TO_PARENT = (
+    *("setpriv", "--pdeathsig", "KILL", "--"),
+    *("sh", "-c", 'test "$PPID" = 0 && exec "$@"', "sh"),
+)
+
 
 class Part:
     """One named part. Everything that starts it again returns when it is healthy."""
@@ -95,7 +102,7 @@ class Node:
         """The host's command that runs `argv` in this node, and ends it when it is ended."""
         told = {"PATH": SEARCH_PATH, **(env or {})}
         assignments = [f"{name}={value}" for name, value in told.items()]
-        inner = ("setpriv", "--pdeathsig", "KILL", "--", "env", *assignments, *argv)
+        inner = (*TIED_TO_PARENT, "env", *assignments, *argv)
         return linux_nodes.inside(self._layout, self.name, inner)
 
     def exec(

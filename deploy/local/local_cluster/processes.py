@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,7 +26,7 @@ PROC = Path("/proc")
 COMPONENT = "component"
 
 # Children of this very process must be reaped, or they stay zombies until it ends.
-_children: dict[int, subprocess.Popen[bytes]] = {}
+_children: set[int] = set()
 
 
 @dataclass(frozen=True)
@@ -74,17 +73,22 @@ class Process:
 def start(argv: Sequence[str], log: Path, env: Mapping[str, str], mark: str) -> Process:
     """Start in a session of its own, so that the terminal's Ctrl-C does not reach it."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as output:
-        child = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env={**env, MARK: mark},
-            start_new_session=True,
-        )
-    _children[child.pid] = child
-    return identify(child.pid)
+    append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    pid = os.posix_spawnp(
+        argv[0],
+        list(argv),
+        {**env, MARK: mark},
+        file_actions=(
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), append, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ),
+        setsid=True,
+        # Python ignores these, and what is ignored stays so in what it starts.
+        setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
+    )
+    _children.add(pid)
+    return identify(pid)
 
 
 def identify(pid: int) -> Process:
@@ -149,9 +153,8 @@ def load(path: Path) -> tuple[Process, str] | None:
 
 
 def _reap(pid: int) -> None:
-    child = _children.get(pid)
-    if child is not None and child.poll() is not None:
-        del _children[pid]
+    if pid in _children and os.waitpid(pid, os.WNOHANG)[0] == pid:
+        _children.remove(pid)
 
 
 def _all_pids() -> list[int]:
