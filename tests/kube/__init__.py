@@ -1,1 +1,1 @@
-"""Tests of kube, on real sockets and a real API server."""
+"""Tests of kube: the pure heart by values, the shell over real sockets."""

@@ -1,0 +1,184 @@
+"""Whatever order lists, watches, repetitions and own writes come in, the store ends up right.
+
+A small API server with a history is the model. The machine lets it write, and feeds the contents
+from lists (page by page, restarted at will), from the running watch, from a second one beside
+it, and from answers to own writes that arrive at any later time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from kube.changes import Added, Deleted, Modified, Skipped
+from kube.contents import Contents, Facts
+from kube.objects import JsonObject, ObjectKey
+from tests.kube.builders import an_object
+
+NAMES = st.sampled_from("abc")
+DATA = st.sampled_from(["x", "y", "hidden"])
+
+# UID, version and data: the version makes it visible if something is told twice.
+Value = tuple[str, int, str]
+
+
+def project(obj: JsonObject) -> Value | None:
+    metadata = obj["metadata"]
+    data = obj["data"]["v"]
+    if data == "hidden":
+        return None
+    return (metadata["uid"], int(metadata["resourceVersion"]), data)
+
+
+@dataclass
+class ModelServer:
+    """Objects, and the events that led to them."""
+
+    version: int = 10
+    objects: dict[str, JsonObject] = field(default_factory=dict)
+    history: list[tuple[int, bool, JsonObject]] = field(default_factory=list)
+
+    def write(self, name: str, data: str) -> JsonObject:
+        self.version += 1
+        before = self.objects.get(name)
+        uid = before["metadata"]["uid"] if before else f"{name}-{self.version}"
+        obj = an_object(name, self.version, data, uid=uid)
+        self.objects[name] = obj
+        self.history.append((self.version, True, obj))
+        return obj
+
+    def delete(self, name: str) -> None:
+        self.version += 1
+        before = self.objects.pop(name)
+        obj = an_object(name, self.version, before["data"]["v"], uid=before["metadata"]["uid"])
+        self.history.append((self.version, False, obj))
+
+    def next_after(self, version: int) -> tuple[int, bool, JsonObject] | None:
+        return next((event for event in self.history if event[0] > version), None)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """One store beside one server."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.server = ModelServer()
+        self.contents = Contents(project, {"data": lambda value: [value[2]]})
+        self.folded: dict[ObjectKey, Value] = {}
+        self.told: set[tuple[ObjectKey, int]] = set()
+        self.answers: list[JsonObject] = []
+        self.pages: list[JsonObject] | None = None
+        self.list_version = 0
+        self.seen: set[ObjectKey] = set()
+        self.streams = {"watch": 0, "hurry": 0}
+
+    def fold(self, facts: Facts[Value]) -> None:
+        for fact in facts:
+            match fact:
+                case Added(key, new):
+                    assert key not in self.folded
+                    self.tell(key, new)
+                case Modified(key, old, new):
+                    assert self.folded[key] == old
+                    assert old[0] == new[0]
+                    assert new[1] > old[1]
+                    self.tell(key, new)
+                case Deleted(key, old):
+                    assert self.folded.pop(key) == old
+                case Skipped():
+                    raise AssertionError(fact)
+
+    def tell(self, key: ObjectKey, new: Value) -> None:
+        assert (key, new[1]) not in self.told
+        self.told.add((key, new[1]))
+        self.folded[key] = new
+
+    @initialize()
+    def first_list(self) -> None:
+        self.begin_list()
+
+    @rule(name=NAMES, data=DATA)
+    def write(self, name: str, data: str) -> None:
+        self.answers.append(self.server.write(name, data))
+
+    @rule(name=NAMES)
+    def delete(self, name: str) -> None:
+        if name in self.server.objects:
+            self.server.delete(name)
+
+    @precondition(lambda self: self.answers)
+    @rule(choice=st.integers(0, 50))
+    def note(self, choice: int) -> None:
+        self.fold(self.contents.note(self.answers[choice % len(self.answers)]))
+
+    @rule()
+    def begin_list(self) -> None:
+        """Also what happens after 410: halfway through a list, or instead of a watch."""
+        self.pages = list(self.server.objects.values())
+        self.list_version = self.server.version
+        self.seen = set()
+
+    @precondition(lambda self: self.pages)
+    @rule()
+    def take_item(self) -> None:
+        assert self.pages
+        self.fold(self.contents.list_item(self.pages.pop(0), self.seen))
+
+    @precondition(lambda self: self.pages is not None)
+    @rule()
+    def finish_list(self) -> None:
+        while self.pages:
+            self.take_item()
+        self.fold(self.contents.finish_list(self.seen, self.list_version))
+        self.pages = None
+        self.streams = dict.fromkeys(self.streams, self.contents.position)
+
+    @precondition(lambda self: self.pages is None)
+    @rule(stream=st.sampled_from(["watch", "hurry"]), count=st.integers(1, 4))
+    def take_events(self, stream: str, count: int) -> None:
+        for _ in range(count):
+            if event := self.server.next_after(self.streams[stream]):
+                self.take_event(stream, event)
+
+    def take_event(self, stream: str, event: tuple[int, bool, JsonObject]) -> None:
+        version, exists, obj = event
+        self.streams[stream] = version
+        self.fold(self.contents.observe(obj) if exists else self.contents.remove(obj))
+
+    @precondition(lambda self: self.pages is None)
+    @rule(stream=st.sampled_from(["watch", "hurry"]))
+    def resume(self, stream: str) -> None:
+        self.streams[stream] = self.contents.position
+
+    @precondition(lambda self: self.pages is None)
+    @rule()
+    def bookmark(self) -> None:
+        """The server bookmarks what it has sent, up to the next event."""
+        event = self.server.next_after(self.streams["watch"])
+        self.contents.bookmark(event[0] - 1 if event else self.server.version)
+
+    @invariant()
+    def changes_folded_are_the_contents(self) -> None:
+        assert dict(self.contents.items()) == self.folded
+        for value in self.folded.values():
+            assert value in self.contents.by_index("data", value[2])
+            assert self.contents.by_uid(value[0]) == value
+
+    def teardown(self) -> None:
+        if self.pages is not None:
+            self.finish_list()
+        while event := self.server.next_after(self.streams["watch"]):
+            self.take_event("watch", event)
+
+        expected = {obj["metadata"]["name"]: project(obj) for obj in self.server.objects.values()}
+        assert {key.name: value for key, value in self.contents.items()} == {
+            name: value for name, value in expected.items() if value
+        }
+        self.changes_folded_are_the_contents()
+
+
+TestStoreMachine = StoreMachine.TestCase
+TestStoreMachine.settings = settings(max_examples=150, stateful_step_count=40)
