@@ -1,0 +1,141 @@
+"""Files are replaced whole or not at all, and one process is inside a lock at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from driver.disk import Folder, ProcessLock, boot_id
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 16 KiB."""
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(tmp_path)]
+    if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("mounting a tmpfs takes root")
+    try:
+        yield tmp_path
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+async def nothing() -> None:
+    """What the first task to enter a lock does."""
+
+
+def test_file_is_written_read_replaced_and_removed(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "a" / "b")
+
+    assert (folder.names(), folder.read("x"), folder.signature("x")) == ([], None, None)
+    folder.write("x", b"1")
+    first = folder.signature("x")
+    folder.write("x", b"2")
+
+    assert (folder.names(), folder.read("x")) == (["x"], b"2")
+    assert folder.signature("x") != first
+    folder.remove("x")
+    folder.remove("x")
+    assert folder.names() == []
+
+
+def test_what_a_killed_writer_left_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / ".x.tmp").write_bytes(b"half of a very long file")
+
+    Folder(tmp_path).write("x", b"1")
+
+    assert Folder(tmp_path).names() == ["x"]
+    assert Folder(tmp_path).read("x") == b"1"
+
+
+def test_files_are_moved_aside_without_replacing_one(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    for number in range(3):
+        folder.write("x", b"%d" % number)
+        assert folder.move_aside("x") == f"x.corrupt-{number}"
+
+    assert folder.read("x.corrupt-0") == b"0"
+    assert folder.read("x") is None
+
+
+def test_full_disk_leaves_the_old_file_and_no_other(tiny: Path) -> None:
+    folder = Folder(tiny)
+    folder.write("x", b"old")
+
+    with pytest.raises(OSError, match="No space left"):
+        folder.write("x", bytes(64 * 1024))
+
+    assert folder.read("x") == b"old"
+    assert folder.names() == ["x"]
+    folder.write("x", b"new")
+    assert folder.read("x") == b"new"
+
+
+async def test_lock_keeps_other_processes_out(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "lock"
+    ours, theirs = ProcessLock(path), ProcessLock(path)
+    order: list[str] = []
+
+    async def other() -> None:
+        async with theirs.held(nothing):
+            order.append("theirs")
+
+    async with ours.held(nothing):
+        waiting = asyncio.create_task(other())
+        await asyncio.sleep(0.1)
+        order.append("ours")
+    await waiting
+
+    assert order == ["ours", "theirs"]
+
+
+async def test_tasks_of_one_process_are_inside_together(tmp_path: Path) -> None:
+    lock = ProcessLock(tmp_path / "lock")
+    entered: list[int] = []
+
+    async def enter() -> None:
+        entered.append(len(entered))
+
+    async with lock.held(enter), lock.held(enter):
+        pass
+    async with lock.held(enter):
+        pass
+
+    assert entered == [0, 1]
+
+
+async def test_lock_is_free_again_after_a_failed_entry(tmp_path: Path) -> None:
+    lock, other = ProcessLock(tmp_path / "lock"), ProcessLock(tmp_path / "lock")
+
+    async def fail() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        async with lock.held(fail):
+            pass
+    async with asyncio.timeout(1), other.held(nothing):
+        pass
+
+
+async def test_waiting_for_the_lock_can_be_given_up(tmp_path: Path) -> None:
+    lock, other = ProcessLock(tmp_path / "lock"), ProcessLock(tmp_path / "lock")
+    descriptors = len(os.listdir("/proc/self/fd"))
+
+    async with lock.held(nothing):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05), other.held(nothing):
+                pass
+
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+    async with asyncio.timeout(1), other.held(nothing):
+        pass
+
+
+def test_boot_has_an_id() -> None:
+    assert boot_id()
+    assert boot_id() == boot_id()

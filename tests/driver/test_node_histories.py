@@ -1,0 +1,207 @@
+"""Any history of calls, kills, full disks, restarts and reboots keeps three promises.
+
+* What the kubelet was told, it is told again, until it asked to unprepare.
+* No exclusive device is prepared for two claims.
+* After a start, and after each call that ended well, the files are those of the checkpoint.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from driver import cdi, checkpoint
+from driver.api import ClaimUid
+from driver.claims import Failure
+from driver.disk import ProcessLock
+from driver.kubelet_claims import KubeletClaims
+from driver.node import CHECKPOINT, Node
+from driver.prepared import ClaimReference, PreparedClaim, PreparedClaims, PreparedDevice
+from tests.driver.builders import NODE
+from tests.driver.claim_builders import (
+    FakeReader,
+    FakeSource,
+    a_reference,
+    a_result,
+    an_instance,
+    some_instances,
+)
+from tests.fakes.disk import Disk, FakeFolder, KilledError
+
+DEVICES = ("loop-aaaaaa", "loop-bbbbbb", "cam-cccccc")
+SHARED = "cam-cccccc"
+
+claims = st.sampled_from([a_reference(number) for number in range(1, 5)])
+several = st.lists(claims, min_size=1, max_size=4, unique=True)
+steps = st.integers(0, 8)
+
+
+def shared(device: str, claim: ClaimReference, request: int) -> dict[str, Any]:
+    """A share of a device that allows several allocations, else the whole device."""
+    return {"shareID": f"{claim.uid[:8]}-{request}"} if device == SHARED else {}
+
+
+class Histories(RuleBasedStateMachine):
+    """One node, its API server, and a kubelet that remembers what it was told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.folder = tempfile.TemporaryDirectory()
+        self.disk = Disk()
+        self.data, self.cdi = FakeFolder(self.disk), FakeFolder(self.disk)
+        self.reader, self.source = FakeReader(), FakeSource()
+        self.source.known.update(some_instances(*map(an_instance, DEVICES)))
+        self.source.discovered.set()
+        self.boot = 1
+        self.told: dict[ClaimUid, tuple[PreparedDevice, ...]] = {}
+
+    def teardown(self) -> None:
+        self.runner.close()
+        self.folder.cleanup()
+
+    @initialize()
+    def start(self) -> None:
+        node = Node(
+            NODE,
+            f"boot-{self.boot}",
+            data=self.data,
+            cdi_files=self.cdi,
+            lock=ProcessLock(Path(self.folder.name) / "lock"),
+        )
+        self.plugin = KubeletClaims(
+            node,
+            self.reader,
+            self.source,
+            pools=frozenset({NODE}),
+            unprepared=lambda claim: None,
+        )
+        self.runner.run(self.plugin.recover())
+        self.assert_files_are_those_of_the_checkpoint()
+
+    @rule(claim=claims, devices=st.lists(st.sampled_from(DEVICES), min_size=1, max_size=2))
+    def allocate(self, claim: ClaimReference, devices: list[str]) -> None:
+        """What kube-scheduler may do: it does not know what is still prepared elsewhere."""
+        if claim.uid not in self.told:
+            results = [
+                a_result(device, f"req-{n}", **shared(device, claim, n))
+                for n, device in enumerate(dict.fromkeys(devices))
+            ]
+            self.reader.put(claim, *results)
+
+    @rule(wanted=several)
+    def prepare(self, wanted: list[ClaimReference]) -> None:
+        self.note(self.runner.run(self.plugin.prepare(wanted)))
+        self.assert_files_are_those_of_the_checkpoint()
+
+    @rule(wanted=several)
+    def unprepare(self, wanted: list[ClaimReference]) -> None:
+        answers = self.runner.run(self.plugin.unprepare(wanted))
+        for uid, answer in answers.items():
+            assert not isinstance(answer, Failure)
+            self.told.pop(uid, None)
+        self.assert_files_are_those_of_the_checkpoint()
+
+    @rule(wanted=several, step=steps, unprepare=st.booleans())
+    def kill(self, wanted: list[ClaimReference], step: int, unprepare: bool) -> None:
+        """The kubelet hears nothing, not even of those that went well."""
+        call = self.plugin.unprepare if unprepare else self.plugin.prepare
+        self.disk.kill_at = step
+        with suppress(KilledError, asyncio.CancelledError):
+            self.runner.run(call(wanted))
+        self.runner.run(self.plugin.finish(1))
+        self.disk.kill_at = None
+        if unprepare:
+            for claim in wanted:
+                self.told.pop(claim.uid, None)
+        self.start()
+
+    @rule(wanted=several, limit=st.integers(0, 3000))
+    def fill_the_disk(self, wanted: list[ClaimReference], limit: int) -> None:
+        self.disk.fail = lambda name, size: size > limit
+        self.note(self.runner.run(self.plugin.prepare(wanted)), forgive_failures=True)
+        self.runner.run(self.plugin.unprepare(wanted))
+        self.disk.fail = lambda name, size: False
+        self.unprepare(wanted)
+
+    @rule()
+    def restart(self) -> None:
+        self.start()
+
+    @rule()
+    def corrupt_the_checkpoint(self) -> None:
+        before = self.checkpoint()
+        self.data.files[CHECKPOINT] = b"{"
+        self.start()
+        current = {u: c for u, c in before.items() if c.boot_id == f"boot-{self.boot}"}
+        assert current.items() <= self.checkpoint().items()
+
+    @rule(step=steps)
+    def reboot(self, step: int) -> None:
+        """The folder of CDI files is in memory; all containers are gone."""
+        self.boot += 1
+        self.cdi.files.clear()
+        self.start()
+
+    @precondition(lambda self: self.told)
+    @rule(data=st.data())
+    def ask_without_the_api_server(self, data: st.DataObject) -> None:
+        uid = data.draw(st.sampled_from(sorted(self.told)))
+        claim = next(c for c in map(a_reference, range(1, 5)) if c.uid == uid)
+        self.reader.error = ConnectionError("away")
+        self.source.discovered.clear() if self.is_current(uid) else None
+        answers = self.runner.run(self.plugin.prepare([claim]))
+        self.reader.error = None
+        self.source.discovered.set()
+        if uid in self.checkpoint():
+            self.note(answers)
+            assert isinstance(answers[uid], PreparedClaim)
+
+    @invariant()
+    def no_exclusive_device_is_prepared_twice(self) -> None:
+        held = [
+            device.allocated.device
+            for claim in self.checkpoint().values()
+            for device in claim.devices
+            if device.allocated.share_id is None
+        ]
+        assert len(held) == len(set(held))
+
+    def note(
+        self,
+        answers: Mapping[ClaimUid, PreparedClaim | Failure],
+        *,
+        forgive_failures: bool = False,
+    ) -> None:
+        for uid, answer in answers.items():
+            if isinstance(answer, PreparedClaim):
+                assert self.told.setdefault(uid, answer.devices) == answer.devices
+            elif not forgive_failures and uid in self.checkpoint():
+                assert uid not in self.told, answer
+
+    def checkpoint(self) -> PreparedClaims:
+        if CHECKPOINT not in self.data.files:
+            return {}
+        loaded = checkpoint.load(self.data.files[CHECKPOINT], NODE)
+        assert isinstance(loaded, dict)
+        return loaded
+
+    def is_current(self, uid: ClaimUid) -> bool:
+        claim = self.checkpoint().get(uid)
+        return claim is not None and claim.boot_id == f"boot-{self.boot}"
+
+    def assert_files_are_those_of_the_checkpoint(self) -> None:
+        current = [c for c in self.checkpoint().values() if self.is_current(c.reference.uid)]
+        assert self.cdi.files == {cdi.file_name(c.reference.uid): cdi.dump(c) for c in current}
+
+
+TestHistories = Histories.TestCase
+TestHistories.settings = settings(max_examples=60, stateful_step_count=30)
