@@ -36,7 +36,7 @@ class ApiError(Exception):
     @property
     def causes(self) -> Sequence[Mapping[str, Any]]:
         """What is wrong with which field, as the server's `details.causes` says it."""
-        return self.details.get("causes") or ()
+        return _causes(self.details)
 
 
 class RetryableError(ApiError):
@@ -96,11 +96,13 @@ _BY_STATUS: Mapping[int, type[ApiError]] = {
 def error_of(status: int, body: JsonObject, retry_after: str = "") -> ApiError:
     """Return the error that a `Status` object and its HTTP code stand for."""
     reason = str(body.get("reason") or "")
-    error = _type_of(status, reason, body)(
+    details = body.get("details")
+    details = details if isinstance(details, Mapping) else {}
+    error = _type_of(status, reason, details)(
         str(body.get("message") or f"HTTP {status}"),
         status=status,
         reason=reason,
-        details=body.get("details"),
+        details=details,
     )
     if isinstance(error, UnavailableError):
         # A server that refuses for its load did nothing; one that failed may have done it.
@@ -111,10 +113,10 @@ def error_of(status: int, body: JsonObject, retry_after: str = "") -> ApiError:
     return error
 
 
-def _type_of(status: int, reason: str, body: JsonObject) -> type[ApiError]:
+def _type_of(status: int, reason: str, details: JsonObject) -> type[ApiError]:
     if reason == "AlreadyExists":
         return AlreadyExistsError
-    if status == 422 and _is_about_uid(body):
+    if status == 422 and _is_about_uid(details):
         # How a patch fails whose metadata.uid, a precondition, is that of another object.
         return ConflictError
     if status >= 500:
@@ -122,9 +124,13 @@ def _type_of(status: int, reason: str, body: JsonObject) -> type[ApiError]:
     return _BY_STATUS.get(status, InvalidError)
 
 
-def _is_about_uid(body: JsonObject) -> bool:
-    causes = (body.get("details") or {}).get("causes") or ()
-    return any(cause.get("field") == "metadata.uid" for cause in causes)
+def _is_about_uid(details: JsonObject) -> bool:
+    return any(cause.get("field") == "metadata.uid" for cause in _causes(details))
+
+
+def _causes(details: JsonObject) -> Sequence[Mapping[str, Any]]:
+    causes = details.get("causes")
+    return [cause for cause in causes if isinstance(cause, Mapping)] if causes else []
 
 
 def _seconds(value: object) -> float:

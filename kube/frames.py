@@ -47,7 +47,7 @@ def parse_frame(line: bytes) -> Frame:
     try:
         event = json.loads(line)
         return _frame(event["type"], event["object"])
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise BadFrameError(f"not a watch event: {line[:100]!r}: {error!r}") from error
 
 
