@@ -133,14 +133,19 @@ class Watch:
                 return
 
     async def _until_lost(self) -> None:
-        while self.stats.failures_in_a_row < FAILURES_BEFORE_LIST:
+        failures = 0
+        while failures < FAILURES_BEFORE_LIST:
             try:
                 await self._watch()
             except GoneError as error:
                 await self._back_off("watch", error)
                 return
             except ApiError as error:
+                # Those of the watches before this list do not count against this position.
+                failures = failures + 1 if self.stats.failures_in_a_row else 1
                 await self._back_off("watch", error)
+            else:
+                failures = 0
 
     async def _list(self) -> None:
         self.stats.lists += 1

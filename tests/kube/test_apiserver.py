@@ -1,0 +1,182 @@
+"""Calls to the API server: what goes out, and what a failure becomes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from socket import create_server
+
+import pytest
+
+from kube.api import (
+    ApiClient,
+    ApiError,
+    ConflictError,
+    GoneError,
+    InvalidError,
+    NotFoundError,
+    Preconditions,
+    UnavailableError,
+    WriteOptions,
+    connect,
+)
+from tests.kube.builders import CONFIG_MAPS, an_object
+from tests.kube.fake_apiserver import (
+    FakeApiServer,
+    Reply,
+    hangs,
+    kubeconfig_for,
+    lists,
+    refuses,
+    resets,
+    says,
+    says_text,
+    streams,
+)
+
+A = CONFIG_MAPS.at("a", "ns")
+BRIEF = WriteOptions(timeout_seconds=0.2)
+
+
+async def test_call_carries_credentials_user_agent_and_json(
+    client: ApiClient, fake: FakeApiServer
+) -> None:
+    fake.will(says(an_object()))
+
+    answer = await client.merge_patch(A, {"data": {}}, preconditions=Preconditions("uid-a"))
+
+    [seen] = fake.seen
+    assert answer == an_object()
+    assert (seen.method, seen.path) == ("PATCH", "/api/v1/namespaces/ns/configmaps/a")
+    assert seen.headers["authorization"] == "Bearer secret"
+    assert seen.headers["User-Agent"] == "moorage"
+    assert seen.headers["Content-Type"] == "application/merge-patch+json"
+    assert seen.body == {"data": {}, "metadata": {"uid": "uid-a"}}
+
+
+async def test_each_verb_reaches_its_method(client: ApiClient, fake: FakeApiServer) -> None:
+    fake.will(*[says({})] * 6)
+
+    await client.get(A)
+    await client.create(CONFIG_MAPS, an_object())
+    await client.replace(A, an_object())
+    await client.json_patch(A, [{"op": "remove", "path": "/data"}])
+    await client.apply(A, an_object(), force=True, options=WriteOptions(field_manager="me"))
+    await client.delete(A)
+
+    assert [seen.method for seen in fake.seen] == [
+        "GET",
+        "POST",
+        "PUT",
+        "PATCH",
+        "PATCH",
+        "DELETE",
+    ]
+    assert fake.seen[3].body == [{"op": "remove", "path": "/data"}]
+    assert fake.seen[4].query["force"] == "true"
+
+
+async def test_selectors_and_tokens_survive_the_way_into_the_url(
+    client: ApiClient, fake: FakeApiServer
+) -> None:
+    fake.will(lists(version=1, more="a+b/c==&x"), lists(version=1))
+
+    await client.list(CONFIG_MAPS.select(label_selector="a in (b,c),d!=e%20"))
+
+    assert fake.seen[0].query["labelSelector"] == "a in (b,c),d!=e%20"
+    assert fake.seen[1].query["continue"] == "a+b/c==&x"
+
+
+async def test_list_joins_its_pages(client: ApiClient, fake: FakeApiServer) -> None:
+    fake.will(lists(an_object("a"), version=7, more="2"), lists(an_object("b"), version=7))
+
+    found = await client.list(CONFIG_MAPS.select("ns"), page_size=1)
+
+    assert found.items == (an_object("a"), an_object("b"))
+    assert found.resource_version == 7
+
+
+async def test_list_that_expires_halfway_starts_again(
+    client: ApiClient, fake: FakeApiServer
+) -> None:
+    fake.will(
+        lists(an_object("a"), version=7, more="2"),
+        refuses(410, "Expired"),
+        lists(an_object("b"), version=9),
+    )
+
+    found = await client.list(CONFIG_MAPS.select("ns"))
+
+    assert found.items == (an_object("b"),)
+
+
+async def test_list_that_always_expires_is_an_error(client: ApiClient, fake: FakeApiServer) -> None:
+    fake.will(*[refuses(410, "Expired")] * 3)
+
+    with pytest.raises(GoneError):
+        await client.list(CONFIG_MAPS.select("ns"))
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "sentence"),
+    [
+        (refuses(404, "NotFound"), NotFoundError, "404 NotFound: refused"),
+        (refuses(409, "Conflict"), ConflictError, "409 Conflict: refused"),
+        (says_text("404 page not found\n", 404), NotFoundError, "404 : 404 page not found"),
+        (says(["odd"], 400), InvalidError, "400 : HTTP 400"),
+        (says_text("", 500), UnavailableError, "500 : HTTP 500"),
+    ],
+)
+async def test_refusals_become_errors(
+    client: ApiClient, fake: FakeApiServer, reply: Reply, kind: type[ApiError], sentence: str
+) -> None:
+    fake.will(reply)
+
+    with pytest.raises(ApiError) as caught:
+        await client.get(A)
+
+    assert type(caught.value) is kind
+    assert str(caught.value).rstrip() == sentence
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [resets, hangs, says_text("garbage"), says([]), streams(b'{"met', then=resets)],
+    ids=["reset", "silence", "garbage", "no object", "cut off"],
+)
+async def test_write_without_an_answer_may_have_happened(
+    client: ApiClient, fake: FakeApiServer, reply: Reply
+) -> None:
+    fake.will(reply)
+
+    with pytest.raises(UnavailableError) as caught:
+        await client.create(CONFIG_MAPS, an_object(), options=BRIEF)
+
+    assert caught.value.may_have_happened
+
+
+async def test_write_that_reached_nobody_has_not_happened(tmp_path: Path) -> None:
+    with create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+
+    async with connect(kubeconfig_for(tmp_path, port)) as client:
+        with pytest.raises(UnavailableError) as caught:
+            await client.create(CONFIG_MAPS, an_object())
+
+    assert not caught.value.may_have_happened
+
+
+async def test_overload_says_when_to_come_back(client: ApiClient, fake: FakeApiServer) -> None:
+    fake.will(refuses(429, "TooManyRequests", Retry_After="3"))
+
+    with pytest.raises(UnavailableError) as caught:
+        await client.get(A)
+
+    assert caught.value.retry_after_seconds == 3
+    assert not caught.value.may_have_happened
+
+
+async def test_list_that_is_no_list_is_an_error(client: ApiClient, fake: FakeApiServer) -> None:
+    fake.will(says({"items": []}))
+
+    with pytest.raises(UnavailableError):
+        await client.list(CONFIG_MAPS.select())
