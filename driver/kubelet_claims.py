@@ -207,7 +207,7 @@ async def _answered(
         return Failure(f"ResourceClaim {wanted} was not served within {CLAIM_SECONDS:.0f} s")
     except Exception as error:
         logger.exception("Claim %s failed", wanted)
-        return Failure(f"the driver failed: {_said(error)}")
+        return Failure(f"the driver failed: {error!r}")
 
 
 def _said(error: Exception) -> str:

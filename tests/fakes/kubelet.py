@@ -41,7 +41,7 @@ class RegisteredPlugin:
     """A plugin that said what it is and was told that it is accepted."""
 
     socket: Path
-    inode: int
+    made: object
     info: registration.PluginInfo
     service: str
     channel: grpc.aio.Channel
@@ -62,7 +62,7 @@ class FakeKubelet:
     refuse: str = ""
     plugins: list[RegisteredPlugin] = field(default_factory=list)
     history: list[tuple[str, str]] = field(default_factory=list)
-    _seen: dict[Path, int] = field(default_factory=dict)
+    _seen: dict[Path, object] = field(default_factory=dict)
     _happened: asyncio.Condition = field(default_factory=asyncio.Condition)
     _task: asyncio.Task[None] | None = None
 
@@ -144,26 +144,27 @@ class FakeKubelet:
     async def _reconcile(self) -> None:
         sockets = self._sockets()
         for plugin in list(self.plugins):
-            if sockets.get(plugin.socket) != plugin.inode:
+            if sockets.get(plugin.socket) != plugin.made:
                 self.plugins.remove(plugin)
                 await plugin.channel.close()
                 await self._record("gone", plugin.socket)
-        for path, inode in sockets.items():
-            if self._seen.get(path) != inode:
+        for path, made in sockets.items():
+            if self._seen.get(path) != made:
                 with suppress(grpc.aio.AioRpcError):  # the real one tries again later, too
-                    await self._register(path, inode)
-                    self._seen[path] = inode
+                    await self._register(path, made)
+                    self._seen[path] = made
 
-    def _sockets(self) -> dict[Path, int]:
+    def _sockets(self) -> dict[Path, object]:
+        """By path, when each was made; the inode alone is soon used again."""
         with suppress(FileNotFoundError):
             return {
-                path: path.stat().st_ino
+                path: (path.stat().st_ino, path.stat().st_ctime_ns)
                 for path in sorted(self.registry.iterdir())
                 if path.is_socket() and not path.name.startswith(".")
             }
         return {}
 
-    async def _register(self, path: Path, inode: int) -> None:
+    async def _register(self, path: Path, made: object) -> None:
         async with grpc.aio.insecure_channel(f"unix:{path}") as channel:
             stub = registration_grpc.RegistrationStub(channel)
             info = await stub.GetInfo(registration.InfoRequest(), timeout=GET_INFO_SECONDS)
@@ -171,7 +172,7 @@ class FakeKubelet:
             refused = self.refuse or ("" if service else "none of its services is supported")
             if not refused:
                 dra = grpc.aio.insecure_channel(f"unix:{info.endpoint}")
-                self.plugins.append(RegisteredPlugin(path, inode, info, service, dra))
+                self.plugins.append(RegisteredPlugin(path, made, info, service, dra))
             await stub.NotifyRegistrationStatus(
                 registration.RegistrationStatus(plugin_registered=not refused, error=refused),
                 timeout=NOTIFY_SECONDS,

@@ -1,0 +1,317 @@
+"""Each claim gets its own answer, whatever API server, discovery and disk do."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+
+from driver import kubelet_claims
+from driver.api import ClaimUid
+from driver.claims import Failure
+from driver.disk import ProcessLock
+from driver.kubelet_claims import KubeletClaims
+from driver.node import Node
+from driver.prepared import ClaimReference, PreparedClaim
+from tests.driver.builders import NODE
+from tests.driver.claim_builders import (
+    BOOT,
+    FakeReader,
+    FakeSource,
+    a_reference,
+    a_result,
+    an_instance,
+    prepared,
+    some_instances,
+)
+from tests.fakes.disk import Disk, FakeFolder
+
+WANTED, OTHER = a_reference(1), a_reference(2)
+
+
+class World:
+    """What one plugin sees of the world."""
+
+    def __init__(self, lock: Path) -> None:
+        self.disk = Disk()
+        self.data, self.cdi = FakeFolder(self.disk), FakeFolder(self.disk)
+        self.reader, self.source = FakeReader(), FakeSource()
+        self.source.known.update(some_instances())
+        self.source.discovered.set()
+        self.unprepared: list[PreparedClaim] = []
+        self.lock = lock
+
+    async def plugin(self) -> KubeletClaims:
+        node = Node(NODE, BOOT, data=self.data, cdi_files=self.cdi, lock=ProcessLock(self.lock))
+        plugin = KubeletClaims(
+            node,
+            self.reader,
+            self.source,
+            pools=frozenset({NODE}),
+            unprepared=self.unprepared.append,
+        )
+        await plugin.recover()
+        return plugin
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "lock")
+
+
+async def test_every_claim_has_an_entry(world: World) -> None:
+    world.reader.put(WANTED)
+    nonsense = ClaimReference("", "", ClaimUid("../x"))
+    nameless = ClaimReference("", "", ClaimUid(""))
+    plugin = await world.plugin()
+
+    answers = await plugin.prepare([WANTED, OTHER, nonsense, nameless, WANTED])
+
+    assert answers == {
+        WANTED.uid: prepared(WANTED),
+        OTHER.uid: Failure(f"ResourceClaim {OTHER} does not exist"),
+        "../x": Failure("ResourceClaim UID '../x' is not a UID"),
+        "": Failure("ResourceClaim UID '' is not a UID"),
+    }
+
+
+async def test_unprepare_of_an_unknown_claim_succeeds(world: World) -> None:
+    plugin = await world.plugin()
+
+    assert await plugin.unprepare([WANTED]) == {WANTED.uid: None}
+    assert world.unprepared == []
+
+
+async def test_unprepared_claims_are_told_once(world: World) -> None:
+    world.reader.put(WANTED)
+    plugin = await world.plugin()
+    await plugin.prepare([WANTED])
+
+    await plugin.unprepare([WANTED])
+    await plugin.unprepare([WANTED])
+
+    assert world.unprepared == [prepared(WANTED)]
+
+
+def fail(claim: PreparedClaim) -> None:
+    raise LookupError(claim)
+
+
+async def test_listener_that_fails_does_not_fail_the_claim(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.reader.put(WANTED)
+    plugin = await world.plugin()
+    await plugin.prepare([WANTED])
+    plugin._unprepared = fail
+
+    assert await plugin.unprepare([WANTED]) == {WANTED.uid: prepared(WANTED)}
+    assert "is unprepared, but not all were told" in caplog.text
+
+
+@pytest.mark.parametrize("error", [ConnectionError("refused"), TimeoutError(), ValueError("?")])
+async def test_granted_claim_is_answered_without_api_server_and_discovery(
+    world: World, error: Exception
+) -> None:
+    world.reader.put(WANTED)
+    await (await world.plugin()).prepare([WANTED])
+    world.reader.error = error
+    world.source.discovered.clear()
+    plugin = await world.plugin()
+
+    answers = await plugin.prepare([WANTED, OTHER])
+
+    assert answers[WANTED.uid] == prepared(WANTED)
+    assert answers[OTHER.uid] == Failure(
+        f"the API server cannot be asked for ResourceClaim {OTHER}: {str(error) or 'TimeoutError'}"
+    )
+
+
+async def test_claim_that_was_replaced_is_refused_although_it_is_granted(world: World) -> None:
+    world.reader.put(WANTED)
+    plugin = await world.plugin()
+    await plugin.prepare([WANTED])
+    replacement = a_reference(2, name=WANTED.name)
+    world.reader.put(replacement)
+
+    answers = await plugin.prepare([WANTED, replacement])
+
+    assert answers[WANTED.uid] == Failure(
+        f"ResourceClaim {WANTED} was replaced by one with UID {replacement.uid}"
+    )
+    assert answers[replacement.uid] == Failure(
+        f"device node-a/loop-aaaaaa is still prepared for ResourceClaim {WANTED}"
+    )
+
+
+async def test_slow_api_server_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubelet_claims, "API_SECONDS", 0.05)
+    world.reader.put(WANTED)
+    world.reader.delay_seconds = 60
+    plugin = await world.plugin()
+
+    assert await plugin.prepare([WANTED]) == {
+        WANTED.uid: Failure(
+            f"the API server cannot be asked for ResourceClaim {WANTED}: TimeoutError"
+        )
+    }
+
+
+async def test_first_discovery_is_waited_for(world: World) -> None:
+    world.reader.put(WANTED)
+    world.source.discovered.clear()
+    plugin = await world.plugin()
+
+    answers = asyncio.create_task(plugin.prepare([WANTED]))
+    await asyncio.sleep(0.05)
+    assert not answers.done()
+    world.source.discovered.set()
+
+    assert await answers == {WANTED.uid: prepared(WANTED)}
+
+
+async def test_discovery_that_does_not_end_is_given_up(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kubelet_claims, "INSTANCES_SECONDS", 0.05)
+    world.reader.put(WANTED)
+    world.source.discovered.clear()
+    plugin = await world.plugin()
+
+    assert await plugin.prepare([WANTED]) == {
+        WANTED.uid: Failure("the devices of this node are not discovered yet")
+    }
+
+
+async def test_claim_is_answered_before_the_kubelet_hangs_up(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kubelet_claims, "CLAIM_SECONDS", 0.2)
+    world.reader.put(WANTED)
+    plugin = await world.plugin()
+    other_process = ProcessLock(world.lock)
+
+    async def entered() -> None:
+        """Nothing to read."""
+
+    async with other_process.held(entered):
+        answers = await plugin.prepare([WANTED])
+
+    assert answers == {WANTED.uid: Failure(f"ResourceClaim {WANTED} was not served within 0 s")}
+    assert await plugin.prepare([WANTED]) == {WANTED.uid: prepared(WANTED)}
+
+
+async def test_bug_is_one_claims_error_and_is_logged(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.reader.put(WANTED)
+    world.reader.put(OTHER, {"request": "without a driver"})
+    plugin = await world.plugin()
+
+    answers = await plugin.prepare([WANTED, OTHER])
+
+    assert answers == {
+        WANTED.uid: prepared(WANTED),
+        OTHER.uid: Failure("the driver failed: KeyError('driver')"),
+    }
+    assert f"Claim {OTHER} failed" in caplog.text
+
+
+async def test_work_goes_on_when_the_kubelet_hangs_up(world: World) -> None:
+    world.reader.put(WANTED)
+    world.reader.delay_seconds = 0.1
+    plugin = await world.plugin()
+
+    call = asyncio.create_task(plugin.prepare([WANTED]))
+    await asyncio.sleep(0.02)
+    call.cancel()
+    await asyncio.wait([call])
+    assert world.cdi.files == {}
+    await plugin.finish(5)
+
+    assert len(world.cdi.files) == 1
+
+
+async def test_work_that_does_not_end_is_cut_off_at_the_end(world: World) -> None:
+    world.reader.put(WANTED)
+    world.reader.delay_seconds = 60
+    plugin = await world.plugin()
+    call = asyncio.create_task(plugin.prepare([WANTED]))
+    await asyncio.sleep(0.02)
+
+    async with asyncio.timeout(5):
+        await plugin.finish(0.05)
+        await asyncio.wait([call])
+
+    assert call.cancelled()
+
+
+async def test_calls_for_one_claim_take_turns(world: World) -> None:
+    world.reader.put(WANTED)
+    world.reader.delay_seconds = 0.02
+    plugin = await world.plugin()
+
+    answers = await asyncio.gather(
+        plugin.prepare([WANTED]), plugin.unprepare([WANTED]), plugin.prepare([WANTED])
+    )
+
+    assert [a[WANTED.uid] for a in answers] == [prepared(WANTED)] * 3
+    assert len(world.cdi.files) == 1
+
+
+async def test_claims_are_looked_up_at_the_same_time(world: World) -> None:
+    references = [world.reader.put(a_reference(n), a_result(f"cam-{n:06x}")) for n in range(50)]
+    world.source.known.update(some_instances(*(an_instance(f"cam-{n:06x}") for n in range(50))))
+    world.reader.delay_seconds = 0.1
+    plugin = await world.plugin()
+
+    async with asyncio.timeout(2):
+        answers = await plugin.prepare(references)
+
+    assert all(isinstance(answer, PreparedClaim) for answer in answers.values())
+
+
+async def test_pools_may_change_while_serving(world: World) -> None:
+    world.reader.put(WANTED, a_result("cam-aaaaaa", pool="onvif"))
+    world.source.known.update(
+        {
+            ("onvif", device): i
+            for (_, device), i in some_instances(an_instance("cam-aaaaaa")).items()
+        }
+    )
+    plugin = await world.plugin()
+    assert isinstance((await plugin.prepare([WANTED]))[WANTED.uid], Failure)
+
+    plugin.pools = frozenset({NODE, "onvif"})
+
+    assert isinstance((await plugin.prepare([WANTED]))[WANTED.uid], PreparedClaim)
+
+
+async def test_properties_that_get_lost_are_told(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.reader.put(WANTED)
+    world.source.known.update(some_instances(an_instance(properties={"NO WAY": "x"})))
+    plugin = await world.plugin()
+
+    with caplog.at_level(logging.WARNING):
+        await plugin.prepare([WANTED])
+
+    assert f"Claim {WANTED}: no environment variables: ['NO WAY']" in caplog.text
+
+
+async def test_lost_claims_are_found_in_the_api(world: World) -> None:
+    world.reader.put(WANTED)
+    world.reader.put(OTHER, a_result(driver="gpu.example.com"))
+    world.cdi.files[f"moorage.dev-claim-{WANTED.uid}.json"] = b"{"
+    world.cdi.files[f"moorage.dev-claim-{OTHER.uid}.json"] = b"{"
+
+    plugin = await world.plugin()
+
+    thief = world.reader.put(a_reference(3))
+    answers = await plugin.prepare([thief])
+    assert answers[thief.uid] == Failure(
+        f"device node-a/loop-aaaaaa is still prepared for ResourceClaim {WANTED}"
+    )
