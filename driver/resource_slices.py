@@ -79,9 +79,7 @@ class SliceDevice:
 
     def taint_times(self) -> TaintTimes:
         """What `body` of another version of this device takes over."""
-        if not self.times:
-            return {}
-        taints = json.loads(self.text)["taints"]
+        taints = json.loads(self.text).get("taints", ())
         return {
             (self.name, _canonical(taint)): time
             for taint, time in zip(taints, self.times, strict=True)

@@ -121,6 +121,34 @@ def test_a_missing_slice_is_made_again_in_a_new_generation() -> None:
     assert generations(after.store) == {2}
 
 
+def test_deletes_come_first_then_updates_then_creates() -> None:
+    current = a_slice(generation=2, owner=OWNER)
+    obsolete = a_slice("00001-driver-owner-x", owner=OWNER)
+
+    plan = sync(a_store(current, obsolete), a_pool(*many(65))).plan
+
+    assert writes(plan) == (1, 1, 1)
+    assert plan.writes == (*plan.deletes, *plan.updates, *plan.creates)
+    assert [type(write).__name__ for write in plan.writes] == [
+        "DeleteSlice",
+        "UpdateSlice",
+        "CreateSlice",
+    ]
+
+
+def test_a_crash_between_the_writes_of_a_generation_is_made_good() -> None:
+    before = sync(Store(), a_pool(*many(192)))
+    desired = a_pool(*many(128, attributes={"x": {"int": 1}}), *many(192)[128:])
+    crashed = sync(before.store, desired, disturbance=Disturbance(after=2))
+
+    after = sync(crashed.store, desired)
+
+    assert crashed.seen[-1] is None
+    assert writes(after.plan) == (1, 2, 1)
+    assert len(after.seen[-1] or ()) == 192
+    assert generations(after.store) == {3}
+
+
 def test_a_predecessors_higher_generation_is_continued() -> None:
     stored = a_slice("random", generation=7, devices=many(1), owner=OWNER)
 

@@ -74,11 +74,14 @@ def a_device(number: int, state: int) -> SliceDevice:
 
 @st.composite
 def devices(draw: st.DrawFn) -> Sequence[SliceDevice]:
-    """Runs of devices, so that pools of several slices are no rare thing."""
-    found: dict[int, int] = {}
-    for _ in range(draw(st.integers(0, 4))):
-        start, length = draw(st.integers(0, 300)), draw(st.sampled_from([1, 2, 60, 64, 130]))
-        found.update(dict.fromkeys(range(start, start + length), draw(st.integers(0, 3))))
+    """One of a few sets, and some differences: two pools have most in common, as in life."""
+    found = dict.fromkeys(range(draw(st.sampled_from([0, 1, 64, 65, 130, 200]))), 0)
+    for _ in range(draw(st.integers(0, 3))):
+        start, length = draw(st.integers(0, 210)), draw(st.sampled_from([1, 2, 64]))
+        if state := draw(st.integers(0, 4)) % 4:
+            found.update(dict.fromkeys(range(start, start + length), state))
+        else:
+            found = {n: found[n] for n in found if n not in range(start, start + length)}
     return [a_device(number, found[number]) for number in sorted(found)]
 
 
