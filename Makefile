@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
+CLUSTER ?= .cluster
 
 .DEFAULT_GOAL := help
 .PHONY: help check format unit test demo bench proto lock cluster-up cluster-down clean
@@ -40,20 +41,23 @@ test: $(READY) ## All tests, those on the real Kubernetes included
 	$(BIN)/pytest -q -m e2e
 
 demo: $(READY) ## The main job on a real cluster (KEEP=1 keeps it)
-	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster.demo $(if $(KEEP),--keep)
+	@PYTHONPATH=deploy/local $(BIN)/python -m moorage_demo $(if $(KEEP),--keep)
 
 proto: $(READY) ## Generate the stubs of the kubelet's contracts
 	$(BIN)/python -m tests.stubs --write
+
+bench: $(READY) ## From plug to ResourceSlice, beside the least that a driver must do
+	@PYTHONPATH=deploy/local $(BIN)/python -m bench.hotplug
 
 lock: $(READY) ## Resolve the dependencies anew into the two lock files
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -c requirements.lock -o requirements-dev.lock
 
 cluster-up: $(READY) ## Start the throw-away Kubernetes (see deploy/local)
-	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster up
+	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster --dir $(CLUSTER) up
 
 cluster-down: $(READY) ## Stop it and leave nothing behind
-	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster down
+	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster --dir $(CLUSTER) down --purge
 
 clean: cluster-down ## Stop the cluster, remove the venv and all caches of this checkout
-	rm -rf $(VENV) .cluster .artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis

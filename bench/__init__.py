@@ -1,0 +1,1 @@
+"""Benchmarks: each prints a ratio against a peer or a baseline of the same run."""

@@ -1,0 +1,83 @@
+"""`make demo`: brings a cluster up, tells the story, and takes everything down again."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from local_cluster.api import Cluster, ClusterSettings, LocalClusterError
+from local_cluster.loop_devices import CONTROL
+
+from moorage_demo.installation import ROOT, install
+from moorage_demo.story import Story
+from moorage_demo.table import Table
+
+WORK_DIR = ROOT / ".cluster-demo"
+
+
+def main() -> int:
+    """Returns the exit status; the last line says what the container read."""
+    parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
+    parser.add_argument("--keep", action="store_true", help="leave the cluster up")
+    keep = parser.parse_args().keep
+    if not CONTROL.exists():
+        print(f"{CONTROL} is missing: the demo plugs loop devices (modprobe loop).")
+        return 1
+    started = time.monotonic()
+    try:
+        read = _run(keep=keep)
+    except LocalClusterError as error:
+        print(f"The demo failed: {error}", file=sys.stderr)
+        return 1
+    print(
+        f'\nAfter {time.monotonic() - started:.0f} s: the container read "{read}" from its device.'
+    )
+    return 0
+
+
+def _run(*, keep: bool) -> str:
+    table = Table()
+    cluster = Cluster.up(ClusterSettings(work_dir=WORK_DIR))
+    try:
+        for node in cluster.nodes:
+            cluster.wait(f"node/{node.name}", "condition=Ready")
+        version = cluster.kubectl("version", "-o", "yaml").stdout
+        install(cluster)
+        print()
+        table.head()
+        nodes = ", ".join(node.name for node in cluster.nodes)
+        table.row("Kubernetes", _server_version(version), f"nodes {nodes}")
+        table.row("driver", "DaemonSet, Deployment", "installed from deploy/")
+        read = Story(cluster, table).tell()
+    except BaseException:
+        cluster.collect(ROOT / ".artifacts" / "demo")
+        print(f"Logs and events are in {ROOT / '.artifacts' / 'demo'}", file=sys.stderr)
+        if not keep:
+            cluster.down(purge=True)
+        raise
+    if keep:
+        _say_how_to_look_around(cluster)
+    else:
+        cluster.down(purge=True)
+    return read
+
+
+def _server_version(text: str) -> str:
+    return text.rpartition("gitVersion: ")[2].split()[0]
+
+
+def _say_how_to_look_around(cluster: Cluster) -> None:
+    program = Path(cluster.kubectl_program)
+    print(f"""
+The cluster stays up. To look around:
+  export KUBECONFIG={cluster.kubeconfig} PATH={program.parent}:$PATH
+  kubectl get akric,akrii,resourceslices,deviceclasses,resourceclaims,pods -A
+  kubectl -n moorage-system logs daemonset/moorage-driver-node
+To end it:
+  make cluster-down CLUSTER={cluster.work_dir}""")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
