@@ -15,13 +15,33 @@ from typing import Any
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold an exclusive lock; the kernel drops it when the holder dies."""
+    descriptor = _open_locked(path)
+    # Whoever held it before may have deleted the file: then the lock guards nothing any more.
+    while not _is_file_at(descriptor, path):
+        os.close(descriptor)
+        descriptor = _open_locked(path)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _open_locked(path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
+    except BaseException:
         os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _is_file_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def write_atomically(path: Path, content: str | bytes, mode: int = 0o600) -> None:

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from local_cluster import namespaces
-from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
+from local_cluster import lifecycle, namespaces
+from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings, LocalClusterError
 from local_cluster.progress import say
 
 ROOT = Path(__file__).resolve().parents[3]
+FAILED = pytest.StashKey[bool]()
 
 
 def artifacts_dir() -> Path:
@@ -69,29 +70,58 @@ def namespace(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Collect while everything still stands: fixtures of the test are torn down afterwards."""
+    """Collect while everything still stands; mend what the failed test left broken."""
     report = yield
-    if report.failed and report.when in ("setup", "call"):
-        for found in _clusters_of(item):
-            target = artifacts_dir() / re.sub(r"[^\w.-]+", "-", item.nodeid) / found.work_dir.name
-            found.collect(target)
-            report.sections.append(("local cluster", f"logs and events are in {target}"))
+    clusters = [value for value in _arguments_of(item) if isinstance(value, Cluster)]
+    if report.failed and report.when != "teardown":
+        item.stash[FAILED] = True
+        for cluster in clusters:
+            report.sections.append(("local cluster", _explain(cluster, item.nodeid)))
+    if report.when == "teardown" and item.stash.get(FAILED, False):
+        for cluster in clusters:
+            _mend(cluster)
     return report
 
 
-def _clusters_of(item: pytest.Item) -> list[Cluster]:
-    values = getattr(item, "funcargs", {}).values()
-    return [value for value in values if isinstance(value, Cluster)]
+def _arguments_of(item: pytest.Item) -> Iterable[object]:
+    return getattr(item, "funcargs", {}).values()
+
+
+def _explain(cluster: Cluster, test: str) -> str:
+    target = artifacts_dir() / re.sub(r"[^\w.-]+", "-", test) / cluster.work_dir.name
+    try:
+        cluster.collect(target)
+    except (LocalClusterError, OSError) as error:
+        return f"logs are incomplete in {target}: {error}"
+    return f"logs and events are in {target}"
+
+
+def _mend(cluster: Cluster) -> None:
+    """The next test must not fail because this one had killed a part."""
+    try:
+        cluster.reconfigure()
+    except LocalClusterError as error:
+        say(f"still broken: {error}")
 
 
 def _session_dir(kind: str) -> Path:
     """Of this test run alone, and of this worker, so that runs do not meet."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-    return ROOT / f".cluster-{kind}-{worker}-{os.getpid()}"
+    prefix = f".cluster-{kind}-{worker}-"
+    for abandoned in ROOT.glob(f"{prefix}*"):
+        if not Path("/proc", abandoned.name.removeprefix(prefix)).exists():
+            say(f"taking down what a killed test run left: {abandoned}")
+            lifecycle.down(abandoned, purge=True)
+    return ROOT / f"{prefix}{os.getpid()}"
 
 
 def _kept(settings: ClusterSettings, *, keep: bool) -> Iterator[Cluster]:
-    found = Cluster.up(settings)
+    try:
+        found = Cluster.up(settings)
+    except LocalClusterError:
+        # The logs stay, since the error names them.
+        lifecycle.down(settings.work_dir)
+        raise
     try:
         yield found
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import socket
 import ssl
@@ -60,6 +61,7 @@ def _listens(path: Path) -> bool:
         client.settimeout(2)
         try:
             client.connect(str(path))
-        except OSError:
-            return False
+        except OSError as error:
+            # Of another type, as udevd's: there is somebody all the same.
+            return error.errno == errno.EPROTOTYPE
     return True

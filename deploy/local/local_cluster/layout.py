@@ -42,6 +42,11 @@ class NodeLayout:
         return self.dir / "run"
 
     @property
+    def udev(self) -> Path:
+        """One for all nodes of a cluster, as they are one network namespace to udevd."""
+        return self.dir.parent.parent / "udev"
+
+    @property
     def ready_file(self) -> Path:
         """Exists once the node's mounts are in place."""
         return self.dir / "ready"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from pathlib import Path
@@ -12,9 +11,11 @@ from local_cluster import (
     debian,
     go_toolchain,
     linux_cgroups,
+    linux_limits,
     linux_mounts,
     linux_network,
     linux_nodes,
+    linux_traces,
     processes,
 )
 from local_cluster.addresses import Addresses, choose_subnet
@@ -22,13 +23,14 @@ from local_cluster.authority import Authority
 from local_cluster.blueprint import Blueprint
 from local_cluster.bootstrap import bootstrap
 from local_cluster.configurations import certificate_user, kubeconfig
+from local_cluster.errors import MachineError
 from local_cluster.files import locked, write_atomically
 from local_cluster.layout import Layout, layout_of
 from local_cluster.plan import needs_new_cluster, waves
 from local_cluster.progress import say
 from local_cluster.records import Record, load_record, save_record
 from local_cluster.settings import ClusterSettings
-from local_cluster.supervisor import Supervisor
+from local_cluster.supervisor import END_SECONDS, Supervisor
 
 # Two clusters that start together must not choose one subnet: this lock is the machine's.
 MACHINE_LOCK = Path("/run/lock/moorage-local-cluster.lock")
@@ -64,14 +66,15 @@ def down(work_dir: Path, *, purge: bool = False) -> None:
         return
     with locked(layout.lock_file):
         _take_down(layout)
-    if purge:
-        shutil.rmtree(layout.work_dir)
+        if purge:
+            shutil.rmtree(layout.work_dir)
 
 
 def _prepare(settings: ClusterSettings, layout: Layout) -> Blueprint:
     debian.ensure_packages(debian.NETWORK_PACKAGES)
     if settings.nodes:
         debian.ensure_packages(debian.NODE_PACKAGES)
+        linux_limits.ensure_limits()
     if settings.udevd:
         debian.ensure_packages(debian.UDEV_PACKAGES)
     binaries = go_toolchain.build_all(settings.kubernetes, with_nodes=settings.nodes > 0)
@@ -127,7 +130,7 @@ def _remove_unplanned(blueprint: Blueprint, supervisor: Supervisor) -> None:
         found = processes.load(record)
         if name in supervisor.parts or name in nodes or found is None:
             continue
-        if found[1] == "node":
+        if found[1] == linux_nodes.FINGERPRINT:
             linux_nodes.remove_node(blueprint.layout, name)
         elif found[1] != processes.COMPONENT:
             supervisor.end(name)
@@ -136,15 +139,24 @@ def _remove_unplanned(blueprint: Blueprint, supervisor: Supervisor) -> None:
 def _take_down(layout: Layout) -> None:
     """Works on what is found, not on what was planned: half a cluster goes the same way.
 
-    Nodes go first, so that kubelets do not start anew what is being ended.
+    Nodes go first and at once: SIGKILL of their first process ends all containers, and
+    kubelets cannot start anew what is being ended.
     """
-    strays = processes.marked(layout.id) + processes.inside(linux_network.namespace_file(layout))
-    mine = {os.getpid(), os.getppid()}
-    processes.end_all([process for process in strays if process.pid not in mine], seconds=3)
+    for record in layout.records.glob("*.json"):
+        found = processes.load(record)
+        if found and found[1] == linux_nodes.FINGERPRINT:
+            linux_nodes.remove_node(layout, record.stem)
+    processes.end_all(linux_traces.processes_of(layout), END_SECONDS)
     with locked(MACHINE_LOCK):
         linux_network.remove(layout)
     linux_cgroups.remove(layout.cgroup)
     linux_mounts.unmount_below(layout.work_dir)
+    if left := linux_traces.traces_of(layout):
+        raise MachineError(f"still there after down: {', '.join(left)}")
+    _remove_files(layout)
+
+
+def _remove_files(layout: Layout) -> None:
     for path in layout.work_dir.iterdir():
         if path.name in KEPT_AFTER_DOWN:
             continue

@@ -20,6 +20,8 @@ from local_cluster.linux_commands import in_namespaces_of, in_network
 from local_cluster.processes import Process
 
 READY_SECONDS = 20.0
+# Tells a node's record from those of parts.
+FINGERPRINT = "node"
 ENTERING = ("unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
@@ -69,7 +71,7 @@ def _start(layout: Layout, node: PlannedNode) -> Process:
     argv = in_network(layout.network_namespace, (*ENTERING, *script))
     outer = processes.start(argv, layout.log(node.name), {"PATH": SEARCH_PATH}, layout.id)
     inner = processes.only_child(outer)
-    processes.save(layout.record(node.name), inner, "node")
+    processes.save(layout.record(node.name), inner, FINGERPRINT)
     if not wait_until(node.layout.ready_file.exists, READY_SECONDS) or not inner.is_alive():
         log = layout.log(node.name)
         raise PartError(f"{node.name} has no namespaces or mounts; see {log}\n{tail(log)}")

@@ -10,7 +10,7 @@ from local_cluster import configurations
 from local_cluster.blueprint import Blueprint, PlannedNode
 from local_cluster.debian import SEARCH_PATH
 from local_cluster.layout import OVERLAID_DIRS, PRIVATE_DIRS, RUN_DIR, NodeLayout
-from local_cluster.parts import AliveProbe, HttpProbe, PartSpec, SocketProbe, flags
+from local_cluster.parts import HttpProbe, PartSpec, SocketProbe, flags
 
 
 def node_parts(blueprint: Blueprint, node: PlannedNode) -> tuple[PartSpec, ...]:
@@ -69,7 +69,7 @@ def udevd(node: PlannedNode) -> PartSpec:
     return PartSpec(
         name="udevd",
         argv=("/lib/systemd/systemd-udevd",),
-        probe=AliveProbe(),
+        probe=SocketProbe(f"{RUN_DIR}/udev/control"),
         wave=1,
         node=node.name,
     )
@@ -89,6 +89,7 @@ def setup_script(node: NodeLayout) -> str:
         f"hostname {node.name}",
         *(_overlay(node, target) for target in OVERLAID_DIRS),
         f"mount --bind {_quoted(node.run)} {RUN_DIR}",
+        f"mount --bind {_quoted(node.udev)} {RUN_DIR}/udev",
         *(_bind(node, target) for target in PRIVATE_DIRS),
         "mount --make-rshared /",
         f"touch {_quoted(node.ready_file)}",
@@ -104,7 +105,7 @@ def folders(node: NodeLayout) -> tuple[Path, ...]:
     )
     private = tuple(node.private(target) for target in PRIVATE_DIRS)
     inside_run = tuple(node.run / name for name in ("cdi", "containerd", "lock", "netns", "udev"))
-    return (*overlays, *private, *inside_run)
+    return (*overlays, *private, *inside_run, node.udev)
 
 
 def _overlay_dir(node: NodeLayout, target: str) -> Path:
