@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from local_cluster.errors import BuildError, MachineError
+from local_cluster.errors import BuildError
 from local_cluster.image_layers import remove_matching
 from local_cluster.image_recipe import Recipe
-from local_cluster.linux_commands import run
+from local_cluster.linux_commands import attempt, run
 from local_cluster.progress import say
 
 TOOLS = ("apt-cache", "apt-get", "dpkg", "dpkg-deb")
@@ -27,6 +27,14 @@ CERTIFICATE_BUNDLE = "etc/ssl/certs/ca-certificates.crt"
 # Where libssl looks on its own; Debian's openssl package links the folder.
 OPENSSL_BUNDLE = "usr/lib/ssl/cert.pem"
 
+# No package counts as installed: what is on this machine must not change the image.
+OPTIONS = (
+    *("-qq", "-o", "Dir::State::status=/dev/null"),
+    *("-o", "APT::Cache::ShowOnlyFirstOr=true"),
+    *("-o", "APT::Sandbox::User=root"),
+    *("-o", "Debug::NoLocking=true"),
+)
+
 Graph = Mapping[str, tuple[str, ...]]
 
 
@@ -40,80 +48,70 @@ def architecture() -> str:
 
 
 class Apt:
-    """The package lists that apt reads: this machine's own, or fresh ones in the cache.
-
-    What is installed here is never asked: the image must not depend on it.
-    """
+    """The package lists that apt reads: this machine's own, or fresh ones in the cache."""
 
     def __init__(self, state: Path) -> None:
         self._state = state
-        self._options: tuple[str, ...] = _options(Path("/dev/null"))
+        self._options: tuple[str, ...] = OPTIONS
 
     def resolve(self, recipe: Recipe) -> tuple[str, ...]:
+        """The roots and what they need, by name."""
         try:
             return closure(self._graph(recipe), recipe.debian_packages, recipe.debian_without)
-        except (BuildError, MachineError):
+        except BuildError:
             self.update()
         try:
             return closure(self._graph(recipe), recipe.debian_packages, recipe.debian_without)
-        except MachineError as error:
+        except BuildError as error:
             raise BuildError(
-                f"this machine's apt does not offer python{recipe.python}-minimal and the other "
-                f"packages of the image; they are Debian 12's ({error})"
+                f"the image is made of Debian 12's packages, and this machine's apt does not offer "
+                f"all of them: {error}"
             ) from error
 
-    def download(self, packages: Iterable[str], folder: Path) -> tuple[Path, ...]:
+    def download(self, packages: Sequence[str], folder: Path) -> tuple[Path, ...]:
         try:
             self._download(packages, folder)
-        except MachineError:
+        except BuildError as first:
             # Lists that are older than the archive name versions that are gone.
             self.update()
-            self._download(packages, folder)
+            try:
+                self._download(packages, folder)
+            except BuildError as error:
+                raise BuildError(f"apt could not fetch Debian packages: {first}") from error
         return tuple(sorted(folder.glob("*.deb")))
 
     def update(self) -> None:
         """Fetch package lists into the cache. The machine's own stay as they are."""
         say("image: fetching Debian's package lists")
-        for name in ("lists/partial", "cache/archives/partial"):
-            (self._state / name).mkdir(parents=True, exist_ok=True)
-        self._options = (
-            *_options(Path("/dev/null")),
-            "-o",
-            f"Dir::State::lists={self._state / 'lists'}",
-            "-o",
-            f"Dir::Cache={self._state / 'cache'}",
-        )
-        try:
-            run("apt-get", *self._options, "update", timeout_seconds=FETCH_SECONDS)
-        except MachineError as error:
-            raise BuildError(f"Debian's package lists could not be fetched: {error}") from error
+        lists, cache = self._state / "lists", self._state / "cache"
+        for folder in (lists / "partial", cache / "archives/partial"):
+            folder.mkdir(parents=True, exist_ok=True)
+        places = (f"Dir::State::lists={lists}", f"Dir::Cache={cache}")
+        self._options = (*OPTIONS, *(word for place in places for word in ("-o", place)))
+        done = attempt("apt-get", *self._options, "update", timeout_seconds=FETCH_SECONDS)
+        # apt calls an update well done if it fetched nothing.
+        if not any(lists.glob("*_Packages*")):
+            raise BuildError(f"apt could not fetch its package lists: {_complaints(done.stderr)}")
 
     def _graph(self, recipe: Recipe) -> Graph:
-        return parse_graph(
-            run(
-                "apt-cache",
-                *self._options,
-                "depends",
-                "--recurse",
-                *ONLY_DEPENDS,
-                *recipe.debian_packages,
-            )
-        )
+        depends = ("depends", "--recurse", *ONLY_DEPENDS)
+        return parse_graph(_apt("apt-cache", *self._options, *depends, *recipe.debian_packages))
 
-    def _download(self, packages: Iterable[str], folder: Path) -> None:
-        names = " ".join(packages)
-        script = f'cd "$0" && exec apt-get "$@" download {names}'
-        run("sh", "-c", script, str(folder), *self._options, timeout_seconds=FETCH_SECONDS)
+    def _download(self, packages: Sequence[str], folder: Path) -> None:
+        _apt("env", f"--chdir={folder}", "apt-get", *self._options, "download", *packages)
 
 
-def _options(status: Path) -> tuple[str, ...]:
-    options = (
-        "APT::Cache::ShowOnlyFirstOr=true",
-        "APT::Sandbox::User=root",
-        "Debug::NoLocking=true",
-        f"Dir::State::status={status}",
-    )
-    return ("-qq", *(word for option in options for word in ("-o", option)))
+def _apt(*argv: str) -> str:
+    done = attempt(*argv, timeout_seconds=FETCH_SECONDS)
+    if done.returncode != 0:
+        raise BuildError(_complaints(done.stderr))
+    return done.stdout
+
+
+def _complaints(stderr: str) -> str:
+    """The first ones, which are those with the cause."""
+    found = [line for line in stderr.splitlines() if line.startswith(("E: ", "W: "))]
+    return " ".join(found[:2]) or stderr.strip()
 
 
 def parse_graph(text: str) -> Graph:

@@ -88,7 +88,7 @@ class ImagePython:
                 timeout_seconds=PIP_SECONDS,
             )
         if done.returncode != 0:
-            raise BuildError(f"pip could not install {lock.name}: {done.stderr.strip()[-2000:]}")
+            raise BuildError(f"pip could not install {lock.name}: {_complaints(done.stderr)}")
 
     def compile(self, tree: Path, sourceless: Sequence[str] = ()) -> None:
         """Bytecode for all sources in the tree; instead of them below the `sourceless` folders."""
@@ -112,6 +112,12 @@ class ImagePython:
         )
         if done.returncode != 0:
             raise BuildError(f"the image's Python: {done.stderr.strip()[-2000:]}")
+
+
+def _complaints(stderr: str) -> str:
+    """What pip calls an error; its warnings tell of each attempt."""
+    errors = [line for line in stderr.splitlines() if line.startswith("ERROR: ")]
+    return " ".join(errors[:3]) or stderr.strip()[-2000:]
 
 
 def install_dependencies(
