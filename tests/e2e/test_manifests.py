@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -10,8 +11,10 @@ from typing import Any
 
 import pytest
 import yaml
-from local_cluster.api import Cluster
+from local_cluster import loop_devices
+from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings
 from local_cluster.image_build import TAG, build_image
+from local_cluster.image_recipe import CHECKOUT
 
 from tests.deploy.documents import CRDS, MANIFESTS, objects_of_kind
 
@@ -172,7 +175,7 @@ def server(apiserver: Cluster) -> Iterator[Cluster]:
     )
     yield apiserver
     apiserver.kubectl("delete", "configurations,instances", "--all", "--namespace=default")
-    apiserver.kubectl("delete", "resourceslices", "--all")
+    apiserver.kubectl("delete", "resourceslice", "theirs", "--ignore-not-found")
 
 
 @pytest.fixture(scope="module")
@@ -452,3 +455,50 @@ def test_the_node_driver_s_pod_can_do_its_work_without_capabilities(
     cluster.kubectl("delete", "pod", "node-work", "--namespace", SYSTEM)
 
     assert printed.splitlines() == ["capabilities 0", "devices True", "node node-b True"]
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Iterator[Cluster]:
+    """A cluster of its own: a second driver on a node of `cluster` would be one too many."""
+    work_dir = CHECKOUT / f".cluster-manifests-{os.getpid()}"
+    own = Cluster.up(ClusterSettings(work_dir=work_dir, nodes=1))
+    try:
+        own.load_image(build_image(tmp_path, TAG))
+        install(own)
+        yield own
+    finally:
+        own.down(purge=True)
+
+
+def roll_out(cluster: Cluster) -> None:
+    for workload in ("daemonset/moorage-driver-node", "deployment/moorage-driver-shared"):
+        cluster.kubectl("rollout", "status", workload, "-n", SYSTEM, "--timeout=120s")
+
+
+def test_the_driver_runs_from_the_manifests_and_outlives_a_rolling_update(
+    installed: Cluster,
+) -> None:
+    """A pod written for a device plugin gets a device, and gives it back to the next driver."""
+    disk = loop_devices.plug()
+    rules = json.dumps({"udevRules": [f'KERNEL=="{disk.name}"']})
+    handler = {"name": "udev", "discoveryDetails": rules}
+    user = a_pod("user", BUSYBOX_IMAGE, ["sh", "-c", "echo $UDEV_DEVNODE; exec sleep 1000"])
+    user["spec"]["containers"][0]["resources"] = {"limits": {"akri.sh/disks": "1"}}
+    user["spec"]["terminationGracePeriodSeconds"] = 1
+    try:
+        roll_out(installed)
+        installed.apply(configuration("disks", {"discoveryHandler": handler}))
+        installed.apply(user, namespace="default")
+        installed.wait("pod/user", "condition=Ready", seconds=60)
+        assert installed.kubectl("logs", "user").stdout == f"/dev/{disk.name}\n"
+
+        installed.kubectl("rollout", "restart", "daemonset/moorage-driver-node", "-n", SYSTEM)
+        roll_out(installed)
+        installed.kubectl("delete", "pod", "user", "--timeout=60s")
+
+        installed.wait_until("the claim is gone", lambda: not installed.list("resourceclaims"))
+        (node,) = installed.nodes
+        cdi = node.path("/run/cdi")
+        installed.wait_until("it is unprepared", lambda: not list(cdi.glob("*.json")), seconds=90)
+    finally:
+        loop_devices.unplug(disk)
