@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from local_cluster import (
@@ -67,7 +68,7 @@ def down(work_dir: Path, *, purge: bool = False) -> None:
     with locked(layout.lock_file):
         _take_down(layout)
         if purge:
-            shutil.rmtree(layout.work_dir)
+            _remove_folder(layout)
 
 
 def _prepare(settings: ClusterSettings, layout: Layout) -> Blueprint:
@@ -154,6 +155,14 @@ def _take_down(layout: Layout) -> None:
     if left := linux_traces.traces_of(layout):
         raise MachineError(f"still there after down: {', '.join(left)}")
     _remove_files(layout)
+
+
+def _remove_folder(layout: Layout) -> None:
+    """The lock goes last: whoever waits for it finds an empty folder and starts afresh."""
+    shutil.rmtree(layout.logs, ignore_errors=True)
+    layout.lock_file.unlink()
+    with suppress(OSError):
+        layout.work_dir.rmdir()
 
 
 def _remove_files(layout: Layout) -> None:

@@ -1,0 +1,66 @@
+"""The command line's settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from local_cluster.command_line import parser, settings_of
+from local_cluster.errors import SettingsError
+from local_cluster.settings import CONTROL_PLANE, ClusterSettings, Profile
+
+
+def settings_from(*words: str) -> ClusterSettings:
+    return settings_of(parser().parse_args(["--dir", "/srv/cluster", "up", *words]))
+
+
+def test_without_flags_the_defaults_count() -> None:
+    assert settings_from() == ClusterSettings(work_dir=Path("/srv/cluster"))
+
+
+def test_flags_become_settings() -> None:
+    settings = settings_from(
+        *("--profile", "dra-1.34", "--nodes", "1", "--no-audit"),
+        *("--feature-gate", "DRAAdminAccess=false"),
+        *("--apiserver-flag", "v=4", "--runtime-config", "api/alpha=true"),
+    )
+
+    assert settings.profile is Profile.DRA_1_34
+    assert (settings.nodes, settings.audit) == (1, False)
+    assert settings.feature_gates == {"DRAAdminAccess": False}
+    assert settings.apiserver_flags == {"v": "4"}
+    assert settings.runtime_config == {"api/alpha": "true"}
+
+
+def test_flags_override_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("nodes: 1\nfeature_gates: {A: true, B: true}\n")
+
+    settings = settings_from("--settings", str(file), "--feature-gate", "B=false", "--nodes", "2")
+
+    assert settings.nodes == 2
+    assert settings.feature_gates == {"A": True, "B": False}
+
+
+def test_control_plane_only_has_no_nodes() -> None:
+    settings = settings_from("--control-plane-only")
+
+    assert (settings.nodes, settings.parts) == (0, CONTROL_PLANE)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--feature-gate", "A=yes"), "true or false, not yes"),
+        (("--apiserver-flag", "v"), "write NAME=VALUE"),
+    ],
+)
+def test_words_that_mean_nothing_are_refused(words: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(SettingsError, match=sentence):
+        settings_from(*words)
+
+
+def test_kubectl_gets_its_own_flags() -> None:
+    options = parser().parse_args(["kubectl", "get", "pods", "-A", "-o", "name"])
+
+    assert options.arguments == ["get", "pods", "-A", "-o", "name"]

@@ -1,0 +1,45 @@
+"""Fake nodes and the requests that keep them alive."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from local_cluster import fake_nodes
+from local_cluster.namespaces import name_for
+
+from tests.local_cluster.builders import parts_of
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
+
+
+def test_fake_nodes_are_told_from_real_ones_by_their_label() -> None:
+    assert fake_nodes.is_fake(fake_nodes.node_object("fake-0000"))
+    assert not fake_nodes.is_fake({"metadata": {"name": "node-a"}})
+
+
+def test_pods_stay_away_unless_they_tolerate_the_taint() -> None:
+    assert fake_nodes.node_object("fake-0000")["spec"]["taints"] == [fake_nodes.TAINT]
+
+
+def test_times_are_written_as_the_api_server_reads_them() -> None:
+    assert fake_nodes.renewal(NOW)["spec"]["renewTime"] == "2026-01-02T03:04:05.000678Z"
+    (condition,) = fake_nodes.ready_status(NOW)["status"]["conditions"]
+    assert condition["lastHeartbeatTime"] == "2026-01-02T03:04:05Z"
+
+
+def test_growing_keeps_the_names_that_were_there() -> None:
+    assert fake_nodes.names(3)[:2] == fake_nodes.names(2)
+
+
+def test_fake_nodes_are_a_part_only_when_there_are_some() -> None:
+    assert "fake-nodes" not in parts_of()
+    assert "--count=7" in parts_of(fake_nodes=7)["fake-nodes"].argv
+
+
+def test_namespace_of_a_test_is_a_dns_label() -> None:
+    name = name_for("test_Something[with-Brackets/and:more]" + "x" * 80, "1234-5")
+
+    assert len(name) <= 63
+    assert name.startswith("something-with-brackets-and-more")
+    assert name == name.lower()
+    assert "[" not in name

@@ -1,0 +1,101 @@
+"""Processes are known by pid and start time, and found by their mark."""
+
+from __future__ import annotations
+
+import os
+import signal
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from local_cluster import processes
+from local_cluster.processes import Process
+
+ENV = {"PATH": os.environ["PATH"]}
+# Says when it is ready, and ignores what is polite.
+STUBBORN = "trap '' TERM; echo ready; while true; do sleep 0.1; done"
+
+
+@pytest.fixture
+def mark() -> Iterator[str]:
+    value = uuid.uuid4().hex
+    yield value
+    processes.end_all(processes.marked(value), seconds=0)
+
+
+def start(tmp_path: Path, mark: str, *argv: str) -> Process:
+    return processes.start(argv, tmp_path / "log", ENV, mark)
+
+
+def test_process_lives_until_it_is_ended(tmp_path: Path, mark: str) -> None:
+    process = start(tmp_path, mark, "sleep", "60")
+    assert process.is_alive()
+
+    process.end(seconds=5)
+
+    assert not process.is_alive()
+    assert not process.signal(signal.SIGTERM)
+
+
+def test_recycled_pid_is_not_signalled(tmp_path: Path, mark: str) -> None:
+    process = start(tmp_path, mark, "sleep", "60")
+    earlier = replace(process, start_time=process.start_time - 1)
+
+    assert not earlier.is_alive()
+    assert not earlier.signal(signal.SIGKILL)
+
+    assert process.is_alive()
+
+
+def test_stubborn_process_is_killed_after_its_time(tmp_path: Path, mark: str) -> None:
+    process = start(tmp_path, mark, "sh", "-c", STUBBORN)
+    while "ready" not in (tmp_path / "log").read_text():
+        assert process.is_alive()
+
+    process.end(seconds=0.1)
+
+    assert not process.is_alive()
+
+
+def test_stopped_process_can_be_ended(tmp_path: Path, mark: str) -> None:
+    process = start(tmp_path, mark, "sleep", "60")
+    process.signal(signal.SIGSTOP)
+
+    process.end(seconds=5)
+
+    assert not process.is_alive()
+
+
+def test_mark_finds_children_that_nobody_recorded(tmp_path: Path, mark: str) -> None:
+    process = start(tmp_path, mark, "sh", "-c", "sleep 60 & sleep 60")
+    child = processes.only_child(process)
+
+    assert {process, child} <= set(processes.marked(mark))
+
+    processes.end_all(processes.marked(mark), seconds=5)
+    assert processes.marked(mark) == ()
+
+
+def test_process_without_a_child_yields_one_that_is_dead(tmp_path: Path, mark: str) -> None:
+    process = start(tmp_path, mark, "true")
+
+    assert not processes.only_child(process).is_alive()
+
+
+def test_record_remembers_process_and_fingerprint(tmp_path: Path) -> None:
+    process = Process(4711, 12)
+
+    processes.save(tmp_path / "record.json", process, "abc")
+
+    assert processes.load(tmp_path / "record.json") == (process, "abc")
+    assert processes.load(tmp_path / "missing.json") is None
+
+
+def test_output_goes_to_the_log(tmp_path: Path, mark: str) -> None:
+    process = start(tmp_path, mark, "sh", "-c", "echo out; echo err >&2")
+
+    assert process.wait_gone(5)
+
+    assert (tmp_path / "log").read_text() == "out\nerr\n"
