@@ -8,13 +8,21 @@ import random
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from driver.api import Configuration, ConfigurationName
-from driver.discovery.handlers import Handlers, parse_details
+from driver.discovery.handlers import DiscoveryHandler, parse_details
 from driver.inventory import Heard
 from kube.api import Backoff
 
 logger = logging.getLogger(__name__)
+
+
+class HandlersByName(Protocol):
+    """The handlers of this process, see `discovery.handlers.Handlers`."""
+
+    def named(self, name: str) -> DiscoveryHandler[Any]:
+        """The handler of this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +42,7 @@ class Discoveries:
     """
 
     def __init__(
-        self, handlers: Handlers, tasks: asyncio.TaskGroup, on_answer: Callable[[], None]
+        self, handlers: HandlersByName, tasks: asyncio.TaskGroup, on_answer: Callable[[], None]
     ) -> None:
         self.heard: dict[ConfigurationName, Heard] = {}
         self._handlers = handlers
