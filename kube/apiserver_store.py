@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, NoReturn, TypeAlias, TypeVar
 
 from kube.apiserver import ApiClient
-from kube.apiserver_watch import Watch, WatchSettings, WatchStats
+from kube.apiserver_watch import Items, Watch, WatchSettings, WatchStats
 from kube.changes import Added, Change, Skipped
 from kube.contents import Contents, Facts, Projection
 from kube.indexes import TermsOf
@@ -17,6 +17,9 @@ from kube.resources import Selection
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+# Where things happen, the watch brings them within milliseconds.
+CATCH_UP_SECONDS = 0.1
 
 Subscriber: TypeAlias = Callable[[Change[T]], None]
 
@@ -40,7 +43,6 @@ class Store(Generic[T]):
         self._client = client
         self._selection = selection
         self._contents = Contents(project, indexes)
-        self._seen: set[ObjectKey] = set()
         self._subscribers: tuple[Subscriber[T], ...] = ()
         # With each change those who are to hear of it: a later one finds it in the contents.
         self._outbox: deque[tuple[Change[T], tuple[Subscriber[T], ...]]] = deque()
@@ -120,40 +122,34 @@ class Store(Generic[T]):
     async def catch_up(self, timeout_seconds: float) -> bool:
         """Wait until the store is as new as the moment of this call; False if it took too long.
 
-        Raises ApiError if the server cannot be asked what is newest.
+        What the watch does not show within a moment is listed: the only way to learn that
+        nothing happened sooner than by a bookmark. Raises ApiError if that cannot be asked.
         """
         try:
             async with asyncio.timeout(timeout_seconds):
                 await self.synced.wait()
                 newest = await self._client.current_version(self._selection)
-                while self.position < newest:
-                    await self._hurry(newest)
+                while not await self.at_least(newest, CATCH_UP_SECONDS):
+                    await self._watch.refresh()
         except TimeoutError:
             return False
         return True
 
-    async def _hurry(self, newest: int) -> None:
-        hurry = asyncio.create_task(self._watch.hurry())
-        try:
-            while not await self.at_least(newest, 0.1):
-                if hurry.done():
-                    return hurry.result()
-        finally:
-            hurry.cancel()
-            await asyncio.wait([hurry])
-
     def begin_list(self, resource_version: int) -> None:
-        self._seen = set()
         if resource_version < self.position:
             log.warning("history went back selection=%s", self._selection)
             self._contents.rewind()
 
-    def take_item(self, obj: JsonObject) -> None:
-        self._tell(self._contents.list_item(obj, self._seen))
+    def take_list(self, items: Items, seen: set[ObjectKey]) -> None:
+        for item in items:
+            self._tell(self._contents.list_item(item, seen))
 
-    def finish_list(self, resource_version: int) -> None:
-        self._tell(self._contents.finish_list(self._seen, resource_version))
-        self._seen = set()
+    def take_refresh(self, items: Items, seen: set[ObjectKey]) -> None:
+        for item in items:
+            self._tell(self._contents.refresh_item(item, seen))
+
+    def finish_list(self, seen: set[ObjectKey], resource_version: int) -> None:
+        self._tell(self._contents.finish_list(seen, resource_version))
         self.synced.set()
 
     def take_version(self, obj: JsonObject) -> None:

@@ -13,18 +13,20 @@ each time; a restored backup never reaches the position), and a list settles tha
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn, Protocol, assert_never
+from typing import NoReturn, Protocol, TypeAlias, assert_never
 
-from kube.apiserver import PAGE_SIZE, ApiClient
+from kube.apiserver import PAGE_SIZE, ApiClient, Page
 from kube.backoff import Backoff
 from kube.errors import ApiError, GoneError, UnavailableError
 from kube.frames import Bookmark, Failed, Frame, Observed, Removed
-from kube.objects import JsonObject
+from kube.objects import JsonObject, ObjectKey
 from kube.resources import Selection
 
 log = logging.getLogger(__name__)
+
+Items: TypeAlias = Sequence[JsonObject]
 
 FAILURES_BEFORE_LIST = 5
 # How many objects of a page are taken in one go; others on the loop wait that long.
@@ -73,8 +75,9 @@ class Follower(Protocol):
     @property
     def position(self) -> int: ...
     def begin_list(self, resource_version: int) -> None: ...
-    def take_item(self, obj: JsonObject) -> None: ...
-    def finish_list(self, resource_version: int) -> None: ...
+    def take_list(self, items: Items, seen: set[ObjectKey]) -> None: ...
+    def take_refresh(self, items: Items, seen: set[ObjectKey]) -> None: ...
+    def finish_list(self, seen: set[ObjectKey], resource_version: int) -> None: ...
     def take_version(self, obj: JsonObject) -> None: ...
     def take_deletion(self, obj: JsonObject) -> None: ...
     def take_bookmark(self, resource_version: int) -> None: ...
@@ -102,24 +105,25 @@ class Watch:
             await self._until_listed()
             await self._until_lost()
 
-    async def hurry(self) -> None:
-        """Watch beside the running watch, for a moment.
+    async def refresh(self) -> None:
+        """List beside the running watch, which need not be interrupted for that.
 
-        The server sends a bookmark shortly before a watch ends, so a short watch learns in a
-        second what a long one learns in a minute: that nothing happened. Both streams are
-        without gaps from the position on, so both may feed the follower; but not while a list
-        is under way, whose older items would bring back what this stream saw deleted.
+        It is given up when the watch itself lists again: that list is as new.
         """
+        lists = self.stats.lists
         if self.listing:
             return
-        position = self._follower.position
-        async with self._client.watch(
-            self._selection, position, seconds=3, idle_seconds=self._settings.idle_seconds
-        ) as frames:
-            async for frame in frames:
-                if self.listing:
+        seen: set[ObjectKey] = set()
+        version = 0
+        async for page in self._pages():
+            version = page.resource_version
+            for piece in _pieces(page.items):
+                if self.stats.lists != lists:
                     return
-                self._take(frame)
+                self._follower.take_refresh(piece, seen)
+                await asyncio.sleep(0)
+        if self.stats.lists == lists:
+            self._follower.finish_list(seen, version)
 
     async def _until_listed(self) -> None:
         self.listing = True
@@ -149,23 +153,23 @@ class Watch:
 
     async def _list(self) -> None:
         self.stats.lists += 1
+        seen: set[ObjectKey] = set()
         version = 0
-        async for page in self._client.pages(
-            self._selection,
-            page_size=self._settings.page_size,
-            timeout_seconds=self._settings.list_seconds,
-        ):
+        async for page in self._pages():
             if not version:
                 self._follower.begin_list(page.resource_version)
             version = page.resource_version
-            await self._take_items(page.items)
-        self._follower.finish_list(version)
-
-    async def _take_items(self, items: Sequence[JsonObject]) -> None:
-        for number, item in enumerate(items, 1):
-            self._follower.take_item(item)
-            if number % STRIDE == 0:
+            for piece in _pieces(page.items):
+                self._follower.take_list(piece, seen)
                 await asyncio.sleep(0)
+        self._follower.finish_list(seen, version)
+
+    def _pages(self) -> AsyncIterator[Page]:
+        return self._client.pages(
+            self._selection,
+            page_size=self._settings.page_size,
+            timeout_seconds=self._settings.list_seconds,
+        )
 
     async def _watch(self) -> None:
         self.stats.watches += 1
@@ -223,3 +227,7 @@ class Watch:
             error,
         )
         await asyncio.sleep(delay)
+
+
+def _pieces(items: Items) -> Iterator[Items]:
+    return (items[start : start + STRIDE] for start in range(0, len(items), STRIDE))

@@ -10,8 +10,10 @@ Rules, on which everything that feeds it may rely:
 Theory. The versions of one resource are numbers that grow with time (KEP-5504). What a watch
 or an own write brings at or below `position` is already known, even if its object is absent:
 then it was deleted meanwhile. What a list brings is the truth of one moment; an object that it
-lacks is gone, unless an own write put it here after that moment. Items take effect page by
-page, and those unseen leave at the end; so a list that starts over halfway does no harm.
+lacks is gone, unless something newer than that moment put it here. Items take effect one by
+one, and those unseen leave at the end; so a list that starts over halfway does no harm. While a
+list that replaces a watch is under way nothing else may be fed but own writes: it would bring
+back what another stream saw deleted.
 
 A projection or index function that raises costs its one object this one version: the store
 keeps what it had of it, says `Skipped`, and goes on.
@@ -81,6 +83,18 @@ class Contents(Generic[T]):
             return (Skipped(None, error),)
         seen.add(identity.key)
         return self._put(identity, obj)
+
+    def refresh_item(self, obj: JsonObject, seen: set[ObjectKey]) -> Facts[T]:
+        """Take one item of a list that runs beside the watch.
+
+        Unlike an item of a list that replaces a watch, it may be older than what is known.
+        """
+        try:
+            identity = identity_of(obj)
+        except MalformedObjectError as error:
+            return (Skipped(None, error),)
+        seen.add(identity.key)
+        return self._put(identity, obj) if identity.resource_version > self.position else ()
 
     def finish_list(self, seen: set[ObjectKey], resource_version: int) -> Facts[T]:
         """Drop what the list of that version did not show, and continue from there."""

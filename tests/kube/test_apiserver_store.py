@@ -11,6 +11,7 @@ from pathlib import Path
 from socket import create_server
 
 import pytest
+from aiohttp import web
 
 from kube.api import (
     Added,
@@ -349,14 +350,14 @@ async def test_waiting_for_a_version_ends_in_time(client: ApiClient, fake: FakeA
         assert not await store.at_least(7, 0.05)
 
 
-async def test_catching_up_asks_what_is_newest_and_hurries_there(
+async def test_catching_up_lists_beside_the_watch_what_that_does_not_show(
     client: ApiClient, fake: FakeApiServer
 ) -> None:
     fake.will(
-        lists(version=5),
+        lists(an_object("a", 1), an_object("b", 2), version=5),
         streams(then=hangs),
         lists(version=9),
-        streams(event("ADDED", an_object("a", 8)), bookmark(9)),
+        lists(an_object("b", 2), an_object("c", 8), version=9),
     )
 
     async with running(a_store(client)) as store:
@@ -364,8 +365,51 @@ async def test_catching_up_asks_what_is_newest_and_hurries_there(
         assert await store.catch_up(5)
 
     assert store.position == 9
-    assert fake.seen[2].query["limit"] == "1"
-    assert fake.seen[3].query["timeoutSeconds"] == "3"
+    assert list(store) == [a_view("b"), a_view("c")]
+    assert [seen.query.get("limit") for seen in fake.seen] == ["500", None, "1", "500"]
+
+
+async def test_catching_up_lists_nothing_if_the_watch_is_quick(
+    client: ApiClient, fake: FakeApiServer
+) -> None:
+    fake.will(lists(version=5), streams(event("ADDED", an_object("a", 9)), then=hangs))
+    fake.will(lists(version=9))
+
+    async with running(a_store(client)) as store:
+        await fake.has_seen(2)
+        assert await store.catch_up(5)
+
+    assert len(fake.seen) == 3
+
+
+async def test_list_beside_the_watch_gives_way_to_a_list_of_the_watch(
+    client: ApiClient, fake: FakeApiServer
+) -> None:
+    gone = asyncio.Event()
+
+    async def expires_later(request: web.Request) -> web.StreamResponse:
+        await gone.wait()
+        return await refuses(410)(request)
+
+    async def second_page(request: web.Request) -> web.StreamResponse:
+        gone.set()
+        await eventually(lambda: store.position == 12)
+        return await lists(an_object("ghost", 8), version=9)(request)
+
+    fake.will(
+        lists(version=5),
+        expires_later,
+        lists(version=9),
+        lists(an_object("old", 7), version=9, more="next"),
+        second_page,
+        lists(an_object("new", 11), version=12),
+    )
+
+    async with running(a_store(client)) as store:
+        await fake.has_seen(2)
+        assert await store.catch_up(5)
+
+    assert list(store) == [a_view("new")]
 
 
 async def test_catching_up_says_when_it_takes_too_long_or_nobody_answers(

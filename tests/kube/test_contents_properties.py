@@ -1,8 +1,8 @@
 """Whatever order lists, watches, repetitions and own writes come in, the store ends up right.
 
 A small API server with a history is the model. The machine lets it write, and feeds the contents
-from lists (page by page, restarted at will), from the running watch, from a second one beside
-it, and from answers to own writes that arrive at any later time.
+from lists (item by item, restarted at will), from the running watch, from lists beside it, and
+from answers to own writes that arrive at any later time.
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ class StoreMachine(RuleBasedStateMachine):
         self.pages: list[JsonObject] | None = None
         self.list_version = 0
         self.seen: set[ObjectKey] = set()
-        self.streams = {"watch": 0, "hurry": 0}
+        self.sent = 0
+        self.refresh: list[JsonObject] | None = None
+        self.refresh_version = 0
+        self.refreshed: set[ObjectKey] = set()
 
     def fold(self, facts: Facts[Value]) -> None:
         for fact in facts:
@@ -120,6 +123,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.pages = list(self.server.objects.values())
         self.list_version = self.server.version
         self.seen = set()
+        self.refresh = None
 
     @precondition(lambda self: self.pages)
     @rule()
@@ -134,30 +138,57 @@ class StoreMachine(RuleBasedStateMachine):
             self.take_item()
         self.fold(self.contents.finish_list(self.seen, self.list_version))
         self.pages = None
-        self.streams = dict.fromkeys(self.streams, self.contents.position)
+        self.sent = self.contents.position
 
     @precondition(lambda self: self.pages is None)
-    @rule(stream=st.sampled_from(["watch", "hurry"]), count=st.integers(1, 4))
-    def take_events(self, stream: str, count: int) -> None:
-        for _ in range(count):
-            if event := self.server.next_after(self.streams[stream]):
-                self.take_event(stream, event)
+    @rule()
+    def begin_refresh(self) -> None:
+        self.refresh = list(self.server.objects.values())
+        self.refresh_version = self.server.version
+        self.refreshed = set()
 
-    def take_event(self, stream: str, event: tuple[int, bool, JsonObject]) -> None:
+    @precondition(lambda self: self.refresh)
+    @rule()
+    def take_refresh_item(self) -> None:
+        assert self.refresh
+        self.fold(self.contents.refresh_item(self.refresh.pop(0), self.refreshed))
+
+    @precondition(lambda self: self.refresh is not None)
+    @rule()
+    def finish_refresh(self) -> None:
+        while self.refresh:
+            self.take_refresh_item()
+        self.fold(self.contents.finish_list(self.refreshed, self.refresh_version))
+        self.refresh = None
+
+    @precondition(lambda self: self.pages is None)
+    @rule(count=st.integers(1, 4))
+    def take_events(self, count: int) -> None:
+        for _ in range(count):
+            if event := self.server.next_after(self.sent):
+                self.take_event(event)
+
+    def take_event(self, event: tuple[int, bool, JsonObject]) -> None:
         version, exists, obj = event
-        self.streams[stream] = version
+        self.sent = version
         self.fold(self.contents.observe(obj) if exists else self.contents.remove(obj))
 
     @precondition(lambda self: self.pages is None)
-    @rule(stream=st.sampled_from(["watch", "hurry"]))
-    def resume(self, stream: str) -> None:
-        self.streams[stream] = self.contents.position
+    @rule()
+    def resume(self) -> None:
+        self.sent = self.contents.position
+
+    @precondition(lambda self: self.pages is None)
+    @rule(back=st.integers(1, 5))
+    def repeat(self, back: int) -> None:
+        """What was sent comes again, as after a server that answers from an older version."""
+        self.sent = max(0, self.sent - back)
 
     @precondition(lambda self: self.pages is None)
     @rule()
     def bookmark(self) -> None:
         """The server bookmarks what it has sent, up to the next event."""
-        event = self.server.next_after(self.streams["watch"])
+        event = self.server.next_after(self.sent)
         self.contents.bookmark(event[0] - 1 if event else self.server.version)
 
     @invariant()
@@ -170,8 +201,8 @@ class StoreMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if self.pages is not None:
             self.finish_list()
-        while event := self.server.next_after(self.streams["watch"]):
-            self.take_event("watch", event)
+        while event := self.server.next_after(self.sent):
+            self.take_event(event)
 
         expected = {obj["metadata"]["name"]: project(obj) for obj in self.server.objects.values()}
         assert {key.name: value for key, value in self.contents.items()} == {
