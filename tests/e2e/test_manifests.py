@@ -400,9 +400,6 @@ def test_components_and_what_they_need_can_be_imported(
     assert output_of(cluster, namespace, pod) == "all there\n"
 
 
-@pytest.mark.skipif(
-    not Path("driver/__main__.py").exists(), reason="the driver's command is not written yet"
-)
 def test_the_driver_s_command_runs(cluster: Cluster, namespace: str, image: str) -> None:
     pod = a_pod("help", image, ["moorage-driver", "--help"])
 
