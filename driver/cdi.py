@@ -77,7 +77,7 @@ def _encoded(document: Mapping[str, Any]) -> bytes:
     YAML allows no control characters, and no pair of escapes for one character. So everything
     outside ASCII is escaped, except what takes a pair in JSON: beyond U+FFFF.
     """
-    text = json.dumps(document, indent=1, ensure_ascii=False)
+    text = json.dumps(document, ensure_ascii=False)
     escaped = re.sub(r"[\x7f-\ud7ff\ue000-\uffff]", lambda m: f"\\u{ord(m[0]):04x}", text)
     return escaped.encode(errors="replace")
 

@@ -50,9 +50,9 @@ class Unreadable:
 
 def dump(claims: PreparedClaims, node: NodeName) -> bytes:
     """The checkpoint of a node; the same bytes for the same claims."""
-    data = {"node": node, "claims": [dump_claim(claims[uid]) for uid in sorted(claims)]}
-    document = {"version": VERSION, "checksum": _checksum(data), "data": data}
-    return json.dumps(document, indent=1).encode()
+    data = _canonical({"node": node, "claims": [dump_claim(claims[u]) for u in sorted(claims)]})
+    checksum = _checksum(data)
+    return f'{{"version":{VERSION},"checksum":"{checksum}","data":{data}}}\n'.encode()
 
 
 def load(text: bytes, node: NodeName) -> PreparedClaims | Unreadable:
@@ -62,7 +62,7 @@ def load(text: bytes, node: NodeName) -> PreparedClaims | Unreadable:
         if (version := document["version"]) != VERSION:
             return Unreadable(f"its version is {version!r}, and this driver reads {VERSION}")
         data = document["data"]
-        if document["checksum"] != _checksum(data):
+        if document["checksum"] != _checksum(_canonical(data)):
             return Unreadable("its checksum is wrong")
         if data["node"] != node:
             return Unreadable(f"it is of node {data['node']!r}")
@@ -72,8 +72,11 @@ def load(text: bytes, node: NodeName) -> PreparedClaims | Unreadable:
     return {claim.reference.uid: claim for claim in claims}
 
 
-def _checksum(data: Any) -> str:
-    canonical = json.dumps(data, sort_keys=True, separators=(",", ":"))
+def _canonical(data: Any) -> str:
+    return json.dumps(data, sort_keys=True, separators=(",", ":"))
+
+
+def _checksum(canonical: str) -> str:
     return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 

@@ -110,7 +110,8 @@ def plan_prepare(
     """
     if is_prepared(claim, prepared, boot_id):
         return prepared[claim.reference.uid]
-    if conflict := _conflict(claim, prepared.values()):
+    holders = (holder for holder in prepared.values() if holder.boot_id in (boot_id, ""))
+    if conflict := _conflict(claim, holders):
         return conflict
     devices: list[PreparedDevice] = []
     for allocated in claim.devices:
@@ -129,7 +130,8 @@ def _conflict(claim: AllocatedClaim, prepared: Iterable[PreparedClaim]) -> Failu
     """The guard of exclusive devices.
 
     kube-scheduler gives a device away as soon as the API shows it free; after a forced deletion
-    of a pod that is before the containers of its last claim are gone from this node.
+    of a pod that is before the containers of its last claim are gone from this node. No container
+    outlives its boot, so what is only known from an earlier one holds nothing.
     """
     for holder in prepared:
         if holder.reference.uid == claim.reference.uid:

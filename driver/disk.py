@@ -18,6 +18,11 @@ def boot_id() -> str:
     return BOOT_ID.read_text().strip()
 
 
+def real_path(path: str) -> str:
+    """Where a path leads; itself, if it leads nowhere."""
+    return os.path.realpath(path)
+
+
 class Folder:
     """A folder in which a file is what one writer wrote, even after a crash or a power cut.
 
@@ -61,7 +66,7 @@ class Folder:
         temporary = self._path / f".{name}.tmp"
         self._path.mkdir(parents=True, exist_ok=True)
         try:
-            with open(temporary, "wb") as file:
+            with open(temporary, "wb", opener=_private) as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -89,6 +94,11 @@ class Folder:
     def _sync(self) -> None:
         with _opened(self._path) as descriptor:
             os.fsync(descriptor)
+
+
+def _private(path: str, flags: int) -> int:
+    """Properties of devices may be secrets: for root only."""
+    return os.open(path, flags, 0o600)
 
 
 @contextmanager

@@ -244,10 +244,9 @@ async def _watch(sockets: Iterable[Socket]) -> None:
     while True:
         await asyncio.sleep(WATCH_SECONDS)
         for socket in sockets:
-            if not socket.is_lost():
-                continue
-            logger.warning("Socket %s is gone; opening it again", socket.path)
             try:
-                await socket.open_again()
+                if socket.is_lost():
+                    logger.warning("Socket %s is gone; opening it again", socket.path)
+                    await socket.open_again()
             except Exception:
                 logger.exception("Socket %s cannot be opened again", socket.path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
@@ -24,6 +25,8 @@ from driver.claims import (
     plan_prepare,
     reference_problem,
 )
+from driver.disk import real_path
+from driver.instances import Instance
 from driver.node import Node
 from driver.prepared import ClaimReference, PreparedClaim, PreparedClaims
 
@@ -123,6 +126,8 @@ class KubeletClaims:
         return dict(zip(references, answers, strict=True))
 
     async def _prepare(self, wanted: ClaimReference) -> PreparedClaim | Failure:
+        # Other processes are kept out from the first look to the last write, lest one of them
+        # unprepares the claim in between.
         async with (
             asyncio.timeout(CLAIM_SECONDS) as deadline,
             self._lock(wanted.uid),
@@ -132,13 +137,13 @@ class KubeletClaims:
             if isinstance(claim, Failure):
                 return claim
             known = is_prepared(claim, prepared, self._node.boot_id)
-            instances = {} if known else await self._instances()
+            instances = {} if known else await self._instances(claim)
             if isinstance(instances, Failure):
                 return instances
             deadline.reschedule(None)  # a write that has begun is waited for
             plan = partial(plan_prepare, claim, instances, boot_id=self._node.boot_id)
             granted = await self._node.grant(plan)
-        _log_prepared(granted)
+        _log_prepared(granted, prepared.get(wanted.uid))
         return granted
 
     async def _unprepare(self, wanted: ClaimReference) -> PreparedClaim | Failure | None:
@@ -177,12 +182,15 @@ class KubeletClaims:
             return AllocatedClaim(wanted, tuple(device.allocated for device in known.devices))
         return allocated_claim(claim, wanted, self.pools)
 
-    async def _instances(self) -> Instances | Failure:
+    async def _instances(self, claim: AllocatedClaim) -> Instances | Failure:
+        """Those of the claim, as far as they are known."""
         try:
             async with asyncio.timeout(INSTANCES_SECONDS):
-                return await self._source.instances()
+                known = await self._source.instances()
         except TimeoutError:
             return Failure("the devices of this node are not discovered yet")
+        keys = ((device.pool, device.device) for device in claim.devices)
+        return {key: _with_real_paths(known[key]) for key in keys if key in known}
 
     async def _find_allocated(self, lost: frozenset[ClaimUid]) -> Iterable[AllocatedClaim]:
         async with asyncio.timeout(API_SECONDS):
@@ -210,13 +218,21 @@ async def _answered(
         return Failure(f"the driver failed: {error!r}")
 
 
+def _with_real_paths(instance: Instance) -> Instance:
+    """A CDI device node must not be a symbolic link, such as those in `/dev/serial/by-id`."""
+    specs = (replace(spec, host_path=real_path(spec.host_path)) for spec in instance.device_specs)
+    return replace(instance, device_specs=tuple(specs))
+
+
 def _said(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _log_prepared(claim: PreparedClaim | Failure) -> None:
+def _log_prepared(claim: PreparedClaim | Failure, before: PreparedClaim | None) -> None:
     if isinstance(claim, Failure):
         return
+    if before and before.allocation != claim.allocation:
+        logger.warning("Claim %s was allocated anew; its old devices are free", claim.reference)
     devices = [f"{d.allocated.pool}/{d.allocated.device}" for d in claim.devices]
     logger.info("Prepared claim %s: %s", claim.reference, ", ".join(devices))
     if unusable := unusable_properties(claim):

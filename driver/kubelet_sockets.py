@@ -91,10 +91,10 @@ class Socket:
         )
         self._add_services(server)
         self._server = server
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             server.add_insecure_port(f"unix:{self._hidden}")
-        except RuntimeError as error:
+        except (OSError, RuntimeError) as error:
             raise SocketError(f"nobody can listen at {self._hidden}: {error}") from error
         await server.start()
         self._inode = _inode(self._hidden)

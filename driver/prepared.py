@@ -76,9 +76,9 @@ class PreparedClaim:
     """A claim that is prepared on this node.
 
     Attributes:
-        boot_id: The boot in which it was planned. Device nodes are named anew in the next one,
-            so what the containers get is then planned again; who holds the device stays.
-            Empty if only the latter is known.
+        boot_id: The boot in which it was planned. In the next one device nodes are named anew, so
+            what the containers get is planned again when the kubelet asks. Empty if it is not
+            known what they got, only that they hold the devices.
         devices: In the order in which the kubelet is told, see `cdi`.
     """
 

@@ -72,7 +72,7 @@ def test_nothing_prepared_is_a_checkpoint_too() -> None:
 def rewritten(change: dict[str, Any], *, checksum: bool = True) -> bytes:
     document = {**json.loads(checkpoint.dump(CLAIMS, NODE)), **change}
     if checksum:
-        document["checksum"] = checkpoint._checksum(document["data"])
+        document["checksum"] = checkpoint._checksum(checkpoint._canonical(document["data"]))
     return json.dumps(document).encode()
 
 

@@ -136,6 +136,12 @@ async def test_waiting_for_the_lock_can_be_given_up(tmp_path: Path) -> None:
         pass
 
 
+def test_files_are_for_root_only(tmp_path: Path) -> None:
+    Folder(tmp_path).write("x", b"secret")
+
+    assert (tmp_path / "x").stat().st_mode & 0o777 == 0o600
+
+
 def test_boot_has_an_id() -> None:
     assert boot_id()
     assert boot_id() == boot_id()

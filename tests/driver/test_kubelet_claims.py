@@ -11,6 +11,7 @@ import pytest
 from driver import kubelet_claims
 from driver.api import ClaimUid
 from driver.claims import Failure
+from driver.devices import DeviceSpec
 from driver.disk import ProcessLock
 from driver.kubelet_claims import KubeletClaims
 from driver.node import Node
@@ -300,6 +301,43 @@ async def test_properties_that_get_lost_are_told(
         await plugin.prepare([WANTED])
 
     assert f"Claim {WANTED}: no environment variables: ['NO WAY']" in caplog.text
+
+
+async def test_links_to_device_nodes_are_followed(world: World, tmp_path: Path) -> None:
+    (tmp_path / "ttyUSB0").touch()
+    (tmp_path / "by-id").symlink_to("ttyUSB0")
+    world.reader.put(WANTED)
+    specs = (
+        DeviceSpec("/dev/modem", str(tmp_path / "by-id")),
+        DeviceSpec("/dev/none", "/none/such"),
+    )
+    world.source.known.update(some_instances(an_instance(device_specs=specs)))
+    plugin = await world.plugin()
+
+    claim = (await plugin.prepare([WANTED]))[WANTED.uid]
+
+    assert isinstance(claim, PreparedClaim)
+    assert claim.devices[0].device_specs == (
+        DeviceSpec("/dev/modem", str(tmp_path / "ttyUSB0")),
+        DeviceSpec("/dev/none", "/none/such"),
+    )
+
+
+async def test_claim_that_was_allocated_anew_frees_its_old_device(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.source.known.update(some_instances(an_instance("loop-bbbbbb")))
+    world.reader.put(WANTED)
+    world.reader.put(OTHER)
+    plugin = await world.plugin()
+    await plugin.prepare([WANTED])
+    world.reader.put(WANTED, a_result("loop-bbbbbb"))
+
+    await plugin.prepare([WANTED])
+    answers = await plugin.prepare([OTHER])
+
+    assert isinstance(answers[OTHER.uid], PreparedClaim)
+    assert f"Claim {WANTED} was allocated anew" in caplog.text
 
 
 async def test_lost_claims_are_found_in_the_api(world: World) -> None:

@@ -1,6 +1,6 @@
 """Any history of calls, kills, full disks, restarts and reboots keeps three promises.
 
-* What the kubelet was told, it is told again, until it asked to unprepare.
+* What the kubelet was told, it is told again, until it asked to unprepare or the machine rebooted.
 * No exclusive device is prepared for two claims.
 * After a start, and after each call that ended well, the files are those of the checkpoint.
 """
@@ -144,11 +144,12 @@ class Histories(RuleBasedStateMachine):
         current = {u: c for u, c in before.items() if c.boot_id == f"boot-{self.boot}"}
         assert current.items() <= self.checkpoint().items()
 
-    @rule(step=steps)
-    def reboot(self, step: int) -> None:
+    @rule()
+    def reboot(self) -> None:
         """The folder of CDI files is in memory; all containers are gone."""
         self.boot += 1
         self.cdi.files.clear()
+        self.told.clear()
         self.start()
 
     @precondition(lambda self: self.told)
@@ -157,7 +158,8 @@ class Histories(RuleBasedStateMachine):
         uid = data.draw(st.sampled_from(sorted(self.told)))
         claim = next(c for c in map(a_reference, range(1, 5)) if c.uid == uid)
         self.reader.error = ConnectionError("away")
-        self.source.discovered.clear() if self.is_current(uid) else None
+        if self.is_current(uid):
+            self.source.discovered.clear()
         answers = self.runner.run(self.plugin.prepare([claim]))
         self.reader.error = None
         self.source.discovered.set()
@@ -170,6 +172,7 @@ class Histories(RuleBasedStateMachine):
         held = [
             device.allocated.device
             for claim in self.checkpoint().values()
+            if claim.boot_id in (f"boot-{self.boot}", "")
             for device in claim.devices
             if device.allocated.share_id is None
         ]
