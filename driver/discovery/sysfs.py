@@ -108,12 +108,17 @@ class Libudev:
         self._context = pyudev.Context()
 
     def device(self, path: str) -> SysfsDevice | None:
-        """The device at a path as it is now; None if there is none."""
+        """The device at a path as it is now; None if there is none.
+
+        Events also tell of drivers, modules and queues, which are no devices and never listed.
+        """
         try:
-            device = pyudev.Devices.from_sys_path(self._context, os.fsencode(f"{SYSFS}{path}"))
+            found = pyudev.Devices.from_sys_path(self._context, os.fsencode(f"{SYSFS}{path}"))
         except pyudev.DeviceNotFoundError:
             return None
-        return SysfsDevice(device)
+        device = SysfsDevice(found)
+        is_device = path.startswith("/devices/") and device.subsystem is not None
+        return device if is_device else None
 
 
 def _text(read: Callable[[], str | None]) -> str | None:

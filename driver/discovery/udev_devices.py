@@ -31,6 +31,9 @@ class Find(NamedTuple):
     node: str | None
 
 
+Group = tuple[Find, ...]
+
+
 class Search:
     """What the rules of one Configuration have found so far.
 
@@ -41,6 +44,7 @@ class Search:
     def __init__(self, details: UdevDetails) -> None:
         self._details = details
         self._finds: dict[str, Find] = {}
+        self._devices: dict[Group, Device] = {}
 
     def __contains__(self, path: object) -> bool:
         return path in self._finds
@@ -82,11 +86,25 @@ class Search:
     def devices(self) -> tuple[Device, ...]:
         """All devices, in the order of their ids."""
         unique = {find.path: find for find in self._finds.values()}
-        groups: Iterable[list[Find]] = ([find] for find in unique.values())
+        groups: Iterable[Group] = ((find,) for find in unique.values())
         if self._details.group_recursive:
             groups = _grouped(unique.values())
-        devices = (_device(group, self._details) for group in groups)
-        return tuple(sorted(devices, key=lambda device: device.id))
+        # Of a thousand devices one changes: the others are not made again.
+        known = self._devices
+        self._devices = {group: known.get(group) or self._device(group) for group in groups}
+        return tuple(sorted(self._devices.values(), key=lambda device: device.id))
+
+    def _device(self, group: Group) -> Device:
+        nodes = [find.node for find in group if find.node is not None]
+        names = [DEVNODE] * len(nodes)
+        if self._details.group_recursive:
+            names = [f"{DEVNODE}_{i}" for i in range(len(nodes))]
+        top = group[0].path
+        return Device(
+            id=top,
+            properties={DEVPATH: top, **dict(zip(names, nodes, strict=True))},
+            device_specs=tuple(DeviceSpec(node, node, self._details.permissions) for node in nodes),
+        )
 
 
 def _find(device: DeviceView) -> Find:
@@ -106,29 +124,16 @@ def _text(value: str) -> str:
     return value
 
 
-def _grouped(finds: Iterable[Find]) -> Iterator[list[Find]]:
+def _grouped(finds: Iterable[Find]) -> Iterator[Group]:
     """Groups of a device and all that are below it, each with the topmost first.
 
     Paths are compared part by part: `…/1-10` is not below `…/1-1`.
     """
-    group: list[Find] = []
+    group: Group = ()
     for find in sorted(finds, key=lambda find: find.path.split("/")):
         if group and not find.path.startswith(f"{group[0].path}/"):
             yield group
-            group = []
-        group.append(find)
+            group = ()
+        group += (find,)
     if group:
         yield group
-
-
-def _device(group: list[Find], details: UdevDetails) -> Device:
-    nodes = [find.node for find in group if find.node is not None]
-    names = [DEVNODE] * len(nodes)
-    if details.group_recursive:
-        names = [f"{DEVNODE}_{i}" for i in range(len(nodes))]
-    top = group[0].path
-    return Device(
-        id=top,
-        properties={DEVPATH: top, **dict(zip(names, nodes, strict=True))},
-        device_specs=tuple(DeviceSpec(node, node, details.permissions) for node in nodes),
-    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,17 +17,18 @@ _SET_FD, _CLR_FD, _ADD, _REMOVE = 0x4C00, 0x4C01, 0x4C80, 0x4C81
 
 
 class Loops:
-    """Loop devices of one test, with numbers of their own so that tests may run side by side."""
+    """Up to 2,000 loop devices; processes that run side by side have numbers of their own."""
 
     def __init__(self, control: int) -> None:
         self._control = control
         self._plugged: set[int] = set()
-        self.first = random.randrange(1_000, 1_000_000, 1_000)
+        self.first = 2_000 * (1 + os.getpid() % 490)
 
     @property
     def glob(self) -> str:
-        """Matches the names of all that this test may plug."""
-        return f"loop{self.first // 1000}[0-9][0-9][0-9]"
+        """Matches the names of all that this process may plug."""
+        thousands = self.first // 1000
+        return f"loop{thousands}[0-9][0-9][0-9]|loop{thousands + 1}[0-9][0-9][0-9]"
 
     def name(self, index: int) -> str:
         return f"loop{self.first + index}"

@@ -88,6 +88,13 @@ def test_a_device_that_is_gone_answers_without_an_error(loops: Loops) -> None:
     assert device.path == loops.path(0)
 
 
+@pytest.mark.parametrize(
+    "path", ["/module/loop", "/bus/pci/drivers", "/devices", "/devices/virtual/net/lo/queues/rx-0"]
+)
+def test_drivers_modules_and_queues_are_no_devices(path: str) -> None:
+    assert Libudev().device(path) is None
+
+
 def test_bytes_that_are_no_text_do_no_harm() -> None:
     libudev = Libudev()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import threading
@@ -17,7 +18,8 @@ from driver.devices import Device
 from driver.discovery.netlink import Source
 from driver.discovery.udev import UdevHandler
 from driver.discovery.udev_details import UdevDetails, parse_udev_details
-from driver.discovery.udev_watch import UdevSettings
+from driver.discovery.udev_watch import Looker, Subscription, UdevSettings
+from driver.discovery.uevents import Uevent
 from tests.driver.discovery.loops import Loops, is_block_device
 
 Lists = AsyncGenerator[tuple[Device, ...], None]
@@ -290,6 +292,39 @@ async def test_a_failure_is_told_and_tried_again_and_nothing_is_yielded_meanwhil
         async with asyncio.timeout(SOON):
             assert [device.id for device in await first] == [loops.path(0)]
         assert handler.problem is None
+
+
+async def test_a_broken_socket_is_replaced(loops: Loops) -> None:
+    class Broken:
+        def receive(self) -> list[Uevent]:
+            raise OSError(errno.ENOMEM, "Out of memory")
+
+    handler = a_handler()
+    async with aclosing(handler.discover(all_of(loops))) as lists:
+        await anext(lists)
+        assert handler._watch is not None
+        handler._watch._receive(Broken())  # type: ignore[arg-type]
+        await eventually(lambda: handler.problem is not None)
+        loops.plug(0)
+
+        assert await ids_when(lists, bool) == {loops.path(0)}
+        assert handler.problem is None
+
+
+def test_a_device_that_udevd_may_not_be_done_with_is_believed_at_the_second_sight(
+    loops: Loops,
+) -> None:
+    """No udevd runs, so that no device is ever settled."""
+    loops.plug(0)
+    path, looker = loops.path(0), Looker(settles=True)
+    new, old, told = (Subscription(all_of(loops)) for _ in range(3))
+    old.offer()
+    told.offer()
+
+    assert looker.look([path], [new, old], told=False) == {new}
+    assert looker.look([path], [told], told=True) == {told}
+    assert looker.look([path], [old], told=False) == set()
+    assert looker.look([path], [old], told=False) == {old}
 
 
 async def test_a_mistake_of_ours_reaches_every_reader(loops: Loops) -> None:

@@ -1,0 +1,36 @@
+"""The udev handler beside a real udevd, and on names that are no text (`in_namespaces`)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.driver.discovery.in_namespaces import STORIES, UDEVD
+from tests.driver.discovery.loops import CONTROL
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_story(story: str) -> None:
+    if os.geteuid() != 0 or not CONTROL.exists():
+        pytest.skip("namespaces and loop devices are root's")
+    if story.startswith("udevd") and not UDEVD.exists():
+        pytest.skip("the package udev is not installed")
+    if not shutil.which("unshare") or not shutil.which("ip"):
+        pytest.skip("unshare or ip is not installed")
+    unshare = ["unshare", "--net", "--mount", "--propagation", "private"]
+    module = [sys.executable, "-W", "error", "-m", "tests.driver.discovery.in_namespaces"]
+    outside = os.readlink("/proc/self/ns/net")
+
+    done = subprocess.run(
+        [*unshare, *module, story, outside],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
