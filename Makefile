@@ -8,7 +8,7 @@ WORKERS ?= 2
 CLUSTER ?= .cluster
 
 .DEFAULT_GOAL := help
-.PHONY: help check format unit test demo bench proto lock cluster-up cluster-down clean
+.PHONY: help check format unit test demo image bench proto lock cluster-up cluster-down clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,10 @@ demo: $(READY) ## The main job on a real cluster (KEEP=1 keeps it)
 
 proto: $(READY) ## Generate the stubs of the kubelet's contracts
 	$(BIN)/python -m tests.stubs --write
+
+image: $(READY) ## Build the container image (.artifacts/moorage.tar)
+	@mkdir -p .artifacts
+	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster.image_build -o .artifacts/moorage.tar
 
 bench: $(READY) ## From plug to ResourceSlice, beside the least that a driver must do
 	@PYTHONPATH=deploy/local $(BIN)/python -m bench.hotplug

@@ -22,11 +22,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyudev
+
+from kube.api import ApiClient, JsonObject, Resource, Store, connect
 from local_cluster import loop_devices
 from local_cluster.api import Cluster, ClusterSettings
 from local_cluster.loop_devices import LoopDevice
-
-from kube.api import ApiClient, JsonObject, Resource, Store, connect
 from tests.e2e.driver import installation
 
 SLICES = Resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)

@@ -9,6 +9,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+
 from local_cluster.errors import BuildError
 from local_cluster.image_archive import image_config, write_archive
 from local_cluster.image_layers import Layer, ensure_layer

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from local_cluster.go_toolchain import cache_dir
 from local_cluster.image_build import build_layers, read_sources
 from local_cluster.image_layers import Layer

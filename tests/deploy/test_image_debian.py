@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from local_cluster.errors import BuildError
 from local_cluster.image_debian import closure, parse_graph
 

@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+
 from local_cluster.image_layers import (
     KEPT_PER_NAME,
     ensure_layer,

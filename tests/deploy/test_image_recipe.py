@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from local_cluster.errors import BuildError
 from local_cluster.image_build import read_sources
 from local_cluster.image_python import component_files

@@ -11,8 +11,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from local_cluster.api import Cluster
-
 from kube.api import (
     Added,
     AlreadyExistsError,
@@ -30,6 +28,7 @@ from kube.api import (
     WatchSettings,
     WriteOptions,
 )
+from local_cluster.api import Cluster
 
 CONFIG_MAPS = Resource("", "v1", "configmaps")
 NAMESPACES = Resource("", "v1", "namespaces", namespaced=False)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
+
 from local_cluster.api import Cluster, Component, ComponentHandle, HttpReady, Mode, Workload
 
 SCRIPT = "echo started on $NODE_NAME; echo up > /tmp/readyz; exec busybox httpd -f -p 8099 -h /tmp"

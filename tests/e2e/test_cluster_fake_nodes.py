@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from local_cluster.api import Cluster
 from local_cluster.fake_nodes import TAINT, is_fake
-
 from tests.e2e.test_cluster_pods import a_pod
 
 FAKE_NODES = 20

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings, Profile
 from local_cluster.layout import layout_of
 from local_cluster.lifecycle import down
 from local_cluster.linux_traces import traces_of
-
 from tests.e2e.test_cluster_pods import a_pod
 
 DEPLOY_LOCAL = Path(__file__).resolve().parents[2] / "deploy" / "local"

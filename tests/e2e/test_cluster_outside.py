@@ -6,8 +6,8 @@ import base64
 from typing import Any
 
 import pytest
-from local_cluster.api import Certificate, Cluster, KubectlError
 
+from local_cluster.api import Certificate, Cluster, KubectlError
 from tests.e2e.listeners import listening
 from tests.e2e.test_cluster_pods import a_pod
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from local_cluster.api import ApiError, Cluster
 
+from local_cluster.api import ApiError, Cluster
 from tests.e2e.test_cluster_pods import a_pod
 
 
@@ -84,7 +84,7 @@ def test_changed_flags_restart_the_api_server_only(apiserver: Cluster) -> None:
 
 
 def test_api_errors_carry_status_and_reason(apiserver: Cluster) -> None:
-    with pytest.raises(ApiError) as caught:
-        apiserver.api().get("/api/v1/namespaces/nowhere")
+    with apiserver.api() as api, pytest.raises(ApiError) as caught:
+        api.get("/api/v1/namespaces/nowhere")
 
     assert (caught.value.status, caught.value.reason) == (404, "NotFound")

@@ -8,9 +8,9 @@ import time
 from collections.abc import AsyncIterator
 
 import pytest
-from local_cluster.api import Cluster
 
 from kube.api import ApiClient, Backoff, GoneError, Resource, Store, WatchSettings, connect
+from local_cluster.api import Cluster
 from tests.e2e.kube_world import (
     CONFIG_MAPS,
     Writer,

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 import yaml
+
 from local_cluster import loop_devices
 from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings
 from local_cluster.image_build import TAG, build_image
 from local_cluster.image_recipe import CHECKOUT
-
 from tests.deploy.documents import CRDS, MANIFESTS, objects_of_kind
 
 SYSTEM = "moorage-system"

@@ -6,6 +6,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
+
 from local_cluster.addresses import POOL, Addresses, choose_subnet
 from local_cluster.errors import MachineError
 from local_cluster.layout import Layout, layout_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from local_cluster.command_line import parser, settings_of
 from local_cluster.errors import SettingsError
 from local_cluster.settings import CONTROL_PLANE, ClusterSettings, Profile

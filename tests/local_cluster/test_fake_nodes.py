@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 from local_cluster import fake_nodes
 from local_cluster.namespaces import name_for
-
 from tests.local_cluster.builders import parts_of
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)

@@ -6,6 +6,7 @@ import fcntl
 from pathlib import Path
 
 import pytest
+
 from local_cluster.authority import Authority
 from local_cluster.certificates import CertificateSpec
 from local_cluster.files import locked, read_json, tail, write_atomically, write_json
@@ -31,9 +32,12 @@ def test_atomic_write_leaves_nothing_beside(tmp_path: Path) -> None:
 
 
 def test_lock_keeps_others_out(tmp_path: Path) -> None:
-    with locked(tmp_path / "lock"), (tmp_path / "lock").open() as other:
-        with pytest.raises(BlockingIOError):
-            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with (
+        locked(tmp_path / "lock"),
+        (tmp_path / "lock").open() as other,
+        pytest.raises(BlockingIOError),
+    ):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_lock_whose_file_was_deleted_is_taken_anew(tmp_path: Path) -> None:

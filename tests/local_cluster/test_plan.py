@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from local_cluster import certificates
 from local_cluster.configurations import merged
 from local_cluster.node_parts import folders, setup_script
 from local_cluster.parts import PartSpec
 from local_cluster.plan import needs_new_cluster, planned_parts, waves
 from local_cluster.settings import CONTROL_PLANE
-
 from tests.local_cluster.builders import WORK_DIR, a_blueprint, parts_of, some_settings
 
 

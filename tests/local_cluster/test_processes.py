@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from local_cluster import processes
 from local_cluster.processes import Process
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from local_cluster import programs
 from local_cluster.errors import BuildError
 from local_cluster.go_toolchain import MODULES, cache_dir

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from local_cluster.errors import SettingsError
 from local_cluster.settings import (
     CONTROL_PLANE,
@@ -10,7 +11,6 @@ from local_cluster.settings import (
     settings_from_mapping,
     settings_to_mapping,
 )
-
 from tests.local_cluster.builders import some_settings
 
 

@@ -7,7 +7,7 @@ import json
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from local_cluster.errors import ApiError
@@ -25,6 +25,12 @@ class ApiServer:
         self._context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
         self._context.load_cert_chain(pki / f"{certificate}.crt", pki / f"{certificate}.key")
         self._connection: http.client.HTTPSConnection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def get(self, path: str) -> Any:
         return self.request("GET", path)

@@ -17,16 +17,13 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system"
 
 def bootstrap(blueprint: Blueprint, *, changed: bool) -> None:
     """Repeatable; skips what a cluster without changes has already."""
-    api = ApiServer(blueprint.addresses.server, blueprint.layout.pki)
-    try:
+    with ApiServer(blueprint.addresses.server, blueprint.layout.pki) as api:
         if changed:
             _ensure(api, f"{RBAC}/roles", _lease_role())
             _ensure(api, f"{RBAC}/rolebindings", _lease_binding())
             containerd_images.import_basics(blueprint)
         _remove_lost_nodes(api, blueprint)
         _wait_ready(api, blueprint)
-    finally:
-        api.close()
 
 
 def _ensure(api: ApiServer, path: str, value: dict[str, Any]) -> None:

@@ -165,7 +165,7 @@ class Cluster:
         return found[0]
 
     def api(self, certificate: str = "admin") -> ApiServer:
-        """A small JSON client, as the administrator."""
+        """A small JSON client, as the administrator; close it, or use it in a `with`."""
         return ApiServer(self.server, self._blueprint.layout.pki, certificate)
 
     @property
@@ -236,11 +236,8 @@ class Cluster:
         self, name: str, *, namespace: str = "default", node: str | None = None
     ) -> Path:
         """A kubeconfig with a token of that account; bound to a node, as pods' tokens are."""
-        api = self.api()
-        try:
+        with self.api() as api:
             token = service_accounts.request_token(api, namespace, name, node)
-        finally:
-            api.close()
         layout = self._blueprint.layout
         file = f"{namespace}-{name}{f'-{node}' if node else ''}.kubeconfig"
         path = layout.work_dir / "issued" / file

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from local_cluster.api import Cluster, ClusterSettings, LocalClusterError
 from local_cluster.loop_devices import CONTROL
-
 from moorage_demo.installation import ROOT, install
 from moorage_demo.story import Story
 from moorage_demo.table import Table

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from local_cluster.api import Cluster
-
 from moorage_demo.disks import plugged_disk
 from moorage_demo.table import Table
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from local_cluster.api import Cluster
 
+from local_cluster.api import Cluster
 from tests.e2e.driver import installation
 from tests.e2e.driver.installation import Drivers
 from tests.e2e.driver.stories import Story, told

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from local_cluster import loop_devices
 from local_cluster.api import BUSYBOX_IMAGE, Cluster
 from local_cluster.loop_devices import LoopDevice
-
 from tests.e2e.driver.installation import Drivers
 
 T = TypeVar("T")

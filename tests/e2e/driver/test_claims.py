@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from local_cluster.api import Cluster
-
 from tests.e2e.driver.stories import Story
 
 

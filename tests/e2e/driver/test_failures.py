@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from local_cluster.api import BUSYBOX_IMAGE, Cluster
 
+from local_cluster.api import BUSYBOX_IMAGE, Cluster
 from tests.e2e.driver.installation import shared_driver
 from tests.e2e.driver.stories import Story
 

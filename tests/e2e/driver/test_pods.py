@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from local_cluster.api import Cluster
 from local_cluster.image_build import build_image
-
 from tests.e2e.driver.installation import NAMESPACE, ROOT, WORKLOADS, Drivers
 from tests.e2e.driver.stories import Story, told
 
