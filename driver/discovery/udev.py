@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator
 
 from driver.devices import Device
 from driver.discovery.udev_details import UdevDetails
-from driver.discovery.udev_watch import Subscription, UdevSettings, Watch
+from driver.discovery.udev_subscriptions import Subscription
+from driver.discovery.udev_watch import UdevSettings, Watch
 
 
 class UdevHandler:

@@ -21,11 +21,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
-from driver.devices import Device
 from driver.discovery.netlink import EventsLostError, Source, UeventSocket, udevd_source
-from driver.discovery.sysfs import Libudev, listed_devices
-from driver.discovery.udev_details import UdevDetails
-from driver.discovery.udev_devices import Search
+from driver.discovery.udev_looker import Looker
+from driver.discovery.udev_subscriptions import Subscription
 from driver.discovery.uevents import sys_name_of
 
 logger = logging.getLogger(__name__)
@@ -55,107 +53,12 @@ class UdevSettings:
     source: Callable[[], Source] = udevd_source
 
 
-class Subscription:
-    """A search and its reader, who gets the newest list and may skip some."""
-
-    def __init__(self, details: UdevDetails) -> None:
-        self.search = Search(details)
-        self.is_heard = False
-        self._devices: tuple[Device, ...] = ()
-        self._shown: tuple[Device, ...] | None = None
-        self._error: BaseException | None = None
-        self._news = asyncio.Event()
-
-    def offer(self) -> None:
-        """Let the reader have what the search has found."""
-        self.is_heard = True
-        self._devices = self.search.devices()
-        self._news.set()
-
-    def fail(self, error: BaseException) -> None:
-        """Let the reader have an error instead of any further list."""
-        self._error = error
-        self._news.set()
-
-    async def next_list(self) -> tuple[Device, ...]:
-        """The next list that differs from the one before."""
-        while True:
-            await self._news.wait()
-            self._news.clear()
-            if self._error is not None:
-                raise self._error
-            if self._devices != self._shown:
-                self._shown = self._devices
-                return self._devices
-
-
 class Scan:
     """Paths that are still to be looked at for some subscriptions; None before they are listed."""
 
     def __init__(self, subscriptions: Iterable[Subscription]) -> None:
         self.subscriptions = tuple(subscriptions)
         self.paths: deque[str] | None = None
-
-
-class Looker:
-    """The worker thread's part: reads devices and shows them to searches."""
-
-    def __init__(self, *, settles: bool) -> None:
-        self._libudev = Libudev()
-        self._settles = settles
-        self._unsettled: set[str] = set()
-        self._refused: set[str] = set()
-
-    def paths(self, subscriptions: Sequence[Subscription]) -> deque[str]:
-        """Paths where a search may find something, and where it found something before."""
-        searches = [subscription.search for subscription in subscriptions]
-        paths = dict.fromkeys(path for search in searches for path in search.paths)
-        for device in listed_devices():
-            if any(search.may_select(device.subsystem, device.sys_name) for search in searches):
-                paths[device.path] = None
-        return deque(paths)
-
-    def look(
-        self, paths: Iterable[str], subscriptions: Sequence[Subscription], *, told: bool
-    ) -> set[Subscription]:
-        """Show devices to searches; those for which that changed something.
-
-        Args:
-            paths: Where to look.
-            subscriptions: For whom.
-            told: Whether an event said so; otherwise udevd may not be done with a new device.
-        """
-        changed: set[Subscription] = set()
-        for path in paths:
-            try:
-                changed |= self._look_at(path, subscriptions, told)
-                self._refused.discard(path)
-            except (OSError, ValueError, LookupError) as error:
-                self._refuse(path, error)
-        return changed
-
-    def _look_at(
-        self, path: str, subscriptions: Sequence[Subscription], told: bool
-    ) -> set[Subscription]:
-        device = self._libudev.device(path)
-        early = False
-        if self._settles and not told and device is not None and not device.is_settled:
-            # Believed at the second sight: udevd may know nothing of it, started without a trigger.
-            early = path not in self._unsettled
-            self._unsettled.add(path)
-        else:
-            self._unsettled.discard(path)
-        return {
-            subscription
-            for subscription in subscriptions
-            if not (early and subscription.is_heard and path not in subscription.search)
-            and subscription.search.look(path, device)
-        }
-
-    def _refuse(self, path: str, error: Exception) -> None:
-        if path not in self._refused:
-            self._refused.add(path)
-            logger.warning("device cannot be offered: path=%s error=%s", ascii(path), error)
 
 
 class Watch:

@@ -25,11 +25,6 @@ class Uevent(NamedTuple):
     subsystem: str
     old_path: str | None = None
 
-    @property
-    def sys_name(self) -> str:
-        """The device's name as rules know it."""
-        return sys_name_of(self.path)
-
 
 def sys_name_of(path: str) -> str:
     """A device's name; in sysfs a `!` stands for the `/` of names such as `cciss/c0d0`."""

@@ -86,6 +86,7 @@ def test_a_device_that_is_gone_answers_without_an_error(loops: Loops) -> None:
     assert device.attribute("size") is None
     assert device.property("ID_SERIAL") is None
     assert device.path == loops.path(0)
+    assert device.is_settled in (True, False)
 
 
 @pytest.mark.parametrize(

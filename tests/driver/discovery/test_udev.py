@@ -18,7 +18,9 @@ from driver.devices import Device
 from driver.discovery.netlink import Source
 from driver.discovery.udev import UdevHandler
 from driver.discovery.udev_details import UdevDetails, parse_udev_details
-from driver.discovery.udev_watch import Looker, Subscription, UdevSettings
+from driver.discovery.udev_looker import Looker
+from driver.discovery.udev_subscriptions import Subscription
+from driver.discovery.udev_watch import UdevSettings
 from driver.discovery.uevents import Uevent
 from tests.driver.discovery.loops import Loops, is_block_device
 

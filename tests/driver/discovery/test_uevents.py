@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver.discovery.uevents import Uevent, parse_uevent
+from driver.discovery.uevents import Uevent, parse_uevent, sys_name_of
 
 KERNEL = (
     b"add@/devices/virtual/block/loop7\0ACTION=add\0DEVPATH=/devices/virtual/block/loop7\0"
@@ -41,7 +41,7 @@ def test_a_move_names_both_places() -> None:
 
 
 def test_names_are_those_of_rules() -> None:
-    assert Uevent("/devices/pci/block/cciss!c0d0", "block").sys_name == "cciss/c0d0"
+    assert sys_name_of("/devices/pci/block/cciss!c0d0") == "cciss/c0d0"
 
 
 def test_bytes_that_are_no_text_are_kept() -> None:

@@ -1,0 +1,47 @@
+"""Readers of the udev handler."""
+
+from __future__ import annotations
+
+import asyncio
+
+from driver.devices import Device
+from driver.discovery.udev_details import UdevDetails
+from driver.discovery.udev_devices import Search
+
+
+class Subscription:
+    """A search and its reader, who gets the newest list and may skip some.
+
+    Attributes:
+        is_heard: Whether all devices were looked at once, so that the list is complete.
+    """
+
+    def __init__(self, details: UdevDetails) -> None:
+        self.search = Search(details)
+        self.is_heard = False
+        self._devices: tuple[Device, ...] = ()
+        self._shown: tuple[Device, ...] | None = None
+        self._error: BaseException | None = None
+        self._news = asyncio.Event()
+
+    def offer(self) -> None:
+        """Let the reader have what the search has found."""
+        self.is_heard = True
+        self._devices = self.search.devices()
+        self._news.set()
+
+    def fail(self, error: BaseException) -> None:
+        """Let the reader have an error instead of any further list."""
+        self._error = error
+        self._news.set()
+
+    async def next_list(self) -> tuple[Device, ...]:
+        """The next list that differs from the one before."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            if self._error is not None:
+                raise self._error
+            if self._devices != self._shown:
+                self._shown = self._devices
+                return self._devices
