@@ -127,7 +127,7 @@ class LeaderElector:
             async with asyncio.timeout(limit_seconds):
                 held = await self._take_or_look_again(limit_seconds)
         except (ApiError, TimeoutError) as error:
-            log.warning("election failed lease=%s error=%s", self._path, error)
+            log.warning("election failed lease=%s error=%r", self._path, error)
             return False
         if held:
             self._renewed_at = sent_at
@@ -205,7 +205,7 @@ class LeaderElector:
                 if lease.holder == self._identity:
                     await self._write(obj, leases.released(lease, wall_clock()), left)
         except (ApiError, TimeoutError) as error:
-            log.warning("release failed lease=%s error=%s", self._path, error)
+            log.warning("release failed lease=%s error=%r", self._path, error)
 
 
 def _now() -> float:
