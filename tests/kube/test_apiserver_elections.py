@@ -1,0 +1,235 @@
+"""Candidates for a Lease, and a server that keeps or loses it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from kube.api import ApiClient, ElectionSettings, LeaderElector, LeadershipLostError, LeaseWatcher
+from tests.kube.fake_apiserver import FakeApiServer, hangs, refuses, says
+
+QUICK = ElectionSettings(
+    lease_seconds=1, renew_deadline_seconds=0.5, retry_seconds=0.05, uniform=lambda: 0.5
+)
+
+
+@dataclass
+class FakeLease:
+    """One Lease with a resourceVersion; writes of an old version are refused."""
+
+    obj: dict[str, Any] | None = None
+    version: int = 0
+    holders: list[str] = field(default_factory=list)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        if request.method == "GET":
+            return await (says(self.obj) if self.obj else refuses(404, "NotFound"))(request)
+        body = await request.json()
+        expected = body["metadata"].get("resourceVersion")
+        if request.method == "PUT" and expected != str(self.version):
+            return await refuses(409, "Conflict")(request)
+        return await says(self.write(body))(request)
+
+    def write(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.version += 1
+        metadata = {**body["metadata"], "resourceVersion": str(self.version)}
+        self.obj = {**body, "metadata": metadata}
+        self.holders.append(body["spec"]["holderIdentity"])
+        return self.obj
+
+    def take(self, holder: str) -> None:
+        """Somebody writes over it, as no well-behaved candidate would."""
+        assert self.obj
+        self.write({**self.obj, "spec": {**self.obj["spec"], "holderIdentity": holder}})
+
+
+@pytest.fixture
+def lease(fake: FakeApiServer) -> FakeLease:
+    kept = FakeLease()
+    fake.will(*[kept.answer] * 1000)
+    return kept
+
+
+def an_elector(client: ApiClient, identity: str = "me") -> LeaderElector:
+    return LeaderElector(client, "l", "ns", identity, QUICK)
+
+
+def work_for(seconds: float) -> Callable[[], Awaitable[str]]:
+    async def work() -> str:
+        await asyncio.sleep(seconds)
+        return "done"
+
+    return work
+
+
+async def test_lease_is_taken_renewed_and_given_back(client: ApiClient, lease: FakeLease) -> None:
+    elector = an_elector(client)
+
+    assert await elector.lead(work_for(0.3)) == "done"
+
+    assert lease.holders[0] == "me"
+    assert len(lease.holders) > 3
+    assert lease.holders[-1] == ""
+    assert lease.obj
+    assert lease.obj["spec"]["leaseDurationSeconds"] == 1
+    assert elector.seconds_left() == 0
+
+
+async def test_leader_knows_how_long_it_certainly_leads(
+    client: ApiClient, lease: FakeLease
+) -> None:
+    elector = an_elector(client)
+
+    async def work() -> float:
+        return elector.seconds_left()
+
+    assert elector.seconds_left() == 0
+    assert 0.5 < await elector.lead(work) < 1
+
+
+async def test_failure_of_the_work_gives_the_lease_back(
+    client: ApiClient, lease: FakeLease
+) -> None:
+    async def work() -> None:
+        raise ValueError("own")
+
+    with pytest.raises(ValueError, match="own"):
+        await an_elector(client).lead(work)
+
+    assert lease.holders == ["me", ""]
+
+
+async def test_cancelled_leader_stops_its_work_and_gives_the_lease_back(
+    client: ApiClient, lease: FakeLease
+) -> None:
+    stopped = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            assert lease.holders[-1] == "me"
+            stopped.set()
+
+    leading = asyncio.create_task(an_elector(client).lead(work))
+    await asyncio.sleep(0.1)
+    leading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leading
+
+    assert stopped.is_set()
+    assert lease.holders[-1] == ""
+
+
+async def test_second_candidate_waits_until_the_lease_is_given_back(
+    client: ApiClient, lease: FakeLease
+) -> None:
+    first, second = an_elector(client, "one"), an_elector(client, "two")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(first.lead(work_for(0.3)))
+        await asyncio.sleep(0.1)
+        group.create_task(second.lead(work_for(0.1)))
+
+    runs = [holder for n, holder in enumerate(lease.holders) if lease.holders[n - 1] != holder]
+    assert runs == ["one", "", "two", ""]
+
+
+async def test_lease_that_is_not_renewed_is_taken_after_its_duration(
+    client: ApiClient, lease: FakeLease
+) -> None:
+    lease.write(
+        {
+            "metadata": {"name": "l"},
+            "spec": {"holderIdentity": "dead", "leaseDurationSeconds": 1, "renewTime": "x"},
+        }
+    )
+    began = asyncio.get_running_loop().time()
+
+    await an_elector(client).lead(work_for(0))
+
+    assert asyncio.get_running_loop().time() - began >= 1
+    assert lease.holders == ["dead", "me", ""]
+
+
+async def test_lease_that_somebody_took_is_lost_at_once_and_left_alone(
+    client: ApiClient, lease: FakeLease
+) -> None:
+    elector = an_elector(client)
+
+    async def work() -> None:
+        lease.take("thief")
+        await asyncio.sleep(10)
+
+    with pytest.raises(LeadershipLostError, match="thief"):
+        async with asyncio.timeout(2):
+            await elector.lead(work)
+
+    assert lease.holders == ["me", "thief"]
+    assert elector.seconds_left() == 0
+
+
+async def test_leader_without_a_server_stops_before_its_lease_ends(
+    client: ApiClient, fake: FakeApiServer, lease: FakeLease
+) -> None:
+    elector = an_elector(client)
+    left_at_the_end = []
+
+    async def work() -> None:
+        fake.script.clear()
+        fake.will(*[hangs] * 100)
+        try:
+            await asyncio.sleep(10)
+        finally:
+            left_at_the_end.append(elector.seconds_left())
+
+    with pytest.raises(LeadershipLostError):
+        await elector.lead(work)
+
+    assert left_at_the_end == [0.0]
+    assert lease.holders == ["me"]
+
+
+async def test_failures_that_end_in_time_do_not_end_leadership(
+    client: ApiClient, fake: FakeApiServer, lease: FakeLease
+) -> None:
+    async def work() -> str:
+        fake.script.extendleft([refuses(503), refuses(500)])
+        await asyncio.sleep(0.4)
+        return "done"
+
+    assert await an_elector(client).lead(work) == "done"
+
+
+async def test_times_must_leave_room_for_each_other() -> None:
+    with pytest.raises(ValueError, match="retry"):
+        ElectionSettings(lease_seconds=5)
+
+
+async def test_foreign_lease_is_followed_and_failures_promise_nothing_new(
+    client: ApiClient, fake: FakeApiServer, lease: FakeLease
+) -> None:
+    watcher = LeaseWatcher(client, "l", "ns")
+    assert watcher.view().holder == ""
+    await watcher.poll()
+    assert watcher.view().holder == ""
+
+    spec = {"holderIdentity": "them", "leaseDurationSeconds": 5, "renewTime": "1"}
+    lease.write({"metadata": {"name": "l"}, "spec": spec})
+    await watcher.poll()
+    first = watcher.view()
+    lease.write({"metadata": {"name": "l"}, "spec": {**spec, "renewTime": "2"}})
+    await watcher.poll()
+    second = watcher.view()
+    fake.script.appendleft(refuses(500))
+    await watcher.poll()
+    third = watcher.view()
+
+    assert (first.holder, first.at_least_seconds) == ("them", 0)
+    assert 4 < second.at_least_seconds < second.at_most_seconds <= 5
+    assert third.at_least_seconds < second.at_least_seconds

@@ -1,0 +1,131 @@
+"""Events are told in the background, and never in anybody's way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+from kube.api import (
+    ApiClient,
+    Event,
+    EventRecorder,
+    EventType,
+    ObjectReference,
+    RecorderSettings,
+)
+from tests.kube.fake_apiserver import FakeApiServer, refuses, says
+
+
+def an_event(name: str = "pod-1") -> Event:
+    return Event(
+        regarding=ObjectReference(api_version="v1", kind="Pod", name=name, namespace="ns"),
+        type=EventType.NORMAL,
+        reason="Tested",
+        action="Test",
+        note="hello",
+    )
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def a_recorder(client: ApiClient, clock: Clock, capacity: int = 10) -> EventRecorder:
+    settings = RecorderSettings(capacity=capacity, clock=clock, uniform=lambda: 0.1)
+    return EventRecorder(client, "moorage.dev/test", "me", settings)
+
+
+@asynccontextmanager
+async def running(recorder: EventRecorder) -> AsyncIterator[None]:
+    task = asyncio.create_task(recorder.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_events_are_written_once_and_their_repetitions_counted(
+    client: ApiClient, fake: FakeApiServer
+) -> None:
+    clock = Clock()
+    recorder = a_recorder(client, clock)
+    fake.will(says({}), says({}), says({}))
+
+    async with running(recorder):
+        for name in ("pod-1", "pod-2", "pod-1", "pod-1"):
+            recorder.record(an_event(name))
+        await fake.has_seen(2)
+        clock.now += timedelta(seconds=10)
+        await fake.has_seen(3)
+
+    assert [seen.method for seen in fake.seen] == ["POST", "POST", "PATCH"]
+    assert fake.seen[2].body["series"]["count"] == 3
+
+
+async def test_full_queue_drops_and_counts(client: ApiClient) -> None:
+    recorder = a_recorder(client, Clock(), capacity=2)
+
+    for _ in range(5):
+        recorder.record(an_event())
+
+    assert recorder.dropped == 3
+
+
+async def test_event_survives_a_server_that_is_away_for_a_moment(
+    client: ApiClient, fake: FakeApiServer
+) -> None:
+    recorder = a_recorder(client, Clock())
+    fake.will(refuses(503), refuses(500), refuses(409, "AlreadyExists"))
+
+    async with running(recorder):
+        recorder.record(an_event())
+        await fake.has_seen(3)
+
+    assert recorder.dropped == 0
+    assert len({seen.body["metadata"]["name"] for seen in fake.seen}) == 1
+
+
+async def test_event_that_is_refused_is_dropped_and_the_next_is_not(
+    client: ApiClient, fake: FakeApiServer
+) -> None:
+    recorder = a_recorder(client, Clock())
+    fake.will(refuses(403), refuses(404, "NotFound"), says({}))
+
+    async with running(recorder):
+        for name in ("pod-1", "pod-2", "pod-3"):
+            recorder.record(an_event(name))
+        await fake.has_seen(3)
+
+    assert recorder.dropped == 2
+
+
+async def test_series_of_an_event_that_is_gone_begins_anew(
+    client: ApiClient, fake: FakeApiServer
+) -> None:
+    clock = Clock()
+    recorder = a_recorder(client, clock)
+    fake.will(says({}), refuses(404, "NotFound"), says({}))
+
+    async with running(recorder):
+        recorder.record(an_event())
+        recorder.record(an_event())
+        await fake.has_seen(1)
+        clock.now += timedelta(seconds=10)
+        await fake.has_seen(2)
+        await asyncio.sleep(0.1)
+        recorder.record(an_event())
+        await fake.has_seen(3)
+
+    assert [seen.method for seen in fake.seen] == ["POST", "PATCH", "POST"]
+    assert recorder.dropped == 0
