@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,7 @@ def file_name(uid: ClaimUid) -> str:
 
 
 def claim_of(name: str) -> ClaimUid | None:
-    """Whose CDI file this is; None for the files of others, which are none of our business."""
+    """Whose CDI file this is; None if it is not one of ours."""
     match = FILE_NAME.fullmatch(name)
     return ClaimUid(match[1]) if match else None
 
@@ -165,21 +165,16 @@ class RemoveFile:
 
 
 def plan_files(
-    claims: PreparedClaims, files: Mapping[str, bytes], boot_id: str
+    claims: PreparedClaims, files: Mapping[ClaimUid, bytes], boot_id: str
 ) -> tuple[WriteFile | RemoveFile, ...]:
-    """Make the CDI files those of the prepared claims; `files` are ours and others'.
+    """Make the CDI files those of the prepared claims.
 
     Claims of an earlier boot get theirs when they are planned again.
     """
-    wanted = {
-        file_name(uid): dump(claim) for uid, claim in claims.items() if claim.boot_id == boot_id
-    }
-    ours: Collection[str] = [name for name in files if claim_of(name)]
+    wanted = {uid: dump(claim) for uid, claim in claims.items() if claim.boot_id == boot_id}
+    different = sorted(uid for uid in wanted if files.get(uid) != wanted[uid])
+    left_over = sorted(files.keys() - wanted.keys())
     return (
-        *(
-            WriteFile(name, wanted[name])
-            for name in sorted(wanted)
-            if files.get(name) != wanted[name]
-        ),
-        *(RemoveFile(name) for name in sorted(ours) if name not in wanted),
+        *(WriteFile(file_name(uid), wanted[uid]) for uid in different),
+        *(RemoveFile(file_name(uid)) for uid in left_over),
     )

@@ -201,12 +201,7 @@ def test_files_follow_the_prepared_claims() -> None:
     kept, changed = prepared(WANTED), prepared(OTHER)
     claims = {WANTED.uid: kept, OTHER.uid: changed}
     gone = a_reference(3)
-    files = {
-        cdi.file_name(WANTED.uid): cdi.dump(kept),
-        cdi.file_name(OTHER.uid): b"{",
-        cdi.file_name(gone.uid): b"{}",
-        "nvidia.yaml": b"",
-    }
+    files = {WANTED.uid: cdi.dump(kept), OTHER.uid: b"{", gone.uid: b"{}"}
 
     steps = cdi.plan_files(claims, files, BOOT)
 
@@ -219,10 +214,10 @@ def test_files_follow_the_prepared_claims() -> None:
 def test_files_that_follow_need_no_step() -> None:
     claim = prepared(WANTED)
 
-    assert cdi.plan_files({WANTED.uid: claim}, {FILE: cdi.dump(claim)}, BOOT) == ()
+    assert cdi.plan_files({WANTED.uid: claim}, {WANTED.uid: cdi.dump(claim)}, BOOT) == ()
 
 
 def test_claim_of_an_earlier_boot_has_no_file() -> None:
     claim = replace(prepared(WANTED), boot_id="boot-0")
 
-    assert cdi.plan_files({WANTED.uid: claim}, {FILE: b"{}"}, BOOT) == (RemoveFile(FILE),)
+    assert cdi.plan_files({WANTED.uid: claim}, {WANTED.uid: b"{}"}, BOOT) == (RemoveFile(FILE),)

@@ -19,13 +19,14 @@ import grpc.aio
 import pytest
 
 from driver import dra_kubelet
+from driver.checkpoint_file import NAME as CHECKPOINT
 from driver.disk import Folder, ProcessLock
 from driver.dra_kubelet import Registration, serve
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.kubelet_api.dra_health.v1alpha1 import api_pb2 as health
 from driver.kubelet_claims import KubeletClaims
 from driver.kubelet_sockets import KubeletPaths, SocketError
-from driver.node import CHECKPOINT, Node
+from driver.node import Node
 from driver.prepared import PreparedClaim
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (

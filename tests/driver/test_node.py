@@ -14,9 +14,10 @@ import pytest
 
 from driver import cdi, checkpoint
 from driver.api import ClaimUid
+from driver.checkpoint_file import NAME as CHECKPOINT
 from driver.claims import AllocatedClaim, Failure, plan_prepare
 from driver.disk import ProcessLock
-from driver.node import CHECKPOINT, Node
+from driver.node import Node
 from driver.prepared import ClaimReference, PreparedClaim, PreparedClaims
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
@@ -187,10 +188,10 @@ async def test_full_disk_fails_one_claim_and_loses_none(machine: Machine) -> Non
     machine.disk.fail = lambda name, size: name == CHECKPOINT and size >= full
     machine.disk.steps.clear()
 
-    async with node._writing:  # so that both share a write
+    async with node._checkpoint._writing:  # so that both share a write
         both = asyncio.gather(grant(node, WANTED), release(node, OTHER))
         await asyncio.sleep(0.1)
-        assert len(node._waiting) == 2
+        assert len(node._checkpoint._waiting) == 2
     refused, released = await both
 
     assert refused == Failure(

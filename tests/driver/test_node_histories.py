@@ -20,10 +20,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from driver import cdi, checkpoint
 from driver.api import ClaimUid
+from driver.checkpoint_file import NAME as CHECKPOINT
 from driver.claims import Failure
 from driver.disk import ProcessLock
 from driver.kubelet_claims import KubeletClaims
-from driver.node import CHECKPOINT, Node
+from driver.node import Node
 from driver.prepared import ClaimReference, PreparedClaim, PreparedClaims, PreparedDevice
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
