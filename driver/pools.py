@@ -111,14 +111,7 @@ def plan_slices(
     changed = _changed(desired, contents, current, adopted)
     newest = max((view.generation for view in ours), default=0)
     generation = _generation(desired, newest, len(missing), len(changed))
-    writer = SliceWriter(
-        driver=desired.driver,
-        pool=desired.name,
-        owner=desired.owner,
-        generation=generation,
-        slice_count=len(contents),
-        times=_taint_times(ours),
-    )
+    writer = _writer(desired, generation, len(contents), ours)
     kept = {view.name for view in current.values()}
     rewritten: Collection[int] = changed if generation == newest else current.keys()
     return PoolPlan(
@@ -130,6 +123,19 @@ def plan_slices(
 
 def _refused(desired: DesiredPool, fault: str) -> Refused:
     return Refused(f'Pool "{desired.name}" cannot be published: {fault}.')
+
+
+def _writer(
+    desired: DesiredPool, generation: int, slice_count: int, ours: Iterable[SliceView]
+) -> SliceWriter:
+    return SliceWriter(
+        driver=desired.driver,
+        pool=desired.name,
+        owner=desired.owner,
+        generation=generation,
+        slice_count=slice_count,
+        times=_taint_times(ours),
+    )
 
 
 def _generation(desired: DesiredPool, newest: int, missing: int, changed: int) -> int:
