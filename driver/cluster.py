@@ -166,8 +166,10 @@ class NodeCluster:
         )
         self._memory.current = publication
         self._decided.set()
-        await self._write(inventory, publication)
-        self._follow_claims(publication)
+        try:
+            await self._write(inventory, publication)
+        finally:
+            self._follow_claims(publication)
         return (publication.recheck_at - now).total_seconds() if publication.recheck_at else None
 
     def _allocated(self) -> frozenset[DeviceName] | None:

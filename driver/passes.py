@@ -17,7 +17,7 @@ from kube.api import ApiError, Backoff, UnavailableError
 
 logger = logging.getLogger(__name__)
 
-_BACKOFF = Backoff(first_seconds=0.2, cap_seconds=30.0)
+_BACKOFF = Backoff(first_seconds=0.2, cap_seconds=10.0)
 
 
 class Passes:
@@ -48,7 +48,7 @@ class Passes:
             try:
                 due = await self._work()
                 self._failures = 0
-            except ApiError as error:
+            except Exception as error:  # noqa: BLE001  An odd object must not end the process.
                 self._failures += 1
                 await asyncio.sleep(_delay(self._name, self._failures, error))
                 self._asked.set()
@@ -65,8 +65,9 @@ async def until_done(work: Callable[[], Awaitable[None]], *, name: str) -> None:
             await asyncio.sleep(_delay(name, failures, error))
 
 
-def _delay(name: str, failures: int, error: ApiError) -> float:
-    logger.warning("%s failed attempt=%d error=%s", name, failures, error)
+def _delay(name: str, failures: int, error: Exception) -> float:
+    bug = None if isinstance(error, ApiError) else error
+    logger.warning("%s failed attempt=%d error=%s", name, failures, error, exc_info=bug)
     delay = _BACKOFF.delay(failures, random.random)
     if isinstance(error, UnavailableError) and error.retry_after_seconds:
         return max(delay, error.retry_after_seconds)

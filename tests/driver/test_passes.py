@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+import pytest
+
 from driver.passes import Passes, until_done
 from kube.api import ApiError, UnavailableError
 
@@ -24,11 +26,18 @@ async def running(work: Callable[[], Awaitable[float | None]]) -> AsyncIterator[
 class Work:
     """Counts passes, and fails the first ones if told to."""
 
-    def __init__(self, *, failures: int = 0, due: float | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        failures: int = 0,
+        due: float | None = None,
+        error: Exception | None = None,
+    ) -> None:
         self.done = 0
         self.at_once = 0
         self._failures = failures
         self._due = due
+        self._error = error or UnavailableError("away")
         self._changed = asyncio.Condition()
 
     async def __call__(self) -> float | None:
@@ -40,7 +49,7 @@ class Work:
             self.done += 1
             self._changed.notify_all()
         if self.done <= self._failures:
-            raise UnavailableError("away for the test")
+            raise self._error
         return self._due
 
     async def wait_done(self, count: int) -> None:
@@ -70,8 +79,9 @@ async def test_many_requests_during_a_pass_cost_one_more() -> None:
     assert work.done == 3
 
 
-async def test_a_failed_pass_is_done_again_without_asking() -> None:
-    work = Work(failures=2)
+@pytest.mark.parametrize("error", [UnavailableError("away"), KeyError("spec")])
+async def test_a_failed_pass_is_done_again_without_asking(error: Exception) -> None:
+    work = Work(failures=2, error=error)
 
     async with running(work):
         await work.wait_done(3)
