@@ -5,40 +5,18 @@ Limits are those of `DeviceAttribute` in resource.k8s.io/v1; the API server coun
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 
 from driver.api import ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE
 from driver.instances import Instance
-
-VALUE_LIMIT = 64
-"""Bytes of a string attribute."""
+from driver.names import VALUE_LIMIT, attribute_value
 
 ENTRIES_LIMIT = 32
 """Attributes and capacities of one device, together."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_DIGEST_BYTES = 5
-
-
-def short_hash(text: str) -> str:
-    """Ten hexadecimal digits that stand for the whole text where its name had to be cut."""
-    encoded = text.encode(errors="surrogatepass")
-    return hashlib.blake2b(encoded, digest_size=_DIGEST_BYTES).hexdigest()
-
-
-def attribute_value(text: str, *, limit: int = VALUE_LIMIT) -> str:
-    """The text if it fits, else its beginning and a hash of all of it.
-
-    Whoever publishes an attribute and whoever selects by it must both come here.
-    """
-    encoded = text.encode()
-    if len(encoded) <= limit:
-        return text
-    digest = short_hash(text)
-    return f"{encoded[: limit - len(digest) - 1].decode(errors='ignore')}-{digest}"
 
 
 def attributes(instance: Instance, *, capacities: int = 0) -> dict[str, dict[str, str]]:

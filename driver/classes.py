@@ -18,12 +18,11 @@ from driver.api import (
     DRIVER_NAME,
     ConfigurationName,
 )
-from driver.attributes import attribute_value
+from driver.names import attribute_value, label_value
 
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY = "moorage"
 
-_LABEL_LIMIT = 63
 _RESOURCE_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
@@ -79,7 +78,7 @@ def class_body(configuration: ConfigurationName, *, extended_resources: bool) ->
         spec["extendedResourceName"] = f"{AKRI_GROUP}/{configuration}"
     labels = {
         MANAGED_BY_LABEL: MANAGED_BY,
-        CONFIGURATION_LABEL: attribute_value(configuration, limit=_LABEL_LIMIT),
+        CONFIGURATION_LABEL: label_value(configuration),
     }
     return {
         "apiVersion": "resource.k8s.io/v1",

@@ -31,12 +31,12 @@ from driver.apiserver import (
     write_pool,
 )
 from driver.apiserver_claims import AllocationWatch
-from driver.attributes import attribute_value
 from driver.configurations import judge
 from driver.discoveries import Discoveries
 from driver.discovery.handlers import Handlers, check_details
 from driver.instances import Instance, instance_body, plan_instances, stored_instance
 from driver.inventory import Inventory, in_force, inventory_of
+from driver.names import attribute_value, label_value
 from driver.passes import Passes, until_done
 from driver.pools import DesiredPool, PoolPlan, Refused, plan_pool
 from driver.publication import Publication, publication_of, publish
@@ -51,7 +51,6 @@ logger = logging.getLogger(__name__)
 FIRST_ANSWERS_SECONDS = 2.0
 """How long the first pass waits for handlers, so that a start publishes once and not twice."""
 
-_LABEL_LIMIT = 63
 _WITHOUT_DRA = Features(consumable_capacity=False, taints=False)
 
 
@@ -98,7 +97,7 @@ class NodeCluster:
             CONFIGURATIONS.select(),
             lambda body: judge(body, check_details, unique_devices_default=unique_devices_default),
         )
-        label = f"{NODE_LABEL}={attribute_value(node, limit=_LABEL_LIMIT)}"
+        label = f"{NODE_LABEL}={label_value(node)}"
         self._instances = Store(client, INSTANCES.select(label_selector=label), stored_instance)
         fields = f"spec.driver={DRIVER_NAME},spec.nodeName={node}"
         self._slices = Store(client, SLICES.select(field_selector=fields), slice_view)

@@ -23,6 +23,7 @@ from driver.api import (
     NodeName,
 )
 from driver.devices import Device, DeviceSpec, Mount, device_hash
+from driver.names import label_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +140,7 @@ def instance_body(
         "metadata": {
             "name": instance.name,
             "namespace": instance.namespace,
-            "labels": {NODE_LABEL: node},
+            "labels": {NODE_LABEL: label_value(node)},
             "ownerReferences": [_owner(configuration)],
         },
         "spec": {

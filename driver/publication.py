@@ -21,13 +21,12 @@ from driver.api import (
     ATTRIBUTE_CONFIGURATION,
     ATTRIBUTE_INSTANCE,
     OFFLINE_TAINT,
-    ConfigurationName,
     DeviceName,
 )
-from driver.attributes import attribute_value
 from driver.configurations import NO_GRACE
 from driver.instances import Instance
 from driver.inventory import Inventory
+from driver.names import attribute_value
 from driver.slices import Features, published
 
 Body = Mapping[str, Any]
@@ -175,7 +174,7 @@ def _recheck_at(
 def _grace(inventory: Inventory, offer: Offer) -> timedelta:
     value = _attribute(offer.body, ATTRIBUTE_CONFIGURATION)
     for name, configuration in inventory.configurations.items():
-        if attribute_value(ConfigurationName(name)) == value:
+        if attribute_value(name) == value:
             return configuration.offline_grace_period
     return NO_GRACE
 

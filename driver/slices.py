@@ -18,8 +18,9 @@ from itertools import count
 from typing import Any
 
 from driver.api import CAPACITY_SLOTS, DRIVER_NAME, OFFLINE_TAINT, DeviceName, NodeName
-from driver.attributes import attributes, short_hash
+from driver.attributes import attributes
 from driver.instances import Instance
+from driver.names import short_hash
 
 DEVICE_NAME_LIMIT = 63
 """Characters of a DNS label."""

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver.attributes import ENTRIES_LIMIT, attribute_value, attributes
+from driver.attributes import ENTRIES_LIMIT, attributes
 from driver.instances import Instance, instance_of
+from driver.names import attribute_value
 from tests.driver.builders import NODE, a_configuration, a_device
 
 

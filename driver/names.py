@@ -1,0 +1,36 @@
+"""Names where the Kubernetes API has too little room for them: cut, and told apart by a hash."""
+
+from __future__ import annotations
+
+import hashlib
+
+VALUE_LIMIT = 64
+"""Bytes of a string attribute of a device."""
+
+LABEL_LIMIT = 63
+"""Characters of a label's value."""
+
+_DIGEST_BYTES = 5
+
+
+def short_hash(text: str) -> str:
+    """Ten hexadecimal digits that stand for the whole text where its name had to be cut."""
+    encoded = text.encode(errors="surrogatepass")
+    return hashlib.blake2b(encoded, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def attribute_value(text: str, *, limit: int = VALUE_LIMIT) -> str:
+    """The text if it fits, else its beginning and a hash of all of it.
+
+    Whoever publishes an attribute and whoever selects by it must both come here.
+    """
+    encoded = text.encode()
+    if len(encoded) <= limit:
+        return text
+    digest = short_hash(text)
+    return f"{encoded[: limit - len(digest) - 1].decode(errors='ignore')}-{digest}"
+
+
+def label_value(name: str) -> str:
+    """An object's name as the value of a label, where names are shorter."""
+    return attribute_value(name, limit=LABEL_LIMIT)
