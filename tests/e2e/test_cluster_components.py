@@ -9,7 +9,13 @@ import pytest
 
 from local_cluster.api import Cluster, Component, ComponentHandle, HttpReady, Mode, Workload
 
-SCRIPT = "echo started on $NODE_NAME; echo up > /tmp/readyz; exec busybox httpd -f -p 8099 -h /tmp"
+SCRIPT = """
+trap 'exit 0' TERM
+echo started on $NODE_NAME
+mkdir -p /tmp/served && touch /tmp/served/readyz
+busybox httpd -f -p 8099 -h /tmp/served &
+wait
+"""
 
 
 @pytest.fixture(params=list(Mode))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -53,7 +54,7 @@ def test_recycled_pid_is_not_signalled(tmp_path: Path, mark: str) -> None:
 def test_stubborn_process_is_killed_after_its_time(tmp_path: Path, mark: str) -> None:
     process = start(tmp_path, mark, "sh", "-c", STUBBORN)
     while "ready" not in (tmp_path / "log").read_text():
-        assert process.is_alive()
+        time.sleep(0.01)
 
     process.end(seconds=0.1)
 
@@ -97,6 +98,17 @@ def test_record_remembers_process_and_fingerprint(tmp_path: Path) -> None:
 def test_output_goes_to_the_log(tmp_path: Path, mark: str) -> None:
     process = start(tmp_path, mark, "sh", "-c", "echo out; echo err >&2")
 
-    assert process.wait_gone(5)
+    while process.is_alive():
+        time.sleep(0.01)
 
     assert (tmp_path / "log").read_text() == "out\nerr\n"
+
+
+def test_session_finds_children_whose_parent_is_gone(tmp_path: Path, mark: str) -> None:
+    parent = start(tmp_path, mark, "sh", "-c", "sleep 60 & sleep 60")
+    child = processes.only_child(parent)
+    parent.kill()
+
+    processes.kill_all(processes.in_session(parent.pid))
+
+    assert not child.is_alive()

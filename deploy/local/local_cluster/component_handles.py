@@ -60,6 +60,7 @@ class ComponentProcess:
         self._node = component.node or "node-a"
         # Of this "pod": stays over restarts of the process, as a container's does.
         self._uid = str(uuid.uuid4())
+        self._session: int | None = None
 
     @property
     def name(self) -> str:
@@ -87,16 +88,18 @@ class ComponentProcess:
         outer = processes.start(entered, self.log_path, env, self._layout.id)
         inner = processes.only_child(outer)
         processes.save(self._layout.record(self.name), inner, processes.COMPONENT)
+        self._session = outer.pid
 
     def stop(self) -> None:
         if process := self._process():
             process.end(STOP_SECONDS)
+        self._kill_children()
         self._layout.record(self.name).unlink(missing_ok=True)
 
     def kill(self) -> None:
-        self.signal(signal.SIGKILL)
-        if (process := self._process()) and not process.wait_gone(10):
-            raise PartError(f"{self.name} survives SIGKILL")
+        if process := self._process():
+            process.kill()
+        self._kill_children()
         self.start()
 
     def restart(self) -> None:
@@ -116,6 +119,11 @@ class ComponentProcess:
 
     def logs(self) -> str:
         return self.log_path.read_text(errors="replace")
+
+    def _kill_children(self) -> None:
+        """What a container's end would end, too: ports and locks are free again."""
+        if self._session is not None:
+            processes.kill_all(processes.in_session(self._session))
 
     def _process(self) -> Process | None:
         found = processes.load(self._layout.record(self.name))

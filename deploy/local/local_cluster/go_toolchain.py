@@ -68,10 +68,10 @@ def _hash(files: dict[str, bytes]) -> str:
     return programs.content_hash(files, _go("env", "GOVERSION", "GOARCH"))
 
 
-def _go(*args: str) -> str:
+def _go(*args: str, cwd: Path | None = None) -> str:
     if shutil.which("go") is None:
         raise BuildError("the Go toolchain is not on PATH; deploy/local links Kubernetes with it")
-    done = subprocess.run(["go", *args], capture_output=True, text=True, check=False)
+    done = subprocess.run(["go", *args], cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BuildError(f"go {' '.join(args)}: {done.stderr.strip()}")
     return " ".join(done.stdout.split())
@@ -83,6 +83,8 @@ def _build(program: Program, version: str, source: Path, target: Path) -> None:
     started = time.monotonic()
     with _temporary_beside(target) as output:
         log = target.with_name(f"{target.name}.log")
+        total = len(_go("list", "-deps", program.package, cwd=source).split())
+        say(f"{program.module}: sources are here, {total} packages to compile or reuse")
         _run_build(program, programs.build_argv(program, version, output), source, log)
         for link in program.links:
             (output / link).symlink_to(program.binaries[0])
@@ -126,7 +128,7 @@ def _report_progress(program: Program, process: subprocess.Popen[bytes], log: Pa
         except subprocess.TimeoutExpired:
             packages = len(log.read_text().splitlines())
             elapsed = time.monotonic() - started
-            say(f"building {program.module}: {packages} packages in {elapsed:.0f} s")
+            say(f"{program.module}: {packages} packages compiled in {elapsed:.0f} s")
         else:
             return
 

@@ -43,7 +43,7 @@ def ensure_node(layout: Layout, node: PlannedNode) -> Process:
 def remove_node(layout: Layout, name: str) -> None:
     """End everything that runs in the node."""
     if running := first_process(layout, name):
-        running.end(seconds=0)
+        running.kill()
     layout.record(name).unlink(missing_ok=True)
     layout.node(name).ready_file.unlink(missing_ok=True)
 

@@ -21,6 +21,7 @@ from local_cluster.files import read_json, write_json
 
 MARK = "MOORAGE_LOCAL_CLUSTER"
 POLL_SECONDS = 0.02
+KILL_SECONDS = 30.0
 PROC = Path("/proc")
 # Fingerprint of components, which belong to a cluster but to no plan: `up` leaves them alone.
 COMPONENT = "component"
@@ -51,23 +52,42 @@ class Process:
                 return True
         return False
 
-    def wait_gone(self, seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
-        while self.is_alive():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(POLL_SECONDS)
-        return True
-
     def end(self, seconds: float) -> None:
         """SIGTERM, then SIGKILL. SIGCONT first, since a stopped process hears no SIGTERM."""
-        self.signal(signal.SIGCONT)
-        self.signal(signal.SIGTERM)
-        if self.wait_gone(seconds):
-            return
-        self.signal(signal.SIGKILL)
-        if not self.wait_gone(30):
-            raise PartError(f"process {self.pid} survives SIGKILL: it hangs inside the kernel")
+        end_all([self], seconds)
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until it is gone."""
+        kill_all([self])
+
+
+def end_all(found: Iterable[Process], seconds: float) -> None:
+    """End them side by side. SIGKILL reaches whatever SIGTERM did not."""
+    remaining = tuple(found)
+    for number in (signal.SIGCONT, signal.SIGTERM):
+        for process in remaining:
+            process.signal(number)
+    kill_all(_wait_gone(remaining, seconds))
+
+
+def kill_all(found: Iterable[Process]) -> None:
+    """SIGKILL, and wait until all are gone."""
+    remaining = tuple(found)
+    for process in remaining:
+        process.signal(signal.SIGKILL)
+    if left := _wait_gone(remaining, KILL_SECONDS):
+        pids = ", ".join(str(process.pid) for process in left)
+        raise PartError(f"processes survive SIGKILL, so they hang inside the kernel: {pids}")
+
+
+def _wait_gone(found: Iterable[Process], seconds: float) -> tuple[Process, ...]:
+    """Those that are still there when time is up."""
+    deadline = time.monotonic() + seconds
+    remaining = tuple(process for process in found if process.is_alive())
+    while remaining and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+        remaining = tuple(process for process in remaining if process.is_alive())
+    return remaining
 
 
 def start(argv: Sequence[str], log: Path, env: Mapping[str, str], mark: str) -> Process:
@@ -115,6 +135,12 @@ def marked(mark: str) -> tuple[Process, ...]:
     return tuple(process for process in found if process.start_time)
 
 
+def in_session(leader: int) -> tuple[Process, ...]:
+    """Everything that was started by what `start` started, unless it made its own session."""
+    found = [identify(pid) for pid in _all_pids() if _session_of(pid) == leader]
+    return tuple(process for process in found if process.start_time)
+
+
 def inside(network_namespace: Path) -> tuple[Process, ...]:
     """Everything that uses the network namespace, whoever started it."""
     try:
@@ -123,21 +149,6 @@ def inside(network_namespace: Path) -> tuple[Process, ...]:
         return ()
     found = [identify(pid) for pid in _all_pids() if _network_of(pid) == wanted]
     return tuple(process for process in found if process.start_time)
-
-
-def end_all(found: Iterable[Process], seconds: float) -> None:
-    """End them side by side. SIGKILL reaches whatever SIGTERM did not."""
-    remaining = list(found)
-    for number, limit in ((signal.SIGCONT, 0.0), (signal.SIGTERM, seconds), (signal.SIGKILL, 30)):
-        for process in remaining:
-            process.signal(number)
-        deadline = time.monotonic() + limit
-        while limit and any(p.is_alive() for p in remaining) and time.monotonic() < deadline:
-            time.sleep(POLL_SECONDS)
-        remaining = [process for process in remaining if process.is_alive()]
-    if remaining:
-        pids = ", ".join(str(process.pid) for process in remaining)
-        raise PartError(f"processes survive SIGKILL: {pids}")
 
 
 def save(path: Path, process: Process, fingerprint: str) -> None:
@@ -181,6 +192,11 @@ def _start_time(pid: int) -> int | None:
 def _parent_of(pid: int) -> int | None:
     fields = _stat(pid)
     return int(fields[1]) if fields else None
+
+
+def _session_of(pid: int) -> int | None:
+    fields = _stat(pid)
+    return int(fields[3]) if fields else None
 
 
 def _environment(pid: int) -> list[bytes]:

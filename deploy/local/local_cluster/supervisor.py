@@ -85,13 +85,12 @@ class Supervisor:
         process = self.process(name)
         if process is None or not process.signal(number):
             raise PartError(f"{name} does not run; see {self.layout.log(name)}")
-        if number is signal.SIGKILL and not process.wait_gone(30):
-            raise PartError(f"{name} survives SIGKILL: it hangs inside the kernel")
 
     def kill(self, name: str) -> None:
         """SIGKILL, and forget it, so that `revive` knows that somebody wanted it dead."""
-        self.signal(name, signal.SIGKILL)
-        self.layout.record(name).unlink()
+        if process := self.process(name):
+            process.kill()
+        self.layout.record(name).unlink(missing_ok=True)
 
     def revive(self) -> tuple[str, ...]:
         """Start again what died by itself, as schedulers do that could not renew their lease."""
