@@ -70,4 +70,5 @@ def test_broken_contract_leaves_the_stubs_alone(checkout: Path, tmp_path: Path) 
 
 def test_every_contract_says_where_it_came_from() -> None:
     for contract in (stubs.ROOT / "proto").rglob("*.proto"):
-        assert contract.read_text().startswith("// From k8s.io/kubelet v"), contract
+        first = contract.read_text().splitlines()[0]
+        assert first.startswith("// A wire contract of the kubelet: k8s.io/kubelet v"), contract

@@ -50,19 +50,13 @@ class DRAPluginServicer:
     """Missing associated documentation comment in .proto file."""
 
     def NodePrepareResources(self, request, context):
-        """NodePrepareResources prepares several ResourceClaims
-        for use on the node. If an error is returned, the
-        response is ignored. Failures for individual claims
-        can be reported inside NodePrepareResourcesResponse.
-        """
+        """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def NodeUnprepareResources(self, request, context):
-        """NodeUnprepareResources is the opposite of NodePrepareResources.
-        The same error handling rules apply,
-        """
+        """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')

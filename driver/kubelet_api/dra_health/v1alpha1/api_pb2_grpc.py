@@ -26,8 +26,7 @@ if _version_not_supported:
 
 
 class DRAResourceHealthStub:
-    """DRAResourceHealth service is implemented by DRA plugins and called by Kubelet.
-    """
+    """Missing associated documentation comment in .proto file."""
 
     def __init__(self, channel):
         """Constructor.
@@ -43,12 +42,10 @@ class DRAResourceHealthStub:
 
 
 class DRAResourceHealthServicer:
-    """DRAResourceHealth service is implemented by DRA plugins and called by Kubelet.
-    """
+    """Missing associated documentation comment in .proto file."""
 
     def NodeWatchResources(self, request, context):
-        """NodeWatchResources allows a DRA plugin to stream health updates for its devices to Kubelet.
-        """
+        """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -70,8 +67,7 @@ def add_DRAResourceHealthServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class DRAResourceHealth:
-    """DRAResourceHealth service is implemented by DRA plugins and called by Kubelet.
-    """
+    """Missing associated documentation comment in .proto file."""
 
     @staticmethod
     def NodeWatchResources(request,

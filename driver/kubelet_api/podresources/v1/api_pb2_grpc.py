@@ -26,9 +26,7 @@ if _version_not_supported:
 
 
 class PodResourcesListerStub:
-    """PodResourcesLister is a service provided by the kubelet that provides information about the
-    node resources consumed by pods and containers on the node
-    """
+    """Missing associated documentation comment in .proto file."""
 
     def __init__(self, channel):
         """Constructor.
@@ -54,9 +52,7 @@ class PodResourcesListerStub:
 
 
 class PodResourcesListerServicer:
-    """PodResourcesLister is a service provided by the kubelet that provides information about the
-    node resources consumed by pods and containers on the node
-    """
+    """Missing associated documentation comment in .proto file."""
 
     def List(self, request, context):
         """Missing associated documentation comment in .proto file."""
@@ -103,9 +99,7 @@ def add_PodResourcesListerServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PodResourcesLister:
-    """PodResourcesLister is a service provided by the kubelet that provides information about the
-    node resources consumed by pods and containers on the node
-    """
+    """Missing associated documentation comment in .proto file."""
 
     @staticmethod
     def List(request,
