@@ -1,5 +1,6 @@
 """The API server: one call out, one answer or one error back."""
 
+import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
@@ -28,6 +29,7 @@ from kube.resources import ObjectPath, Resource, Selection
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 30.0
 PAGE_SIZE = 500
+CHUNK_BYTES = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,9 +229,11 @@ async def connect(
 async def _frames(response: ClientResponse) -> AsyncGenerator[Frame]:
     lines = Lines()
     with _translated("watch"):
-        async for chunk in response.content.iter_any():
+        async for chunk in response.content.iter_chunked(CHUNK_BYTES):
             for line in lines.feed(chunk):
                 yield parse_frame(line)
+            # A flood of events must not keep the rest of the process waiting.
+            await asyncio.sleep(0)
 
 
 @contextlib.contextmanager

@@ -204,7 +204,10 @@ class Store(Generic[T]):
 
 
 class ChangeStream(Generic[T]):
-    """The changes of a store since the stream was opened, what was there then first."""
+    """The changes of a store since the stream was opened, what was there then first.
+
+    It keeps what has not been read yet, however much that is.
+    """
 
     def __init__(self, store: Store[T]) -> None:
         self._store = store
