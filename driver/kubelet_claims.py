@@ -77,13 +77,11 @@ class KubeletClaims:
         source: InstanceSource,
         *,
         pools: frozenset[str],
-        unprepared: Callable[[PreparedClaim], None],
     ) -> None:
         self.pools = pools
         self._node = node
         self._reader = reader
         self._source = source
-        self._unprepared = unprepared
         self._locks: WeakValueDictionary[ClaimUid, asyncio.Lock] = WeakValueDictionary()
         self._reads = asyncio.Semaphore(READS_AT_ONCE)
         self._running: set[asyncio.Task[Any]] = set()
@@ -156,10 +154,6 @@ class KubeletClaims:
             released = await self._node.release(wanted.uid)
         if isinstance(released, PreparedClaim):
             logger.info("Unprepared claim %s", wanted)
-            try:
-                self._unprepared(released)
-            except Exception:
-                logger.exception("Claim %s is unprepared, but not all were told", wanted)
         return released
 
     def _lock(self, uid: ClaimUid) -> asyncio.Lock:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
 from driver.apiserver import ClaimReader
 from driver.cluster import NodeCluster
@@ -15,8 +14,6 @@ from driver.kubelet_sockets import KubeletPaths
 from driver.node import Node
 from driver.settings import NodeSettings
 from kube.api import connect
-
-logger = logging.getLogger(__name__)
 
 
 async def run_node(settings: NodeSettings) -> None:
@@ -47,7 +44,6 @@ async def run_node(settings: NodeSettings) -> None:
             ClaimReader(client),
             cluster,
             pools=frozenset({settings.node}),
-            unprepared=lambda claim: logger.debug("released claim=%s", claim.reference),
         )
         async with serve(paths, claims, cluster):
             await cluster.run()

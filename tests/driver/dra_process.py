@@ -67,9 +67,7 @@ async def main(root: Path, step: int) -> None:
         cdi_files=MortalFolder(root / "cdi", steps),
         lock=ProcessLock(paths.lock),
     )
-    claims = KubeletClaims(
-        node, reader, source, pools=frozenset({NODE}), unprepared=lambda claim: None
-    )
+    claims = KubeletClaims(node, reader, source, pools=frozenset({NODE}))
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with serve(paths, claims, source):

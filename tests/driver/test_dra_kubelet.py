@@ -27,7 +27,6 @@ from driver.kubelet_api.dra_health.v1alpha1 import api_pb2 as health
 from driver.kubelet_claims import KubeletClaims
 from driver.kubelet_sockets import KubeletPaths, SocketError
 from driver.node import Node
-from driver.prepared import PreparedClaim
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
@@ -52,7 +51,6 @@ class World:
     root: Path
     reader: FakeReader = field(default_factory=FakeReader)
     source: FakeSource = field(default_factory=FakeSource)
-    unprepared: list[PreparedClaim] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.source.known.update(some_instances())
@@ -84,7 +82,6 @@ class World:
             self.reader,
             self.source,
             pools=frozenset({NODE}),
-            unprepared=self.unprepared.append,
         )
         async with serve(paths, claims, self.source) as registration:
             yield registration
@@ -145,7 +142,6 @@ async def test_claim_is_prepared_and_unprepared(world: World, service: str) -> N
         }
         assert list(world.cdi.iterdir()) == []
         assert world.prepared_uids() == []
-        assert [claim.reference for claim in world.unprepared] == [WANTED]
 
 
 async def test_failed_claims_have_their_own_error(world: World) -> None:

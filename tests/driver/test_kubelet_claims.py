@@ -41,7 +41,6 @@ class World:
         self.reader, self.source = FakeReader(), FakeSource()
         self.source.known.update(some_instances())
         self.source.discovered.set()
-        self.unprepared: list[PreparedClaim] = []
         self.lock = lock
 
     async def plugin(self) -> KubeletClaims:
@@ -51,7 +50,6 @@ class World:
             self.reader,
             self.source,
             pools=frozenset({NODE}),
-            unprepared=self.unprepared.append,
         )
         await plugin.recover()
         return plugin
@@ -82,34 +80,17 @@ async def test_unprepare_of_an_unknown_claim_succeeds(world: World) -> None:
     plugin = await world.plugin()
 
     assert await plugin.unprepare([WANTED]) == {WANTED.uid: None}
-    assert world.unprepared == []
 
 
-async def test_unprepared_claims_are_told_once(world: World) -> None:
+async def test_unprepare_called_twice_succeeds_twice(world: World) -> None:
     world.reader.put(WANTED)
     plugin = await world.plugin()
     await plugin.prepare([WANTED])
 
-    await plugin.unprepare([WANTED])
-    await plugin.unprepare([WANTED])
+    first = await plugin.unprepare([WANTED])
+    second = await plugin.unprepare([WANTED])
 
-    assert world.unprepared == [prepared(WANTED)]
-
-
-def fail(claim: PreparedClaim) -> None:
-    raise LookupError(claim)
-
-
-async def test_listener_that_fails_does_not_fail_the_claim(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    world.reader.put(WANTED)
-    plugin = await world.plugin()
-    await plugin.prepare([WANTED])
-    plugin._unprepared = fail
-
-    assert await plugin.unprepare([WANTED]) == {WANTED.uid: prepared(WANTED)}
-    assert "is unprepared, but not all were told" in caplog.text
+    assert (first, second) == ({WANTED.uid: prepared(WANTED)}, {WANTED.uid: None})
 
 
 @pytest.mark.parametrize("error", [ConnectionError("refused"), TimeoutError(), ValueError("?")])

@@ -83,7 +83,6 @@ class Histories(RuleBasedStateMachine):
             self.reader,
             self.source,
             pools=frozenset({NODE}),
-            unprepared=lambda claim: None,
         )
         self.runner.run(self.plugin.recover())
         self.assert_files_are_those_of_the_checkpoint()

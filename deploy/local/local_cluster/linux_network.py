@@ -11,6 +11,7 @@ import re
 from ipaddress import IPv4Network
 from pathlib import Path
 
+from local_cluster import linux_mounts
 from local_cluster.addresses import Addresses
 from local_cluster.layout import Layout
 from local_cluster.linux_commands import attempt, in_network, run
@@ -71,8 +72,8 @@ def remove(layout: Layout) -> None:
     attempt("ip", "link", "delete", layout.host_interface)
     if namespace_file(layout).exists():
         run("ip", "netns", "delete", layout.network_namespace)
-    if NAMESPACES.is_mount() and not any(NAMESPACES.iterdir()):
-        run("umount", str(NAMESPACES))
+    if linux_mounts.mounts_below(NAMESPACES) and not any(NAMESPACES.iterdir()):
+        linux_mounts.unmount_below(NAMESPACES)
         NAMESPACES.rmdir()
 
 
