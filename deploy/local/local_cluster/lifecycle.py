@@ -49,9 +49,8 @@ def up(settings: ClusterSettings) -> Blueprint:
     linux_mounts.require_usable(layout.work_dir)
     started = time.monotonic()
     with locked(layout.lock_file):
-        before = load_record(layout)
-        if before and needs_new_cluster(before.settings, settings):
-            say(f"Kubernetes {before.settings.kubernetes} is replaced: new cluster")
+        if reason := _reason_to_start_afresh(settings, layout):
+            say(f"new cluster, since {reason}")
             _take_down(layout)
         blueprint = _prepare(settings, layout)
         changed = _start(blueprint)
@@ -69,6 +68,19 @@ def down(work_dir: Path, *, purge: bool = False) -> None:
         _take_down(layout)
         if purge:
             _remove_folder(layout)
+
+
+def _reason_to_start_afresh(settings: ClusterSettings, layout: Layout) -> str | None:
+    """None when what is there, if anything, can become what is asked for."""
+    before = load_record(layout)
+    if before is None:
+        return None
+    if needs_new_cluster(before.settings, settings):
+        return f"this one runs Kubernetes {before.settings.kubernetes}"
+    if not linux_network.exists(layout):
+        # Its processes, if any live, are in a namespace that has no name any more.
+        return "the network of this one is gone"
+    return None
 
 
 def _prepare(settings: ClusterSettings, layout: Layout) -> Blueprint:
@@ -143,7 +155,7 @@ def _take_down(layout: Layout) -> None:
     Nodes go first and at once: SIGKILL of their first process ends all containers, and
     kubelets cannot start anew what is being ended.
     """
-    for record in layout.records.glob("*.json"):
+    for record in sorted(layout.records.glob("*.json")):
         found = processes.load(record)
         if found and found[1] == linux_nodes.FINGERPRINT:
             linux_nodes.remove_node(layout, record.stem)
