@@ -1,0 +1,92 @@
+"""The driver on clusters that know less: Kubernetes 1.34's features of DRA, and 1.33 without it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from local_cluster import namespaces
+from local_cluster.api import Cluster, ClusterSettings, Profile
+from tests.e2e.driver import installation
+from tests.e2e.driver.installation import ROOT, Drivers
+from tests.e2e.driver.stories import Story, told
+
+
+@contextmanager
+def a_story(settings: ClusterSettings) -> Iterator[Story]:
+    """A story on a cluster of its own, with one node."""
+    cluster = Cluster.up(settings)
+    try:
+        drivers = start_drivers(cluster)
+        namespace = "story"
+        namespaces.create(cluster, namespace)
+        with tempfile.TemporaryDirectory(prefix="moorage-") as folder:
+            name = f"disk-{secrets.token_hex(3)}"
+            with told(Story(cluster, drivers, namespace, name, Path(folder))) as one:
+                yield one
+    finally:
+        cluster.down(purge=True)
+
+
+def start_drivers(cluster: Cluster) -> Drivers:
+    installation.install_objects(cluster)
+    node = cluster.start_component(installation.node_driver("node-a"))
+    drivers = Drivers({"node-a": node}, cluster.start_component(installation.shared_driver()))
+    node.wait_ready()
+    return drivers
+
+
+def settings(name: str, **options: object) -> ClusterSettings:
+    work_dir = ROOT / f".cluster-{name}-{os.getpid()}"
+    return ClusterSettings(work_dir=work_dir, nodes=1, **options)  # type: ignore[arg-type]
+
+
+def test_with_1_34s_features_each_slot_is_a_device_and_no_taint_is_kept() -> None:
+    with a_story(settings("dra-1-34", profile=Profile.DRA_1_34)) as story:
+        disk = story.plug("one of two uses")
+        story.configure(capacity=2)
+        for number in ("1", "2"):
+            story.claim(f"disk-{number}")
+            story.pod(f"reader-{number}", claim=f"disk-{number}")
+        for number in ("1", "2"):
+            story.wait_running(f"reader-{number}")
+        assert_two_devices_of_one_instance(story)
+
+        disk.detach()
+
+        story.until("it is away", lambda: story.instances()[0]["spec"]["nodes"] == [])
+        assert_two_devices_of_one_instance(story)
+        for number in ("1", "2"):
+            story.delete("pod", f"reader-{number}")
+            story.delete("resourceclaim", f"disk-{number}")
+        story.until("it is gone", lambda: not story.devices() and not story.instances())
+
+
+def assert_two_devices_of_one_instance(story: Story) -> None:
+    (instance,) = story.instances()
+    name = instance["metadata"]["name"]
+    devices = {device["name"]: device for device in story.devices()}
+    assert devices.keys() == {f"{name}-0", f"{name}-1"}
+    assert {d["attributes"]["instance"]["string"] for d in devices.values()} == {name}
+    assert not any("taints" in device for device in devices.values())
+    class_ = story.cluster.get("deviceclass", story.name)
+    assert class_ is not None
+    assert "extendedResourceName" not in class_["spec"]
+
+
+def test_without_dra_instances_are_written_and_the_drivers_say_what_is_missing() -> None:
+    with a_story(settings("no-dra", kubernetes="1.33")) as story:
+        story.plug()
+        story.configure()
+
+        story.until("the Instance is written", story.instances)
+        story.until("it is accepted", lambda: (story.condition(story.name) or {}).get("status"))
+        assert "no ResourceSlices here" in story.drivers.nodes["node-a"].logs()
+        assert "no DeviceClasses here" in story.drivers.shared.logs()
+        for disk in story.disks:
+            story.unplug(disk)
+        story.until("the Instance is gone", lambda: not story.instances())
