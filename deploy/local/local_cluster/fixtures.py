@@ -18,7 +18,9 @@ import pytest
 
 from local_cluster import lifecycle, namespaces
 from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings, LocalClusterError
+from local_cluster.layout import layout_of
 from local_cluster.progress import say
+from local_cluster.records import load_record
 
 ROOT = Path(__file__).resolve().parents[3]
 FAILED = pytest.StashKey[bool]()
@@ -32,7 +34,7 @@ def artifacts_dir() -> Path:
 def cluster() -> Iterator[Cluster]:
     """One cluster with two nodes for all stories."""
     own = os.environ.get("MOORAGE_CLUSTER_DIR")
-    settings = ClusterSettings(work_dir=Path(own) if own else _session_dir("e2e"))
+    settings = _settings_in(Path(own)) if own else ClusterSettings(work_dir=_session_dir("e2e"))
     yield from _kept(settings, keep=own is not None)
 
 
@@ -113,6 +115,12 @@ def _session_dir(kind: str) -> Path:
             say(f"taking down what a killed test run left: {abandoned}")
             lifecycle.down(abandoned, purge=True)
     return ROOT / f"{prefix}{os.getpid()}"
+
+
+def _settings_in(work_dir: Path) -> ClusterSettings:
+    """Of the cluster that is there: tests that use it must not make it another one."""
+    record = load_record(layout_of(work_dir))
+    return record.settings if record else ClusterSettings(work_dir=work_dir)
 
 
 def _kept(settings: ClusterSettings, *, keep: bool) -> Iterator[Cluster]:
