@@ -137,6 +137,21 @@ def test_deletion_that_is_older_than_an_own_write_does_not_delete_it() -> None:
     assert contents.by_uid("two") == a_view("a")
 
 
+def test_list_beside_the_watch_does_not_bring_back_what_the_watch_saw_deleted() -> None:
+    contents = contents_with(an_object("a", 1), version=5)
+    contents.remove(an_object("a", 8))
+    seen: set[ObjectKey] = set()
+
+    facts = [
+        *contents.refresh_item(an_object("a", 1), seen),
+        *contents.refresh_item(an_object("b", 9), seen),
+        *contents.finish_list(seen, 10),
+    ]
+
+    assert facts == [Added(B, a_view("b"))]
+    assert contents.position == 10
+
+
 def test_object_projected_to_none_leaves_and_no_older_version_brings_it_back() -> None:
     contents = contents_with(an_object("a", 1, "x"), version=5)
 
