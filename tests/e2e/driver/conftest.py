@@ -22,9 +22,9 @@ def installed(cluster: Cluster) -> Cluster:
     return cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def drivers(installed: Cluster) -> Iterator[Drivers]:
-    """The drivers as processes."""
+    """The drivers as processes; other folders' tests bring drivers of their own."""
     running = installation.start_processes(installed)
     yield running
     running.stop()
