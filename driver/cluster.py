@@ -145,7 +145,8 @@ class NodeCluster:
         self._discoveries.follow(in_force(self._configurations))
         self._on_answer()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._first_answers.wait(), FIRST_ANSWERS_SECONDS)
+            async with asyncio.timeout(FIRST_ANSWERS_SECONDS):
+                await self._first_answers.wait()
 
     def _on_answer(self) -> None:
         if self._discoveries.complete:

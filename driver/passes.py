@@ -42,8 +42,10 @@ class Passes:
     async def run(self) -> NoReturn:
         due: float | None = None
         while True:
+            # Not wait_for: up to Python 3.11 it can swallow a cancellation (python/cpython#86296).
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._asked.wait(), due)
+                async with asyncio.timeout(due):
+                    await self._asked.wait()
             self._asked.clear()
             try:
                 due = await self._work()

@@ -104,3 +104,18 @@ async def test_what_must_be_done_once_is_tried_until_it_is() -> None:
     await until_done(work, name="testing")
 
     assert failures == []
+
+
+@pytest.mark.parametrize("steps", range(6))
+async def test_a_request_does_not_keep_it_from_being_cancelled(steps: int) -> None:
+    made = Passes(Work(due=60.0), name="testing")
+    task = asyncio.create_task(made.run())
+    await asyncio.sleep(0.01)
+
+    made.ask()
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    task.cancel()
+
+    await asyncio.wait([task], timeout=1)
+    assert task.cancelled()
