@@ -146,13 +146,25 @@ class Health(health_grpc.DRAResourceHealthServicer):
     ) -> AsyncIterator[health.NodeWatchResourcesResponse]:
         clock = asyncio.get_running_loop()
         sent, due = None, clock.time()
-        while not self._ended.is_set():
-            devices = _health(await self._source.instances())
+        while (known := await self._unless_ended()) is not None:
+            devices = _health(known)
             if devices != sent or clock.time() >= due:
                 yield devices
                 sent, due = devices, clock.time() + RESEND_SECONDS
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._ended.wait(), WATCH_SECONDS)
+                async with asyncio.timeout(WATCH_SECONDS):
+                    await self._ended.wait()
+
+    async def _unless_ended(self) -> Instances | None:
+        """What is known now; None if the end comes before the first discovery is over."""
+        known = asyncio.ensure_future(self._source.instances())
+        ended = asyncio.ensure_future(self._ended.wait())
+        try:
+            await asyncio.wait((known, ended), return_when=asyncio.FIRST_COMPLETED)
+            return None if self._ended.is_set() else known.result()
+        finally:
+            known.cancel()
+            ended.cancel()
 
 
 def _references(claims: Iterable[v1.Claim]) -> list[ClaimReference]:

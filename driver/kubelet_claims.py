@@ -120,8 +120,9 @@ class KubeletClaims:
         self._running.update(tasks)
         for task in tasks:
             task.add_done_callback(self._running.discard)
-        answers = await asyncio.shield(asyncio.gather(*tasks))
-        return dict(zip(references, answers, strict=True))
+        if tasks:
+            await asyncio.wait(tasks)  # which, unlike gather, leaves them alone when cancelled
+        return {uid: task.result() for uid, task in zip(references, tasks, strict=True)}
 
     async def _prepare(self, wanted: ClaimReference) -> PreparedClaim | Failure:
         # Other processes are kept out from the first look to the last write, lest one of them

@@ -238,6 +238,40 @@ async def test_stop_does_not_wait_for_health_streams(world: World) -> None:
                 await anext(reports)
 
 
+async def test_stop_ends_health_streams_before_the_first_discovery(world: World) -> None:
+    world.source.discovered.clear()
+    async with FakeKubelet(world.root / "kubelet") as kubelet:
+        async with world.plugin():
+            await kubelet.until("registered")
+            watching = asyncio.create_task(_first_report(kubelet))
+            await asyncio.sleep(0.2)
+        left = [task for task in asyncio.all_tasks() if "rpc" in repr(task.get_coro())]
+        await asyncio.wait([watching])
+
+    assert left == []
+
+
+async def test_stop_does_not_wait_for_the_first_discovery(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.source.discovered.clear()
+    world.reader.put(WANTED)
+    async with asyncio.timeout(dra_kubelet.GRACE_SECONDS + 1):
+        async with FakeKubelet(world.root / "kubelet") as kubelet:
+            async with world.plugin():
+                await kubelet.until("registered")
+                call = asyncio.create_task(kubelet.prepare(WANTED))
+                await asyncio.sleep(0.2)
+            await asyncio.wait([call])
+
+    assert [r.getMessage() for r in caplog.records if r.levelname == "ERROR"] == []
+
+
+async def _first_report(kubelet: FakeKubelet) -> None:
+    async with kubelet.health() as reports:
+        await anext(reports)
+
+
 async def test_health_is_told_at_once_on_change_and_repeatedly(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
