@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -39,12 +39,18 @@ from driver.inventory import Inventory, in_force, inventory_of
 from driver.names import attribute_value, label_value
 from driver.passes import Passes, until_done
 from driver.pools import DesiredPool, PoolPlan, Refused, plan_pool
-from driver.publication import Publication, publication_of, publish
-from driver.resource_slices import NodeScope, SliceDevice, SliceView, slice_device, slice_view
+from driver.publication import (
+    Publication,
+    either,
+    publication_of,
+    publish,
+    stored_devices,
+)
+from driver.resource_slices import NodeScope, SliceDevice, slice_device, slice_view
 from driver.shards import DeviceGroup
 from driver.slice_writes import Owner
 from driver.slices import Features
-from kube.api import ApiClient, Store
+from kube.api import ApiClient, ApiError, Store
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +66,7 @@ class _Memory:
 
     Attributes:
         features: None where the API server serves no ResourceSlices.
-        written: The publication that the API server has.
+        written: The publication that the API server has; if a write failed, all it may have.
         current: The publication that was decided last; what the kubelet plugin prepares from.
     """
 
@@ -127,7 +133,7 @@ class NodeCluster:
         for store in stores:
             await store.synced.wait()
             store.subscribe(lambda _: self._passes.ask())
-        self._memory.written = publication_of(_bodies(self._slices))
+        self._memory.written = publication_of(stored_devices(self._slices, self._node))
 
     async def _probe(self) -> Features | None:
         """Ask until the API server answers: without an answer nothing can be decided."""
@@ -197,7 +203,14 @@ class NodeCluster:
             devices = tuple(slice_device(offer.body) for offer in publication.offers.values())
             plan = await self._plan(devices)
             before = self._memory.adopted
-            self._memory.adopted = await write_pool(self._client, plan, before, self._slices.note)
+            try:
+                self._memory.adopted = await write_pool(
+                    self._client, plan, before, self._slices.note
+                )
+            except ApiError as error:
+                if error.may_have_happened or len(plan.writes) > 1:
+                    self._memory.written = either(self._memory.written, publication)
+                raise
             _log_written(plan, len(devices), self._memory.adopted.dropped - before.dropped)
         self._memory.written = publication
 
@@ -250,10 +263,6 @@ class NodeCluster:
             self._allocations.turn_on()
         if publication.unsettled and self._allocated() is not None:
             self._passes.ask()
-
-
-def _bodies(slices: Iterable[SliceView]) -> Iterable[Mapping[str, Any]]:
-    return (device.body({}) for view in slices for device in view.content.devices)
 
 
 def _log_written(plan: PoolPlan, devices: int, dropped: frozenset[str]) -> None:

@@ -12,7 +12,7 @@ A device is never removed in the step that taints it: a claim may have got it a 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,6 +27,7 @@ from driver.configurations import NO_GRACE
 from driver.instances import Instance
 from driver.inventory import Inventory
 from driver.names import attribute_value
+from driver.resource_slices import SliceView
 from driver.slices import Features, published
 
 Body = Mapping[str, Any]
@@ -75,6 +76,18 @@ def publication_of(bodies: Iterable[Body]) -> Publication:
     """What an earlier process published, as the stored slices show it."""
     offers = {DeviceName(body["name"]): Offer(body, None, _tainted_at(body)) for body in bodies}
     return Publication(offers)
+
+
+def stored_devices(slices: Iterable[SliceView], pool: str) -> Iterator[Body]:
+    """The devices of a pool as the API server has them, the newest version of each last."""
+    ours = (view for view in slices if view.pool == pool)
+    for view in sorted(ours, key=lambda view: view.generation):
+        yield from (device.body({}) for device in view.content.devices)
+
+
+def either(before: Publication, attempted: Publication) -> Publication:
+    """What the API server may show after a write that failed: it may have been carried out."""
+    return Publication({**attempted.offers, **before.offers})
 
 
 def publish(

@@ -12,7 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from driver.api import Configuration, ConfigurationName, DeviceName
 from driver.instances import instances_of
 from driver.inventory import Inventory
-from driver.publication import Publication, publication_of, publish
+from driver.publication import Publication, either, publication_of, publish, stored_devices
+from driver.resource_slices import SliceView, slice_view
 from driver.slices import Features
 from tests.driver.builders import NODE, NOW, a_configuration, a_device
 
@@ -100,6 +101,48 @@ def test_a_device_that_comes_back_is_untainted() -> None:
     away = published_from(an_inventory(), before)
 
     assert published_from(an_inventory(1), away) == before
+
+
+def test_a_device_whose_write_may_have_failed_is_tainted_before_it_is_removed() -> None:
+    before = published_from(an_inventory(1))
+    attempted = published_from(an_inventory(1, 2), before)
+
+    after = published_from(an_inventory(1), either(before, attempted), allocated=frozenset())
+
+    assert after.away.keys() == attempted.offers.keys() - before.offers.keys()
+
+
+def test_what_was_written_before_counts_beside_what_may_have_been_written_since() -> None:
+    before = published_from(an_inventory(1))
+    attempted = published_from(an_inventory(), before)
+
+    assert either(before, attempted) == before
+
+
+def a_stored_slice(pool: str, generation: int, *bodies: dict[str, Any]) -> SliceView:
+    spec = {"driver": "moorage.dev", "nodeName": NODE, "devices": list(bodies)}
+    place = {"name": pool, "generation": generation, "resourceSliceCount": 1}
+    return slice_view({"metadata": {"name": f"{generation}"}, "spec": {**spec, "pool": place}})
+
+
+def test_slices_of_another_pool_are_not_what_was_published() -> None:
+    slices = [a_stored_slice("probe", 1, {"name": "theirs"}), a_stored_slice(NODE, 1)]
+
+    assert list(stored_devices(slices, NODE)) == []
+
+
+def test_of_a_device_in_two_generations_the_newer_counts() -> None:
+    taint = {
+        "key": "moorage.dev/offline",
+        "effect": "NoSchedule",
+        "timeAdded": "2026-11-21T12:00:00Z",
+    }
+    newer = a_stored_slice(NODE, 2, {"name": "disk", "taints": [taint]})
+    older = a_stored_slice(NODE, 1, {"name": "disk"})
+
+    publication = publication_of(stored_devices([newer, older], NODE))
+
+    assert publication.offers[DeviceName("disk")].away_since == NOW
 
 
 def test_a_restart_reads_from_the_slice_when_a_device_went() -> None:
