@@ -10,6 +10,10 @@ from typing import Any
 from driver.resource_slices import SliceContent, SliceView, TaintTimes, counters_of, scope_fields
 
 _INDEX_DIGITS = 5
+_PREFIX_LIMIT = 57
+"""Characters before the hyphen and the five that the API server adds: it cuts what is longer, but
+refuses what would be no name."""
+
 _INDEXED = re.compile(rf"([0-9a-f]{{{_INDEX_DIGITS}}})-")
 
 
@@ -81,10 +85,9 @@ class SliceWriter:
 
     def create(self, index: int, content: SliceContent) -> CreateSlice:
         """The index comes first in the name: kube-scheduler tries slices in their names' order."""
-        owner = f"{self.owner.name}-" if self.owner else ""
-        metadata: dict[str, Any] = {
-            "generateName": f"{index:0{_INDEX_DIGITS}x}-{self.driver}-{owner}"
-        }
+        owner = f"-{self.owner.name}" if self.owner else ""
+        name = f"{index:0{_INDEX_DIGITS}x}-{self.driver}{owner}"[:_PREFIX_LIMIT].rstrip("-.")
+        metadata: dict[str, Any] = {"generateName": f"{name}-"}
         if self.owner:
             metadata["ownerReferences"] = [self.owner.reference()]
         return CreateSlice(self._body(metadata, content), index, content)

@@ -44,6 +44,18 @@ def generations(store: Store) -> set[int]:
     return {view.generation for view in store.views}
 
 
+def test_a_long_node_name_leaves_room_for_what_the_api_server_adds() -> None:
+    node = ".".join(["n" * 62] * 4)
+    pool = a_pool(owner=Owner("v1", "Node", node, "node-uid"))
+
+    (stored,) = sync(Store(), pool).store.objects.values()
+
+    prefix = stored["metadata"]["generateName"]
+    assert len(prefix) <= 58
+    assert prefix.startswith("00000-driver-nnn")
+    assert prefix.endswith("n-")
+
+
 def test_an_empty_pool_is_one_slice_without_devices() -> None:
     (stored,) = sync(Store(), a_pool()).store.objects.values()
 
