@@ -27,6 +27,9 @@ _NOT_RUN = ("brokerSpec", "instanceServiceSpec", "configurationServiceSpec")
 CONDITION_TYPES = frozenset({"Accepted", "NameTaken", "FieldsIgnored"})
 """The conditions that Moorage writes; others on the object are somebody else's."""
 
+LONGEST_NAME = 253 - len("-a1b2c3")
+"""Of a Configuration; an object's name has 253 characters, and an Instance's ends in a hash."""
+
 NO_GRACE = timedelta()
 LONGEST_MESSAGE = 4096
 
@@ -73,7 +76,11 @@ def judge(
     metadata = body["metadata"]
     spec = _mapping(body.get("spec"))
     handler = _mapping(spec.get("discoveryHandler"))
-    problems = [*_spec_problems(spec), *_details_problems(handler, check_details)]
+    problems = [
+        *_name_problems(metadata["name"]),
+        *_spec_problems(spec),
+        *_details_problems(handler, check_details),
+    ]
     identity = {
         "name": ConfigurationName(metadata["name"]),
         "namespace": metadata.get("namespace", ""),
@@ -104,6 +111,12 @@ def _configuration(
         offline_grace_period=parse_duration(spec.get("offlineGracePeriod") or "0") or NO_GRACE,
         broker_properties=dict(spec.get("brokerProperties") or {}),
     )
+
+
+def _name_problems(name: str) -> Iterable[Problem]:
+    if len(name) > LONGEST_NAME:
+        sentence = f"{len(name)} characters leave no room for those that an Instance's name adds;"
+        yield Problem("metadata.name", f"{sentence} {LONGEST_NAME} may be used.")
 
 
 def _spec_problems(spec: JsonObject) -> Iterable[Problem]:
@@ -175,7 +188,9 @@ def conditions(
         class_taken: Whether a DeviceClass of its name exists that Moorage did not make.
     """
     found = [_accepted(verdict, holder)]
-    if class_taken:
+    if holder.uid != verdict.uid:
+        found.append(Condition("NameTaken", "True", "OlderConfiguration", found[0].message))
+    elif class_taken:
         message = (
             f"DeviceClass {verdict.name} exists and was not made by Moorage: it is left alone."
         )

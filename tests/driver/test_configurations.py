@@ -125,8 +125,10 @@ def test_no_spec_raises_and_every_refusal_has_a_reason(spec: dict[str, Any]) -> 
     assert (verdict.configuration is None) == bool(verdict.problems)
 
 
-def an_object_of(namespace: str, created: str, **spec: Any) -> dict[str, Any]:
-    body = a_configuration_object(**spec)
+def an_object_of(
+    namespace: str, created: str, *, name: str = "loop", **spec: Any
+) -> dict[str, Any]:
+    body = a_configuration_object(name, **spec)
     body["metadata"] |= {
         "namespace": namespace,
         "uid": f"uid-{namespace}",
@@ -142,9 +144,18 @@ def test_the_older_of_two_namespaces_holds_the_name_even_while_it_is_broken() ->
     held = holders([younger, older])
 
     assert held == {older.name: older}
-    (accepted,) = conditions(younger, older)
+    accepted, taken = conditions(younger, older, class_taken=True)
     assert (accepted.status, accepted.reason) == ("False", "NameTaken")
+    assert (taken.type, taken.status, taken.reason) == ("NameTaken", "True", "OlderConfiguration")
+    assert accepted.message == taken.message
     assert "zeta/loop" in accepted.message
+
+
+@pytest.mark.parametrize(("length", "problems"), [(246, 0), (247, 1)])
+def test_a_name_leaves_room_for_those_of_its_instances(length: int, problems: int) -> None:
+    verdict = judged(an_object_of("alpha", "2026-11-02T00:00:00Z", name="x" * length))
+
+    assert [problem.path for problem in verdict.problems] == ["metadata.name"] * problems
 
 
 def test_a_broken_configuration_says_where() -> None:
