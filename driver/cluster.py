@@ -50,7 +50,7 @@ from driver.resource_slices import NodeScope, SliceDevice, slice_device, slice_v
 from driver.shards import DeviceGroup
 from driver.slice_writes import Owner
 from driver.slices import Features
-from kube.api import ApiClient, ApiError, Store
+from kube.api import ApiClient, ApiError, Store, UnavailableError
 
 logger = logging.getLogger(__name__)
 
@@ -208,7 +208,7 @@ class NodeCluster:
                     self._client, plan, before, self._slices.note
                 )
             except ApiError as error:
-                if error.may_have_happened or len(plan.writes) > 1:
+                if _may_have_written(plan, error):
                     self._memory.written = either(self._memory.written, publication)
                 raise
             _log_written(plan, len(devices), self._memory.adopted.dropped - before.dropped)
@@ -263,6 +263,11 @@ class NodeCluster:
             self._allocations.turn_on()
         if publication.unsettled and self._allocated() is not None:
             self._passes.ask()
+
+
+def _may_have_written(plan: PoolPlan, error: ApiError) -> bool:
+    unanswered = isinstance(error, UnavailableError) and error.may_have_happened
+    return unanswered or len(plan.writes) > 1
 
 
 def _log_written(plan: PoolPlan, devices: int, dropped: frozenset[str]) -> None:
