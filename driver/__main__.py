@@ -52,6 +52,8 @@ def _work(settings: NodeSettings | SharedSettings) -> Coroutine[None, None, None
 
 
 async def _until_signal(work: Coroutine[None, None, None]) -> int:
+    from kube.api import KubeconfigError  # Loaded by now; `--help` does without it.
+
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     for number in STOP_SIGNALS:
@@ -61,6 +63,9 @@ async def _until_signal(work: Coroutine[None, None, None]) -> int:
     except asyncio.CancelledError:
         logger.info("stopped by a signal")
         return 0
+    except KubeconfigError as error:
+        logger.error("%s", error)  # noqa: TRY400  The sentence says it all.
+        return 1
     except Exception:
         logger.exception("stopped by an error")
         return 1

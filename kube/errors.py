@@ -10,6 +10,7 @@ ApiError
     AlreadyExistsError         409 AlreadyExists
     InvalidError               400, 422 and other refusals of the request itself
     ForbiddenError             401, 403
+KubeconfigError                no call was made: nobody said where the API server is
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,10 @@ class ApiError(Exception):
     def causes(self) -> Sequence[Mapping[str, Any]]:
         """What is wrong with which field, as the server's `details.causes` says it."""
         return _causes(self.details)
+
+
+class KubeconfigError(Exception):
+    """Raised when a kubeconfig is missing, cannot be read, or makes no sense."""
 
 
 class RetryableError(ApiError):

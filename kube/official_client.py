@@ -20,9 +20,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import yaml
 from aiohttp import ClientError, ClientResponse, ClientTimeout
 
-from kube.errors import UnavailableError
+from kube.errors import KubeconfigError, UnavailableError
 
 _DEFERRED = frozenset(
     f"kubernetes.{name}"
@@ -70,7 +71,17 @@ async def load_configuration(kubeconfig: Path | None) -> Any:
 
     In a pod the token file is read again every minute (by the official client); with a
     kubeconfig, token files, exec plugins and OIDC are asked again every minute.
+
+    Raises KubeconfigError, with the file's name, where that cannot be had.
     """
+    try:
+        return await _load(kubeconfig)
+    except (_config.ConfigException, OSError, ValueError, TypeError, yaml.YAMLError) as error:
+        which = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+        raise KubeconfigError(f"kubeconfig {which} cannot be used: {error}") from error
+
+
+async def _load(kubeconfig: Path | None) -> Any:
     configuration = _client.Configuration()
     if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
         _config.load_incluster_config(configuration)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kube import official_client
-from kube.api import UnavailableError, connect
+from kube.api import KubeconfigError, UnavailableError, connect
 from kube.official_client import load_configuration
 from tests.kube.builders import NODES
 from tests.kube.fake_apiserver import fake_apiserver, kubeconfig_for, says
@@ -112,3 +112,25 @@ async def test_settings_of_the_user_are_found_without_a_file_or_a_pod(
     configuration = await load_configuration(None)
 
     assert configuration.host == "http://127.0.0.1:7"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "",
+        "[]",
+        "a: [",
+        "\x00",
+        "current-context: x",
+        "{current-context: x, contexts: [], clusters: [], users: []}",
+        "{current-context: x, contexts: 7}",
+    ],
+)
+async def test_a_kubeconfig_of_no_use_is_named(text: str | None, tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    if text is not None:
+        file.write_text(text)
+
+    with pytest.raises(KubeconfigError, match=f"kubeconfig {file} cannot be used: "):
+        await load_configuration(file)
