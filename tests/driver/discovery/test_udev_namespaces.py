@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 
 import pytest
 
-from tests.driver.discovery.in_namespaces import STORIES, UDEVD
+from local_cluster import debian
+from tests.driver.discovery.in_namespaces import STORIES
 from tests.driver.discovery.loops import CONTROL
 
 
@@ -17,10 +17,7 @@ from tests.driver.discovery.loops import CONTROL
 def test_story(story: str) -> None:
     if os.geteuid() != 0 or not CONTROL.exists():
         pytest.skip("namespaces and loop devices are root's")
-    if story.startswith("udevd") and not UDEVD.exists():
-        pytest.skip("the package udev is not installed")
-    if not shutil.which("unshare") or not shutil.which("ip"):
-        pytest.skip("unshare or ip is not installed")
+    debian.ensure_packages({**debian.NETWORK_PACKAGES, **debian.UDEV_PACKAGES})
     unshare = ["unshare", "--net", "--mount", "--propagation", "private"]
     module = [sys.executable, "-W", "error", "-m", "tests.driver.discovery.in_namespaces"]
     outside = os.readlink("/proc/self/ns/net")
