@@ -50,12 +50,15 @@ from driver.resource_slices import NodeScope, SliceDevice, slice_device, slice_v
 from driver.shards import DeviceGroup
 from driver.slice_writes import Owner
 from driver.slices import Features
-from kube.api import ApiClient, ApiError, Store, UnavailableError
+from kube.api import ApiClient, ApiError, Change, Deleted, Store, UnavailableError
 
 logger = logging.getLogger(__name__)
 
 FIRST_ANSWERS_SECONDS = 2.0
 """How long the first pass waits for handlers, so that a start publishes once and not twice."""
+
+DISAGREEMENT_SECONDS = 5.0
+"""How soon an own object that somebody else changed is put right."""
 
 _WITHOUT_DRA = Features(consumable_capacity=False, taints=False)
 
@@ -132,8 +135,21 @@ class NodeCluster:
             self._tasks.create_task(store.run())
         for store in stores:
             await store.synced.wait()
-            store.subscribe(lambda _: self._passes.ask())
+        self._configurations.subscribe(lambda _: self._passes.ask())
+        self._instances.subscribe(self._on_own_object)
+        self._slices.subscribe(self._on_own_object)
         self._memory.written = publication_of(stored_devices(self._slices, self._node))
+
+    def _on_own_object(self, change: Change[Any]) -> None:
+        """What was deleted is written anew at once, and what another wrote only after a while.
+
+        During a rolling update two drivers may write the same objects and not agree: each would
+        answer every write of the other.
+        """
+        if isinstance(change, Deleted):
+            self._passes.ask()
+        else:
+            self._passes.ask_within(DISAGREEMENT_SECONDS)
 
     async def _probe(self) -> Features | None:
         """Ask until the API server answers: without an answer nothing can be decided."""

@@ -34,10 +34,20 @@ class Passes:
         self._asked = asyncio.Event()
         self._asked.set()
         self._failures = 0
+        self._later: asyncio.TimerHandle | None = None
 
     def ask(self) -> None:
         """Another pass, please; may be called from anywhere in the event loop."""
         self._asked.set()
+
+    def ask_within(self, seconds: float) -> None:
+        """A pass after this time, or after that of an earlier request which is still to come."""
+        if self._later is None:
+            self._later = asyncio.get_running_loop().call_later(seconds, self._ask_late)
+
+    def _ask_late(self) -> None:
+        self._later = None
+        self.ask()
 
     async def run(self) -> NoReturn:
         due: float | None = None

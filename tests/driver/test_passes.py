@@ -106,6 +106,22 @@ async def test_what_must_be_done_once_is_tried_until_it_is() -> None:
     assert failures == []
 
 
+async def test_what_may_wait_costs_one_pass_when_its_time_has_come() -> None:
+    work = Work()
+    async with running(work) as made:
+        await work.wait_done(1)
+        for _ in range(100):
+            made.ask_within(0.05)
+        await asyncio.sleep(0.02)
+        before = work.done
+
+        await work.wait_done(2)
+        await asyncio.sleep(0.1)
+
+    assert before == 1
+    assert work.done == 2
+
+
 @pytest.mark.parametrize("steps", range(6))
 async def test_a_request_does_not_keep_it_from_being_cancelled(steps: int) -> None:
     made = Passes(Work(due=60.0), name="testing")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from local_cluster.api import BUSYBOX_IMAGE, Cluster
-from tests.e2e.driver.installation import shared_driver
+from tests.e2e.driver.installation import node_driver, shared_driver
 from tests.e2e.driver.stories import Story
 
 OFFLINE = "moorage.dev/offline"
@@ -182,6 +184,37 @@ def test_a_corrupt_checkpoint_is_moved_aside_and_rebuilt(story: Story) -> None:
     story.wait_unprepared(uid, "node-a")
     for file in aside:
         file.unlink()
+
+
+@pytest.fixture
+def second_node(story: Story, cluster: Cluster) -> Iterator[Any]:
+    """Another driver of node-a that reads Configurations otherwise, as a new version may."""
+    first = node_driver("node-a")
+    argv = (*first.argv, "--unique-devices-default", "false")
+    env = {"POD_UID": "00000000-1111-4222-8333-444444444444"}
+    handle = cluster.start_component(
+        replace(first, name="driver-node-2", argv=argv, env=env, ready=None)
+    )
+    yield handle
+    handle.stop()
+
+
+def test_two_drivers_of_a_node_that_disagree_do_not_flood_the_api_server(
+    story: Story, second_node: Any
+) -> None:
+    story.plug()
+    story.configure(capacity=2)
+    story.until("the second publishes", lambda: len(story.devices("node-a")) == 2)
+    before = _writes(story)
+
+    time.sleep(5)
+
+    assert _writes(story) - before < 10
+
+
+def _writes(story: Story) -> int:
+    slices = story.cluster.list("resourceslices")
+    return sum(s["metadata"]["generation"] for s in slices if s["spec"]["nodeName"] == "node-a")
 
 
 @pytest.fixture
