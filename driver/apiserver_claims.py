@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 
 from driver.api import DRIVER_NAME, DeviceName, NodeName
 from driver.apiserver import CLAIMS
@@ -55,16 +54,11 @@ class AllocationWatch:
         self._task = self._store = None
 
     async def _run(self, store: Store[frozenset[DeviceName]]) -> None:
-        running = asyncio.create_task(store.run())
-        try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(store.run())
             await store.synced.wait()
             store.subscribe(lambda _: self._on_change())
             self._on_change()
-            await running
-        finally:
-            running.cancel()
-            with suppress(asyncio.CancelledError):
-                await running
 
     def _devices(self, claim: JsonObject) -> frozenset[DeviceName] | None:
         """The projection: None, that is, not stored, where the claim has none of our devices."""
