@@ -1,0 +1,251 @@
+"""Decisions in flight: pods that were admitted and whose binding the API does not show yet.
+
+Beside the ledger, never in it: assumptions may be lost at any moment without harm. There is one
+entry per claim; its pods stand in the order of their decisions. The first of them pays: the claim
+counts for its queue (or for the label's, where there is one), the others have joined. When the
+first drops out, the next remaining pod's queue takes its place.
+
+A claim that the ledger charges counts there. An assumption then adds no more than the claim's
+first non-preemptible use by its owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from scheduler_plugin.amounts import NO_CHARGES, Charges
+from scheduler_plugin.ledger import ClaimEntry
+from scheduler_plugin.names import ClaimUid, PodUid, QueueName
+from scheduler_plugin.owners import Owner, Source
+from scheduler_plugin.totals import Totals
+
+LAPSE = timedelta(seconds=60)
+"""How long a decision is believed without a sign of it in the API."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedPod:
+    """A pod whose binding was admitted, or that decided an owner before this process started."""
+
+    uid: PodUid
+    queue: QueueName
+    non_preemptible: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedClaim:
+    """A claim as a verdict left it.
+
+    Attributes:
+        label: The queue of the claim's label; "" where the first pod decides.
+        cost: What the claim will cost.
+        decided_by: The pod whose queue became owner where that is not the admitted one.
+    """
+
+    uid: ClaimUid
+    label: QueueName
+    cost: Charges
+    decided_by: AssumedPod | None = None
+
+
+@dataclass(slots=True)
+class _Entry:
+    label: QueueName
+    cost: Charges
+    pods: dict[PodUid, AssumedPod] = field(default_factory=dict)
+
+    @property
+    def first(self) -> AssumedPod:
+        return next(iter(self.pods.values()))
+
+    def queue(self) -> QueueName:
+        return self.label or self.first.queue
+
+    def is_non_preemptible(self, queue: QueueName, *, apart_from: PodUid | None = None) -> bool:
+        pods = self.pods.values()
+        return any(p.non_preemptible and p.queue == queue and p.uid != apart_from for p in pods)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What something adds to the sums of one queue."""
+
+    queue: QueueName
+    usage: Charges
+    non_preemptible: Charges
+
+
+@dataclass(slots=True)
+class _Held:
+    """What is assumed of one pod."""
+
+    until: datetime
+    claims: dict[ClaimUid, None] = field(default_factory=dict)
+    requests: _Part | None = None
+
+
+class Assumptions:
+    """The table of decisions in flight, and what they add to each queue and its ancestors."""
+
+    def __init__(
+        self,
+        path: Callable[[QueueName], tuple[QueueName, ...]],
+        charged: Callable[[ClaimUid], ClaimEntry | None],
+    ) -> None:
+        """`charged` is the ledger's entry of a claim."""
+        self._path = path
+        self._charged = charged
+        self.usage = Totals(path)
+        self.non_preemptible = Totals(path)
+        self._entries: dict[ClaimUid, _Entry] = {}
+        self._parts: dict[ClaimUid, _Part] = {}
+        # In the order in which they lapse, since each is believed for the same time.
+        self._held: dict[PodUid, _Held] = {}
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def owner(self, claim: ClaimUid) -> Owner | None:
+        """The owner that was decided for a claim without a label."""
+        entry = self._entries.get(claim)
+        if entry is None:
+            return None
+        return Owner(entry.queue(), Source.ASSUMPTION, entry.first.uid)
+
+    def pods(self, claim: ClaimUid) -> tuple[PodUid, ...]:
+        """The pods that are about to use a claim, in the order of their decisions."""
+        entry = self._entries.get(claim)
+        return tuple(entry.pods) if entry else ()
+
+    def is_paid_by_another(self, claim: ClaimUid, pod: PodUid) -> bool:
+        """Whether the claim counts already, whatever becomes of this pod."""
+        entry = self._entries.get(claim)
+        return entry is not None and entry.first.uid != pod
+
+    def is_non_preemptible(self, claim: ClaimUid, queue: QueueName, *, apart_from: PodUid) -> bool:
+        """Whether another pod of the queue is about to use the claim non-preemptibly."""
+        entry = self._entries.get(claim)
+        return entry is not None and entry.is_non_preemptible(queue, apart_from=apart_from)
+
+    def assume(
+        self, pod: AssumedPod, claims: Iterable[AssumedClaim], requests: Charges, now: datetime
+    ) -> None:
+        """Believe in a pod's binding for `LAPSE`. The second time it keeps its place in the order.
+
+        Args:
+            pod: The pod that was admitted.
+            claims: Its accounted claims. One without a UID does not exist yet and is left out.
+            requests: What its own requests cost.
+            now: The time of the decision.
+        """
+        until = now + LAPSE
+        held = self._hold(pod.uid, until)
+        self._set_requests(
+            held, _Part(pod.queue, requests, requests if pod.non_preemptible else NO_CHARGES)
+        )
+        for claim in claims:
+            if not claim.uid:
+                continue
+            entry = self._entries.setdefault(claim.uid, _Entry(claim.label, claim.cost))
+            entry.label, entry.cost = claim.label, claim.cost
+            if claim.decided_by is not None and claim.decided_by.uid not in entry.pods:
+                self._hold(claim.decided_by.uid, until).claims[claim.uid] = None
+                entry.pods = {claim.decided_by.uid: claim.decided_by, **entry.pods}
+            entry.pods[pod.uid] = pod
+            held.claims[claim.uid] = None
+            self.recount(claim.uid)
+
+    def _hold(self, pod: PodUid, until: datetime) -> _Held:
+        held = self._held.pop(pod, None) or _Held(until)
+        held.until = until
+        self._held[pod] = held
+        return held
+
+    def _set_requests(self, held: _Held, part: _Part | None) -> None:
+        self._add(held.requests, -1)
+        held.requests = part
+        self._add(part, 1)
+
+    def forget(self, pod: PodUid) -> None:
+        """Drop a pod: it is bound, deleted, refused, or asked about anew."""
+        held = self._held.pop(pod, None)
+        if held is None:
+            return
+        self._set_requests(held, None)
+        for claim in held.claims:
+            entry = self._entries[claim]
+            del entry.pods[pod]
+            if not entry.pods:
+                del self._entries[claim]
+            self.recount(claim)
+
+    def forget_claim(self, claim: ClaimUid) -> None:
+        """Drop a claim that was deleted; what else is assumed of its pods stays."""
+        entry = self._entries.pop(claim, None)
+        for pod in entry.pods if entry else ():
+            del self._held[pod].claims[claim]
+        self.recount(claim)
+
+    def expire(self, now: datetime) -> tuple[PodUid, ...]:
+        """Drop the pods whose time is over, and name them."""
+        lapsed = []
+        for pod, held in self._held.items():
+            if held.until > now:
+                break
+            lapsed.append(pod)
+        for pod in lapsed:
+            self.forget(pod)
+        return tuple(lapsed)
+
+    def recount(self, claim: ClaimUid) -> None:
+        """Take what the ledger says of a claim now into account."""
+        before = self._parts.pop(claim, None)
+        self._add(before, -1)
+        entry = self._entries.get(claim)
+        if entry is not None:
+            part = self._parts[claim] = self._part(claim, entry)
+            self._add(part, 1)
+
+    def _part(self, claim: ClaimUid, entry: _Entry) -> _Part:
+        charged = self._charged(claim)
+        if charged is None or not charged.is_charged:
+            queue = entry.queue()
+            non_preemptible = entry.is_non_preemptible(queue)
+            return _Part(queue, entry.cost, entry.cost if non_preemptible else NO_CHARGES)
+        adds = not charged.non_preemptible and entry.is_non_preemptible(charged.owner)
+        return _Part(charged.owner, NO_CHARGES, charged.cost if adds else NO_CHARGES)
+
+    def _add(self, part: _Part | None, sign: int) -> None:
+        if part is not None:
+            self.usage.add(part.queue, part.usage, sign)
+            self.non_preemptible.add(part.queue, part.non_preemptible, sign)
+
+    def alone(self, pod: PodUid) -> tuple[Totals, Totals]:
+        """What counts for this pod alone: usage and non-preemptible use.
+
+        A verdict on the pod sets it aside, since the verdict counts the same anew.
+        """
+        usage, non_preemptible = Totals(self._path), Totals(self._path)
+        held = self._held.get(pod)
+        if held is None:
+            return usage, non_preemptible
+        if held.requests is not None:
+            usage.add(held.requests.queue, held.requests.usage)
+            non_preemptible.add(held.requests.queue, held.requests.non_preemptible)
+        for claim in held.claims:
+            entry, part = self._entries[claim], self._parts[claim]
+            if entry.first.uid == pod:
+                usage.add(part.queue, part.usage)
+            if not entry.is_non_preemptible(part.queue, apart_from=pod):
+                non_preemptible.add(part.queue, part.non_preemptible)
+        return usage, non_preemptible
+
+    def lift(self, queues: Iterable[QueueName]) -> None:
+        self.usage.lift(queues)
+        self.non_preemptible.lift(queues)
+
+    def lay(self, queues: Iterable[QueueName]) -> None:
+        self.usage.lay(queues)
+        self.non_preemptible.lay(queues)

@@ -1,0 +1,160 @@
+"""What a name stands for: from classes and extended resources to the keys that queues count.
+
+    DeviceClass ──► its Configuration (a label of the class), else itself
+    extended resource ──► the class that names it, or that its implicit name names ──► as above
+    akri.sh/<Configuration>, akri.sh/<Instance> ──► the Configuration
+
+Names are looked up among the objects that exist, never taken apart by a pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from driver.api import AKRI_GROUP
+from scheduler_plugin.amounts import ResourceKey
+from scheduler_plugin.claims import ClassName
+from scheduler_plugin.devices import ClassView, InstanceView, SliceView
+from scheduler_plugin.pods import IMPLICIT_PREFIX
+
+LEGACY_PREFIX = f"{AKRI_GROUP}/"
+
+MAX_RESULTS = 32
+"""Most devices of one claim: AllocationResultsMaxSize of resource.k8s.io/v1."""
+
+
+class Catalog:
+    """All classes, Configurations, Instances and slices. A read sees every earlier write."""
+
+    def __init__(self, lists: Callable[[ResourceKey], bool]) -> None:
+        """`lists` says whether some queue lists a key."""
+        self._lists = lists
+        self._classes: dict[ClassName, ClassView] = {}
+        self._by_extended: dict[str, dict[ClassName, None]] = {}
+        self._configurations: dict[ResourceKey, int] = {}
+        self._instances: dict[str, InstanceView] = {}
+        self._slices: dict[str, SliceView] = {}
+        self._most: dict[ClassName, int] = {}
+
+    def put_class(self, view: ClassView) -> None:
+        self.remove_class(view.name)
+        self._classes[view.name] = view
+        if view.extended_resource:
+            self._by_extended.setdefault(view.extended_resource, {})[view.name] = None
+
+    def remove_class(self, name: ClassName) -> None:
+        before = self._classes.pop(name, None)
+        self._most.pop(name, None)
+        if before is not None and before.extended_resource:
+            del self._by_extended[before.extended_resource][name]
+
+    def put_configuration(self, name: ResourceKey) -> None:
+        """Note that one more Configuration has this name; two namespaces may each have one."""
+        self._configurations[name] = self._configurations.get(name, 0) + 1
+
+    def remove_configuration(self, name: ResourceKey) -> None:
+        left = self._configurations.get(name, 0) - 1
+        if left > 0:
+            self._configurations[name] = left
+        else:
+            self._configurations.pop(name, None)
+
+    def put_instance(self, view: InstanceView) -> None:
+        self._instances[view.name] = view
+
+    def remove_instance(self, name: str) -> None:
+        self._instances.pop(name, None)
+
+    def put_slice(self, view: SliceView) -> None:
+        self._slices[view.name] = view
+        self._most.clear()
+
+    def remove_slice(self, name: str) -> None:
+        self._slices.pop(name, None)
+        self._most.clear()
+
+    def key(self, name: ClassName) -> ResourceKey:
+        """The key that a class is counted under; a class that is not known counts as itself."""
+        view = self._classes.get(name)
+        return (view and view.configuration) or ResourceKey(name)
+
+    def accounted_key(self, name: ClassName) -> ResourceKey | None:
+        """The same, or None where the class is not accounted.
+
+        Accounted is what the class's label says; without it the classes that Moorage makes, and
+        those that some queue lists.
+        """
+        view = self._classes.get(name)
+        if view is not None and view.accounted is not None:
+            return self.key(name) if view.accounted else None
+        key = self.key(name)
+        made_here = view is not None and bool(view.configuration)
+        return key if made_here or self._lists(key) else None
+
+    def max_pods(self, name: ClassName) -> int | None:
+        view = self._classes.get(name)
+        return view.max_pods if view else None
+
+    def resource_class(self, resource: str) -> ClassName | None:
+        """The class behind an extended resource; of several the newest, as in kube-scheduler."""
+        if resource.startswith(IMPLICIT_PREFIX):
+            return ClassName(resource.removeprefix(IMPLICIT_PREFIX))
+        names = sorted(self._by_extended.get(resource, ()))
+        return max(names, key=lambda name: self._classes[name].created, default=None)
+
+    def accounted_resource(self, resource: str) -> ResourceKey | None:
+        """The key of an extended resource; None where it is not accounted or not known."""
+        name = self.resource_class(resource)
+        if name is not None:
+            return self.accounted_key(name)
+        return self._legacy_key(resource) if is_legacy(resource) else None
+
+    def _legacy_key(self, resource: str) -> ResourceKey | None:
+        name = resource.removeprefix(LEGACY_PREFIX)
+        instance = self._instances.get(name)
+        if ResourceKey(name) in self._configurations:
+            key = ResourceKey(name)
+        elif instance is not None:
+            key = instance.configuration
+        else:
+            return None
+        view = self._classes.get(ClassName(key))
+        return None if view is not None and view.accounted is False else key
+
+    def devices(self, name: ClassName) -> int:
+        """The most devices that a claim for all of a class can get: those of one node.
+
+        A claim is allocated for one node: to the devices that only this node can use come those
+        that several can use. Which device a foreign class selects only CEL can tell; all of the
+        drivers that it names count, or of all drivers.
+        """
+        most = self._most.get(name)
+        if most is None:
+            most = self._most[name] = min(MAX_RESULTS, self._count(name))
+        return most
+
+    def _count(self, name: ClassName) -> int:
+        view = self._classes.get(name)
+        if view is None:
+            return 0
+        per_node: dict[str, int] = {"": 0}
+        for found in self._slices.values():
+            if all(driver == found.driver for driver in view.drivers):
+                count = sum(n for origin, n in found.counts if _selects(view, *origin))
+                per_node[found.node] = per_node.get(found.node, 0) + count
+        anywhere = per_node.pop("")
+        return anywhere + max(per_node.values(), default=0)
+
+
+def _selects(view: ClassView, configuration: str, instance: str) -> bool:
+    """Whether a class may select a device; one that Moorage made for an Instance bears its name."""
+    if not view.configuration:
+        return True
+    if configuration != view.configuration:
+        return False
+    return view.name in (str(view.configuration), instance)
+
+
+def is_legacy(resource: str) -> bool:
+    """Whether a resource is one of Akri's names."""
+    return resource.startswith(LEGACY_PREFIX)

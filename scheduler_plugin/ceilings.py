@@ -1,0 +1,66 @@
+"""Limits and quotas: what a pod would add, held against every queue that would be charged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from scheduler_plugin.amounts import Ceiling, Charges, ResourceKey
+from scheduler_plugin.cases import Case
+from scheduler_plugin.names import QueueName, Share
+from scheduler_plugin.totals import Totals
+
+Addition = tuple[str, QueueName, Charges]
+"""What a claim, or the pod's own requests, add to which queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overrun:
+    """A ceiling that the pod would pass: where, and by which claim or request."""
+
+    what: str
+    owner: QueueName
+    place: QueueName
+    key: ResourceKey
+    used: int
+    more: int
+
+    def __str__(self) -> str:
+        queue = f'queue "{self.place}"'
+        if self.place != self.owner:
+            queue += f', which is above queue "{self.owner}",'
+        return f"{self.what} does not fit: {queue} uses {self.used} {self.key}, {self.more} more"
+
+
+def overruns(
+    case: Case,
+    additions: Iterable[Addition],
+    sums: tuple[Totals, Totals, Totals],
+    ceiling: Callable[[Share], Ceiling],
+) -> Iterator[tuple[Overrun, Share]]:
+    """Ceilings that are passed; `sums` are what is charged, assumed, and assumed of this pod."""
+    tree = case.world.facts.tree
+    charged, assumed, alone = sums
+    added = Totals(tree.path)
+    for what, owner, adds in additions:
+        added.add(owner, adds)
+        for key, _ in adds:
+            for place, share in tree.checks(owner, key):
+                used = charged.amount(place, key) + assumed.amount(place, key)
+                used -= alone.amount(place, key)
+                more = added.amount(place, key)
+                if not ceiling(share).allows(used + more):
+                    yield Overrun(what, owner, place, key, used, more), share
+
+
+def usage_added(case: Case) -> Iterator[Addition]:
+    for standing in case.claims:
+        yield str(standing.claim), standing.owner, standing.adds
+    yield str(case.pod), case.queue, case.requests
+
+
+def non_preemptible_added(case: Case) -> Iterator[Addition]:
+    for standing in case.claims:
+        yield str(standing.claim), standing.owner, standing.adds_non_preemptible
+    if case.pod.non_preemptible:
+        yield str(case.pod), case.queue, case.requests

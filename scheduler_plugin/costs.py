@@ -1,0 +1,89 @@
+"""What a claim or a pod's requests cost: exactly once allocated, at most before that."""
+
+from __future__ import annotations
+
+from driver.api import DRIVER_NAME
+from scheduler_plugin.amounts import NO_CHARGES, Charges, ResourceKey, charges, most_of, summed
+from scheduler_plugin.catalog import Catalog, is_legacy
+from scheduler_plugin.claims import Alternative, ClaimView, Result
+from scheduler_plugin.pods import PodView
+
+
+def is_accounted(claim: ClaimView, catalog: Catalog) -> bool:
+    """Whether queues count the claim.
+
+    Administrative access takes no device from anybody: a claim that asks for nothing else of
+    accounted classes needs no queue and no owner.
+    """
+    return any(
+        not alternative.admin_access and catalog.accounted_key(alternative.device_class) is not None
+        for request in claim.requests
+        for alternative in request.alternatives
+    )
+
+
+def claim_cost(claim: ClaimView, catalog: Catalog) -> Charges:
+    """The exact cost of an allocated claim; the most that another can cost."""
+    return _at_most(claim, catalog) if claim.results is None else _exactly(claim, catalog)
+
+
+def _exactly(claim: ClaimView, catalog: Catalog) -> Charges:
+    classes = {a.name: a.device_class for r in claim.requests for a in r.alternatives}
+    amounts: dict[ResourceKey, int] = {}
+    for result in claim.results or ():
+        name = classes.get(result.request)
+        key = catalog.accounted_key(name) if name is not None else None
+        if key is not None:
+            amounts[key] = amounts.get(key, 0) + _uses(result)
+    return charges(amounts)
+
+
+def _uses(result: Result) -> int:
+    if result.admin_access:
+        return 0
+    return result.slots if result.driver == DRIVER_NAME and result.slots is not None else 1
+
+
+def _at_most(claim: ClaimView, catalog: Catalog) -> Charges:
+    return summed(
+        most_of(_alternative_cost(alternative, catalog) for alternative in request.alternatives)
+        for request in claim.requests
+    )
+
+
+def _alternative_cost(alternative: Alternative, catalog: Catalog) -> Charges:
+    key = catalog.accounted_key(alternative.device_class)
+    if key is None or alternative.admin_access:
+        return NO_CHARGES
+    count = alternative.count
+    if count is None:
+        count = catalog.devices(alternative.device_class)
+    return charges({key: count * alternative.slots})
+
+
+def granted_cost(pod: PodView, catalog: Catalog) -> Charges:
+    """What a bound pod's requests cost beside its claims: devices of the device plugin.
+
+    What `extendedResourceClaimStatus` covers is charged through that claim. Other vendors'
+    resources that no claim covers were served by their own device plugins.
+    """
+    return _requests_cost(pod, catalog, legacy_only=True)
+
+
+def asked_cost(pod: PodView, catalog: Catalog) -> Charges:
+    """The most that a pod's requests can cost beside its claims, before it has a node.
+
+    Whether a device plugin or DRA serves them depends on the node.
+    """
+    return _requests_cost(pod, catalog, legacy_only=False)
+
+
+def _requests_cost(pod: PodView, catalog: Catalog, *, legacy_only: bool) -> Charges:
+    amounts: dict[ResourceKey, int] = {}
+    for resource, amount in pod.uncovered:
+        key = None
+        if is_legacy(resource) or not legacy_only:
+            key = catalog.accounted_resource(resource)
+        if key is not None:
+            amounts[key] = amounts.get(key, 0) + amount
+    return charges(amounts) if amounts else NO_CHARGES

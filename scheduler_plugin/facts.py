@@ -1,0 +1,196 @@
+"""The objects that decide about charges, and who refers to whom.
+
+Everything is found by what it is named by, so that a pod or a claim costs what it itself has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from scheduler_plugin.catalog import Catalog
+from scheduler_plugin.claims import ClaimView, ClassName
+from scheduler_plugin.names import AccountingSettings, ClaimUid, PodUid, QueueName
+from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
+from scheduler_plugin.queues import QueueTree
+
+K = TypeVar("K")
+U = TypeVar("U")
+
+Index = dict[K, dict[U, None]]
+"""Dicts as ordered sets: the same history gives the same order."""
+
+
+def _enter(index: Index[K, U], keys: Iterable[K], uid: U) -> None:
+    for key in keys:
+        index.setdefault(key, {})[uid] = None
+
+
+def _leave(index: Index[K, U], keys: Iterable[K], uid: U) -> None:
+    for key in keys:
+        uids = index[key]
+        del uids[uid]
+        if not uids:
+            del index[key]
+
+
+class Facts:
+    """Pods, claims, namespaces and PodGroups with their indexes, the tree and the catalog."""
+
+    def __init__(self, settings: AccountingSettings) -> None:
+        self.settings = settings
+        self.tree = QueueTree()
+        self.catalog = Catalog(self.tree.lists)
+        self.namespaces: dict[str, NamespaceView] = {}
+        self._groups: dict[tuple[str, str], PodGroupView] = {}
+        self._pods: dict[PodUid, PodView] = {}
+        self._pod_uids: dict[tuple[str, str], PodUid] = {}
+        self._claims: dict[ClaimUid, ClaimView] = {}
+        self._claim_uids: dict[tuple[str, str], ClaimUid] = {}
+        self._naming: Index[tuple[str, str], PodUid] = {}
+        self._consuming: Index[PodUid, ClaimUid] = {}
+        self._of_class: Index[ClassName, ClaimUid] = {}
+        self._asking_all: dict[ClaimUid, None] = {}
+        self._in_namespace: Index[str, PodUid] = {}
+        self._in_group: Index[tuple[str, str], PodUid] = {}
+        self._of_resource: Index[str, PodUid] = {}
+
+    # Pods.
+
+    def put_pod(self, pod: PodView) -> None:
+        """Enter a pod, which must not be there."""
+        self._pods[pod.uid] = pod
+        self._pod_uids[pod.namespace, pod.name] = pod.uid
+        _enter(self._naming, _named_claims(pod), pod.uid)
+        _enter(self._in_namespace, (pod.namespace,), pod.uid)
+        _enter(self._in_group, _group_keys(pod), pod.uid)
+        _enter(self._of_resource, _resources(pod), pod.uid)
+
+    def remove_pod(self, pod: PodView) -> None:
+        """Take out a pod, which must be there."""
+        del self._pods[pod.uid]
+        if self._pod_uids.get((pod.namespace, pod.name)) == pod.uid:
+            del self._pod_uids[pod.namespace, pod.name]
+        _leave(self._naming, _named_claims(pod), pod.uid)
+        _leave(self._in_namespace, (pod.namespace,), pod.uid)
+        _leave(self._in_group, _group_keys(pod), pod.uid)
+        _leave(self._of_resource, _resources(pod), pod.uid)
+
+    def pod(self, uid: PodUid) -> PodView | None:
+        return self._pods.get(uid)
+
+    def pod_named(self, namespace: str, name: str) -> PodView | None:
+        uid = self._pod_uids.get((namespace, name))
+        return self._pods[uid] if uid is not None else None
+
+    def pods(self) -> Iterator[PodView]:
+        return iter(self._pods.values())
+
+    def pods_naming(self, claim: ClaimView) -> list[PodView]:
+        return [self._pods[uid] for uid in self._naming.get(claim.key, ())]
+
+    def pods_in_namespace(self, namespace: str) -> list[PodUid]:
+        return list(self._in_namespace.get(namespace, ()))
+
+    def pods_in_group(self, group: tuple[str, str]) -> list[PodUid]:
+        return list(self._in_group.get(group, ()))
+
+    def pods_by_resource(self) -> Mapping[str, Iterable[PodUid]]:
+        return self._of_resource
+
+    # Claims.
+
+    def put_claim(self, claim: ClaimView) -> None:
+        """Enter a claim, which must not be there."""
+        self._claims[claim.uid] = claim
+        self._claim_uids[claim.key] = claim.uid
+        _enter(self._consuming, set(claim.reserved_for), claim.uid)
+        _enter(self._of_class, claim.classes, claim.uid)
+        if claim.asks_for_all:
+            self._asking_all[claim.uid] = None
+
+    def remove_claim(self, claim: ClaimView) -> None:
+        """Take out a claim, which must be there."""
+        del self._claims[claim.uid]
+        if self._claim_uids.get(claim.key) == claim.uid:
+            del self._claim_uids[claim.key]
+        _leave(self._consuming, set(claim.reserved_for), claim.uid)
+        _leave(self._of_class, claim.classes, claim.uid)
+        self._asking_all.pop(claim.uid, None)
+
+    def claim(self, uid: ClaimUid) -> ClaimView | None:
+        return self._claims.get(uid)
+
+    def claim_named(self, namespace: str, name: str) -> ClaimView | None:
+        uid = self._claim_uids.get((namespace, name))
+        return self._claims[uid] if uid is not None else None
+
+    def claims(self) -> Iterator[ClaimView]:
+        return iter(self._claims.values())
+
+    def claims_of(self, pod: PodView) -> tuple[ClaimView, ...]:
+        """The claims that a pod names and that are known, in the order of its spec."""
+        found = (self.claim_named(pod.namespace, name) for name in pod.claim_names)
+        return tuple(claim for claim in found if claim is not None)
+
+    def claims_consumed_by(self, uid: PodUid) -> list[ClaimUid]:
+        return list(self._consuming.get(uid, ()))
+
+    def claims_of_class(self, name: ClassName) -> list[ClaimUid]:
+        return list(self._of_class.get(name, ()))
+
+    def claims_asking_for_all(self) -> list[ClaimUid]:
+        return list(self._asking_all)
+
+    def consumers(self, claim: ClaimView) -> Iterator[PodView]:
+        """The pods that the claim is reserved for and that are known, the earliest first."""
+        found = (self._pods.get(uid) for uid in claim.reserved_for)
+        return (pod for pod in found if pod is not None)
+
+    # Queues of pods.
+
+    def put_namespace(self, namespace: NamespaceView) -> None:
+        self.namespaces[namespace.name] = namespace
+
+    def remove_namespace(self, name: str) -> None:
+        self.namespaces.pop(name, None)
+
+    def put_group(self, group: PodGroupView) -> None:
+        self._groups[group.namespace, group.name] = group
+
+    def remove_group(self, namespace: str, name: str) -> None:
+        self._groups.pop((namespace, name), None)
+
+    def queue_of(self, pod: PodView) -> QueueName:
+        """The queue of a pod, whether it exists or not; "" for none.
+
+        The annotation of its binding, else its label, else its PodGroup's queue, else its
+        namespace's label, else the default queue.
+        """
+        if pod.queue:
+            return pod.queue
+        group = self._groups.get((pod.namespace, pod.group)) if pod.group else None
+        if group is not None and group.queue:
+            return group.queue
+        namespace = self.namespaces.get(pod.namespace)
+        label = namespace.labels.get(self.settings.queue_label, "") if namespace else ""
+        return QueueName(label) or self.settings.default_queue
+
+    def may_use(self, pod: PodView, queue: QueueName) -> bool:
+        """Whether the pod's namespace may use the queue; the queue must exist."""
+        namespace = self.namespaces.get(pod.namespace)
+        found = self.tree.get(queue)
+        labels = namespace.labels if namespace else {}
+        return found is not None and found.namespaces.matches(labels)
+
+
+def _named_claims(pod: PodView) -> set[tuple[str, str]]:
+    return {(pod.namespace, name) for name in pod.claim_names}
+
+
+def _group_keys(pod: PodView) -> tuple[tuple[str, str], ...]:
+    return ((pod.namespace, pod.group),) if pod.group else ()
+
+
+def _resources(pod: PodView) -> tuple[str, ...]:
+    return tuple(resource for resource, _ in pod.requests)

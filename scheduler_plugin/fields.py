@@ -1,0 +1,128 @@
+"""Fields of foreign objects, read with their types checked.
+
+An absent field and null mean the same, as in the Kubernetes API. A field of another type than
+the API gives it makes the whole object `Unreadable`: a value that names the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from sys import intern
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+from driver.api import Problem
+
+JsonObject: TypeAlias = Mapping[str, Any]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An object that cannot be what it says it is, and the first field that shows it."""
+
+    problem: Problem
+
+    def __str__(self) -> str:
+        return str(self.problem)
+
+
+class _WrongTypeError(Exception):
+    """Raised when a field has another type than the API gives it; never leaves this package."""
+
+    def __init__(self, path: str, value: object, wanted: str) -> None:
+        super().__init__(path)
+        self.problem = Problem(path, f"{shown(value)} is not {wanted}.")
+
+
+def shown(value: object) -> str:
+    """A value for a sentence; what is long is cut."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def readable(parse: Callable[P, T]) -> Callable[P, T | Unreadable]:
+    """Make a parser answer with `Unreadable` where a field has a wrong type."""
+
+    @wraps(parse)
+    def parse_or_say(*args: P.args, **options: P.kwargs) -> T | Unreadable:
+        try:
+            return parse(*args, **options)
+        except _WrongTypeError as error:
+            return Unreadable(error.problem)
+
+    return parse_or_say
+
+
+def an_object(value: object, path: str) -> JsonObject:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _WrongTypeError(path, value, "an object")
+    return value
+
+
+def a_list(value: object, path: str) -> Sequence[Any]:
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple):
+        raise _WrongTypeError(path, value, "a list")
+    return value
+
+
+def objects(value: object, path: str) -> Iterator[tuple[str, JsonObject]]:
+    """The objects of a list, each with its path."""
+    for number, item in enumerate(a_list(value, path)):
+        where = f"{path}[{number}]"
+        yield where, an_object(item, where)
+
+
+def text(value: object, path: str) -> str:
+    """A string; "" where there is none. Many objects share few strings, so each is kept once."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _WrongTypeError(path, value, "a string")
+    return intern(value)
+
+
+def own_text(value: object, path: str) -> str:
+    """A string that belongs to one object, such as its UID; must be there."""
+    if not isinstance(value, str) or not value:
+        raise _WrongTypeError(path, value, "a string that must be set")
+    return value
+
+
+def number(value: object, path: str, *, default: int) -> int:
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _WrongTypeError(path, value, "a whole number")
+    return value
+
+
+def flag(value: object, path: str) -> bool:
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise _WrongTypeError(path, value, "true or false")
+    return value
+
+
+def read_quantity(value: object, path: str, read: Callable[[object], int | None]) -> int:
+    found = read(value)
+    if found is None:
+        raise _WrongTypeError(path, value, "a quantity of at least 0")
+    return found
+
+
+def texts(value: object, path: str) -> Mapping[str, str]:
+    """A map of strings, such as labels."""
+    found = an_object(value, path)
+    for name, item in found.items():
+        if not isinstance(item, str):
+            raise _WrongTypeError(f"{path}[{name}]", item, "a string")
+    return found

@@ -1,0 +1,219 @@
+"""What is charged to whom, as the API's objects say: each claim once, to its owner.
+
+A claim is charged while it is allocated and has an owner by label; a pod's own requests while it
+is bound and has not ended. An *entry* is what one claim or pod is charged, and follows from the
+facts alone. The ledger is the sum of the entries:
+
+    facts ──claim_entry, pod_entry──► entries ──post──► sums by queue, ancestors included
+
+Posting replaces the entry of the same UID. So a second event changes nothing, and a ledger that
+followed the events equals one that was built from the objects, as long as every entry whose
+facts changed is posted again; `world` sees to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from scheduler_plugin.amounts import NO_CHARGES, Charges
+from scheduler_plugin.claims import ClaimView
+from scheduler_plugin.costs import asked_cost, claim_cost, granted_cost, is_accounted
+from scheduler_plugin.facts import Facts
+from scheduler_plugin.names import NO_QUEUE, ClaimUid, PodUid, QueueName
+from scheduler_plugin.owners import is_orphan, labelled_owner
+from scheduler_plugin.pods import PodView, oldest
+from scheduler_plugin.totals import Totals
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimEntry:
+    """What one accounted claim means for the queues.
+
+    Attributes:
+        owner: The queue that is charged; "" while nobody is.
+        cost: Exact where the claim is allocated, else the most that it can be.
+        non_preemptible: Whether a consumer of the owner is non-preemptible.
+        shared_out: Whether a consumer is of another queue.
+        orphan: Whether it is used without an owner.
+        waits_for: The queue whose pods wait for it, while nobody is charged; "" for none.
+    """
+
+    owner: QueueName
+    cost: Charges
+    non_preemptible: bool = False
+    shared_out: bool = False
+    orphan: bool = False
+    waits_for: QueueName = NO_QUEUE
+
+    @property
+    def is_charged(self) -> bool:
+        return bool(self.owner)
+
+
+@dataclass(frozen=True, slots=True)
+class PodEntry:
+    """What one pod's own requests mean for its queue: charged once bound, awaited before."""
+
+    queue: QueueName
+    cost: Charges
+    non_preemptible: bool
+    bound: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueUsage:
+    """The figures of a queue's status.
+
+    All but the numbers of claims include the queue's descendants; a claim is owned by one queue.
+
+    Attributes:
+        requested: Usage, and what waiting pods ask for.
+        shared_out: How many of the owned claims have a foreign consumer.
+    """
+
+    usage: Charges = NO_CHARGES
+    non_preemptible: Charges = NO_CHARGES
+    requested: Charges = NO_CHARGES
+    owned: int = 0
+    shared_out: int = 0
+
+
+def claim_entry(claim: ClaimView, facts: Facts) -> ClaimEntry | None:
+    """A claim's entry; None for one that is not accounted, or that nobody waits for or has."""
+    if not is_accounted(claim, facts.catalog):
+        return None
+    owner = labelled_owner(claim, facts)
+    cost = claim_cost(claim, facts.catalog)
+    if owner is None or not claim.is_allocated:
+        orphan = is_orphan(claim, facts)
+        waits_for = NO_QUEUE if orphan else _waits_for(claim, owner, facts)
+        return ClaimEntry(NO_QUEUE, cost, orphan=orphan, waits_for=waits_for)
+    consumers = [(facts.queue_of(p), p) for p in facts.consumers(claim) if not p.ended]
+    return ClaimEntry(
+        owner,
+        cost,
+        non_preemptible=any(queue == owner and p.non_preemptible for queue, p in consumers),
+        shared_out=any(queue != owner for queue, _ in consumers),
+    )
+
+
+def _waits_for(claim: ClaimView, owner: QueueName | None, facts: Facts) -> QueueName:
+    """The owner if there is one, else the queue of the oldest pod that waits and has one."""
+    waiting = oldest(p for p in facts.pods_naming(claim) if not p.is_bound and not p.ended)
+    queues = (owner or facts.queue_of(pod) for pod in waiting)
+    return next((queue for queue in queues if queue), NO_QUEUE)
+
+
+def pod_entry(pod: PodView, facts: Facts) -> PodEntry | None:
+    """A pod's entry; None for one without accounted requests, without a queue, or at its end."""
+    if pod.ended or not pod.requests:
+        return None
+    cost = (granted_cost if pod.is_bound else asked_cost)(pod, facts.catalog)
+    queue = facts.queue_of(pod)
+    return PodEntry(queue, cost, pod.non_preemptible, pod.is_bound) if cost and queue else None
+
+
+class Ledger:
+    """The sum of all entries. One update costs the entry's own size and its queue's depth."""
+
+    def __init__(self, path: Callable[[QueueName], tuple[QueueName, ...]]) -> None:
+        self.usage = Totals(path)
+        self.non_preemptible = Totals(path)
+        self.waiting = Totals(path)
+        self._claims: dict[ClaimUid, ClaimEntry] = {}
+        self._pods: dict[PodUid, PodEntry] = {}
+        self._owned: dict[QueueName, int] = {}
+        self._shared_out: dict[QueueName, int] = {}
+        self._orphans: dict[ClaimUid, None] = {}
+
+    def claim(self, uid: ClaimUid) -> ClaimEntry | None:
+        return self._claims.get(uid)
+
+    def orphans(self) -> tuple[ClaimUid, ...]:
+        """The claims that are used and that nobody is charged for."""
+        return tuple(sorted(self._orphans))
+
+    def post_claim(self, uid: ClaimUid, entry: ClaimEntry | None) -> bool:
+        """Replace a claim's entry; False where it stays what it was."""
+        before = self._claims.pop(uid, None)
+        if entry is not None:
+            self._claims[uid] = entry
+        if entry == before:
+            return False
+        if before is not None:
+            self._count_claim(uid, before, -1)
+        if entry is not None:
+            self._count_claim(uid, entry, 1)
+        return True
+
+    def _count_claim(self, uid: ClaimUid, entry: ClaimEntry, sign: int) -> None:
+        if entry.is_charged:
+            self.usage.add(entry.owner, entry.cost, sign)
+            _count(self._owned, entry.owner, sign)
+            if entry.non_preemptible:
+                self.non_preemptible.add(entry.owner, entry.cost, sign)
+            if entry.shared_out:
+                _count(self._shared_out, entry.owner, sign)
+        elif entry.waits_for:
+            self.waiting.add(entry.waits_for, entry.cost, sign)
+        elif entry.orphan and sign > 0:
+            self._orphans[uid] = None
+        elif entry.orphan:
+            del self._orphans[uid]
+
+    def post_pod(self, uid: PodUid, entry: PodEntry | None) -> bool:
+        """Replace a pod's entry; False where it stays what it was."""
+        before = self._pods.pop(uid, None)
+        if entry is not None:
+            self._pods[uid] = entry
+        if entry == before:
+            return False
+        if before is not None:
+            self._count_pod(before, -1)
+        if entry is not None:
+            self._count_pod(entry, 1)
+        return True
+
+    def _count_pod(self, entry: PodEntry, sign: int) -> None:
+        if not entry.bound:
+            self.waiting.add(entry.queue, entry.cost, sign)
+            return
+        self.usage.add(entry.queue, entry.cost, sign)
+        if entry.non_preemptible:
+            self.non_preemptible.add(entry.queue, entry.cost, sign)
+
+    def lift(self, queues: Iterable[QueueName]) -> None:
+        for totals in (self.usage, self.non_preemptible, self.waiting):
+            totals.lift(queues)
+
+    def lay(self, queues: Iterable[QueueName]) -> None:
+        for totals in (self.usage, self.non_preemptible, self.waiting):
+            totals.lay(queues)
+
+    def of(self, queue: QueueName) -> QueueUsage:
+        """The figures of one queue's status."""
+        usage = self.usage.of(queue)
+        return QueueUsage(
+            usage=usage,
+            non_preemptible=self.non_preemptible.of(queue),
+            requested=usage.plus(self.waiting.of(queue)),
+            owned=self._owned.get(queue, 0),
+            shared_out=self._shared_out.get(queue, 0),
+        )
+
+    def by_queue(self) -> Mapping[QueueName, QueueUsage]:
+        """The figures of every queue that has any, by name."""
+        return {queue: self.of(queue) for queue in sorted(set(self._names()))}
+
+    def _names(self) -> Iterator[QueueName]:
+        return chain(self.usage.by_queue(), self.waiting.by_queue(), self._owned)
+
+
+def _count(table: dict[QueueName, int], queue: QueueName, sign: int) -> None:
+    left = table.get(queue, 0) + sign
+    if left:
+        table[queue] = left
+    else:
+        del table[queue]

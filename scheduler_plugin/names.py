@@ -1,0 +1,200 @@
+"""Names of the scheduler plugin in the outside world, and the shapes that it shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import NewType
+
+from scheduler_plugin.amounts import NOTHING, UNLIMITED, Ceiling, ResourceKey
+from scheduler_plugin.selectors import EVERYTHING, LabelSelector
+
+GROUP = "moorage.dev"
+VERSION = "v1alpha1"
+QUEUE_KIND = "Queue"
+
+QUEUE_LABEL = f"{GROUP}/queue"
+"""Label of claims, pods and namespaces; the key is a setting."""
+
+QUEUE_ANNOTATION = f"{GROUP}/queue"
+"""Annotation of a bound pod, written with its binding: the queue that counts from then on."""
+
+OWNER_POD_ANNOTATION = f"{GROUP}/owner-pod"
+"""Annotation of a claim whose owner the binder wrote: UID of the pod whose queue became owner."""
+
+OWNER_LEFT_AT_ANNOTATION = f"{GROUP}/owner-left-at"
+EVICT_FOREIGN_ANNOTATION = f"{GROUP}/evict-foreign"
+MAX_PODS_ANNOTATION = f"{GROUP}/max-pods-per-claim"
+"""Annotation of a DeviceClass: how many pods may share one claim of it."""
+
+ACCOUNTED_LABEL = f"{GROUP}/accounted"
+"""Label of a DeviceClass: `true` or `false`."""
+
+PREEMPTIBILITY_LABELS = (f"{GROUP}/preemptibility", "kai.scheduler/preemptibility")
+"""Labels of a pod; the first that has a meaning counts."""
+
+QUOTA_GATE = f"{GROUP}/quota"
+POD_GROUP_ANNOTATION = "pod-group-name"
+
+QueueName = NewType("QueueName", str)
+PodUid = NewType("PodUid", str)
+ClaimUid = NewType("ClaimUid", str)
+
+NO_QUEUE = QueueName("")
+NO_POD = PodUid("")
+
+
+class Preemptibility(StrEnum):
+    """What the preemptibility label says."""
+
+    PREEMPTIBLE = "preemptible"
+    NON_PREEMPTIBLE = "non-preemptible"
+
+
+class Reason(StrEnum):
+    """Why a pod is refused, in the order in which the rules are asked."""
+
+    NO_QUEUE = "NoQueue"
+    QUEUE_NOT_FOUND = "QueueNotFound"
+    QUEUE_NOT_ALLOWED = "QueueNotAllowed"
+    CLAIM_FULL = "ClaimFull"
+    TOO_MANY_SHARERS = "TooManySharers"
+    CLAIM_SHARING_DENIED = "ClaimSharingDenied"
+    FOREIGN_NON_PREEMPTIBLE = "ForeignNonPreemptible"
+    OVER_LIMIT = "OverLimit"
+    NON_PREEMPTIBLE_OVER_QUOTA = "NonPreemptibleOverQuota"
+
+
+class QueueCondition(StrEnum):
+    """Conditions of a Queue that come from its place in the tree."""
+
+    PARENT_MISSING = "ParentMissing"
+    PARENT_CYCLE = "ParentCycle"
+
+
+class SharingPolicy(StrEnum):
+    """Whether pods of other queues may use a queue's claims."""
+
+    ALLOW = "Allow"
+    DENY = "Deny"
+
+
+class OnOwnerExit(StrEnum):
+    """What becomes of foreign pods that outlive the owner's last pod."""
+
+    KEEP = "Keep"
+    EVICT = "Evict"
+
+
+class OrphanPolicy(StrEnum):
+    """Whom an allocated claim without an owner is charged to."""
+
+    OLDEST_POD = "OldestPod"
+    UNATTRIBUTED = "Unattributed"
+
+
+class OwnerLifetime(StrEnum):
+    """How long an owner that the binder wrote stays."""
+
+    ALLOCATION = "Allocation"
+    CLAIM = "Claim"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimSharing:
+    """`spec.claimSharing` as written; None is inherited from the parent.
+
+    Attributes:
+        queues: Exceptions to Deny, each including its descendants.
+        evict_foreign: Whether a claim's annotation may ask that foreign pods are evicted.
+        label_at_create: Whether users may name this queue on a new claim.
+    """
+
+    policy: SharingPolicy | None = None
+    queues: tuple[QueueName, ...] | None = None
+    on_owner_exit: OnOwnerExit | None = None
+    owner_exit_grace_period: timedelta | None = None
+    evict_foreign: SharingPolicy | None = None
+    label_at_create: SharingPolicy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a queue is given of one resource.
+
+    Attributes:
+        quota: Guaranteed, and the ceiling of non-preemptible use.
+        limit: The ceiling of all use.
+    """
+
+    quota: Ceiling = NOTHING
+    limit: Ceiling = UNLIMITED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """A Queue object, already valid.
+
+    Attributes:
+        parent: "" for a root.
+        namespaces: Labels of the namespaces that may use this queue.
+    """
+
+    name: QueueName
+    uid: str = ""
+    generation: int = 0
+    parent: QueueName = NO_QUEUE
+    namespaces: LabelSelector = EVERYTHING
+    sharing: ClaimSharing = field(default_factory=ClaimSharing)
+    shares: Mapping[ResourceKey, Share] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountingSettings:
+    """What an administrator decides for the whole cluster.
+
+    Attributes:
+        default_queue: Queue of pods for which nothing else names one; "" for none.
+        non_preemptible_priority: Pods of at least this priority are non-preemptible.
+    """
+
+    queue_label: str = QUEUE_LABEL
+    default_queue: QueueName = NO_QUEUE
+    non_preemptible_priority: int = 100
+    orphan_policy: OrphanPolicy = OrphanPolicy.OLDEST_POD
+    owner_lifetime: OwnerLifetime = OwnerLifetime.ALLOCATION
+    max_consumers: int = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimOwner:
+    """What a BindRequest says of one claim, so that even a foreign pod that binds first agrees.
+
+    Attributes:
+        owner_pod: The pod whose queue became owner; None where the claim's label stands already.
+    """
+
+    namespace: str
+    name: str
+    uid: ClaimUid
+    queue: QueueName
+    owner_pod: PodUid | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BindRequest:
+    """A binding that was admitted: what the binder carries out.
+
+    Attributes:
+        queue: The pod's queue, to be written with the binding; "" where nothing is accounted.
+        claims: All accounted claims of the pod, in the order of its spec.
+    """
+
+    namespace: str
+    name: str
+    uid: PodUid
+    node: str
+    queue: QueueName
+    claims: tuple[ClaimOwner, ...]

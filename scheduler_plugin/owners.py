@@ -1,0 +1,103 @@
+"""Whose a claim is: the queue that is charged for it, whoever else uses it.
+
+    1 the label, unless it is stale
+    2 the decision in flight (`assumptions`)
+    3 for a claim that runs without an owner, an orphan: what the policy says
+    4 after a restart: the queue of the earliest pod that the claim is reserved for
+    5 nobody's yet: the first pod to bind it decides
+
+A label that a user set at creation stays. One that the binder wrote ends with the allocation: it
+is stale when neither the pod it was written for is a consumer nor any consumer has a node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from scheduler_plugin.claims import ClaimView
+from scheduler_plugin.facts import Facts
+from scheduler_plugin.names import OrphanPolicy, OwnerLifetime, PodUid, QueueName
+from scheduler_plugin.pods import oldest
+
+
+class Source(Enum):
+    """What an owner is known from."""
+
+    LABEL = auto()
+    ASSUMPTION = auto()
+    ORPHAN = auto()
+    RESERVATION = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The queue that owns a claim.
+
+    Attributes:
+        pod: The pod whose queue it is; None where the claim's label says it.
+    """
+
+    queue: QueueName
+    source: Source
+    pod: PodUid | None = None
+
+
+def labelled_owner(claim: ClaimView, facts: Facts) -> QueueName | None:
+    """The queue of the label; None where there is none, or a stale one."""
+    return claim.label if claim.label and not is_stale(claim, facts) else None
+
+
+def is_stale(claim: ClaimView, facts: Facts) -> bool:
+    """Whether a label that the binder wrote outlived the allocation it was written for."""
+    if not claim.owner_pod or facts.settings.owner_lifetime is OwnerLifetime.CLAIM:
+        return False
+    if claim.owner_pod in claim.reserved_for or claim.other_consumers:
+        return False
+    return not runs(claim, facts)
+
+
+def runs(claim: ClaimView, facts: Facts) -> bool:
+    """Whether a consumer of the claim has a node."""
+    return any(pod.is_bound for pod in facts.consumers(claim))
+
+
+def is_orphan(claim: ClaimView, facts: Facts) -> bool:
+    """Whether the claim is allocated and used, and nobody owns it.
+
+    A decision in flight is not looked at here: it makes an owner, but only for its own time.
+    """
+    return claim.is_allocated and labelled_owner(claim, facts) is None and runs(claim, facts)
+
+
+def orphan_owner(claim: ClaimView, facts: Facts) -> Owner | None:
+    """Whom an orphan is attributed to; None for nobody.
+
+    `OldestPod` takes the oldest consumer that has a queue; ties by namespace and name.
+    """
+    if facts.settings.orphan_policy is OrphanPolicy.UNATTRIBUTED:
+        return None
+    for pod in oldest(facts.consumers(claim)):
+        if queue := facts.queue_of(pod):
+            return Owner(queue, Source.ORPHAN, pod.uid)
+    return None
+
+
+def earliest_reservation(claim: ClaimView, facts: Facts) -> Owner | None:
+    """The decision that a restart forgot: kube-scheduler reserves in the order of deciding."""
+    for pod in facts.consumers(claim):
+        if not pod.ended and (queue := facts.queue_of(pod)):
+            return Owner(queue, Source.RESERVATION, pod.uid)
+    return None
+
+
+def owner_of(claim: ClaimView, facts: Facts, assumed: Owner | None) -> Owner | None:
+    """The owner of a claim; None where the next pod to bind it becomes the owner."""
+    label = labelled_owner(claim, facts)
+    if label is not None:
+        return Owner(label, Source.LABEL)
+    if assumed is not None or not claim.is_allocated:
+        return assumed
+    if runs(claim, facts):
+        return orphan_owner(claim, facts)
+    return earliest_reservation(claim, facts)

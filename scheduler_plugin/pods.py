@@ -1,0 +1,264 @@
+"""Pods, and what says which queue they belong to: namespaces and PodGroups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from scheduler_plugin.fields import (
+    JsonObject,
+    an_object,
+    number,
+    objects,
+    own_text,
+    read_quantity,
+    readable,
+    text,
+    texts,
+)
+from scheduler_plugin.names import (
+    NO_QUEUE,
+    POD_GROUP_ANNOTATION,
+    PREEMPTIBILITY_LABELS,
+    QUEUE_ANNOTATION,
+    AccountingSettings,
+    PodUid,
+    Preemptibility,
+    QueueName,
+)
+from scheduler_plugin.quantities import whole
+
+IMPLICIT_PREFIX = "deviceclass.resource.kubernetes.io/"
+"""An extended resource that names the DeviceClass behind it (KEP-5004)."""
+
+_TERMINAL = frozenset({"Succeeded", "Failed"})
+
+_NON_PREEMPTIBLE: Mapping[str, bool] = {
+    Preemptibility.PREEMPTIBLE: False,
+    Preemptibility.NON_PREEMPTIBLE: True,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PodClaim:
+    """An entry of `spec.resourceClaims`.
+
+    Attributes:
+        claim: Name of the ResourceClaim; "" while it is not made, or where none is needed.
+        template: Name of the ResourceClaimTemplate that it is made of; "" for a named claim.
+    """
+
+    name: str
+    claim: str = ""
+    template: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodView:
+    """A Pod.
+
+    Attributes:
+        created: As the API writes it, so that text sorts as time does.
+        queue: Queue of the label or, once bound, of its binding's annotation; "" for neither.
+        group: Name of its PodGroup in its namespace; "" for none.
+        requests: Effective requests of extended resources, by name.
+        extended_claim: The claim that kube-scheduler made for extended resources; "" for none.
+        extended_resources: The resources that this claim covers.
+    """
+
+    namespace: str
+    name: str
+    uid: PodUid
+    created: str = ""
+    queue: QueueName = NO_QUEUE
+    group: str = ""
+    non_preemptible: bool = False
+    node: str = ""
+    ended: bool = False
+    claims: tuple[PodClaim, ...] = ()
+    requests: tuple[tuple[str, int], ...] = ()
+    extended_claim: str = ""
+    extended_resources: frozenset[str] = frozenset()
+
+    @property
+    def is_bound(self) -> bool:
+        return bool(self.node)
+
+    @property
+    def may_use_devices(self) -> bool:
+        """Whether it needs to be kept at all: most pods of a cluster ask for none."""
+        return bool(self.claims or self.requests or self.extended_claim)
+
+    @property
+    def claim_names(self) -> tuple[str, ...]:
+        """All claims that exist for it, in the order of its spec."""
+        names = [entry.claim for entry in self.claims] + [self.extended_claim]
+        return tuple(dict.fromkeys(name for name in names if name))
+
+    @property
+    def uncovered(self) -> Iterator[tuple[str, int]]:
+        """The extended resources that no claim stands for."""
+        return (r for r in self.requests if r[0] not in self.extended_resources)
+
+    def __str__(self) -> str:
+        return f"Pod {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceView:
+    """A Namespace: its labels choose its pods' queue, and queues select by them."""
+
+    name: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupView:
+    """A PodGroup and the queue of all its pods."""
+
+    namespace: str
+    name: str
+    queue: QueueName
+
+
+@readable
+def pod_view(obj: JsonObject, settings: AccountingSettings) -> PodView:
+    """Parse a Pod, as the API server returns it or an extender's caller sends it."""
+    metadata = an_object(an_object(obj, "").get("metadata"), "metadata")
+    annotations = texts(metadata.get("annotations"), "metadata.annotations")
+    labels = texts(metadata.get("labels"), "metadata.labels")
+    spec = an_object(obj.get("spec"), "spec")
+    status = an_object(obj.get("status"), "status")
+    node = text(spec.get("nodeName"), "spec.nodeName")
+    # Only a binding writes the annotation; on a pod that is not bound it is a user's invention.
+    bound_queue = annotations.get(QUEUE_ANNOTATION) if node else None
+    covered = "status.extendedResourceClaimStatus"
+    extended = an_object(status.get("extendedResourceClaimStatus"), covered)
+    mappings = objects(extended.get("requestMappings"), f"{covered}.requestMappings")
+    return PodView(
+        namespace=text(metadata.get("namespace"), "metadata.namespace"),
+        name=own_text(metadata.get("name"), "metadata.name"),
+        uid=PodUid(own_text(metadata.get("uid"), "metadata.uid")),
+        created=text(metadata.get("creationTimestamp"), "metadata.creationTimestamp"),
+        queue=_queue_name(bound_queue or labels.get(settings.queue_label)),
+        group=text(annotations.get(POD_GROUP_ANNOTATION), "metadata.annotations"),
+        non_preemptible=_non_preemptible(labels, spec, settings),
+        node=node,
+        ended=text(status.get("phase"), "status.phase") in _TERMINAL,
+        claims=tuple(_claims(spec, status)),
+        requests=_effective_requests(spec),
+        extended_claim=text(extended.get("resourceClaimName"), f"{covered}.resourceClaimName"),
+        extended_resources=frozenset(text(m.get("resourceName"), where) for where, m in mappings),
+    )
+
+
+@readable
+def namespace_view(obj: JsonObject) -> NamespaceView:
+    """Parse a Namespace."""
+    metadata = an_object(an_object(obj, "").get("metadata"), "metadata")
+    labels = texts(metadata.get("labels"), "metadata.labels")
+    return NamespaceView(own_text(metadata.get("name"), "metadata.name"), dict(labels))
+
+
+@readable
+def pod_group_view(obj: JsonObject, settings: AccountingSettings) -> PodGroupView:
+    """Parse a PodGroup of whatever group; its queue is `spec.queue`, else its label."""
+    metadata = an_object(an_object(obj, "").get("metadata"), "metadata")
+    labels = texts(metadata.get("labels"), "metadata.labels")
+    queue = an_object(obj.get("spec"), "spec").get("queue") or labels.get(settings.queue_label)
+    return PodGroupView(
+        text(metadata.get("namespace"), "metadata.namespace"),
+        own_text(metadata.get("name"), "metadata.name"),
+        QueueName(text(queue, "spec.queue")),
+    )
+
+
+def _queue_name(value: str | None) -> QueueName:
+    return QueueName(text(value, "metadata.labels"))
+
+
+def _non_preemptible(
+    labels: Mapping[str, str], spec: JsonObject, settings: AccountingSettings
+) -> bool:
+    """What a label says, else the priority. A label without a meaning says nothing."""
+    for key in PREEMPTIBILITY_LABELS:
+        if labels.get(key) in _NON_PREEMPTIBLE:
+            return _NON_PREEMPTIBLE[labels[key]]
+    priority = number(spec.get("priority"), "spec.priority", default=0)
+    return priority >= settings.non_preemptible_priority
+
+
+def _claims(spec: JsonObject, status: JsonObject) -> Iterator[PodClaim]:
+    path = "status.resourceClaimStatuses"
+    made = {
+        text(entry.get("name"), f"{where}.name"): text(
+            entry.get("resourceClaimName"), f"{where}.resourceClaimName"
+        )
+        for where, entry in objects(status.get("resourceClaimStatuses"), path)
+    }
+    for where, entry in objects(spec.get("resourceClaims"), "spec.resourceClaims"):
+        name = text(entry.get("name"), f"{where}.name")
+        named = text(entry.get("resourceClaimName"), f"{where}.resourceClaimName")
+        template = text(
+            entry.get("resourceClaimTemplateName"), f"{where}.resourceClaimTemplateName"
+        )
+        yield PodClaim(name, named or made.get(name, ""), template)
+
+
+def _effective_requests(spec: JsonObject) -> tuple[tuple[str, int], ...]:
+    """Kubernetes' effective request: KEP-753, without pod-level resources and overhead.
+
+    Containers and sidecars run together; an init container runs beside the sidecars that were
+    started before it.
+    """
+    sidecars: dict[str, int] = {}
+    peaks: dict[str, int] = {}
+    for where, container in objects(spec.get("initContainers"), "spec.initContainers"):
+        requests = _extended_requests(container, where)
+        if container.get("restartPolicy") == "Always":
+            _add(sidecars, requests)
+            _raise(peaks, sidecars)
+        else:
+            _raise(peaks, {name: n + sidecars.get(name, 0) for name, n in requests.items()})
+    together = dict(sidecars)
+    for where, container in objects(spec.get("containers"), "spec.containers"):
+        _add(together, _extended_requests(container, where))
+    _raise(peaks, together)
+    return tuple(sorted((name, amount) for name, amount in peaks.items() if amount))
+
+
+def _add(amounts: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
+        amounts[name] = amounts.get(name, 0) + amount
+
+
+def _raise(peaks: dict[str, int], amounts: Mapping[str, int]) -> None:
+    for name, amount in amounts.items():
+        peaks[name] = max(peaks.get(name, 0), amount)
+
+
+def _extended_requests(container: JsonObject, path: str) -> dict[str, int]:
+    """Requests of extended resources; a limit alone is a request too, as the API defaults it."""
+    where = f"{path}.resources"
+    resources = an_object(container.get("resources"), where)
+    limits = an_object(resources.get("limits"), f"{where}.limits")
+    requests = an_object(resources.get("requests"), f"{where}.requests")
+    return {
+        text(name, where): read_quantity(value, f"{where}.requests[{name}]", whole)
+        for name, value in {**limits, **requests}.items()
+        if is_extended(name)
+    }
+
+
+def is_extended(name: str) -> bool:
+    """Whether a resource's name is one that devices may stand behind."""
+    domain, slash, _ = name.partition("/")
+    if name.startswith(IMPLICIT_PREFIX):
+        return True
+    native = domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
+    return bool(slash) and not native
+
+
+def oldest(pods: Iterable[PodView]) -> list[PodView]:
+    """The pods by age; ties by namespace and name."""
+    return sorted(pods, key=lambda pod: (pod.created, pod.namespace, pod.name))

@@ -1,0 +1,185 @@
+"""The tree of queues: who stands above whom, and what a queue inherits.
+
+A queue's *path* is the queue, its parent, and so on up to its root. Everything that holds for a
+queue and its ancestors (charges, ceilings, inheritance) follows the path, so that the two odd
+trees need one rule each:
+
+- A parent that does not exist ends the path: the queue counts as a root, and a condition says so.
+- In a cycle each member is on the path once. Every ceiling of the cycle holds for all members,
+  so that nobody gets away from a ceiling by closing a cycle.
+
+A name without a Queue object has a path of its own, so that what is charged to a queue that is
+not known yet, or no longer, is not lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from scheduler_plugin.amounts import ResourceKey
+from scheduler_plugin.names import (
+    ClaimSharing,
+    OnOwnerExit,
+    Queue,
+    QueueCondition,
+    QueueName,
+    Share,
+    SharingPolicy,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectiveSharing:
+    """`spec.claimSharing` of a queue with everything inherited; the defaults are the root's."""
+
+    policy: SharingPolicy = SharingPolicy.ALLOW
+    queues: tuple[QueueName, ...] = ()
+    on_owner_exit: OnOwnerExit = OnOwnerExit.KEEP
+    owner_exit_grace_period: timedelta = timedelta(minutes=5)
+    evict_foreign: SharingPolicy = SharingPolicy.ALLOW
+    label_at_create: SharingPolicy = SharingPolicy.ALLOW
+
+
+_UNLISTED = Share()
+
+
+class QueueTree:
+    """All queues. Changed by `put` and `remove` only; a read after it sees the change."""
+
+    def __init__(self) -> None:
+        self._queues: dict[QueueName, Queue] = {}
+        self._children: dict[QueueName, dict[QueueName, None]] = {}
+        self._listed: dict[ResourceKey, int] = {}
+        self._paths: dict[QueueName, tuple[QueueName, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._queues)
+
+    def __iter__(self) -> Iterator[Queue]:
+        return iter(self._queues.values())
+
+    def __contains__(self, name: QueueName) -> bool:
+        return name in self._queues
+
+    def get(self, name: QueueName) -> Queue | None:
+        return self._queues.get(name)
+
+    def put(self, queue: Queue) -> None:
+        """Add a queue, or replace the one of its name."""
+        before = self._queues.get(queue.name)
+        if before is not None:
+            self._unlink(before)
+        self._queues[queue.name] = queue
+        if queue.parent:
+            self._children.setdefault(queue.parent, {})[queue.name] = None
+        for key in queue.shares:
+            self._listed[key] = self._listed.get(key, 0) + 1
+        if before is None or before.parent != queue.parent:
+            self._paths.clear()
+
+    def remove(self, name: QueueName) -> None:
+        before = self._queues.pop(name, None)
+        if before is not None:
+            self._unlink(before)
+            self._paths.clear()
+
+    def _unlink(self, queue: Queue) -> None:
+        if queue.parent:
+            siblings = self._children[queue.parent]
+            del siblings[queue.name]
+            if not siblings:
+                del self._children[queue.parent]
+        for key in queue.shares:
+            self._listed[key] -= 1
+            if not self._listed[key]:
+                del self._listed[key]
+
+    def lists(self, key: ResourceKey) -> bool:
+        """Whether any queue lists the resource."""
+        return key in self._listed
+
+    def path(self, name: QueueName) -> tuple[QueueName, ...]:
+        """The queue first, then its ancestors up to the root."""
+        path = self._paths.get(name)
+        if path is None:
+            path = self._paths[name] = tuple(self._walk(name))
+        return path
+
+    def _walk(self, name: QueueName) -> Iterator[QueueName]:
+        yield name
+        seen = {name}
+        queue = self._queues.get(name)
+        while queue and queue.parent in self._queues and queue.parent not in seen:
+            seen.add(queue.parent)
+            yield queue.parent
+            queue = self._queues[queue.parent]
+
+    def children(self, name: QueueName) -> tuple[QueueName, ...]:
+        return tuple(sorted(self._children.get(name, ())))
+
+    def below(self, name: QueueName) -> tuple[QueueName, ...]:
+        """The queue and all its descendants, those of a name without a Queue too."""
+        found = {name: None}
+        todo = [name]
+        while todo:
+            for child in self._children.get(todo.pop(), ()):
+                if child not in found:
+                    found[child] = None
+                    todo.append(child)
+        return tuple(found)
+
+    def conditions(self, name: QueueName) -> tuple[tuple[QueueCondition, str], ...]:
+        """What is odd about the queue's place in the tree, each with a sentence."""
+        queue = self._queues.get(name)
+        if queue is None or not queue.parent:
+            return ()
+        if queue.parent not in self._queues:
+            message = f'Its parent "{queue.parent}" does not exist: it counts as a root.'
+            return ((QueueCondition.PARENT_MISSING, message),)
+        last = self._queues[self.path(name)[-1]]
+        if last.parent not in self._queues:
+            return ()
+        cycle = " -> ".join(self.path(last.parent))
+        message = f"{cycle} -> {last.parent} is a cycle: its ceilings hold for all that are in it."
+        return ((QueueCondition.PARENT_CYCLE, message),)
+
+    def share(self, name: QueueName, key: ResourceKey) -> Share | None:
+        """What the queue is given of a resource; None where it does not list it."""
+        queue = self._queues.get(name)
+        return queue.shares.get(key) if queue else None
+
+    def checks(self, name: QueueName, key: ResourceKey) -> Iterator[tuple[QueueName, Share]]:
+        """The ceilings of what is charged to a queue, the nearest first.
+
+        A queue that does not list a resource has no quota of it and no limit. An ancestor that
+        does not list it does not check it.
+        """
+        for place in self.path(name):
+            share = self.share(place, key)
+            if share is not None or place == name:
+                yield place, share or _UNLISTED
+
+    def sharing(self, name: QueueName) -> EffectiveSharing:
+        """The queue's policy; each field from the nearest queue on the path that sets it."""
+        set_fields: dict[str, object] = {}
+        for place in self.path(name):
+            queue = self._queues.get(place)
+            for field in ClaimSharing.__slots__ if queue else ():
+                value = getattr(queue.sharing, field) if queue else None
+                if value is not None:
+                    set_fields.setdefault(field, value)
+        return EffectiveSharing(**set_fields)  # type: ignore[arg-type]  # fields of the same types
+
+    def shares_with(self, owner: QueueName, other: QueueName) -> bool:
+        """Whether pods of the other queue may use the owner's claims.
+
+        A child is as foreign to its parent as any other queue: DESIGN knows owner and foreign.
+        """
+        if owner == other:
+            return True
+        sharing = self.sharing(owner)
+        if sharing.policy is SharingPolicy.ALLOW:
+            return True
+        return not set(sharing.queues).isdisjoint(self.path(other))

@@ -1,0 +1,52 @@
+"""Label selectors, matched as the Kubernetes API defines them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+
+class Operator(StrEnum):
+    """How a requirement relates a label to its values."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One of `matchExpressions`; an entry of `matchLabels` is `In` with one value."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        match self.operator:
+            case Operator.IN:
+                return labels.get(self.key) in self.values
+            case Operator.NOT_IN:
+                return labels.get(self.key) not in self.values
+            case Operator.EXISTS:
+                return self.key in labels
+            case Operator.DOES_NOT_EXIST:
+                return self.key not in labels
+            case _:
+                assert_never(self.operator)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """All requirements must match; without any, everything does."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+
+EVERYTHING = LabelSelector()

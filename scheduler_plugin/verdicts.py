@@ -1,0 +1,266 @@
+"""The verdict on a pod: whether its claims and requests may be charged, and to whom.
+
+    pod, claims, world ──judge──► Admitted ──assume──► world, ──bind_request──► binder
+                             └──► Refused(reason, sentence)
+
+The rules stand in `RULES`, in the order of DESIGN, section 3: rule by rule, and within a rule
+claim by claim. The first that fails is the reason. A verdict does not look at nodes, so that it
+is the same for all of them, to the byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from scheduler_plugin.amounts import NO_CHARGES, Charges
+from scheduler_plugin.assumptions import AssumedClaim, AssumedPod
+from scheduler_plugin.cases import Case, Standing, case_of
+from scheduler_plugin.ceilings import non_preemptible_added, overruns, usage_added
+from scheduler_plugin.claims import ClaimView
+from scheduler_plugin.names import (
+    NO_QUEUE,
+    BindRequest,
+    ClaimOwner,
+    PodUid,
+    QueueName,
+    Reason,
+)
+from scheduler_plugin.pods import PodView
+from scheduler_plugin.world import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """The pod may be bound.
+
+    Attributes:
+        queue: The pod's queue; "" where it asks for nothing that queues count.
+        claims: Its accounted claims, each with its owner.
+        requests: What its own requests cost, beside its claims.
+    """
+
+    queue: QueueName = NO_QUEUE
+    claims: tuple[Standing, ...] = ()
+    requests: Charges = NO_CHARGES
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The pod must not be bound: why, for machines and for people."""
+
+    reason: Reason
+    sentence: str
+
+
+Verdict = Admitted | Refused
+
+
+def judge(
+    pod: PodView,
+    claims: Sequence[ClaimView],
+    world: World,
+    now: datetime,
+    *,
+    at_bind: bool = False,
+) -> Verdict:
+    """Judge a pod that is not bound yet; one that is bound already is admitted as it stands.
+
+    Args:
+        pod: The pod, as kube-scheduler or the API has it now.
+        claims: The claims of its spec, in that order; `Facts.claims_of` finds them.
+        world: What is known. Assumptions that lapsed by `now` are dropped from it.
+        now: The time of the verdict.
+        at_bind: Whether allocations are final. Extended resources that no claim stands for are
+            then the device plugins', and of those only Akri's names are charged.
+    """
+    world.assumptions.expire(now)
+    if pod.is_bound:
+        return Admitted(queue=world.facts.queue_of(pod))
+    case = case_of(pod, claims, world, at_bind=at_bind)
+    if not case.claims and not case.requests:
+        return Admitted()
+    for rule in RULES:
+        for refusal in rule(case):
+            return refusal
+    return Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
+
+
+def _has_queue(case: Case) -> Iterator[Refused]:
+    if not case.queue:
+        sentence = (
+            f"{case.what} needs a queue, and {case.pod} has none: no label"
+            f' "{case.world.facts.settings.queue_label}" of its own, of its PodGroup or of its'
+            " namespace, and there is no default."
+        )
+        yield Refused(Reason.NO_QUEUE, sentence)
+
+
+def _queues_exist(case: Case) -> Iterator[Refused]:
+    tree = case.world.facts.tree
+    if case.queue not in tree:
+        sentence = f'{case.what} needs a queue, and queue "{case.queue}" does not exist.'
+        yield Refused(Reason.QUEUE_NOT_FOUND, sentence)
+    for standing in case.claims:
+        if standing.adds and standing.owner not in tree:
+            sentence = (
+                f'{standing.claim} belongs to queue "{standing.owner}", which does not exist.'
+            )
+            yield Refused(Reason.QUEUE_NOT_FOUND, sentence)
+
+
+def _queue_is_allowed(case: Case) -> Iterator[Refused]:
+    if not case.world.facts.may_use(case.pod, case.queue):
+        sentence = (
+            f'{case.what} needs a queue, and namespace "{case.pod.namespace}" may not use queue'
+            f' "{case.queue}".'
+        )
+        yield Refused(Reason.QUEUE_NOT_ALLOWED, sentence)
+
+
+def _claims_have_room(case: Case) -> Iterator[Refused]:
+    most = case.world.facts.settings.max_consumers
+    for standing in case.claims:
+        claim = standing.claim
+        pods = {*claim.reserved_for, *case.world.assumptions.pods(claim.uid)} - {case.pod.uid}
+        count = len(pods) + claim.other_consumers
+        if count >= most and case.pod.uid not in claim.reserved_for:
+            sentence = f"{claim} has {count} consumers, and no claim can have more than {most}."
+            yield Refused(Reason.CLAIM_FULL, sentence)
+
+
+def _sharers_are_few(case: Case) -> Iterator[Refused]:
+    for standing in case.claims:
+        claim = standing.claim
+        for name in sorted(claim.classes):
+            most = case.world.facts.catalog.max_pods(name)
+            if most is None:
+                continue
+            count = len(_sharers(case, claim))
+            if count >= most:
+                sentence = (
+                    f'{claim} is shared by {count} pods, and DeviceClass "{name}" lets no more than'
+                    f" {most} share one."
+                )
+                yield Refused(Reason.TOO_MANY_SHARERS, sentence)
+
+
+def _sharers(case: Case, claim: ClaimView) -> set[PodUid]:
+    """The pods that go before this one: those that run, and those that were admitted earlier.
+
+    Of pods that are reserved and not bound yet the earlier ones go first, so that of too many
+    not all are refused.
+    """
+    facts = case.world.facts
+    known = {pod.uid: pod for pod in facts.consumers(claim)}
+    sharers: set[PodUid] = set()
+    earlier = True
+    for uid in claim.reserved_for:
+        pod = known.get(uid)
+        earlier = earlier and uid != case.pod.uid
+        if (pod is None and earlier) or (pod and not pod.ended and (earlier or pod.is_bound)):
+            sharers.add(uid)
+    if case.pod.uid not in claim.reserved_for:
+        sharers.update(case.world.assumptions.pods(claim.uid))
+    return sharers - {case.pod.uid}
+
+
+def _owners_share(case: Case) -> Iterator[Refused]:
+    for standing in case.claims:
+        if not case.world.facts.tree.shares_with(standing.owner, case.queue):
+            sentence = (
+                f'{standing.claim} belongs to queue "{standing.owner}", which does not share its'
+                f' claims with queue "{case.queue}".'
+            )
+            yield Refused(Reason.CLAIM_SHARING_DENIED, sentence)
+
+
+def _foreign_pods_are_preemptible(case: Case) -> Iterator[Refused]:
+    for standing in case.claims:
+        if standing.owner != case.queue and case.pod.non_preemptible:
+            sentence = (
+                f'{standing.claim} belongs to queue "{standing.owner}", and {case.pod} of queue'
+                f' "{case.queue}" is non-preemptible: it could keep the claim from its owner.'
+            )
+            yield Refused(Reason.FOREIGN_NON_PREEMPTIBLE, sentence)
+
+
+def _limits_hold(case: Case) -> Iterator[Refused]:
+    """Usage, assumptions and what the pod adds, its earlier claims included, are in the limit."""
+    world = case.world
+    sums = (world.ledger.usage, world.assumptions.usage, case.usage_alone)
+    for overrun, share in overruns(case, usage_added(case), sums, lambda share: share.limit):
+        sentence = f"{overrun} would pass its limit of {share.limit}."
+        yield Refused(Reason.OVER_LIMIT, sentence)
+
+
+def _quotas_hold(case: Case) -> Iterator[Refused]:
+    """The same for non-preemptible use and the quota."""
+    world = case.world
+    assumed = world.assumptions.non_preemptible
+    sums = (world.ledger.non_preemptible, assumed, case.non_preemptible_alone)
+    added = non_preemptible_added(case)
+    for overrun, share in overruns(case, added, sums, lambda share: share.quota):
+        sentence = f"{overrun} would pass its quota of {share.quota} for non-preemptible pods."
+        yield Refused(Reason.NON_PREEMPTIBLE_OVER_QUOTA, sentence)
+
+
+RULES: tuple[Callable[[Case], Iterator[Refused]], ...] = (
+    _has_queue,
+    _queues_exist,
+    _queue_is_allowed,
+    _claims_have_room,
+    _sharers_are_few,
+    _owners_share,
+    _foreign_pods_are_preemptible,
+    _limits_hold,
+    _quotas_hold,
+)
+
+
+def assume(pod: PodView, admitted: Admitted, world: World, now: datetime) -> None:
+    """Believe in an admitted pod's binding, so that the next verdict counts it."""
+    if not admitted.claims and not admitted.requests:
+        return
+    claims = [
+        AssumedClaim(
+            uid=standing.claim.uid,
+            label=standing.owner if standing.owner_pod is None else NO_QUEUE,
+            cost=standing.cost,
+            decided_by=_decided_by(standing, pod, world),
+        )
+        for standing in admitted.claims
+    ]
+    assumed = AssumedPod(pod.uid, admitted.queue, pod.non_preemptible)
+    world.assumptions.assume(assumed, claims, admitted.requests, now)
+
+
+def _decided_by(standing: Standing, pod: PodView, world: World) -> AssumedPod | None:
+    """The pod that became owner before this process knew of it, as its reservation shows."""
+    if standing.owner_pod is None or standing.owner_pod == pod.uid:
+        return None
+    other = world.facts.pod(standing.owner_pod)
+    non_preemptible = other is not None and other.non_preemptible
+    return AssumedPod(standing.owner_pod, standing.owner, non_preemptible)
+
+
+def bind_request(pod: PodView, node: str, admitted: Admitted) -> BindRequest:
+    """What the binder is to carry out. Every request that names a claim names the same owner."""
+    return BindRequest(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        node=node,
+        queue=admitted.queue,
+        claims=tuple(
+            ClaimOwner(
+                namespace=standing.claim.namespace,
+                name=standing.claim.name,
+                uid=standing.claim.uid,
+                queue=standing.owner,
+                owner_pod=standing.owner_pod,
+            )
+            for standing in admitted.claims
+        ),
+    )

@@ -1,0 +1,262 @@
+"""Builders of objects as the API returns them, and of a world that knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from driver.api import CONFIGURATION_LABEL, DRIVER_NAME, Problem
+from scheduler_plugin.amounts import Charges, ResourceKey, charges
+from scheduler_plugin.claims import ClaimView, claim_view
+from scheduler_plugin.devices import ClassView, SliceView, class_view, slice_view
+from scheduler_plugin.fields import Unreadable
+from scheduler_plugin.names import (
+    QUEUE_LABEL,
+    AccountingSettings,
+    ClaimUid,
+    PodUid,
+    Queue,
+    QueueName,
+)
+from scheduler_plugin.pods import PodView, pod_view
+from scheduler_plugin.queue_objects import parse_queue
+from scheduler_plugin.verdicts import Admitted, Refused, Verdict, assume, judge
+from scheduler_plugin.world import World
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+SETTINGS = AccountingSettings()
+
+T = TypeVar("T")
+
+
+def read(view: T | Unreadable) -> T:
+    assert not isinstance(view, Unreadable), view
+    return view
+
+
+def amounts(**of: int) -> Charges:
+    return charges({ResourceKey(key): amount for key, amount in of.items()})
+
+
+def a_queue_object(name: str = "vision", **spec: Any) -> dict[str, Any]:
+    """A Queue; `onvif=(quota, limit)` and the like become its resources."""
+    resources = [
+        {"deviceClass": key, "quota": value[0], "limit": value[1]}
+        for key, value in spec.items()
+        if isinstance(value, tuple)
+    ]
+    fields = {key: value for key, value in spec.items() if not isinstance(value, tuple)}
+    if resources:
+        fields["resources"] = resources
+    return {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "Queue",
+        "metadata": {"name": name, "uid": f"uid-of-{name}", "generation": 1},
+        "spec": fields,
+    }
+
+
+def a_queue(name: str = "vision", **spec: Any) -> Queue:
+    queue = parse_queue(a_queue_object(name, **spec))
+    assert isinstance(queue, Queue), queue
+    return queue
+
+
+def problems(obj: Any) -> tuple[Problem, ...]:
+    found = parse_queue(obj)
+    assert isinstance(found, tuple), found
+    return found
+
+
+def a_request(
+    device_class: str = "onvif", *, name: str = "req", slots: object = None, **fields: Any
+) -> dict[str, Any]:
+    """A request of exactly one class."""
+    capacity = {} if slots is None else {"capacity": {"requests": {"slots": slots}}}
+    return {"name": name, "exactly": {"deviceClassName": device_class, **capacity, **fields}}
+
+
+def a_choice(*alternatives: Mapping[str, Any], name: str = "req") -> dict[str, Any]:
+    """A request with `firstAvailable`; alternatives as `a_request` makes them."""
+    return {
+        "name": name,
+        "firstAvailable": [{"name": a["name"], **a["exactly"]} for a in alternatives],
+    }
+
+
+def a_result(
+    request: str = "req", *, driver: str = DRIVER_NAME, slots: object = None, **fields: Any
+) -> dict[str, Any]:
+    """One allocated device."""
+    consumed = {} if slots is None else {"consumedCapacity": {"slots": slots}}
+    device = {"pool": "onvif", "device": "onvif-aaaaaa"}
+    return {"request": request, "driver": driver, **device, **consumed, **fields}
+
+
+def a_claim_object(name: str = "cam", **overrides: Any) -> dict[str, Any]:
+    """A ResourceClaim; `queue`, `owner_pod`, `requests`, `results`, `pods`, `uid` may be given."""
+    labels = {QUEUE_LABEL: overrides["queue"]} if overrides.get("queue") else {}
+    annotations = dict(overrides.get("annotations", {}))
+    if overrides.get("owner_pod"):
+        annotations["moorage.dev/owner-pod"] = f"uid-of-{overrides['owner_pod']}"
+    results: Sequence[Any] | None = overrides.get("results")
+    status: dict[str, Any] = {}
+    if results is not None:
+        status["allocation"] = {"devices": {"results": list(results)}}
+    if overrides.get("pods"):
+        status["reservedFor"] = [
+            {"resource": "pods", "name": pod, "uid": f"uid-of-{pod}"} for pod in overrides["pods"]
+        ]
+    return {
+        "metadata": {
+            "namespace": overrides.get("namespace", "default"),
+            "name": name,
+            "uid": overrides.get("uid", f"uid-of-{name}"),
+            "resourceVersion": "1",
+            "labels": labels,
+            "annotations": annotations,
+        },
+        "spec": {"devices": {"requests": overrides.get("requests", [a_request()])}},
+        "status": status,
+    }
+
+
+def a_claim(name: str = "cam", **overrides: Any) -> ClaimView:
+    return read(claim_view(a_claim_object(name, **overrides), queue_label=QUEUE_LABEL))
+
+
+def an_allocated_claim(name: str = "cam", *pods: str, **overrides: Any) -> ClaimView:
+    """A claim with one device, reserved for these pods."""
+    return a_claim(name, **{"results": [a_result()], "pods": pods, **overrides})
+
+
+def a_pod_object(name: str = "a", **overrides: Any) -> dict[str, Any]:
+    """A Pod; `queue`, `claims`, `requests`, `node`, `phase`, `priority` may be given."""
+    labels = dict(overrides.get("labels", {}))
+    if overrides.get("queue"):
+        labels[QUEUE_LABEL] = overrides["queue"]
+    if overrides.get("non_preemptible"):
+        labels["moorage.dev/preemptibility"] = "non-preemptible"
+    claims = [{"name": c, "resourceClaimName": c} for c in overrides.get("claims", ())]
+    spec: dict[str, Any] = {
+        "resourceClaims": overrides.get("resource_claims", claims),
+        "containers": [{"name": "main", "resources": {"limits": overrides.get("requests", {})}}],
+        **overrides.get("spec", {}),
+    }
+    if overrides.get("node"):
+        spec["nodeName"] = overrides["node"]
+    return {
+        "metadata": {
+            "namespace": overrides.get("namespace", "default"),
+            "name": name,
+            "uid": overrides.get("uid", f"uid-of-{name}"),
+            "creationTimestamp": overrides.get("created", "2026-11-21T11:00:00Z"),
+            "labels": labels,
+            "annotations": overrides.get("annotations", {}),
+        },
+        "spec": spec,
+        "status": {"phase": overrides.get("phase", "Pending"), **overrides.get("status", {})},
+    }
+
+
+def a_pod(name: str = "a", settings: AccountingSettings = SETTINGS, **overrides: Any) -> PodView:
+    return read(pod_view(a_pod_object(name, **overrides), settings))
+
+
+def a_class_object(name: str = "onvif", **overrides: Any) -> dict[str, Any]:
+    """A DeviceClass; `configuration` makes it one of Moorage's."""
+    labels = dict(overrides.get("labels", {}))
+    if overrides.get("configuration"):
+        labels[CONFIGURATION_LABEL] = overrides["configuration"]
+    return {
+        "metadata": {
+            "name": name,
+            "creationTimestamp": overrides.get("created", "2026-11-21T10:00:00Z"),
+            "labels": labels,
+            "annotations": overrides.get("annotations", {}),
+        },
+        "spec": overrides.get("spec", {}),
+    }
+
+
+def a_class(name: str = "onvif", **overrides: Any) -> ClassView:
+    return read(class_view(a_class_object(name, **overrides)))
+
+
+def our_class(name: str = "onvif", **overrides: Any) -> ClassView:
+    """A class that Moorage made for the Configuration of its name."""
+    spec = {"extendedResourceName": f"akri.sh/{name}"}
+    return a_class(name, **{"configuration": name, "spec": spec, **overrides})
+
+
+def a_slice(name: str, *devices: tuple[str, str], **spec: Any) -> SliceView:
+    """A slice of our devices, each by Configuration and Instance."""
+    bodies = [
+        {
+            "name": f"device-{number}",
+            "attributes": {
+                "configuration": {"string": configuration},
+                "instance": {"string": instance},
+            },
+        }
+        for number, (configuration, instance) in enumerate(devices)
+    ]
+    spec = {"driver": DRIVER_NAME, "devices": bodies, **spec}
+    return read(slice_view({"metadata": {"name": name}, "spec": spec}))
+
+
+def a_world(*objects: object, settings: AccountingSettings = SETTINGS) -> World:
+    """A world that knows these objects, the class `onvif` of Moorage's, and nothing else."""
+    world = World(settings)
+    world.put_class(our_class())
+    put(world, *objects)
+    return world
+
+
+def put(world: World, *objects: object) -> None:
+    for found in objects:
+        match found:
+            case PodView():
+                world.put_pod(found)
+            case ClaimView():
+                world.put_claim(found)
+            case Queue():
+                world.put_queue(found)
+            case ClassView():
+                world.put_class(found)
+            case SliceView():
+                world.put_slice(found)
+            case _:
+                raise AssertionError(found)
+
+
+def verdict(world: World, pod: PodView, *, now: datetime = NOW, at_bind: bool = False) -> Verdict:
+    """The verdict on a pod whose claims the world knows."""
+    return judge(pod, world.facts.claims_of(pod), world, now, at_bind=at_bind)
+
+
+def admit(world: World, pod: PodView, *, now: datetime = NOW, at_bind: bool = False) -> Admitted:
+    """Admit a pod and believe in it, as Filter does."""
+    found = verdict(world, pod, now=now, at_bind=at_bind)
+    assert isinstance(found, Admitted), found
+    assume(pod, found, world, now)
+    return found
+
+
+def refusal(world: World, pod: PodView, *, now: datetime = NOW, at_bind: bool = False) -> Refused:
+    found = verdict(world, pod, now=now, at_bind=at_bind)
+    assert isinstance(found, Refused), found
+    return found
+
+
+def usage(world: World, queue: str) -> Charges:
+    return world.ledger.of(QueueName(queue)).usage
+
+
+def claim_uid(name: str) -> ClaimUid:
+    return ClaimUid(f"uid-of-{name}")
+
+
+def pod_uid(name: str) -> PodUid:
+    return PodUid(f"uid-of-{name}")

@@ -1,0 +1,390 @@
+"""A ledger that followed any history equals one that is built from the objects as they are.
+
+Three ledgers are compared: the one that followed, one that was fed the present objects in another
+order, and the plain sum that DESIGN describes, written here without an index or an increment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from scheduler_plugin.amounts import Charges, ResourceKey, charges, summed
+from scheduler_plugin.assumptions import Assumptions
+from scheduler_plugin.claims import ClaimView, ClassName
+from scheduler_plugin.costs import granted_cost
+from scheduler_plugin.devices import ClassView, InstanceView, SliceView
+from scheduler_plugin.ledger import Ledger
+from scheduler_plugin.names import AccountingSettings, ClaimUid, PodUid, QueueName
+from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
+from scheduler_plugin.verdicts import Admitted, assume, judge
+from scheduler_plugin.world import World
+from tests.scheduler_plugin.builders import (
+    NOW,
+    a_choice,
+    a_claim,
+    a_class,
+    a_pod,
+    a_queue,
+    a_request,
+    a_result,
+    a_slice,
+    our_class,
+)
+
+SETTINGS = AccountingSettings(default_queue=QueueName("q0"))
+
+queues = st.sampled_from(["q0", "q1", "q2", "q3"])
+parents = st.sampled_from(["", "q0", "q1", "q2", "q3", "missing"])
+pod_names = st.sampled_from(["p0", "p1", "p2", "p3"])
+claim_names = st.sampled_from(["c0", "c1", "c2"])
+namespaces = st.sampled_from(["n0", "n1"])
+seldom = st.sampled_from([False, False, False, False, True])
+some_pods = st.lists(pod_names, unique=True, max_size=4)
+
+REQUESTS: list[list[dict[str, Any]]] = [
+    [a_request()],
+    [a_request(count=2, slots="3"), a_request("gpu", name="other")],
+    [a_request(allocationMode="All")],
+    [a_choice(a_request(name="one"), a_request("gpu", name="two", count=2))],
+]
+RESULTS: list[list[dict[str, Any]]] = [
+    [a_result()],
+    [a_result(slots="2"), a_result("other", driver="gpu.example.com")],
+    [a_result("req/two", driver="gpu.example.com"), a_result("req/one", adminAccess=True)],
+]
+
+
+def plain_usage(world: World, *, non_preemptible: bool) -> dict[QueueName, Charges]:
+    """DESIGN, section 3, by going through everything."""
+    facts = world.facts
+    parts: dict[QueueName, list[Charges]] = {}
+
+    def charge(queue: QueueName, amount: Charges) -> None:
+        for place in facts.tree.path(queue):
+            parts.setdefault(place, []).append(amount)
+
+    pods = {pod.uid: pod for pod in facts.pods()}
+    for claim in facts.claims():
+        consumers = [pods[uid] for uid in claim.reserved_for if uid in pods]
+        unsafe = [p for p in consumers if p.non_preemptible and not p.ended]
+        unsafe_queues = [facts.queue_of(p) for p in unsafe]
+        if has_owner(claim, consumers) and (not non_preemptible or claim.label in unsafe_queues):
+            charge(claim.label, plain_cost(claim, world))
+    for pod in pods.values():
+        queue = facts.queue_of(pod)
+        if queue and pod.node and not pod.ended and (pod.non_preemptible or not non_preemptible):
+            charge(queue, granted_cost(pod, facts.catalog))
+    sums = {queue: summed(found) for queue, found in parts.items()}
+    return {queue: found for queue, found in sorted(sums.items()) if found}
+
+
+def has_owner(claim: ClaimView, consumers: list[PodView]) -> bool:
+    if not claim.label or claim.results is None:
+        return False
+    if not claim.owner_pod or claim.owner_pod in claim.reserved_for:
+        return True
+    return any(pod.node for pod in consumers)
+
+
+def plain_cost(claim: ClaimView, world: World) -> Charges:
+    if not any(
+        world.facts.catalog.accounted_key(a.device_class) and not a.admin_access
+        for r in claim.requests
+        for a in r.alternatives
+    ):
+        return charges({})
+    total: dict[ResourceKey, int] = {}
+    for result in claim.results or ():
+        for request in claim.requests:
+            for alternative in request.alternatives:
+                key = world.facts.catalog.accounted_key(alternative.device_class)
+                if alternative.name == result.request and key and not result.admin_access:
+                    counted = result.slots if result.driver == "moorage.dev" else None
+                    total[key] = total.get(key, 0) + (1 if counted is None else counted)
+    return charges(total)
+
+
+T = TypeVar("T")
+
+
+def feed(put: Callable[[T], None], objects: Iterable[T]) -> None:
+    for found in reversed(list(objects)):
+        put(found)
+
+
+def assumed(assumptions: Assumptions) -> list[Any]:
+    return [assumptions.usage.by_queue(), assumptions.non_preemptible.by_queue()]
+
+
+class Histories(RuleBasedStateMachine):
+    """Objects come, change and go in any order; deleted ones come back with another UID."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World(SETTINGS)
+        self.now = NOW
+        self.births: dict[str, int] = {}
+        self.classes: dict[str, ClassView] = {}
+        self.slices: dict[str, SliceView] = {}
+        self.groups: dict[str, PodGroupView] = {}
+        self.instances: dict[str, InstanceView] = {}
+        self.configurations = 0
+
+    @initialize()
+    def begin(self) -> None:
+        """A chain of queues, pods that wait for every claim, and a class of Moorage's."""
+        self.classes["onvif"] = our_class()
+        self.world.put_class(self.classes["onvif"])
+        for name, parent in (("q0", {}), ("q1", {"parent": "q0"}), ("q2", {"parent": "q1"})):
+            self.world.put_queue(a_queue(name, **parent, onvif=(9, 9)))
+        for number, queue in enumerate(("q0", "q1", "q1", "q2")):
+            pod = a_pod(f"p{number}", namespace="n0", queue=queue, claims=["c0", "c1"])
+            self.world.put_pod(replace(pod, uid=self.pod_uid(pod.name)))
+        for name in ("c0", "c1"):
+            claim = a_claim(name, namespace="n0")
+            self.world.put_claim(replace(claim, uid=self.claim_uid(name)))
+
+    def pod_uid(self, name: str) -> PodUid:
+        return PodUid(f"{name}-{self.births.get(name, 0)}")
+
+    def claim_uid(self, name: str) -> ClaimUid:
+        return ClaimUid(f"{name}-{self.births.get(name, 0)}")
+
+    def bear(self, name: str) -> None:
+        """From now on the name is another object's."""
+        self.births[name] = self.births.get(name, 0) + 1
+
+    @rule(name=queues, parent=parents, gpu=st.booleans())
+    def put_queue(self, name: str, parent: str, gpu: bool) -> None:
+        listed = {"gpu": (1, 2)} if gpu else {}
+        wanted = {} if parent in ("", name) else {"parent": parent}
+        self.world.put_queue(a_queue(name, **wanted, **listed))
+
+    @rule(name=queues)
+    def delete_queue(self, name: str) -> None:
+        self.world.delete_queue(QueueName(name))
+
+    @rule(
+        name=pod_names,
+        queue=st.sampled_from(["", "q0", "q0", "q1", "q1", "q2", "gone"]),
+        node=seldom,
+        traits=st.tuples(st.booleans(), seldom, seldom),
+        claims=st.lists(claim_names, unique=True),
+        requests=st.sampled_from([{}, {"akri.sh/onvif": "2"}, {"example.com/gpu": 1}]),
+        renew=seldom,
+    )
+    def put_pod(
+        self,
+        name: str,
+        queue: str,
+        node: bool,
+        traits: tuple[bool, bool, bool],
+        claims: list[str],
+        requests: dict[str, Any],
+        renew: bool,
+    ) -> None:
+        non_preemptible, ended, grouped = traits
+        if renew:
+            self.bear(name)
+        pod = a_pod(
+            name,
+            SETTINGS,
+            namespace="n0",
+            uid=self.pod_uid(name),
+            queue=queue,
+            node="node-a" if node else "",
+            non_preemptible=non_preemptible,
+            phase="Succeeded" if ended else "Running",
+            claims=claims,
+            requests=requests,
+            annotations={"pod-group-name": "group"} if grouped else {},
+        )
+        self.world.put_pod(pod)
+        self.world.put_pod(pod)
+
+    @rule(name=pod_names)
+    def delete_pod(self, name: str) -> None:
+        found = self.world.facts.pod_named("n0", name)
+        if found is not None:
+            self.world.delete_pod(found.uid)
+            self.world.delete_pod(found.uid)
+            self.bear(name)
+
+    @rule(
+        name=claim_names,
+        label=st.sampled_from(["", "", "q0", "q0", "q1", "gone"]),
+        owner=st.sampled_from(["", "", "", "p0", "p1"]),
+        requests=st.sampled_from(REQUESTS),
+        results=st.sampled_from([None, *RESULTS]),
+        pods=some_pods,
+        renew=seldom,
+    )
+    def put_claim(
+        self,
+        name: str,
+        label: str,
+        owner: str,
+        requests: list[Any],
+        results: list[Any] | None,
+        pods: list[str],
+        renew: bool,
+    ) -> None:
+        if renew:
+            self.bear(name)
+        uids = {"p0": self.pod_uid("p0"), "p1": self.pod_uid("p1")}
+        claim = replace(
+            a_claim(name, namespace="n0", requests=requests, results=results, queue=label),
+            uid=self.claim_uid(name),
+            owner_pod=uids.get(owner, PodUid("")),
+            reserved_for=tuple(self.pod_uid(pod) for pod in pods),
+        )
+        self.world.put_claim(claim)
+        self.world.put_claim(claim)
+
+    @rule(name=claim_names)
+    def delete_claim(self, name: str) -> None:
+        found = self.world.facts.claim_named("n0", name)
+        if found is not None:
+            self.world.delete_claim(found.uid)
+            self.world.delete_claim(found.uid)
+            self.bear(name)
+
+    @rule(change=st.sampled_from(["put", "put", "delete"]), what=st.data())
+    def change_class(self, change: str, what: st.DataObject) -> None:
+        name = what.draw(st.sampled_from(["onvif", "gpu"]))
+        if change == "delete":
+            found = self.classes.pop(name, None)
+            self.world.delete_class(found.name if found else ClassName(name))
+            return
+        labels = {"moorage.dev/accounted": what.draw(st.sampled_from(["", "", "true", "false"]))}
+        spec = {"extendedResourceName": f"example.com/{name}"}
+        if what.draw(st.booleans()):
+            self.classes[name] = our_class(name, labels=labels)
+        else:
+            self.classes[name] = a_class(name, labels=labels, spec=spec)
+        self.world.put_class(self.classes[name])
+
+    @rule(name=st.sampled_from(["s0", "s1"]), count=st.integers(0, 3), node=st.booleans())
+    def change_slice(self, name: str, count: int, node: bool) -> None:
+        if not count:
+            self.slices.pop(name, None)
+            self.world.delete_slice(name)
+            return
+        devices = [("onvif", f"onvif-{number}") for number in range(count)]
+        place = {"nodeName": name} if node else {"allNodes": True}
+        self.slices[name] = a_slice(name, *devices, **place)
+        self.world.put_slice(self.slices[name])
+
+    @rule(queue=st.sampled_from([None, "", "q1", "q2"]))
+    def change_namespace(self, queue: str | None) -> None:
+        if queue is None:
+            self.world.delete_namespace("n0")
+        else:
+            self.world.put_namespace(NamespaceView("n0", {"moorage.dev/queue": queue}))
+
+    @rule(queue=st.sampled_from([None, "", "q2", "q3"]))
+    def change_group(self, queue: str | None) -> None:
+        if queue is None:
+            self.groups.pop("group", None)
+            self.world.delete_group("n0", "group")
+        else:
+            self.groups["group"] = PodGroupView("n0", "group", QueueName(queue))
+            self.world.put_group(self.groups["group"])
+
+    @rule(more=st.booleans(), instance=st.booleans())
+    def change_legacy_names(self, more: bool, instance: bool) -> None:
+        found = InstanceView("onvif", ResourceKey("onvif"))
+        if instance and more:
+            self.instances["onvif"] = found
+            self.world.put_instance(found)
+        elif instance:
+            self.instances.clear()
+            self.world.delete_instance("onvif")
+        elif more:
+            self.configurations += 1
+            self.world.put_configuration(ResourceKey("onvif"))
+        elif self.configurations:
+            self.configurations -= 1
+            self.world.delete_configuration(ResourceKey("onvif"))
+
+    @rule(name=pod_names, seconds=st.integers(0, 40))
+    def decide(self, name: str, seconds: int) -> None:
+        self.now += timedelta(seconds=seconds)
+        pod = self.world.facts.pod_named("n0", name)
+        if pod is None or pod.is_bound:
+            return
+        found = judge(pod, self.world.facts.claims_of(pod), self.world, self.now)
+        if isinstance(found, Admitted):
+            assume(pod, found, self.world, self.now)
+
+    @rule(name=pod_names)
+    def forget(self, name: str) -> None:
+        pod = self.world.facts.pod_named("n0", name)
+        if pod is not None:
+            self.world.assumptions.forget(pod.uid)
+
+    def rebuilt(self) -> World:
+        """A world that is fed the objects as they are, each kind in another order."""
+        facts, world = self.world.facts, World(SETTINGS)
+        for _ in range(self.configurations):
+            world.put_configuration(ResourceKey("onvif"))
+        feed(world.put_claim, facts.claims())
+        feed(world.put_pod, facts.pods())
+        feed(world.put_namespace, facts.namespaces.values())
+        feed(world.put_group, self.groups.values())
+        feed(world.put_queue, facts.tree)
+        feed(world.put_slice, self.slices.values())
+        feed(world.put_class, self.classes.values())
+        feed(world.put_instance, self.instances.values())
+        return world
+
+    @invariant()
+    def following_equals_rebuilding(self) -> None:
+        ledger, anew = self.world.ledger, self.rebuilt().ledger
+
+        assert ledger.by_queue() == anew.by_queue()
+        assert ledger.orphans() == anew.orphans()
+
+    @invariant()
+    def the_ledger_is_the_plain_sum(self) -> None:
+        ledger: Ledger = self.world.ledger
+
+        assert ledger.usage.by_queue() == plain_usage(self.world, non_preemptible=False)
+        assert ledger.non_preemptible.by_queue() == plain_usage(self.world, non_preemptible=True)
+
+    @invariant()
+    def assumptions_are_the_sum_of_their_parts(self) -> None:
+        assumptions = self.world.assumptions
+        path = self.world.facts.tree.path
+        anew = Assumptions(path, self.world.ledger.claim)
+        for part in assumptions._parts.values():
+            anew._add(part, 1)
+        for held in assumptions._held.values():
+            anew._add(held.requests, 1)
+
+        assert assumed(assumptions) == assumed(anew)
+
+    def teardown(self) -> None:
+        """When everything is gone, nothing is charged, and no index remembers anything."""
+        facts = self.world.facts
+        for pod in list(facts.pods()):
+            self.world.delete_pod(pod.uid)
+        for claim in list(facts.claims()):
+            self.world.delete_claim(claim.uid)
+
+        assert self.world.ledger.by_queue() == {}
+        assert len(self.world.assumptions) == 0
+        assert assumed(self.world.assumptions) == [{}, {}]
+        indexes = [facts._naming, facts._consuming, facts._of_class, facts._in_namespace]
+        assert [*indexes, facts._in_group, facts._of_resource, facts._asking_all] == [{}] * 7
+
+
+TestHistories = Histories.TestCase
+TestHistories.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
