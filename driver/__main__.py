@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Coroutine
-from typing import assert_never
+from typing import NoReturn, assert_never
 
 from driver.settings import NodeSettings, SharedSettings, parse_settings
 
@@ -21,11 +21,23 @@ logger = logging.getLogger(__name__)
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def main() -> int:
-    """Run until a signal; returns the exit status."""
+def main() -> NoReturn:
+    """Run until a signal."""
     settings = parse_settings(sys.argv[1:], os.environ)
     _log_to_stderr(settings.log_level)
-    return asyncio.run(_until_signal(_work(settings)))
+    run(_work(settings))
+
+
+def run(work: Coroutine[None, None, None]) -> NoReturn:
+    """Do the work until it ends or a signal ends it, and leave the process.
+
+    What must be finished, the work finishes itself. Nobody waits for threads: one may hang for
+    long in the lookup of a name, or in a file of a device that is broken.
+    """
+    with asyncio.Runner() as runner:
+        status = runner.run(_until_signal(work))
+        logging.shutdown()
+        os._exit(status)
 
 
 def _log_to_stderr(level: str) -> None:
@@ -73,4 +85,4 @@ async def _until_signal(work: Coroutine[None, None, None]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
