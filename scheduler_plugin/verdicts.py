@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from scheduler_plugin.amounts import NO_CHARGES, Charges
+from scheduler_plugin.amounts import NO_CHARGES, Charges, summed
 from scheduler_plugin.assumptions import AssumedClaim, AssumedPod
 from scheduler_plugin.cases import Case, Standing, case_of
 from scheduler_plugin.ceilings import non_preemptible_added, overruns, usage_added
@@ -220,7 +220,11 @@ RULES: tuple[Callable[[Case], Iterator[Refused]], ...] = (
 
 
 def assume(pod: PodView, admitted: Admitted, world: World, now: datetime) -> None:
-    """Believe in an admitted pod's binding, so that the next verdict counts it."""
+    """Believe in an admitted pod's binding, so that the next verdict counts it.
+
+    A claim that does not exist yet counts with the pod's own requests until it is there and the
+    pod is asked about anew.
+    """
     if not admitted.claims and not admitted.requests:
         return
     claims = [
@@ -233,7 +237,8 @@ def assume(pod: PodView, admitted: Admitted, world: World, now: datetime) -> Non
         for standing in admitted.claims
     ]
     assumed = AssumedPod(pod.uid, admitted.queue, pod.non_preemptible)
-    world.assumptions.assume(assumed, claims, admitted.requests, now)
+    future = (s.adds for s in admitted.claims if not s.claim.uid and s.owner == admitted.queue)
+    world.assumptions.assume(assumed, claims, summed((admitted.requests, *future)), now)
 
 
 def _decided_by(standing: Standing, pod: PodView, world: World) -> AssumedPod | None:
