@@ -1,0 +1,146 @@
+"""The tree of queues: paths, odd trees, and what is inherited."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from scheduler_plugin.amounts import NOTHING, UNLIMITED, Ceiling, ResourceKey
+from scheduler_plugin.names import (
+    OnOwnerExit,
+    QueueCondition,
+    QueueName,
+    Share,
+    SharingPolicy,
+)
+from scheduler_plugin.queues import EffectiveSharing, QueueTree
+from tests.scheduler_plugin.builders import a_pod, a_queue, a_world, amounts, usage
+
+ONVIF = ResourceKey("onvif")
+
+
+def a_tree(**parents: str) -> QueueTree:
+    tree = QueueTree()
+    for name, parent in parents.items():
+        tree.put(a_queue(name, **({"parent": parent} if parent else {})))
+    return tree
+
+
+def path(tree: QueueTree, name: str) -> str:
+    return " ".join(tree.path(QueueName(name)))
+
+
+def test_path_leads_to_the_root_whatever_the_order_of_events() -> None:
+    tree = a_tree(leaf="middle", middle="root")
+    assert path(tree, "leaf") == "leaf middle"
+
+    tree.put(a_queue("root"))
+
+    assert path(tree, "leaf") == "leaf middle root"
+    assert len(tree) == 3
+    assert tree.children(QueueName("root")) == ("middle",)
+    assert set(tree.below(QueueName("root"))) == {"root", "middle", "leaf"}
+    assert tree.conditions(QueueName("leaf")) == ()
+
+
+def test_queue_without_its_parent_counts_as_a_root_and_says_so() -> None:
+    tree = a_tree(leaf="root", root="")
+
+    tree.remove(QueueName("root"))
+    tree.remove(QueueName("root"))
+
+    assert path(tree, "leaf") == "leaf"
+    assert QueueName("root") not in tree
+    message = 'Its parent "root" does not exist: it counts as a root.'
+    assert tree.conditions(QueueName("leaf")) == ((QueueCondition.PARENT_MISSING, message),)
+    assert tree.conditions(QueueName("root")) == ()
+
+
+def test_all_ceilings_of_a_cycle_hold_for_all_that_are_in_it() -> None:
+    tree = a_tree(a="b", b="c", c="a", d="c")
+
+    assert [path(tree, name) for name in "abcd"] == ["a b c", "b c a", "c a b", "d c a b"]
+    for name in "ad":
+        ((condition, message),) = tree.conditions(QueueName(name))
+        assert condition is QueueCondition.PARENT_CYCLE
+        assert message.endswith("is a cycle: its ceilings hold for all that are in it.")
+    assert "c -> a -> b -> c is a cycle" in tree.conditions(QueueName("d"))[0][1]
+
+
+def test_name_without_a_queue_has_a_path_of_its_own() -> None:
+    tree = a_tree(a="")
+
+    assert path(tree, "gone") == "gone"
+    assert tree.sharing(QueueName("gone")) == EffectiveSharing()
+    assert tree.share(QueueName("gone"), ONVIF) is None
+
+
+def test_every_field_of_sharing_is_inherited_by_itself() -> None:
+    tree = QueueTree()
+    tree.put(a_queue("root", claimSharing={"policy": "Deny", "onOwnerExit": "Evict"}))
+    middle: dict[str, Any] = {"queues": ["a"], "ownerExitGracePeriod": "90s"}
+    tree.put(a_queue("middle", parent="root", claimSharing=middle))
+    leaf = {"policy": "Allow", "evictForeign": "Deny", "labelAtCreate": "Deny", "queues": []}
+    tree.put(a_queue("leaf", parent="middle", claimSharing=leaf))
+
+    assert tree.sharing(QueueName("middle")) == EffectiveSharing(
+        policy=SharingPolicy.DENY,
+        queues=(QueueName("a"),),
+        on_owner_exit=OnOwnerExit.EVICT,
+        owner_exit_grace_period=timedelta(seconds=90),
+    )
+    assert tree.sharing(QueueName("leaf")) == EffectiveSharing(
+        policy=SharingPolicy.ALLOW,
+        queues=(),
+        on_owner_exit=OnOwnerExit.EVICT,
+        owner_exit_grace_period=timedelta(seconds=90),
+        evict_foreign=SharingPolicy.DENY,
+        label_at_create=SharingPolicy.DENY,
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "allowed"), [("own", True), ("child", False), ("friend", True), ("under", True)]
+)
+def test_opt_out_holds_for_children_and_not_below_exceptions(other: str, allowed: bool) -> None:
+    tree = a_tree(child="own", friend="", under="friend")
+    tree.put(a_queue("own", claimSharing={"policy": "Deny", "queues": ["friend"]}))
+
+    assert tree.shares_with(QueueName("own"), QueueName(other)) is allowed
+
+
+def test_unlisted_class_has_no_quota_in_the_queue_and_is_unchecked_above() -> None:
+    tree = a_tree(leaf="middle", middle="root")
+    tree.put(a_queue("root", onvif=(3, -1)))
+
+    assert list(tree.checks(QueueName("leaf"), ONVIF)) == [
+        ("leaf", Share(NOTHING, UNLIMITED)),
+        ("root", Share(Ceiling(3), UNLIMITED)),
+    ]
+
+
+def test_what_is_listed_is_known_as_long_as_one_queue_lists_it() -> None:
+    tree = QueueTree()
+    tree.put(a_queue("a", onvif=(1, 1)))
+    tree.put(a_queue("b", onvif=(1, 1)))
+
+    tree.put(a_queue("a"))
+    assert tree.lists(ONVIF)
+    tree.remove(QueueName("b"))
+    assert not tree.lists(ONVIF)
+    assert [queue.name for queue in tree] == ["a"]
+
+
+def test_usage_moves_with_a_queue_to_its_new_ancestors() -> None:
+    world = a_world(a_queue("leaf", parent="old"), a_queue("old"), a_queue("new"))
+    world.put_pod(a_pod(requests={"akri.sh/onvif": 2}, queue="leaf", node="n"))
+
+    assert usage(world, "old") == amounts(onvif=2)
+    world.put_queue(a_queue("leaf", parent="new"))
+    assert [usage(world, name) for name in ("old", "new")] == [amounts(), amounts(onvif=2)]
+    world.put_queue(a_queue("new", parent="leaf"))
+    assert [usage(world, name) for name in ("leaf", "new")] == [amounts(onvif=2)] * 2
+    world.delete_queue(QueueName("leaf"))
+    assert [usage(world, name) for name in ("leaf", "new")] == [amounts(onvif=2), amounts()]

@@ -1,0 +1,676 @@
+"""The verdict on a pod: every rule, its sentence, and the order of the rules."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from scheduler_plugin.amounts import NO_CHARGES
+from scheduler_plugin.claims import claim_template_view
+from scheduler_plugin.names import (
+    QUEUE_LABEL,
+    AccountingSettings,
+    BindRequest,
+    ClaimOwner,
+    OrphanPolicy,
+    QueueName,
+    Reason,
+)
+from scheduler_plugin.pods import NamespaceView
+from scheduler_plugin.verdicts import Admitted, Refused, assume, bind_request, judge
+from scheduler_plugin.world import World
+from tests.scheduler_plugin.builders import (
+    NOW,
+    a_claim,
+    a_class,
+    a_pod,
+    a_queue,
+    a_request,
+    a_result,
+    a_world,
+    admit,
+    amounts,
+    an_allocated_claim,
+    claim_uid,
+    our_class,
+    pod_uid,
+    put,
+    read,
+    refusal,
+    usage,
+    verdict,
+)
+
+VISION, ROBOTS = QueueName("vision"), QueueName("robots")
+
+
+def two_queues(**vision: Any) -> World:
+    """Queues vision and robots under research; what is given is vision's."""
+    return a_world(
+        a_queue("research"),
+        a_queue("vision", parent="research", **vision),
+        a_queue("robots", parent="research"),
+    )
+
+
+# What is not counted.
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        a_pod(),
+        a_pod(claims=["gpu"]),
+        a_pod(requests={"example.com/gpu": 1, "akri.sh/unknown": 1, "cpu": "1"}),
+    ],
+)
+def test_pod_without_accounted_devices_needs_no_queue(pod: Any) -> None:
+    world = a_world(a_class("gpu"), a_claim("gpu", requests=[a_request("gpu")]))
+
+    admitted = admit(world, pod)
+
+    assert admitted == Admitted()
+    assert len(world.assumptions) == 0
+
+
+def test_pod_that_only_administers_needs_no_queue() -> None:
+    world = a_world(a_claim(requests=[a_request(adminAccess=True)]))
+
+    assert verdict(world, a_pod(claims=["cam"])) == Admitted()
+
+
+def test_pod_that_runs_is_never_judged_again() -> None:
+    world = a_world(a_queue(onvif=(0, 0)), a_claim())
+
+    pod = a_pod(claims=["cam"], queue="vision", node="node-a")
+
+    assert verdict(world, pod) == Admitted(queue=VISION)
+
+
+# The queue.
+
+
+def test_pod_without_a_queue() -> None:
+    world = a_world(a_claim())
+
+    assert refusal(world, a_pod(claims=["cam"])) == Refused(
+        Reason.NO_QUEUE,
+        "ResourceClaim default/cam needs a queue, and Pod default/a has none: no label"
+        ' "moorage.dev/queue" of its own, of its PodGroup or of its namespace, and there is no'
+        " default.",
+    )
+
+
+def test_pod_of_a_queue_that_does_not_exist() -> None:
+    world = a_world()
+
+    found = refusal(world, a_pod(requests={"akri.sh/onvif": 1}, queue="vision"))
+
+    sentence = 'A request of Pod default/a needs a queue, and queue "vision" does not exist.'
+    assert found == Refused(Reason.QUEUE_NOT_FOUND, sentence)
+
+
+def test_claim_of_a_queue_that_does_not_exist_is_charged_to_nobody_else() -> None:
+    world = a_world(a_queue("robots"), a_claim(queue="gone"))
+
+    found = refusal(world, a_pod(claims=["cam"], queue="robots"))
+
+    sentence = 'ResourceClaim default/cam belongs to queue "gone", which does not exist.'
+    assert found == Refused(Reason.QUEUE_NOT_FOUND, sentence)
+
+
+def test_pod_whose_namespace_may_not_use_the_queue() -> None:
+    world = a_world(a_queue(namespaceSelector={"matchLabels": {"team": "vision"}}), a_claim())
+    pod = a_pod(claims=["cam"], queue="vision")
+
+    found = refusal(world, pod)
+    world.put_namespace(NamespaceView("default", {"team": "vision"}))
+
+    sentence = (
+        'ResourceClaim default/cam needs a queue, and namespace "default" may not use queue'
+        ' "vision".'
+    )
+    assert found == Refused(Reason.QUEUE_NOT_ALLOWED, sentence)
+    assert isinstance(verdict(world, pod), Admitted)
+
+
+# How many share a claim.
+
+
+def test_claim_with_256_consumers_takes_no_other() -> None:
+    pods = [f"p{number}" for number in range(256)]
+    world = a_world(a_queue(), an_allocated_claim("cam", *pods, queue="vision"))
+
+    newcomer = refusal(world, a_pod(claims=["cam"], queue="vision"))
+    last = verdict(world, a_pod("p255", claims=["cam"], queue="vision"), at_bind=True)
+
+    sentence = "ResourceClaim default/cam has 256 consumers, and no claim can have more than 256."
+    assert newcomer == Refused(Reason.CLAIM_FULL, sentence)
+    assert isinstance(last, Admitted)
+
+
+def test_pods_in_flight_count_as_consumers() -> None:
+    world = a_world(a_queue(), a_claim(), settings=AccountingSettings(max_consumers=2))
+    for name in ("a", "b"):
+        admit(world, a_pod(name, claims=["cam"], queue="vision"))
+
+    found = refusal(world, a_pod("c", claims=["cam"], queue="vision"))
+
+    assert found.reason is Reason.CLAIM_FULL
+
+
+def max_pods(most: str) -> Any:
+    return our_class(annotations={"moorage.dev/max-pods-per-claim": most})
+
+
+def test_more_pods_than_the_class_lets_share_a_claim() -> None:
+    world = a_world(max_pods("2"), a_queue(), an_allocated_claim("cam", "a", queue="vision"))
+    put(world, a_pod("a", claims=["cam"], queue="vision", node="node-a"))
+    admit(world, a_pod("b", claims=["cam"], queue="vision"))
+
+    found = refusal(world, a_pod("c", claims=["cam"], queue="vision"))
+
+    sentence = (
+        'ResourceClaim default/cam is shared by 2 pods, and DeviceClass "onvif" lets no more than'
+        " 2 share one."
+    )
+    assert found == Refused(Reason.TOO_MANY_SHARERS, sentence)
+
+
+def test_pods_that_ended_share_nothing() -> None:
+    world = a_world(max_pods("1"), a_queue(), an_allocated_claim("cam", "a", queue="vision"))
+    put(world, a_pod("a", claims=["cam"], queue="vision", node="node-a", phase="Succeeded"))
+
+    assert isinstance(verdict(world, a_pod("b", claims=["cam"], queue="vision")), Admitted)
+
+
+def test_of_too_many_reserved_pods_the_earlier_ones_are_bound() -> None:
+    world = a_world(max_pods("2"), a_queue(), an_allocated_claim("cam", "a", "b", "c"))
+    pods = [a_pod(name, claims=["cam"], queue="vision") for name in "abc"]
+    put(world, *pods[1:])
+
+    found = [verdict(world, pod, at_bind=True) for pod in pods]
+
+    assert [isinstance(v, Admitted) for v in found] == [True, True, False]
+
+
+def test_later_reservation_that_runs_already_counts() -> None:
+    world = a_world(max_pods("1"), a_queue(), an_allocated_claim("cam", "a", "b", queue="vision"))
+    put(world, a_pod("b", claims=["cam"], queue="vision", node="node-a"))
+
+    found = refusal(world, a_pod("a", claims=["cam"], queue="vision"), at_bind=True)
+
+    assert found.reason is Reason.TOO_MANY_SHARERS
+
+
+# Sharing between queues.
+
+
+def owned(world: World, **pod: Any) -> World:
+    """A claim that a pod of vision uses."""
+    put(world, a_pod("a", claims=["cam"], queue="vision", node="node-a", **pod))
+    put(world, an_allocated_claim("cam", "a", queue="vision", owner_pod="a"))
+    return world
+
+
+def test_queue_that_opted_out_keeps_its_claims_to_itself() -> None:
+    world = owned(two_queues(claimSharing={"policy": "Deny"}))
+
+    found = refusal(world, a_pod("b", claims=["cam"], queue="robots"))
+
+    sentence = (
+        'ResourceClaim default/cam belongs to queue "vision", which does not share its claims with'
+        ' queue "robots".'
+    )
+    assert found == Refused(Reason.CLAIM_SHARING_DENIED, sentence)
+    assert isinstance(verdict(world, a_pod("c", claims=["cam"], queue="vision")), Admitted)
+
+
+def test_exception_to_the_opt_out_includes_descendants() -> None:
+    world = owned(two_queues(claimSharing={"policy": "Deny", "queues": ["robots"]}))
+    put(world, a_queue("arms", parent="robots"), a_queue("other"))
+
+    assert isinstance(verdict(world, a_pod("b", claims=["cam"], queue="arms")), Admitted)
+    found = refusal(world, a_pod("b", claims=["cam"], queue="other"))
+    assert found.reason is Reason.CLAIM_SHARING_DENIED
+
+
+def test_opt_out_of_the_parent_is_inherited() -> None:
+    world = owned(two_queues())
+    put(world, a_queue("research", claimSharing={"policy": "Deny"}))
+
+    found = refusal(world, a_pod("b", claims=["cam"], queue="robots"))
+
+    assert found.reason is Reason.CLAIM_SHARING_DENIED
+
+
+def test_foreign_pod_is_charged_nothing() -> None:
+    world = owned(two_queues(onvif=(0, 1)))
+    put(world, a_queue("robots", parent="research", onvif=(0, 0)))
+
+    admitted = admit(world, a_pod("b", claims=["cam"], queue="robots"))
+
+    assert [standing.adds for standing in admitted.claims] == [NO_CHARGES]
+    assert usage(world, "vision") == usage(world, "research") == amounts(onvif=1)
+    assert world.assumptions.usage.by_queue() == {}
+
+
+def test_foreign_non_preemptible_pod_could_lock_the_claim() -> None:
+    world = owned(two_queues())
+
+    found = refusal(world, a_pod("b", claims=["cam"], queue="robots", non_preemptible=True))
+
+    sentence = (
+        'ResourceClaim default/cam belongs to queue "vision", and Pod default/b of queue "robots"'
+        " is non-preemptible: it could keep the claim from its owner."
+    )
+    assert found == Refused(Reason.FOREIGN_NON_PREEMPTIBLE, sentence)
+
+
+# Limits.
+
+
+def test_claim_over_the_limit_says_which_and_by_how_much() -> None:
+    world = owned(two_queues(onvif=(0, 2)))
+    put(world, a_claim("second", requests=[a_request(count=2)]))
+
+    found = refusal(world, a_pod("b", claims=["second"], queue="vision"))
+
+    sentence = (
+        'ResourceClaim default/second does not fit: queue "vision" uses 1 onvif, 2 more would pass'
+        " its limit of 2."
+    )
+    assert found == Refused(Reason.OVER_LIMIT, sentence)
+
+
+def test_limit_of_an_ancestor_counts_what_its_other_children_use() -> None:
+    world = owned(two_queues())
+    put(world, a_queue("research", onvif=(0, 1)), a_claim("second"))
+
+    found = refusal(world, a_pod("b", claims=["second"], queue="robots"))
+
+    sentence = (
+        'ResourceClaim default/second does not fit: queue "research", which is above queue'
+        ' "robots", uses 1 onvif, 1 more would pass its limit of 1.'
+    )
+    assert found == Refused(Reason.OVER_LIMIT, sentence)
+
+
+def test_nearest_queue_on_the_path_is_named() -> None:
+    world = two_queues(onvif=(0, 0))
+    put(world, a_queue("research", onvif=(0, 0)), a_claim())
+
+    assert 'queue "vision" uses 0' in refusal(world, a_pod(claims=["cam"], queue="vision")).sentence
+
+
+def test_decisions_in_flight_count_against_the_limit() -> None:
+    world = two_queues(onvif=(0, 1))
+    put(world, a_claim("one"), a_claim("two"))
+    admit(world, a_pod("a", claims=["one"], queue="vision"))
+
+    found = refusal(world, a_pod("b", claims=["two"], queue="vision"))
+
+    assert "uses 1 onvif, 1 more" in found.sentence
+    later = NOW + timedelta(seconds=60)
+    assert isinstance(
+        verdict(world, a_pod("b", claims=["two"], queue="vision"), now=later), Admitted
+    )
+
+
+def test_claims_and_requests_of_one_pod_are_added_up() -> None:
+    world = two_queues(onvif=(0, 2))
+    put(world, a_claim("one"), a_claim("two"))
+    pod = a_pod(claims=["one", "two"], requests={"akri.sh/onvif": 1}, queue="vision")
+
+    found = refusal(world, pod)
+
+    sentence = (
+        'Pod default/a does not fit: queue "vision" uses 0 onvif, 3 more would pass its limit of 2.'
+    )
+    assert found == Refused(Reason.OVER_LIMIT, sentence)
+
+
+def test_joining_passes_even_over_a_lowered_limit() -> None:
+    world = owned(two_queues(onvif=(0, 0)))
+    put(world, a_queue("research", onvif=(0, 0)))
+
+    for name, queue in (("b", "vision"), ("c", "robots")):
+        assert isinstance(verdict(world, a_pod(name, claims=["cam"], queue=queue)), Admitted)
+
+
+def test_limit_of_the_owner_counts_and_not_that_of_the_joiner() -> None:
+    world = two_queues(onvif=(0, 0))
+    put(world, a_claim(queue="vision"))
+
+    found = refusal(world, a_pod("b", claims=["cam"], queue="robots"))
+
+    assert found.reason is Reason.OVER_LIMIT
+    assert 'queue "vision" uses 0' in found.sentence
+
+
+def test_five_sharers_of_one_device_fit_a_limit_of_one() -> None:
+    world = two_queues(onvif=(0, 1))
+    put(world, a_claim())
+
+    for number in range(5):
+        admit(world, a_pod(f"p{number}", claims=["cam"], queue="vision"))
+
+    assert world.assumptions.usage.of(VISION) == amounts(onvif=1)
+
+
+def test_enormous_counts_are_counted_as_they_are() -> None:
+    world = two_queues(onvif=(0, 2**63 - 1))
+    request = a_request(count=2**63 - 1, slots=str(2**63 - 1))
+    put(world, a_claim(requests=[request]))
+
+    assert refusal(world, a_pod(claims=["cam"], queue="vision")).reason is Reason.OVER_LIMIT
+
+
+# Quotas of non-preemptible use.
+
+
+def test_non_preemptible_claim_over_the_quota() -> None:
+    world = two_queues(onvif=(0, 5))
+    put(world, a_claim())
+
+    found = refusal(world, a_pod(claims=["cam"], queue="vision", non_preemptible=True))
+
+    sentence = (
+        'ResourceClaim default/cam does not fit: queue "vision" uses 0 onvif, 1 more would pass its'
+        " quota of 0 for non-preemptible pods."
+    )
+    assert found == Refused(Reason.NON_PREEMPTIBLE_OVER_QUOTA, sentence)
+
+
+def test_quota_of_an_ancestor_counts_where_it_is_listed() -> None:
+    world = two_queues(onvif=(5, 5))
+    put(world, a_queue("research", onvif=(1, 5)), a_claim("one"), a_claim("two"))
+    admit(world, a_pod("a", claims=["one"], queue="vision", non_preemptible=True))
+
+    found = refusal(world, a_pod("b", claims=["two"], queue="vision", non_preemptible=True))
+
+    assert found.reason is Reason.NON_PREEMPTIBLE_OVER_QUOTA
+    assert 'queue "research", which is above queue "vision", uses 1 onvif' in found.sentence
+
+
+def test_queue_that_does_not_list_a_class_has_no_quota_of_it() -> None:
+    world = two_queues()
+    put(world, a_claim())
+
+    found = refusal(world, a_pod(claims=["cam"], queue="vision", non_preemptible=True))
+
+    assert found.reason is Reason.NON_PREEMPTIBLE_OVER_QUOTA
+
+
+def test_first_non_preemptible_consumer_of_the_owner_adds_to_the_quota() -> None:
+    world = owned(two_queues(onvif=(1, 1)))
+    first = a_pod("b", claims=["cam"], queue="vision", non_preemptible=True)
+
+    admitted = admit(world, first)
+    second = admit(world, a_pod("c", claims=["cam"], queue="vision", non_preemptible=True))
+
+    assert admitted.claims[0].adds_non_preemptible == amounts(onvif=1)
+    assert second.claims[0].adds_non_preemptible == NO_CHARGES
+    assert world.assumptions.non_preemptible.of(VISION) == amounts(onvif=1)
+    put(world, a_queue("vision", parent="research", onvif=(0, 1)))
+    world.assumptions.forget(pod_uid("b"))
+    world.assumptions.forget(pod_uid("c"))
+    assert refusal(world, first).reason is Reason.NON_PREEMPTIBLE_OVER_QUOTA
+
+
+def test_second_non_preemptible_consumer_adds_nothing() -> None:
+    world = owned(two_queues(onvif=(0, 1)), non_preemptible=True)
+
+    joiner = a_pod("b", claims=["cam"], queue="vision", non_preemptible=True)
+
+    assert world.ledger.of(VISION).non_preemptible == amounts(onvif=1)
+    assert isinstance(verdict(world, joiner), Admitted)
+
+
+def test_requests_of_a_non_preemptible_pod_are_held_against_the_quota() -> None:
+    world = two_queues(onvif=(1, 5))
+    pod = a_pod(requests={"akri.sh/onvif": 2}, queue="vision", non_preemptible=True)
+
+    assert refusal(world, pod).reason is Reason.NON_PREEMPTIBLE_OVER_QUOTA
+
+
+# The order of the rules.
+
+
+def test_reasons_come_in_the_order_of_the_rules() -> None:
+    """One pod that breaks every rule, and a world that is put right rule by rule."""
+    world = a_world(max_pods("1"), a_class("gpu"), settings=AccountingSettings(max_consumers=2))
+    put(world, an_allocated_claim("cam", "x", "y", queue="vision"), a_claim("second"))
+    traits: dict[str, Any] = {"claims": ["second", "cam"], "non_preemptible": True}
+    seen = [refusal(world, a_pod("b", **traits)).reason]
+
+    def repair(*objects: Any) -> None:
+        put(world, *objects)
+        seen.append(refusal(world, a_pod("b", queue="robots", **traits)).reason)
+
+    selector = {"matchLabels": {"team": "robots"}}
+    repair(a_queue("vision", claimSharing={"policy": "Deny"}))
+    repair(a_queue("robots", namespaceSelector=selector, onvif=(0, 0)))
+    repair(a_queue("robots", onvif=(0, 0)))
+    repair(an_allocated_claim("cam", "x", queue="vision"))
+    repair(our_class())
+    repair(a_queue("vision"))
+    repair(an_allocated_claim("cam", "x", queue="robots"))
+    repair(a_queue("robots", onvif=(0, 1)), a_pod("x", node="node-a"))
+    repair(a_queue("robots", onvif=(0, 2)))
+
+    assert list(dict.fromkeys(seen)) == list(Reason)
+
+
+def test_within_a_rule_claims_are_asked_in_the_order_of_the_spec() -> None:
+    world = two_queues(claimSharing={"policy": "Deny"})
+    for name in ("one", "two"):
+        put(world, an_allocated_claim(name, "x", queue="vision"))
+
+    found = [refusal(world, a_pod(claims=c, queue="robots")) for c in (["two", "one"], ["one"])]
+
+    assert [f.sentence.split()[1] for f in found] == ["default/two", "default/one"]
+
+
+# Filter and Bind.
+
+
+def test_allocation_that_costs_more_than_assumed_is_refused_at_bind() -> None:
+    world = two_queues(onvif=(0, 1))
+    pod = a_pod(claims=["cam"], queue="vision")
+    put(world, pod, a_claim())
+    admit(world, pod)
+
+    put(world, an_allocated_claim("cam", "a", results=[a_result(slots="2")]))
+
+    assert refusal(world, pod, at_bind=True).reason is Reason.OVER_LIMIT
+
+
+def test_own_assumption_is_not_counted_twice_at_bind() -> None:
+    world = two_queues(onvif=(1, 1))
+    pod = a_pod(claims=["cam"], queue="vision", non_preemptible=True)
+    put(world, pod, a_claim())
+    admit(world, pod)
+    put(world, an_allocated_claim("cam", "a"))
+
+    admitted = admit(world, pod, at_bind=True)
+
+    assert admitted.claims[0].adds == amounts(onvif=1)
+    assert world.assumptions.usage.of(VISION) == amounts(onvif=1)
+
+
+def test_foreign_vendors_resource_is_assumed_at_filter_and_not_charged_at_bind() -> None:
+    spec = {"extendedResourceName": "example.com/gpu"}
+    world = two_queues(gpu=(0, 0))
+    put(world, a_class("gpu", spec=spec))
+    pod = a_pod(requests={"example.com/gpu": 1}, queue="vision")
+
+    assert refusal(world, pod).reason is Reason.OVER_LIMIT
+    assert verdict(world, pod, at_bind=True) == Admitted()
+
+
+def test_bind_request_names_the_owner_of_every_claim() -> None:
+    world = owned(two_queues())
+    put(world, a_claim("mine"))
+    pod = a_pod("b", claims=["mine", "cam"], queue="robots")
+
+    request = bind_request(pod, "node-b", admit(world, pod))
+
+    assert request == BindRequest(
+        namespace="default",
+        name="b",
+        uid=pod_uid("b"),
+        node="node-b",
+        queue=ROBOTS,
+        claims=(
+            ClaimOwner(
+                namespace="default",
+                name="mine",
+                uid=claim_uid("mine"),
+                queue=ROBOTS,
+                owner_pod=pod_uid("b"),
+            ),
+            ClaimOwner(
+                namespace="default",
+                name="cam",
+                uid=claim_uid("cam"),
+                queue=VISION,
+                owner_pod=None,
+            ),
+        ),
+    )
+
+
+# The seed's racing section.
+
+
+def race() -> tuple[World, Any, Any]:
+    """Vision's pod a decides first, robots' pod b joins; both are past PreBind."""
+    world = two_queues()
+    first = a_pod("a", claims=["cam"], queue="vision")
+    foreign = a_pod("b", claims=["cam"], queue="robots")
+    put(world, a_claim(), first, foreign)
+    admit(world, first)
+    admit(world, foreign)
+    put(world, an_allocated_claim("cam", "a", "b"))
+    return world, first, foreign
+
+
+def test_foreign_pod_that_binds_first_does_not_become_owner() -> None:
+    world, _, foreign = race()
+
+    request = bind_request(foreign, "node-a", admit(world, foreign, at_bind=True))
+
+    assert [(c.queue, c.owner_pod) for c in request.claims] == [(VISION, pod_uid("a"))]
+
+
+def test_foreign_pod_that_binds_first_after_a_restart_does_not_become_owner() -> None:
+    _, first, foreign = race()
+    world = two_queues()
+    put(world, an_allocated_claim("cam", "a", "b"), first, foreign)
+
+    request = bind_request(foreign, "node-a", admit(world, foreign, at_bind=True))
+    second = bind_request(first, "node-a", admit(world, first, at_bind=True))
+
+    assert request.claims == second.claims
+    assert [(c.queue, c.owner_pod) for c in request.claims] == [(VISION, pod_uid("a"))]
+    assert world.assumptions.usage.by_queue() == {
+        "research": amounts(onvif=1),
+        "vision": amounts(onvif=1),
+    }
+
+
+def test_limit_of_the_owner_that_a_restart_forgot_counts() -> None:
+    world = two_queues(onvif=(0, 0))
+    put(world, an_allocated_claim("cam", "a", "b"))
+    put(world, a_pod("a", claims=["cam"], queue="vision"))
+
+    found = refusal(world, a_pod("b", claims=["cam"], queue="robots"), at_bind=True)
+
+    assert found.reason is Reason.OVER_LIMIT
+
+
+def test_next_pod_takes_over_when_the_one_that_decided_drops_out() -> None:
+    world, first, foreign = race()
+
+    world.delete_pod(first.uid)
+
+    assert world.assumptions.usage.of(ROBOTS) == amounts(onvif=1)
+    request = bind_request(foreign, "node-a", admit(world, foreign, at_bind=True))
+    assert [(c.queue, c.owner_pod) for c in request.claims] == [(ROBOTS, pod_uid("b"))]
+
+
+def test_written_label_is_charged_once_and_no_longer_assumed() -> None:
+    world, first, _ = race()
+
+    put(world, an_allocated_claim("cam", "a", "b", queue="vision", owner_pod="a"))
+
+    assert usage(world, "research") == amounts(onvif=1)
+    assert world.assumptions.usage.by_queue() == {}
+    put(world, a_pod("a", claims=["cam"], queue="vision", node="node-a"))
+    assert first.uid not in world.assumptions.pods(claim_uid("cam"))
+
+
+def test_stale_label_with_two_pods_past_prebind_gets_its_right_owner() -> None:
+    world, first, foreign = race()
+    put(world, an_allocated_claim("cam", "a", "b", queue="robots", owner_pod="long-gone"))
+
+    owners = [bind_request(p, "n", admit(world, p, at_bind=True)).claims for p in (foreign, first)]
+
+    assert [(c.queue, c.owner_pod) for o in owners for c in o] == [(VISION, pod_uid("a"))] * 2
+
+
+# Orphans.
+
+
+def orphan(policy: OrphanPolicy) -> World:
+    world = a_world(
+        a_queue("vision", onvif=(0, 0)),
+        a_queue("robots", onvif=(0, 0)),
+        settings=AccountingSettings(orphan_policy=policy),
+    )
+    put(
+        world,
+        a_pod("old", claims=["cam"], queue="vision", node="n", created="2026-01-01T00:00:00Z"),
+    )
+    put(world, an_allocated_claim("cam", "young", "old"))
+    put(world, a_pod("young", claims=["cam"], queue="robots", node="n"))
+    return world
+
+
+def test_orphan_is_joined_as_its_oldest_pods_queue() -> None:
+    world = orphan(OrphanPolicy.OLDEST_POD)
+
+    admitted = admit(world, a_pod("b", claims=["cam"], queue="robots"))
+
+    assert [(s.owner, s.owner_pod) for s in admitted.claims] == [(VISION, pod_uid("old"))]
+    assert world.ledger.orphans() == (claim_uid("cam"),)
+
+
+def test_next_binder_becomes_owner_of_an_unattributed_orphan() -> None:
+    world = orphan(OrphanPolicy.UNATTRIBUTED)
+
+    assert usage(world, "vision") == NO_CHARGES
+    found = refusal(world, a_pod("b", claims=["cam"], queue="robots"))
+    assert found.reason is Reason.OVER_LIMIT
+
+
+def test_claim_of_a_template_counts_before_it_exists() -> None:
+    world = two_queues(onvif=(0, 1))
+    body: dict[str, Any] = {"metadata": {"namespace": "default", "name": "t"}, "spec": {"spec": {}}}
+    body["spec"]["spec"] = {"devices": {"requests": [a_request()]}}
+    template = read(claim_template_view(body, queue_label=QUEUE_LABEL))
+    pods = [a_pod(name, queue="vision") for name in "ab"]
+
+    found = judge(pods[0], [template.claim("a", "cam")], world, NOW)
+    assert isinstance(found, Admitted)
+    assume(pods[0], found, world, NOW)
+
+    second = judge(pods[1], [template.claim("b", "cam")], world, NOW)
+    assert second == Refused(
+        Reason.OVER_LIMIT,
+        'ResourceClaim default/b-cam does not fit: queue "vision" uses 1 onvif, 1 more would pass'
+        " its limit of 1.",
+    )

@@ -1,0 +1,310 @@
+"""Objects of the API as views: what is read of them, and what is said of an odd one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scheduler_plugin.amounts import (
+    LARGEST,
+    NO_CHARGES,
+    UNLIMITED,
+    Ceiling,
+    ResourceKey,
+    ceiling,
+    charges,
+    for_status,
+    most_of,
+    summed,
+)
+from scheduler_plugin.claims import claim_template_view, claim_view
+from scheduler_plugin.devices import InstanceView, class_view, instance_view, slice_view
+from scheduler_plugin.fields import Unreadable, shown
+from scheduler_plugin.names import QUEUE_LABEL, AccountingSettings, QueueName
+from scheduler_plugin.pods import (
+    NamespaceView,
+    PodGroupView,
+    namespace_view,
+    pod_group_view,
+    pod_view,
+)
+from scheduler_plugin.quantities import whole
+from tests.scheduler_plugin.builders import (
+    SETTINGS,
+    a_claim,
+    a_claim_object,
+    a_class,
+    a_class_object,
+    a_pod,
+    a_pod_object,
+    amounts,
+    pod_uid,
+    read,
+)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "number"),
+    [
+        (3, 3), ("30", 30), ("0", 0), ("-0", 0), ("1500m", 2), ("1m", 1), ("1u", 1), ("1n", 1),
+        ("2k", 2000), ("1Ki", 1024), ("1.5", 2), ("2.", 2), (".5", 1), ("1e3", 1000), ("1E2", 100),
+        ("1E", 10**18), ("1Ei", 2**60), ("100e-2", 1), ("+4", 4), (2**80, 2**80),
+        ("", None), ("x", None), ("1x", None), ("-2", None), (-1, None), (True, None),
+        (1.0, None), (None, None), ("1e999", None), ("1 ", None), ([], None), ("9" * 99, None),
+    ],
+)  # fmt: skip
+def test_quantity_is_the_whole_number_that_covers_it(quantity: object, number: int | None) -> None:
+    assert whole(quantity) == number
+
+
+def test_charges_have_no_zeros_and_one_order() -> None:
+    key = ResourceKey
+
+    assert charges({key("b"): 1, key("a"): 2, key("c"): 0}).items == (("a", 2), ("b", 1))
+    assert charges({key("a"): 0}) is NO_CHARGES
+    assert amounts(a=1).plus(amounts(a=2, b=1)) == amounts(a=3, b=1)
+    assert NO_CHARGES.plus(amounts(a=1)) == amounts(a=1).plus(NO_CHARGES) == amounts(a=1)
+    assert most_of([amounts(a=1, b=4), amounts(a=3)]) == amounts(a=3, b=4)
+    assert summed([]) == NO_CHARGES
+    assert (amounts(a=1)[key("a")], amounts(a=1)[key("b")]) == (1, 0)
+
+
+def test_ceilings_compare_with_none_above_all_numbers() -> None:
+    assert ceiling(-1) == UNLIMITED
+    assert UNLIMITED.allows(10**30)
+    assert [Ceiling(2).allows(n) for n in (2, 3)] == [True, False]
+    assert UNLIMITED.covers(UNLIMITED)
+    assert UNLIMITED.covers(Ceiling(5))
+    assert Ceiling(5).covers(Ceiling(5))
+    assert not Ceiling(4).covers(Ceiling(5))
+    assert not Ceiling(4).covers(UNLIMITED)
+    assert (str(UNLIMITED), str(Ceiling(4))) == ("none", "4")
+    assert (for_status(7), for_status(2**70)) == (7, LARGEST)
+
+
+# Pods.
+
+
+FROM_FIVE = AccountingSettings(non_preemptible_priority=5)
+LABEL = "moorage.dev/preemptibility"
+
+
+def containers(*requests: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"resources": {"requests": request}} for request in requests]
+
+
+def sidecar(amount: int) -> dict[str, Any]:
+    return {"restartPolicy": "Always", "resources": {"requests": {"akri.sh/x": amount}}}
+
+
+def init(amount: int) -> dict[str, Any]:
+    return {"resources": {"limits": {"akri.sh/x": str(amount)}}}
+
+
+@pytest.mark.parametrize(
+    ("inits", "mains", "effective"),
+    [
+        ([], [1, 2], 3),
+        ([init(5)], [1, 2], 5),
+        ([init(2), init(3)], [1], 3),
+        ([sidecar(2)], [1, 2], 5),
+        ([sidecar(2), init(4)], [1], 6),
+        ([init(4), sidecar(2)], [1], 4),
+        ([sidecar(1), init(1), sidecar(3), init(2)], [1], 6),
+        ([sidecar(4)], [], 4),
+        ([init(0)], [0], 0),
+    ],
+)
+def test_effective_request_is_as_kubernetes_defines_it(
+    inits: list[Any], mains: list[int], effective: int
+) -> None:
+    spec = {"initContainers": inits, "containers": containers(*[{"akri.sh/x": n} for n in mains])}
+
+    expected = (("akri.sh/x", effective),) if effective else ()
+    assert a_pod(spec=spec).requests == expected
+
+
+def test_only_extended_resources_are_read() -> None:
+    names = ["cpu", "memory", "hugepages-2Mi", "kubernetes.io/x", "node.kubernetes.io/x"]
+    implicit = "deviceclass.resource.kubernetes.io/gpu"
+
+    pod = a_pod(requests=dict.fromkeys([*names, "example.com/gpu", implicit], "1"))
+
+    assert [name for name, _ in pod.requests] == [implicit, "example.com/gpu"]
+
+
+def test_limits_and_requests_are_one_where_they_say_the_same() -> None:
+    resources = {"limits": {"a.b/c": "2"}, "requests": {"a.b/c": "2"}}
+
+    assert a_pod(spec={"containers": [{"resources": resources}]}).requests == (("a.b/c", 2),)
+
+
+@pytest.mark.parametrize(
+    ("pod", "answer"),
+    [
+        (a_pod(), False),
+        (a_pod(spec={"priority": 99}), False),
+        (a_pod(spec={"priority": 100}), True),
+        (a_pod(settings=FROM_FIVE, spec={"priority": 5}), True),
+        (a_pod(labels={LABEL: "non-preemptible"}), True),
+        (a_pod(labels={LABEL: "preemptible"}, spec={"priority": 900}), False),
+        (a_pod(labels={"kai.scheduler/preemptibility": "non-preemptible"}), True),
+        (a_pod(labels={LABEL: "?"}, spec={"priority": 100}), True),
+        (a_pod(labels={LABEL: "preemptible",
+                       "kai.scheduler/preemptibility": "non-preemptible"}), False),
+    ],
+)  # fmt: skip
+def test_preemptibility_is_the_labels_and_else_the_prioritys(pod: Any, answer: bool) -> None:
+    assert pod.non_preemptible is answer
+
+
+def test_annotation_of_the_queue_counts_on_bound_pods_only() -> None:
+    annotations = {"moorage.dev/queue": "bound"}
+
+    assert a_pod(queue="label", annotations=annotations).queue == "label"
+    assert a_pod(queue="label", annotations=annotations, node="n").queue == "bound"
+    assert a_pod(queue="label", node="n").queue == "label"
+
+
+def test_claims_of_a_pod_are_in_the_order_of_its_spec() -> None:
+    entries = [
+        {"name": "made", "resourceClaimTemplateName": "t"},
+        {"name": "named", "resourceClaimName": "shared"},
+        {"name": "again", "resourceClaimName": "shared"},
+        {"name": "to-come", "resourceClaimTemplateName": "t"},
+        {"name": "needless", "resourceClaimTemplateName": "t"},
+    ]
+    statuses = [{"name": "made", "resourceClaimName": "a-made-x"}, {"name": "needless"}]
+
+    pod = a_pod(resource_claims=entries, status={"resourceClaimStatuses": statuses})
+
+    assert pod.claim_names == ("a-made-x", "shared")
+    assert [entry.template for entry in pod.claims] == ["t", "", "", "t", "t"]
+    assert pod.may_use_devices
+    assert not a_pod().may_use_devices
+
+
+def test_queue_of_namespaces_and_groups() -> None:
+    namespace = namespace_view({"metadata": {"name": "n", "labels": {"a": "b"}}})
+    assert namespace == NamespaceView("n", {"a": "b"})
+    metadata = {"namespace": "n", "name": "g", "labels": {QUEUE_LABEL: "of-label"}}
+
+    by_spec = pod_group_view({"metadata": metadata, "spec": {"queue": "of-spec"}}, SETTINGS)
+    by_label = pod_group_view({"metadata": metadata}, SETTINGS)
+
+    assert by_spec == PodGroupView("n", "g", QueueName("of-spec"))
+    assert by_label == PodGroupView("n", "g", QueueName("of-label"))
+
+
+# Claims.
+
+
+def test_claim_is_the_same_while_nothing_that_counts_has_changed() -> None:
+    obj = a_claim_object(results=[])
+    later = {**obj, "metadata": {**obj["metadata"], "resourceVersion": "2"}}
+
+    assert claim_view(later, queue_label=QUEUE_LABEL) == a_claim(results=[])
+
+
+def test_consumers_that_are_no_pods_are_only_counted() -> None:
+    obj = a_claim_object(pods=["a", "b"])
+    group = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "g"}
+    obj["status"]["reservedFor"].insert(1, group)
+
+    claim = read(claim_view(obj, queue_label=QUEUE_LABEL))
+
+    assert (claim.reserved_for, claim.other_consumers) == ((pod_uid("a"), pod_uid("b")), 1)
+
+
+def test_own_annotations_of_claims() -> None:
+    claim = a_claim(owner_pod="a", annotations={"moorage.dev/evict-foreign": "true"})
+
+    assert (claim.owner_pod, claim.evict_foreign) == (pod_uid("a"), True)
+    assert not a_claim(annotations={"moorage.dev/evict-foreign": "yes"}).evict_foreign
+
+
+# Classes, slices, Instances.
+
+
+@pytest.mark.parametrize(
+    ("value", "most"), [("3", 3), ("0", None), ("-1", None), ("x", None), ("", None), ("٣", None)]
+)
+def test_most_pods_of_a_claim_is_a_number_or_no_rule(value: str, most: int | None) -> None:
+    assert a_class(annotations={"moorage.dev/max-pods-per-claim": value}).max_pods == most
+
+
+def test_instance_and_its_configuration() -> None:
+    obj = {"metadata": {"name": "cam-1"}, "spec": {"configurationName": "cam"}}
+
+    assert instance_view(obj) == InstanceView("cam-1", ResourceKey("cam"))
+
+
+def parse_pod(obj: Any) -> object:
+    return pod_view(obj, SETTINGS)
+
+
+def parse_claim(obj: Any) -> object:
+    return claim_view(obj, queue_label=QUEUE_LABEL)
+
+
+def parse_template(obj: Any) -> object:
+    return claim_template_view(obj, queue_label=QUEUE_LABEL)
+
+
+def changed(obj: Any, path: str, value: Any) -> Any:
+    """The object with one field replaced; numbers in the path are places in lists."""
+    first, _, rest = path.partition(".")
+    key: Any = int(first) if first.isdigit() else first
+    before = obj[key] if isinstance(obj, list) or key in obj else {}
+    after = changed(before, rest, value) if rest else value
+    copy = obj.copy()
+    copy[key] = after
+    return copy
+
+
+SLICE = {"metadata": {"name": "s"}, "spec": {"driver": "moorage.dev", "devices": []}}
+
+
+@pytest.mark.parametrize(
+    ("parse", "obj", "path", "value", "said"),
+    [
+        (parse_pod, a_pod_object(), "metadata", [], "metadata"),
+        (parse_pod, a_pod_object(), "metadata.uid", None, "metadata.uid"),
+        (parse_pod, a_pod_object(), "metadata.name", 7, "metadata.name"),
+        (parse_pod, a_pod_object(), "metadata.labels", {"a": 1}, "metadata.labels[a]"),
+        (parse_pod, a_pod_object(), "spec.containers", {}, "spec.containers"),
+        (parse_pod, a_pod_object(), "spec.containers.0", 1, "spec.containers[0]"),
+        (parse_pod, a_pod_object(), "spec.priority", "high", "spec.priority"),
+        (parse_pod, a_pod_object(), "spec.nodeName", 1, "spec.nodeName"),
+        (parse_pod, a_pod_object(), "spec.containers.0.resources.requests", {"a.b/c": "x"},
+         "spec.containers[0].resources.requests[a.b/c]"),
+        (parse_claim, a_claim_object(), "spec.devices.requests.0.exactly.count", "1",
+         "spec.devices.requests[0].exactly.count"),
+        (parse_claim, a_claim_object(), "spec.devices.requests.0.exactly.adminAccess", 1,
+         "spec.devices.requests[0].exactly.adminAccess"),
+        (parse_claim, a_claim_object(), "status.allocation", "yes", "status.allocation"),
+        (parse_claim, a_claim_object(), "status.reservedFor", [{}], "status.reservedFor[0].uid"),
+        (parse_template, {"metadata": {"name": "t"}}, "spec.spec", 1, "spec.spec"),
+        (class_view, a_class_object(), "spec.selectors", "x", "spec.selectors"),
+        (slice_view, SLICE, "spec.devices", [7], "spec.devices[0]"),
+    ],
+)  # fmt: skip
+def test_field_of_a_wrong_type_is_named(
+    parse: Callable[[Any], object], obj: Any, path: str, value: Any, said: str
+) -> None:
+    found = parse(changed(obj, path, value))
+
+    assert isinstance(found, Unreadable)
+    assert found.problem.path == said
+    assert str(found).startswith(said)
+
+
+@pytest.mark.parametrize("obj", [[], "pod", 7])
+def test_what_is_no_object_at_all_is_unreadable(obj: Any) -> None:
+    assert isinstance(parse_pod(obj), Unreadable)
+
+
+def test_what_is_long_is_cut_in_a_sentence() -> None:
+    assert shown("x" * 500) == "'" + "x" * 76 + "..."
