@@ -242,9 +242,14 @@ def _translated(what: str) -> Iterator[None]:
     try:
         yield
     except (ClientConnectorError, ConnectionTimeoutError) as error:
-        raise UnavailableError(f"{what}: {error!r}") from error
+        raise UnavailableError(f"{what}: {_said(error)}") from error
     except (ClientError, OSError) as error:
-        raise _lost(f"{what}: {error!r}") from error
+        raise _lost(f"{what}: {_said(error)}") from error
+
+
+def _said(error: Exception) -> str:
+    """The sentence of an error, and its name where it has none."""
+    return str(error) or type(error).__name__
 
 
 def _lost(message: str) -> UnavailableError:

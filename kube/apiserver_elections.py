@@ -62,6 +62,7 @@ class LeaderElector:
         self._sighting: Sighting | None = None
         self._held_until = 0.0
         self._renewed_at = 0.0
+        self._failing = False
 
     @property
     def holder(self) -> str:
@@ -127,8 +128,13 @@ class LeaderElector:
             async with asyncio.timeout(limit_seconds):
                 held = await self._take_or_look_again(limit_seconds)
         except (ApiError, TimeoutError) as error:
-            log.warning("election failed lease=%s error=%r", self._path, error)
+            # Tried every two seconds: an outage is worth one line.
+            level = logging.DEBUG if self._failing else logging.WARNING
+            said = str(error) or type(error).__name__
+            log.log(level, "election failed lease=%s error=%s", self._path, said)
+            self._failing = True
             return False
+        self._failing = False
         if held:
             self._renewed_at = sent_at
             self._held_until = sent_at + self._settings.lease_seconds

@@ -78,7 +78,9 @@ async def load_configuration(kubeconfig: Path | None) -> Any:
         return await _load(kubeconfig)
     except (_config.ConfigException, OSError, ValueError, TypeError, yaml.YAMLError) as error:
         which = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
-        raise KubeconfigError(f"kubeconfig {which} cannot be used: {error}") from error
+        # What the loader stumbles over where it expects a mapping says nothing to a user.
+        reason = "it is no kubeconfig" if isinstance(error, TypeError) else error
+        raise KubeconfigError(f"kubeconfig {which} cannot be used: {reason}") from error
 
 
 async def _load(kubeconfig: Path | None) -> Any:

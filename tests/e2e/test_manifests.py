@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from driver.api import NodeName
+from driver.names import label_value
 from local_cluster import loop_devices
 from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings
 from local_cluster.image_build import TAG, build_image
@@ -300,6 +302,19 @@ def test_a_node_writes_its_own_instances(node_a: Identity) -> None:
     assert node_a.kubectl("delete", "instance", "mine", "-n", "default").returncode == 0
 
 
+def test_a_node_whose_name_is_too_long_for_a_label_writes_its_own_instances(
+    server: Cluster,
+) -> None:
+    node, other = NodeName("node-" + 90 * "x"), NodeName("other-" + 90 * "x")
+    server.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}})
+    driver = Identity(server, "driver-node", node)
+
+    assert driver.create(instance("long", label_value(node), nodes=[node])) == ""
+    assert "this one says" in driver.create(instance("new", label_value(other), nodes=[node]))
+    assert driver.kubectl("delete", "instance", "long", "-n", "default").returncode == 0
+    server.kubectl("delete", "node", node)
+
+
 def test_a_node_writes_no_other_instances(server: Cluster, node_a: Identity) -> None:
     server.apply(instance("of-b", "node-b", nodes=["node-b"]))
     server.apply(instance("of-all", None, shared=True))
@@ -327,6 +342,7 @@ def test_the_accounts_may_do_what_they_need_and_no_more(server: Cluster, node_a:
 
     assert node_a.can("watch", "configurations.akri.sh", "--all-namespaces")
     assert node_a.can("patch", "instances.akri.sh")
+    assert node_a.can("watch", "resourceclaims.resource.k8s.io", "--all-namespaces")
     assert node_a.can("get", "nodes")
     assert node_a.can("create", "events.events.k8s.io")
     assert not node_a.can("patch", "configurations.akri.sh", "--subresource=status")

@@ -182,9 +182,12 @@ def _stat(pid: int) -> list[str] | None:
 
 
 def _start_time(pid: int) -> int | None:
-    """None for the dead and for zombies: they wait for their parent and do nothing else."""
+    """None for the dead and for zombies: they wait for their parent and do nothing else.
+
+    But a zombie whose other threads still exit holds its sockets until the last of them is gone.
+    """
     fields = _stat(pid)
-    if fields is None or fields[0] in "ZX":
+    if fields is None or (fields[0] in "ZX" and int(fields[17]) <= 1):
         return None
     return int(fields[19])
 
