@@ -58,7 +58,7 @@ class Facts:
     # Pods.
 
     def put_pod(self, pod: PodView) -> None:
-        """Enter a pod, which must not be there."""
+        """Enter a pod; neither it nor one of its name may be there."""
         self._pods[pod.uid] = pod
         self._pod_uids[pod.namespace, pod.name] = pod.uid
         _enter(self._naming, _named_claims(pod), pod.uid)
@@ -69,8 +69,7 @@ class Facts:
     def remove_pod(self, pod: PodView) -> None:
         """Take out a pod, which must be there."""
         del self._pods[pod.uid]
-        if self._pod_uids.get((pod.namespace, pod.name)) == pod.uid:
-            del self._pod_uids[pod.namespace, pod.name]
+        del self._pod_uids[pod.namespace, pod.name]
         _leave(self._naming, _named_claims(pod), pod.uid)
         _leave(self._in_namespace, (pod.namespace,), pod.uid)
         _leave(self._in_group, _group_keys(pod), pod.uid)
@@ -101,7 +100,7 @@ class Facts:
     # Claims.
 
     def put_claim(self, claim: ClaimView) -> None:
-        """Enter a claim, which must not be there."""
+        """Enter a claim; neither it nor one of its name may be there."""
         self._claims[claim.uid] = claim
         self._claim_uids[claim.key] = claim.uid
         _enter(self._consuming, set(claim.reserved_for), claim.uid)
@@ -112,8 +111,7 @@ class Facts:
     def remove_claim(self, claim: ClaimView) -> None:
         """Take out a claim, which must be there."""
         del self._claims[claim.uid]
-        if self._claim_uids.get(claim.key) == claim.uid:
-            del self._claim_uids[claim.key]
+        del self._claim_uids[claim.key]
         _leave(self._consuming, set(claim.reserved_for), claim.uid)
         _leave(self._of_class, claim.classes, claim.uid)
         self._asking_all.pop(claim.uid, None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import assert_never
 
 
 class Operator(StrEnum):
@@ -35,8 +34,6 @@ class Requirement:
                 return self.key in labels
             case Operator.DOES_NOT_EXIST:
                 return self.key not in labels
-            case _:
-                assert_never(self.operator)
 
 
 @dataclass(frozen=True, slots=True)
