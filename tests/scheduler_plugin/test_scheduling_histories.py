@@ -22,7 +22,7 @@ from scheduler_plugin.world import World
 from tests.scheduler_plugin.builders import NOW, a_claim, a_pod, a_queue, a_request, a_world
 
 ONVIF = ResourceKey("onvif")
-CEILINGS = {"root": (2, 4), "left": (1, 3), "right": (1, 2), "leaf": (1, 1)}
+CEILINGS = {"root": (1, 2), "left": (1, 2), "right": (1, 2), "leaf": (0, 1)}
 PARENTS = {"left": "root", "right": "root", "leaf": "left"}
 
 numbers = st.integers(0, 11)
@@ -59,8 +59,8 @@ class Scheduling(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         for number, queue in enumerate(("left", "right", "leaf", "left")):
-            named = [f"c{number % 3}", "c3"] if number % 2 else [f"c{number % 3}"]
-            self.add_pod(f"p{number}", queue, named, non_preemptible=number == 0)
+            named = [f"c{number}"]
+            self.add_pod(f"p{number}", queue, named, non_preemptible=number != 2)
 
     @rule(
         name=pods,
@@ -161,8 +161,16 @@ class Scheduling(RuleBasedStateMachine):
         assert entry is None or not entry.is_charged
         self.world.put_claim(replace(claim, label=queue, owner_pod=pod))
 
-    @rule(name=pods, whole=st.booleans())
-    def drop_pod(self, name: str, whole: bool) -> None:
+    @rule(name=pods, claim=claims, what=st.sampled_from(["pod", "reservation", "claim", "restart"]))
+    def disturb(self, name: str, claim: str, what: str) -> None:
+        if what == "restart":
+            self.restart()
+        elif what == "claim":
+            self.delete_unused_claim(claim)
+        else:
+            self.drop_pod(name, whole=what == "pod")
+
+    def drop_pod(self, name: str, *, whole: bool) -> None:
         """Its reservation is taken back, or all of it goes."""
         pod = self.pod(name)
         if pod is not None and whole:
@@ -178,12 +186,9 @@ class Scheduling(RuleBasedStateMachine):
                 results = claim.results if left else None
                 self.world.put_claim(replace(claim, reserved_for=left, results=results))
 
-    @rule(name=claims, restart=st.booleans())
-    def delete_claim_or_restart(self, name: str, restart: bool) -> None:
+    def delete_unused_claim(self, name: str) -> None:
         claim = self.world.facts.claim_named("default", name)
-        if restart:
-            self.restart()
-        elif claim is not None and not claim.reserved_for:
+        if claim is not None and not claim.reserved_for:
             self.world.delete_claim(claim.uid)
 
     def restart(self) -> None:
@@ -222,4 +227,4 @@ class Scheduling(RuleBasedStateMachine):
 
 
 TestScheduling = Scheduling.TestCase
-TestScheduling.settings = settings(max_examples=200, stateful_step_count=60, deadline=None)
+TestScheduling.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
