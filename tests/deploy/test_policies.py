@@ -1,0 +1,124 @@
+"""The admission policies: bound, closed on failure, and agreed about the settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.deploy.documents import DEPLOY, documents_in
+
+FILES = documents_in(DEPLOY / "policies")
+BINDER = "system:serviceaccount:moorage-system:scheduler-plugin"
+SETTINGS = {"queueLabel": "'moorage.dev/queue'", "binder": f"'{BINDER}'"}
+PREEMPTIBILITY = ("moorage.dev/preemptibility", "kai.scheduler/preemptibility")
+RESOURCE_VERSIONS = ["v1", "v1beta2", "v1beta1"]
+
+
+def objects_of_kind(kind: str) -> dict[str, Any]:
+    found = (document for documents in FILES.values() for document in documents)
+    return {doc["metadata"]["name"]: doc["spec"] for doc in found if doc["kind"] == kind}
+
+
+POLICIES = objects_of_kind("ValidatingAdmissionPolicy")
+EACH_POLICY = pytest.mark.parametrize("name", POLICIES)
+
+
+def variables(name: str) -> dict[str, str]:
+    return {entry["name"]: entry["expression"] for entry in POLICIES[name].get("variables", ())}
+
+
+def matched(name: str) -> set[tuple[str, str]]:
+    """Operation and resource of each request that the policy is asked about."""
+    return {
+        (operation, resource)
+        for rule in POLICIES[name]["matchConstraints"]["resourceRules"]
+        for operation in rule["operations"]
+        for resource in rule["resources"]
+    }
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_file_holds_one_kind(path: Any) -> None:
+    assert path.suffix == ".yaml"
+    assert len({document["kind"] for document in FILES[path]}) == 1
+
+
+def test_each_policy_is_bound_once_to_everything_and_denies() -> None:
+    bindings = objects_of_kind("ValidatingAdmissionPolicyBinding")
+
+    assert bindings == {
+        name: {"policyName": name, "validationActions": ["Deny"]} for name in POLICIES
+    }
+
+
+@EACH_POLICY
+def test_what_cannot_be_judged_is_refused(name: str) -> None:
+    assert POLICIES[name]["failurePolicy"] == "Fail"
+
+
+@EACH_POLICY
+def test_no_object_has_to_exist_for_it(name: str) -> None:
+    """Were parameters missing, no kubelet could report a status."""
+    assert "paramKind" not in POLICIES[name]
+
+
+@EACH_POLICY
+def test_settings_are_the_same_in_all(name: str) -> None:
+    found = {key: text for key, text in variables(name).items() if key in SETTINGS}
+
+    assert found.items() <= SETTINGS.items()
+    others = [text for key, text in variables(name).items() if key not in SETTINGS]
+    expressions = [*others, *(entry["expression"] for entry in POLICIES[name]["validations"])]
+    assert not [text for text in expressions if BINDER in text]
+
+
+@EACH_POLICY
+def test_each_refusal_is_a_sentence_even_where_it_cannot_be_composed(name: str) -> None:
+    for validation in POLICIES[name]["validations"]:
+        assert validation["message"].endswith(".")
+        assert validation["messageExpression"].endswith(".'")
+
+
+def test_claims_are_protected_in_all_versions_of_their_api() -> None:
+    for name in ("moorage-claims", "moorage-claim-templates"):
+        (rule,) = POLICIES[name]["matchConstraints"]["resourceRules"]
+        assert rule["apiVersions"] == RESOURCE_VERSIONS
+
+
+def test_each_request_has_its_policy() -> None:
+    assert matched("moorage-claims") == {
+        ("CREATE", "resourceclaims"),
+        ("UPDATE", "resourceclaims"),
+    }
+    assert matched("moorage-claim-templates") == {("CREATE", "resourceclaimtemplates")}
+    assert matched("moorage-pods") == {
+        ("CREATE", "pods"),
+        ("UPDATE", "pods"),
+        ("UPDATE", "pods/*"),
+    }
+    assert matched("moorage-bindings") == {("CREATE", "pods/binding"), ("CREATE", "bindings")}
+    assert matched("moorage-scheduler-plugin-pods") == {("*", "pods"), ("*", "pods/*")}
+    assert ("UPDATE", "podgroups") in matched("moorage-podgroups")
+
+
+def test_both_preemptibility_labels_are_protected() -> None:
+    for key in PREEMPTIBILITY:
+        assert f"'{key}'" in variables("moorage-pods")["protectedLabels"]
+        assert f"'{key}'" in variables("moorage-bindings")["protectedKeys"]
+
+
+def test_owner_annotations_are_the_same_on_claims_and_in_templates() -> None:
+    claims, templates = (
+        variables(name)["ownerAnnotations"]
+        for name in ("moorage-claims", "moorage-claim-templates")
+    )
+
+    assert claims == templates == "['moorage.dev/owner-pod', 'moorage.dev/owner-left-at']"
+
+
+def test_the_scheduler_plugin_is_the_binder() -> None:
+    """They are one process, so the policy about its pods must be about the same account."""
+    conditions = POLICIES["moorage-scheduler-plugin-pods"]["matchConditions"]
+
+    assert conditions[0]["expression"] == f"request.userInfo.username == '{BINDER}'"
