@@ -244,3 +244,24 @@ def test_deleted_claim_is_no_longer_assumed() -> None:
     world.assumptions.forget(pod_uid("a"))
     world.assumptions.forget(PodUid("unheard-of"))
     assert len(world.assumptions) == 0
+
+
+def test_only_what_counts_for_a_pod_alone_is_set_aside_in_its_verdict() -> None:
+    world = a_world(a_queue("vision", onvif=(1, 1)))
+    put(world, an_allocated_claim("cam", "a", queue="vision"))
+    for name in ("b", "c"):
+        admit(world, a_pod(name, claims=["cam"], queue="vision", non_preemptible=True))
+
+    assert world.assumptions.alone(pod_uid("b"))[1].of(VISION) == NO_CHARGES
+    world.assumptions.forget(pod_uid("c"))
+    assert world.assumptions.alone(pod_uid("b"))[1].of(VISION) == amounts(onvif=1)
+
+
+def test_orphan_that_got_its_owner_is_none_any_more() -> None:
+    world = a_world(a_pod("a", queue="vision", node="n"), an_allocated_claim("cam", "a"))
+    assert world.ledger.orphans() == (claim_uid("cam"),)
+
+    put(world, an_allocated_claim("cam", "a", queue="vision", owner_pod="a"))
+
+    assert world.ledger.orphans() == ()
+    assert usage(world, "vision") == amounts(onvif=1)
