@@ -3,9 +3,10 @@
     Configurations ──► discoveries ──answers──► inventory ──► Instances, ResourceSlices
     ResourceClaims, watched only while a device is away ──► when that device may be removed
 
-Everything is one pass that may be repeated at any time: read the stores, decide, write. Whatever
+Everything is a pass that may be repeated at any time: read the stores, decide, write. Whatever
 changes only asks for another pass, so that a burst of events costs one pass, and a pass that
-failed is simply done again.
+failed is simply done again. Instances, one object for each device, have passes of their own: a
+thousand new ones must not keep the next device out of its slice.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class _Memory:
         features: None where the API server serves no ResourceSlices.
         written: The publication that the API server has; if a write failed, all it may have.
         current: The publication that was decided last; what the kubelet plugin prepares from.
+        inventory: What it was decided from.
     """
 
     features: Features | None = None
@@ -78,6 +80,7 @@ class _Memory:
     adopted: Adopted = field(default_factory=Adopted)
     written: Publication = field(default_factory=lambda: Publication({}))
     current: Publication = field(default_factory=lambda: Publication({}))
+    inventory: Inventory | None = None
 
 
 class NodeCluster:
@@ -96,6 +99,7 @@ class NodeCluster:
         self._node = node
         self._tasks = tasks
         self._passes = Passes(self._pass, name="publishing")
+        self._instance_passes = Passes(self._write_instances, name="writing Instances")
         self._discoveries = Discoveries(handlers, tasks, self._on_answer)
         self._allocations = AllocationWatch(client, node, tasks, self._passes.ask)
         self._memory = _Memory()
@@ -124,6 +128,7 @@ class NodeCluster:
         """Publish until cancelled; failures are retried for ever, and logged."""
         await self._start_stores()
         await self._first_answers_or_time()
+        self._tasks.create_task(self._instance_passes.run())
         await self._passes.run()
 
     async def _start_stores(self) -> None:
@@ -136,20 +141,9 @@ class NodeCluster:
         for store in stores:
             await store.synced.wait()
         self._configurations.subscribe(lambda _: self._passes.ask())
-        self._instances.subscribe(self._on_own_object)
-        self._slices.subscribe(self._on_own_object)
+        self._instances.subscribe(lambda change: _put_right(change, self._instance_passes))
+        self._slices.subscribe(lambda change: _put_right(change, self._passes))
         self._memory.written = publication_of(stored_devices(self._slices, self._node))
-
-    def _on_own_object(self, change: Change[Any]) -> None:
-        """What was deleted is written anew at once, and what another wrote only after a while.
-
-        During a rolling update two drivers may write the same objects and not agree: each would
-        answer every write of the other.
-        """
-        if isinstance(change, Deleted):
-            self._passes.ask()
-        else:
-            self._passes.ask_within(DISAGREEMENT_SECONDS)
 
     async def _probe(self) -> Features | None:
         """Ask until the API server answers: without an answer nothing can be decided."""
@@ -186,10 +180,11 @@ class NodeCluster:
             allocated=self._allocated(),
             now=now,
         )
-        self._memory.current = publication
+        self._memory.current, self._memory.inventory = publication, inventory
         self._decided.set()
+        self._instance_passes.ask()
         try:
-            await self._write(inventory, publication)
+            await self._write_slices(publication)
         finally:
             self._follow_claims(publication)
         return (publication.recheck_at - now).total_seconds() if publication.recheck_at else None
@@ -198,21 +193,6 @@ class NodeCluster:
         if self._memory.features is None:
             return frozenset()
         return self._allocations.allocated
-
-    async def _write(self, inventory: Inventory, publication: Publication) -> None:
-        """Write both, whatever becomes of either.
-
-        Raises:
-            ApiError: What failed first.
-        """
-        results = await asyncio.gather(
-            self._write_slices(publication),
-            self._write_instances(inventory, publication),
-            return_exceptions=True,
-        )
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
 
     async def _write_slices(self, publication: Publication) -> None:
         if self._memory.features is not None:
@@ -254,7 +234,11 @@ class NodeCluster:
             return PoolPlan()
         return plan
 
-    async def _write_instances(self, inventory: Inventory, publication: Publication) -> None:
+    async def _write_instances(self) -> None:
+        """A pass of its own; it follows the last decision, of which there is none at first."""
+        inventory = self._memory.inventory
+        if inventory is None:
+            return
         bodies = [
             instance_body(instance, inventory.configurations[instance.configuration], self._node)
             for instance in inventory.instances
@@ -263,7 +247,7 @@ class NodeCluster:
             bodies,
             self._instances,
             unheard=inventory.unheard,
-            held=self._held(publication),
+            held=self._held(self._memory.current),
         )
         manager = field_manager(self._node)
         await write_instances(self._client, decisions, manager, self._instances.note)
@@ -279,6 +263,18 @@ class NodeCluster:
             self._allocations.turn_on()
         if publication.unsettled and self._allocated() is not None:
             self._passes.ask()
+
+
+def _put_right(change: Change[Any], passes: Passes) -> None:
+    """What was deleted is written anew at once, and what another wrote only after a while.
+
+    During a rolling update two drivers may write the same objects and not agree: each would
+    answer every write of the other.
+    """
+    if isinstance(change, Deleted):
+        passes.ask()
+    else:
+        passes.ask_within(DISAGREEMENT_SECONDS)
 
 
 def _may_have_written(plan: PoolPlan, error: ApiError) -> bool:
