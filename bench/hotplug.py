@@ -111,6 +111,8 @@ async def measure(cluster: Cluster, plugs: int, present: int) -> tuple[list[floa
         with slices.followed(), maps.followed():
             for number in range(FIRST_PRESENT, FIRST_PRESENT + present):
                 await slices.wait(f"/dev/loop{number}")
+            # Not counted: until then the driver may not have read its Configuration.
+            await timed(FIRST_PRESENT + present, lambda d: slices.wait(str(d.path)))
             for i in range(plugs):
                 driver.append(await timed(FIRST_PLUGGED + i, lambda d: slices.wait(str(d.path))))
                 await slices.wait(f"/dev/loop{FIRST_PLUGGED + i}", shown=False)
