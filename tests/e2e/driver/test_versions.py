@@ -40,13 +40,13 @@ def start_drivers(cluster: Cluster) -> Drivers:
     return drivers
 
 
-def settings(name: str, **options: object) -> ClusterSettings:
-    work_dir = ROOT / f".cluster-{name}-{os.getpid()}"
-    return ClusterSettings(work_dir=work_dir, nodes=1, **options)  # type: ignore[arg-type]
+def work_dir(name: str) -> Path:
+    return ROOT / f".cluster-{name}-{os.getpid()}"
 
 
 def test_with_1_34s_features_each_slot_is_a_device_and_no_taint_is_kept() -> None:
-    with a_story(settings("dra-1-34", profile=Profile.DRA_1_34)) as story:
+    settings = ClusterSettings(work_dir=work_dir("dra"), nodes=1, profile=Profile.DRA_1_34)
+    with a_story(settings) as story:
         disk = story.plug("one of two uses")
         story.configure(capacity=2)
         for number in ("1", "2"):
@@ -79,7 +79,8 @@ def assert_two_devices_of_one_instance(story: Story) -> None:
 
 
 def test_without_dra_instances_are_written_and_the_drivers_say_what_is_missing() -> None:
-    with a_story(settings("no-dra", kubernetes="1.33")) as story:
+    settings = ClusterSettings(work_dir=work_dir("no-dra"), nodes=1, kubernetes="1.33")
+    with a_story(settings) as story:
         story.plug()
         story.configure()
 
