@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import random
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,8 +22,12 @@ CONTROL = Path("/dev/loop-control")
 _ADD, _REMOVE = 0x4C80, 0x4C81
 _SET_FD, _CLEAR_FD = 0x4C00, 0x4C01
 
-_LOWEST, _HIGHEST = 4096, 1 << 19
+# Above the numbers that tests of discovery choose by themselves; the kernel has 20 bits.
+_LOWEST, _HIGHEST = 990_000, 1 << 20
 _TRIES = 100
+
+_BUSY_SECONDS = 10.0
+_BUSY_POLL_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +74,27 @@ def plug(number: int | None = None) -> LoopDevice:
 
 
 def unplug(device: LoopDevice) -> None:
-    """Remove the device; does nothing where it is gone."""
+    """Remove the device, when nobody has it open any more; does nothing where it is gone.
+
+    Others, udevd or a driver, may look at a device for a moment; the kernel tells nobody when
+    they have closed it.
+    """
     device.detach()
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while not _removed(device) and time.monotonic() < deadline:
+        time.sleep(_BUSY_POLL_SECONDS)
+    if device.path.exists():
+        raise OSError(errno.EBUSY, "somebody keeps it open", str(device.path))
+
+
+def _removed(device: LoopDevice) -> bool:
     try:
         _control(_REMOVE, device.number)
     except OSError as error:
-        if error.errno != errno.ENODEV:
+        if error.errno not in (errno.EBUSY, errno.ENODEV):
             raise
+        return error.errno == errno.ENODEV
+    return True
 
 
 @contextmanager

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from local_cluster import debian
+from local_cluster.loop_devices import CONTROL
 from tests.driver.discovery.in_namespaces import STORIES
-from tests.driver.discovery.loops import CONTROL
 
 
 @pytest.mark.parametrize("story", STORIES)
@@ -27,6 +27,7 @@ def test_story(story: str) -> None:
         capture_output=True,
         text=True,
         timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         check=False,
     )
 
