@@ -147,15 +147,13 @@ class NodeCluster:
 
     async def _probe(self) -> Features | None:
         """Ask until the API server answers: without an answer nothing can be decided."""
-        found: list[Features | None] = []
-
-        async def ask() -> None:
-            found.append(await probe_features(self._client, self._node))
-
-        await until_done(ask, name="asking the API server for its features")
-        if found[0] is None:
+        features = await until_done(
+            lambda: probe_features(self._client, self._node),
+            name="asking the API server for its features",
+        )
+        if features is None:
             logger.warning("no ResourceSlices here: only Instances are written")
-        return found[0]
+        return features
 
     async def _first_answers_or_time(self) -> None:
         self._discoveries.follow(in_force(self._configurations))

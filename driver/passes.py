@@ -11,11 +11,13 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from kube.api import ApiError, Backoff, UnavailableError
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _BACKOFF = Backoff(first_seconds=0.2, cap_seconds=10.0)
 
@@ -66,8 +68,8 @@ class Passes:
                 self._asked.set()
 
 
-async def until_done(work: Callable[[], Awaitable[None]], *, name: str) -> None:
-    """Do this once, however often the API server has to be asked."""
+async def until_done(work: Callable[[], Awaitable[T]], *, name: str) -> T:
+    """Do this once, however often the API server has to be asked, and return what it says."""
     failures = 0
     while True:
         try:

@@ -62,15 +62,13 @@ class SharedCluster:
         await self._passes.run()
 
     async def _probe(self) -> bool | None:
-        found: list[bool | None] = []
-
-        async def ask() -> None:
-            found.append(await probe_extended_resources(self._client))
-
-        await until_done(ask, name="asking the API server for its features")
-        if found[0] is None:
+        kept = await until_done(
+            lambda: probe_extended_resources(self._client),
+            name="asking the API server for its features",
+        )
+        if kept is None:
             logger.warning("no DeviceClasses here: only the status of Configurations is written")
-        return found[0]
+        return kept
 
     def _judge(self, body: Mapping[str, Any]) -> _Judged:
         verdict = judge(body, check_details, unique_devices_default=self._unique_devices_default)
