@@ -121,6 +121,11 @@ class Story:
         uid: str = self.get("resourceclaim", name)["metadata"]["uid"]
         return uid
 
+    def container(self, pod: str = "reader") -> dict[str, Any]:
+        """What says whether its container was left alone; its devices' health comes and goes."""
+        (status,) = self.get("pod", pod)["status"]["containerStatuses"]
+        return {name: status[name] for name in ("containerID", "restartCount", "state")}
+
     def pod_node(self, pod: str = "reader") -> str:
         node: str = self.get("pod", pod)["spec"]["nodeName"]
         return node

@@ -42,22 +42,17 @@ def test_a_restarted_kubelet_leaves_the_container_untouched(story: Story, cluste
     story.claim()
     story.pod(node="node-a")
     story.wait_running()
-    before = _container(story)
+    before = story.container()
 
     cluster.part("kubelet-node-a").restart()
 
     story.wait_devices(1)
     cluster.wait("node/node-a", "condition=Ready")
     uid = story.claim_uid()
-    assert _container(story) == before
+    assert story.container() == before
     assert len(story.cdi_files(uid, "node-a")) == 1
     story.delete("pod", "reader")
     story.wait_unprepared(uid, "node-a")
-
-
-def _container(story: Story) -> dict[str, Any]:
-    (status,) = story.get("pod", "reader")["status"]["containerStatuses"]
-    return {name: status[name] for name in ("containerID", "restartCount", "state")}
 
 
 def test_an_unplugged_device_is_no_longer_published(story: Story) -> None:

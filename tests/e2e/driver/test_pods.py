@@ -68,12 +68,12 @@ def test_an_updated_driver_takes_over_from_the_pod_before_it(
     pod_story.claim()
     pod_story.pod("before", node="node-a")
     pod_story.wait_running("before")
-    before = pod_story.get("pod", "before")["status"]["containerStatuses"]
+    before = pod_story.container("before")
 
     pods.kubectl("rollout", "restart", "daemonset/moorage-driver-node", "-n", NAMESPACE)
     wait_rolled_out(pods)
 
-    assert pod_story.get("pod", "before")["status"]["containerStatuses"] == before
+    assert pod_story.container("before") == before
     pod_story.pod("after", node="node-a")
     pod_story.wait_running("after")
     uid = pod_story.claim_uid()
