@@ -1,6 +1,16 @@
 """The only door into the scheduler plugin: names, shapes, and queues to judge by."""
 
 from scheduler_plugin.amounts import Ceiling, Charges, ResourceKey
+from scheduler_plugin.bindings import (
+    BindFailed,
+    BindRequest,
+    Bound,
+    CarriesOut,
+    ClaimOwner,
+    ClaimsChanged,
+    Fence,
+    Outcome,
+)
 from scheduler_plugin.names import (
     ACCOUNTED_LABEL,
     EVICT_FOREIGN_ANNOTATION,
@@ -16,8 +26,6 @@ from scheduler_plugin.names import (
     QUOTA_GATE,
     VERSION,
     AccountingSettings,
-    BindRequest,
-    ClaimOwner,
     ClaimSharing,
     ClaimUid,
     OnOwnerExit,
@@ -51,16 +59,22 @@ __all__ = [
     "QUOTA_GATE",
     "VERSION",
     "AccountingSettings",
+    "BindFailed",
     "BindRequest",
+    "Bound",
+    "CarriesOut",
     "Ceiling",
     "Charges",
     "ClaimOwner",
     "ClaimSharing",
     "ClaimUid",
+    "ClaimsChanged",
     "EffectiveSharing",
+    "Fence",
     "LabelSelector",
     "OnOwnerExit",
     "OrphanPolicy",
+    "Outcome",
     "OwnerLifetime",
     "PodUid",
     "Preemptibility",

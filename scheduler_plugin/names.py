@@ -166,35 +166,3 @@ class AccountingSettings:
     orphan_policy: OrphanPolicy = OrphanPolicy.OLDEST_POD
     owner_lifetime: OwnerLifetime = OwnerLifetime.ALLOCATION
     max_consumers: int = 256
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimOwner:
-    """What a BindRequest says of one claim, so that even a foreign pod that binds first agrees.
-
-    Attributes:
-        owner_pod: The pod whose queue became owner; None where the claim's label stands already.
-    """
-
-    namespace: str
-    name: str
-    uid: ClaimUid
-    queue: QueueName
-    owner_pod: PodUid | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BindRequest:
-    """A binding that was admitted: what the binder carries out.
-
-    Attributes:
-        queue: The pod's queue, to be written with the binding; "" where nothing is accounted.
-        claims: All accounted claims of the pod, in the order of its spec.
-    """
-
-    namespace: str
-    name: str
-    uid: PodUid
-    node: str
-    queue: QueueName
-    claims: tuple[ClaimOwner, ...]

@@ -16,13 +16,12 @@ from datetime import datetime
 
 from scheduler_plugin.amounts import NO_CHARGES, Charges, summed
 from scheduler_plugin.assumptions import AssumedClaim, AssumedPod
+from scheduler_plugin.bindings import BindRequest, ClaimOwner
 from scheduler_plugin.cases import Case, Standing, case_of
 from scheduler_plugin.ceilings import non_preemptible_added, overruns, usage_added
 from scheduler_plugin.claims import ClaimView
 from scheduler_plugin.names import (
     NO_QUEUE,
-    BindRequest,
-    ClaimOwner,
     PodUid,
     QueueName,
     Reason,
@@ -263,8 +262,11 @@ def bind_request(pod: PodView, node: str, admitted: Admitted) -> BindRequest:
                 namespace=standing.claim.namespace,
                 name=standing.claim.name,
                 uid=standing.claim.uid,
+                resource_version=standing.claim.resource_version,
                 queue=standing.owner,
                 owner_pod=standing.owner_pod,
+                label_found=standing.claim.label,
+                owner_pod_found=standing.claim.owner_pod,
             )
             for standing in admitted.claims
         ),

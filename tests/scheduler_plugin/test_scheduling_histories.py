@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from scheduler_plugin.amounts import ResourceKey
+from scheduler_plugin.bindings import BindRequest
 from scheduler_plugin.claims import ClaimView, Result
-from scheduler_plugin.names import BindRequest, PodUid, QueueName
+from scheduler_plugin.names import PodUid, QueueName
 from scheduler_plugin.pods import PodView
 from scheduler_plugin.verdicts import Admitted, assume, bind_request, judge
 from scheduler_plugin.world import World

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from scheduler_plugin.amounts import NO_CHARGES
+from scheduler_plugin.bindings import BindRequest, ClaimOwner
 from scheduler_plugin.claims import claim_template_view
 from scheduler_plugin.names import (
+    NO_POD,
+    NO_QUEUE,
     QUEUE_LABEL,
     AccountingSettings,
-    BindRequest,
-    ClaimOwner,
     OrphanPolicy,
     QueueName,
     Reason,
@@ -518,6 +519,7 @@ def test_bind_request_names_the_owner_of_every_claim() -> None:
 
     request = bind_request(pod, "node-b", admit(world, pod))
 
+    mine, cam = world.facts.claims_of(pod)
     assert request == BindRequest(
         namespace="default",
         name="b",
@@ -529,15 +531,21 @@ def test_bind_request_names_the_owner_of_every_claim() -> None:
                 namespace="default",
                 name="mine",
                 uid=claim_uid("mine"),
+                resource_version=mine.resource_version,
                 queue=ROBOTS,
                 owner_pod=pod_uid("b"),
+                label_found=NO_QUEUE,
+                owner_pod_found=NO_POD,
             ),
             ClaimOwner(
                 namespace="default",
                 name="cam",
                 uid=claim_uid("cam"),
+                resource_version=cam.resource_version,
                 queue=VISION,
                 owner_pod=None,
+                label_found=VISION,
+                owner_pod_found=cam.owner_pod,
             ),
         ),
     )

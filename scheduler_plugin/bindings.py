@@ -1,0 +1,105 @@
+"""Bindings that were admitted, and what became of them: the shapes between plugin and binder.
+
+kube-scheduler ─Bind─► verdict ─BindRequest─► binder ─Outcome─► answer
+└────── judge again ──────┘ ClaimsChanged
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from scheduler_plugin.names import ClaimUid, PodUid, QueueName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimOwner:
+    """What a BindRequest says of one claim, so that even a foreign pod that binds first agrees.
+
+    Attributes:
+        resource_version: Of the claim as it was judged; the precondition of a write.
+        queue: The owner.
+        owner_pod: The pod whose queue became owner; None where the claim's label stands already.
+        label_found: The label as it was judged; "" for none. One that differs from the owner is
+            stale: it is removed first, since no label ever changes.
+        owner_pod_found: The annotation as it was judged; "" for none.
+    """
+
+    namespace: str
+    name: str
+    uid: ClaimUid
+    resource_version: str
+    queue: QueueName
+    owner_pod: PodUid | None
+    label_found: QueueName
+    owner_pod_found: PodUid
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the claim says so already."""
+        return self.owner_pod is None or (self.label_found, self.owner_pod_found) == (
+            self.queue,
+            self.owner_pod,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BindRequest:
+    """A binding that was admitted: what the binder carries out.
+
+    Attributes:
+        queue: The pod's queue, to be written with the binding; "" where nothing is accounted.
+        claims: All accounted claims of the pod, in the order of its spec.
+    """
+
+    namespace: str
+    name: str
+    uid: PodUid
+    node: str
+    queue: QueueName
+    claims: tuple[ClaimOwner, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The pod is bound to the node that was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimsChanged:
+    """Somebody else wrote one of the claims first. Nothing is bound: read it and judge again."""
+
+    claim: ClaimOwner
+
+
+@dataclass(frozen=True, slots=True)
+class BindFailed:
+    """The pod is not bound as far as is known.
+
+    Attributes:
+        why: A sentence for people.
+        is_certain: Whether it is certain that nothing was bound and nothing is left of it.
+    """
+
+    why: str
+    is_certain: bool
+
+
+Outcome = Bound | ClaimsChanged | BindFailed
+
+
+class CarriesOut(Protocol):
+    """The binder, as the plugin knows it."""
+
+    async def write_owners(self, request: BindRequest) -> Outcome | None:
+        """Write the owner on each claim that does not say it yet; None when all of them do."""
+
+    async def bind(self, request: BindRequest) -> Outcome:
+        """Create the binding; where that failed for certain, take back what was written."""
+
+
+class Fence(Protocol):
+    """What keeps a process that may have lost its Lease from writing."""
+
+    def why_not(self, seconds: float) -> str:
+        """Why a write that takes so long may not begin now, as a sentence; "" where it may."""
