@@ -85,13 +85,13 @@ class BindFailed:
     is_certain: bool
 
 
-Outcome = Bound | ClaimsChanged | BindFailed
+Outcome = Bound | BindFailed
 
 
 class CarriesOut(Protocol):
     """The binder, as the plugin knows it."""
 
-    async def write_owners(self, request: BindRequest) -> Outcome | None:
+    async def write_owners(self, request: BindRequest) -> ClaimsChanged | BindFailed | None:
         """Write the owner on each claim that does not say it yet; None when all of them do."""
 
     async def bind(self, request: BindRequest) -> Outcome:

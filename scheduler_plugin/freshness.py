@@ -1,0 +1,54 @@
+"""What is known of a pod about to be bound, and what has to be read anew first.
+
+When kube-scheduler asks for a binding it has written the allocation and the reservation of every
+claim, and for extended resources a claim and the pod's status. The watch may be a moment behind:
+a verdict on what was there before would charge what is not so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scheduler_plugin.catalog import Catalog
+from scheduler_plugin.costs import is_accounted
+from scheduler_plugin.facts import Facts
+from scheduler_plugin.names import ClaimUid
+from scheduler_plugin.owners import labelled_owner
+from scheduler_plugin.pods import PodView
+
+
+def awaits_extended_claim(pod: PodView, catalog: Catalog) -> bool:
+    """Whether a claim for accounted extended resources may have been made that is not known yet.
+
+    Where a device plugin serves them there is none, and there will be none.
+    """
+    return any(
+        catalog.resource_class(resource) is not None
+        and catalog.accounted_resource(resource) is not None
+        for resource, _ in pod.uncovered
+    )
+
+
+def claims_to_read(pod: PodView, facts: Facts) -> tuple[str, ...]:
+    """Names of the pod's claims that are unknown, or known as they were before its reservation."""
+    return tuple(name for name in pod.claim_names if not _is_fresh(pod, name, facts))
+
+
+def _is_fresh(pod: PodView, name: str, facts: Facts) -> bool:
+    claim = facts.claim_named(pod.namespace, name)
+    if claim is None:
+        return False
+    if not is_accounted(claim, facts.catalog):
+        return True
+    return claim.is_allocated and pod.uid in claim.reserved_for
+
+
+def unowned_claims(pod: PodView, facts: Facts) -> tuple[ClaimUid, ...]:
+    """The accounted claims on which an owner is to be written, in an order that all pods share."""
+    return tuple(sorted(_unowned(pod, facts)))
+
+
+def _unowned(pod: PodView, facts: Facts) -> Iterator[ClaimUid]:
+    for claim in facts.claims_of(pod):
+        if labelled_owner(claim, facts) is None and is_accounted(claim, facts.catalog):
+            yield claim.uid

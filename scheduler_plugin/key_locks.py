@@ -1,0 +1,41 @@
+"""Locks by key: who holds some keys keeps out others that want one of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Hashable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+class KeyLocks(Generic[K]):
+    """A lock for each key, for as long as somebody holds or awaits it."""
+
+    def __init__(self) -> None:
+        self._locks: dict[K, asyncio.Lock] = {}
+        self._wanted: dict[K, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._locks)
+
+    @asynccontextmanager
+    async def of(self, keys: Sequence[K]) -> AsyncIterator[None]:
+        """Hold all keys. They must come in an order that all share, or two wait for ever."""
+        async with AsyncExitStack() as held:
+            for key in keys:
+                await held.enter_async_context(self._one(key))
+            yield
+
+    @asynccontextmanager
+    async def _one(self, key: K) -> AsyncIterator[None]:
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        self._wanted[key] = self._wanted.get(key, 0) + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            self._wanted[key] -= 1
+            if not self._wanted[key]:
+                del self._wanted[key], self._locks[key]

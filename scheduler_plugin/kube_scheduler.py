@@ -1,0 +1,96 @@
+"""What kube-scheduler asks, answered: Filter and Preempt from memory, Bind after a fresh look.
+
+Filter is advice and Bind is the truth (`kube_scheduler_binds`). A verdict and the assumption that
+follows from it are made without an await between them, so that no other decision comes in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol
+
+from scheduler_plugin.bindings import CarriesOut
+from scheduler_plugin.extender_messages import BindArguments, NotAnswered, Passed
+from scheduler_plugin.fields import JsonObject, Unreadable
+from scheduler_plugin.kube_scheduler_binds import Binds, KnowsTheCluster
+from scheduler_plugin.names import PodUid
+from scheduler_plugin.pods import PodView, pod_view
+from scheduler_plugin.verdicts import Refused, assume, judge
+
+MOST_PLAIN_PODS = 10_000
+
+Answer = Passed | Refused | NotAnswered
+
+
+class HoldsTheLease(Protocol):
+    """kube-scheduler's Lease, as far as readiness goes."""
+
+    def why_not_ready(self) -> str:
+        """Why the kube-scheduler beside this process is not served; "" where it is."""
+
+
+class Extender:
+    """Answers kube-scheduler. All of it runs in one event loop."""
+
+    def __init__(
+        self,
+        cluster: KnowsTheCluster,
+        binder: CarriesOut,
+        lease: HoldsTheLease,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._cluster = cluster
+        self._lease = lease
+        self._clock = clock
+        self._binds = Binds(cluster, binder, clock)
+        # Pods that use no devices are not in the world; their Bind follows their Filter.
+        self._plain: dict[PodUid, PodView] = {}
+
+    def why_not_ready(self) -> str:
+        """Why kube-scheduler is not answered; "" where it is."""
+        return self._cluster.why_not_ready() or self._lease.why_not_ready()
+
+    def filter(self, pod: JsonObject) -> Answer:
+        """The verdict on a pod; one that is admitted holds an assumption from then on."""
+        view = self._asked_about(pod)
+        if isinstance(view, NotAnswered):
+            return view
+        world = self._cluster.world
+        world.assumptions.forget(view.uid)
+        if not view.may_use_devices:
+            self._remember(view)
+            return Passed()
+        now = self._clock()
+        verdict = judge(view, world.facts.claims_of(view), world, now)
+        if isinstance(verdict, Refused):
+            return verdict
+        if verdict.claims or verdict.requests:
+            assume(view, verdict, world, now)
+        return Passed()
+
+    def preempt(self, pod: JsonObject) -> Answer:
+        """The verdict on a pod that found no room: for one that is refused nobody shall leave."""
+        view = self._asked_about(pod)
+        if isinstance(view, NotAnswered) or not view.may_use_devices:
+            return view if isinstance(view, NotAnswered) else Passed()
+        world = self._cluster.world
+        verdict = judge(view, world.facts.claims_of(view), world, self._clock())
+        return verdict if isinstance(verdict, Refused) else Passed()
+
+    async def bind(self, arguments: BindArguments) -> str:
+        """Bind a pod; returns why it is not bound, "" where it is. May be asked twice."""
+        if why := self.why_not_ready():
+            return why
+        return await self._binds.bind(arguments, self._plain.pop(PodUid(arguments.uid), None))
+
+    def _asked_about(self, pod: JsonObject) -> PodView | NotAnswered:
+        if why := self.why_not_ready():
+            return NotAnswered(why)
+        view = pod_view(pod, self._cluster.settings)
+        return NotAnswered(f"Pod: {view}") if isinstance(view, Unreadable) else view
+
+    def _remember(self, pod: PodView) -> None:
+        self._plain[pod.uid] = pod
+        if len(self._plain) > MOST_PLAIN_PODS:
+            del self._plain[next(iter(self._plain))]

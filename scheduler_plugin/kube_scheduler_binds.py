@@ -1,0 +1,185 @@
+"""Bind, the truth: a pod is bound after a fresh look, a verdict, and the owner on every claim.
+
+    Bind ──► fresh? ──► verdict ──► owners written ──► binding
+                 └─────── claims changed ◄──┘
+
+While the owner of a claim is being written, other pods of that claim wait: they would write the
+same and be refused for it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol
+
+from kube.api import ApiError
+from scheduler_plugin.bindings import BindFailed, BindRequest, CarriesOut, ClaimsChanged
+from scheduler_plugin.claims import ClaimView
+from scheduler_plugin.extender_messages import BindArguments
+from scheduler_plugin.freshness import awaits_extended_claim, claims_to_read, unowned_claims
+from scheduler_plugin.key_locks import KeyLocks
+from scheduler_plugin.names import AccountingSettings, ClaimUid, PodUid
+from scheduler_plugin.pods import PodView
+from scheduler_plugin.verdicts import Admitted, Refused, assume, bind_request, judge
+from scheduler_plugin.world import World
+
+logger = logging.getLogger(__name__)
+
+WATCH_SECONDS = 0.05
+"""How long the watch may take to bring what kube-scheduler wrote before it asked."""
+
+ATTEMPTS = 5
+"""How often a verdict is made anew because somebody else wrote a claim first."""
+
+
+class KnowsTheCluster(Protocol):
+    """The stores, and the world that they feed."""
+
+    @property
+    def world(self) -> World: ...
+
+    @property
+    def settings(self) -> AccountingSettings: ...
+
+    def why_not_ready(self) -> str:
+        """Why verdicts cannot be made yet; "" where they can."""
+
+    async def wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Wait until a change makes the condition true; False if that took too long."""
+
+    async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
+        """Read a pod from the API server; the world knows it from then on. None for none."""
+
+    async def refresh_claim(self, namespace: str, name: str) -> ClaimView | None:
+        """The same for a claim."""
+
+
+class Binds:
+    """The bindings under way."""
+
+    def __init__(
+        self, cluster: KnowsTheCluster, binder: CarriesOut, clock: Callable[[], datetime]
+    ) -> None:
+        self._cluster = cluster
+        self._binder = binder
+        self._clock = clock
+        self._writing: KeyLocks[ClaimUid] = KeyLocks()
+
+    async def bind(self, arguments: BindArguments, known: PodView | None) -> str:
+        """Returns why the pod is not bound, "" where it is.
+
+        Args:
+            arguments: What kube-scheduler asks.
+            known: The pod, where it is one that uses no devices.
+        """
+        try:
+            return await self._bind(arguments, known)
+        except ApiError as error:
+            return f"Pod {arguments.namespace}/{arguments.name} is not bound yet: {error}"
+
+    async def _bind(self, arguments: BindArguments, known: PodView | None) -> str:
+        pod = await self._fresh_pod(arguments, known)
+        if isinstance(pod, str):
+            return pod
+        if pod.is_bound:
+            return "" if pod.node == arguments.node else f"{pod} is bound to {pod.node} already."
+        if not pod.may_use_devices:
+            return await self._carry_out(pod, bind_request(pod, arguments.node, Admitted()))
+        return await self._bind_judged(pod, arguments.node)
+
+    async def _bind_judged(self, pod: PodView, node: str) -> str:
+        for _ in range(ATTEMPTS):
+            if why := await self._freshen(pod):
+                return why
+            match await self._decide(pod, node):
+                case str() as why:
+                    return why
+                case BindRequest() as request:
+                    return await self._carry_out(pod, request)
+                case ClaimsChanged(claim):
+                    await self._cluster.refresh_claim(claim.namespace, claim.name)
+        return f"{pod}: its claims were written by others {ATTEMPTS} times while it was bound."
+
+    async def _decide(self, pod: PodView, node: str) -> BindRequest | ClaimsChanged | str | None:
+        """Judge for good and write the owners.
+
+        Returns what is to be bound then, or why not; None where it has to be seen afresh.
+        """
+        world = self._cluster.world
+        async with self._writing.of(unowned_claims(pod, world.facts)):
+            if claims_to_read(pod, world.facts):
+                return None
+            now = self._clock()
+            claims = world.facts.claims_of(pod)
+            verdict = judge(pod, claims, world, now, at_bind=True)
+            if isinstance(verdict, Refused):
+                world.assumptions.forget(pod.uid)
+                return f"{verdict.reason}: {verdict.sentence}"
+            if verdict.claims or verdict.requests:
+                assume(pod, verdict, world, now)
+            request = bind_request(pod, node, verdict)
+            failure = await self._write_owners(request)
+        return self._failed(pod, failure) if isinstance(failure, BindFailed) else failure or request
+
+    async def _write_owners(self, request: BindRequest) -> ClaimsChanged | BindFailed | None:
+        if all(claim.is_written for claim in request.claims):
+            return None
+        return await self._binder.write_owners(request)
+
+    async def _carry_out(self, pod: PodView, request: BindRequest) -> str:
+        outcome = await self._binder.bind(request)
+        if isinstance(outcome, BindFailed):
+            return self._failed(pod, outcome)
+        logger.info("bound pod=%s/%s node=%s", pod.namespace, pod.name, request.node)
+        return ""
+
+    def _failed(self, pod: PodView, failure: BindFailed) -> str:
+        """A binding that may exist after all is still believed, until it lapses or shows."""
+        if failure.is_certain:
+            self._cluster.world.assumptions.forget(pod.uid)
+        logger.warning("not bound pod=%s/%s why=%s", pod.namespace, pod.name, failure.why)
+        return failure.why
+
+    async def _fresh_pod(self, arguments: BindArguments, known: PodView | None) -> PodView | str:
+        """The pod as it is now, or why there is none to bind."""
+        uid = PodUid(arguments.uid)
+        pod = known or self._cluster.world.facts.pod(uid)
+        if pod is None:
+            pod = await self._cluster.refresh_pod(arguments.namespace, arguments.name)
+        name = f"Pod {arguments.namespace}/{arguments.name}"
+        if pod is None:
+            return f"{name} does not exist."
+        if pod.uid != uid:
+            return f"{name} has UID {pod.uid}, not {uid}: it was deleted and made anew."
+        if (pod.namespace, pod.name) != (arguments.namespace, arguments.name):
+            return f"UID {uid} is that of {pod}, not of {name}."
+        return await self._with_extended_claim(pod)
+
+    async def _with_extended_claim(self, pod: PodView) -> PodView:
+        facts = self._cluster.world.facts
+
+        def is_known() -> bool:
+            known = facts.pod(pod.uid)
+            return known is None or not awaits_extended_claim(known, facts.catalog)
+
+        if not await self._is_or_becomes(is_known):
+            await self._cluster.refresh_pod(pod.namespace, pod.name)
+        return facts.pod(pod.uid) or pod
+
+    async def _freshen(self, pod: PodView) -> str:
+        """See the pod's reservations; returns what is missing in the API itself, "" for nothing."""
+        facts = self._cluster.world.facts
+        if await self._is_or_becomes(lambda: not claims_to_read(pod, facts)):
+            return ""
+        for name in claims_to_read(pod, facts):
+            await self._cluster.refresh_claim(pod.namespace, name)
+        missing = claims_to_read(pod, facts)
+        if not missing:
+            return ""
+        named = ", ".join(f"{pod.namespace}/{name}" for name in missing)
+        return f"{pod} has no reservation on ResourceClaim {named}, or that has no allocation."
+
+    async def _is_or_becomes(self, condition: Callable[[], bool]) -> bool:
+        return condition() or await self._cluster.wait_for(condition, WATCH_SECONDS)

@@ -1,0 +1,79 @@
+"""What has to be read anew before a pod is bound."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scheduler_plugin.freshness import awaits_extended_claim, claims_to_read, unowned_claims
+from scheduler_plugin.world import World
+from tests.scheduler_plugin.builders import (
+    a_claim,
+    a_class,
+    a_pod,
+    a_request,
+    a_world,
+    an_allocated_claim,
+    claim_uid,
+    put,
+)
+
+
+def test_a_claim_is_fresh_when_it_shows_the_reservation_and_the_allocation() -> None:
+    pod = a_pod("a", claims=["cam", "old", "unreserved", "unknown"])
+    world = a_world(
+        pod,
+        an_allocated_claim("cam", "a"),
+        a_claim("old"),
+        an_allocated_claim("unreserved", "b"),
+    )
+
+    assert claims_to_read(pod, world.facts) == ("old", "unreserved", "unknown")
+
+
+def test_a_claim_that_nobody_counts_is_always_fresh() -> None:
+    world = a_world(a_class("gpu"), a_claim("card", requests=[a_request("gpu")]))
+
+    assert claims_to_read(a_pod("a", claims=["card"]), world.facts) == ()
+
+
+@pytest.mark.parametrize(
+    ("resource", "awaited"),
+    [
+        ("akri.sh/onvif", True),
+        ("deviceclass.resource.kubernetes.io/onvif", True),
+        ("akri.sh/unknown", False),
+        ("example.com/gpu", False),
+    ],
+)
+def test_a_claim_may_be_made_for_what_an_accounted_class_offers(
+    resource: str, awaited: bool
+) -> None:
+    catalog = a_world().facts.catalog
+
+    assert awaits_extended_claim(a_pod(requests={resource: 1}), catalog) is awaited
+
+
+def test_no_claim_is_awaited_for_what_one_covers() -> None:
+    pod = a_pod(requests={"akri.sh/onvif": 1})
+    covered = replace(pod, extended_resources=frozenset({"akri.sh/onvif"}))
+
+    assert not awaits_extended_claim(covered, a_world().facts.catalog)
+
+
+def test_owners_are_to_be_written_where_no_label_stands() -> None:
+    pod = a_pod("a", claims=["z", "labelled", "stale", "b", "gpu"])
+    world: World = a_world(
+        pod,
+        a_class("gpu"),
+        an_allocated_claim("z", "a"),
+        an_allocated_claim("labelled", "a", queue="vision"),
+        an_allocated_claim("stale", "a", queue="vision", owner_pod="gone"),
+        an_allocated_claim("b", "a"),
+    )
+    put(world, a_claim("gpu", requests=[a_request("gpu")]))
+
+    assert unowned_claims(pod, world.facts) == tuple(
+        claim_uid(name) for name in ("b", "stale", "z")
+    )

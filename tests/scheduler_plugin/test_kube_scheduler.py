@@ -1,0 +1,397 @@
+"""What kube-scheduler is answered, and in which order things are seen, judged and written."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from scheduler_plugin.extender_messages import BindArguments, NotAnswered, Passed
+
+from scheduler_plugin.bindings import BindFailed
+from scheduler_plugin.kube_scheduler import Extender
+from scheduler_plugin.kube_scheduler_binds import ATTEMPTS
+from scheduler_plugin.names import QueueName, Reason
+from scheduler_plugin.pods import pod_view
+from scheduler_plugin.verdicts import Refused
+from tests.scheduler_plugin.builders import (
+    NOW,
+    SETTINGS,
+    a_claim,
+    a_class,
+    a_pod_object,
+    a_queue,
+    a_request,
+    amounts,
+    claim_uid,
+    pod_uid,
+    put,
+    read,
+    usage,
+)
+from tests.scheduler_plugin.fake_cluster import FakeBinder, FakeCluster
+
+
+class FakeLease:
+    """A Lease that is ours until a test says otherwise."""
+
+    not_ours = ""
+
+    def why_not_ready(self) -> str:
+        return self.not_ours
+
+
+@dataclass
+class Scene:
+    """Two queues with a limit of one `onvif` each, and the extender over a fake cluster."""
+
+    cluster: FakeCluster = field(default_factory=FakeCluster)
+    lease: FakeLease = field(default_factory=FakeLease)
+
+    def __post_init__(self) -> None:
+        put(self.cluster.world, *(a_queue(name, onvif=(1, 1)) for name in ("vision", "robots")))
+        self.binder = FakeBinder(self.cluster)
+        self.extender = Extender(self.cluster, self.binder, self.lease, lambda: NOW)
+
+    def pod(self, name: str, **fields: Any) -> dict[str, Any]:
+        """A pod in the API; as kube-scheduler sends it."""
+        body = a_pod_object(name, **fields)
+        view = read(pod_view(body, SETTINGS))
+        self.cluster.pods[name] = view
+        if view.may_use_devices and not self.cluster.lags:
+            put(self.cluster.world, view)
+        return body
+
+    async def bind(self, name: str, node: str = "node-a", uid: str | None = None) -> str:
+        arguments = BindArguments(
+            name=name, namespace="default", uid=uid or pod_uid(name), node=node
+        )
+        return await self.extender.bind(arguments)
+
+    def sharers(self, **queues: str) -> None:
+        """Pods that share the claim `cam`, filtered in this order and past PreBind."""
+        self.cluster.store(a_claim())
+        for name, queue in queues.items():
+            assert self.extender.filter(self.pod(name, claims=["cam"], queue=queue)) == Passed()
+        for name in queues:
+            self.cluster.reserve("cam", name)
+
+    @property
+    def owner(self) -> tuple[str, str]:
+        claim = self.cluster.claims["cam"]
+        return claim.label, claim.owner_pod
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_filter_passes_a_pod_within_its_limit_and_remembers_it(scene: Scene) -> None:
+    scene.cluster.store(a_claim())
+
+    assert scene.extender.filter(scene.pod("a", claims=["cam"], queue="vision")) == Passed()
+
+    owner = scene.cluster.world.assumptions.owner(claim_uid("cam"))
+    assert owner is not None
+    assert owner.queue == "vision"
+
+
+def test_filter_refuses_with_the_reason_and_remembers_nothing(scene: Scene) -> None:
+    scene.cluster.store(a_claim("one"), a_claim("two"))
+    scene.extender.filter(scene.pod("a", claims=["one"], queue="vision"))
+
+    answer = scene.extender.filter(scene.pod("b", claims=["two"], queue="vision"))
+
+    assert isinstance(answer, Refused)
+    assert answer.reason is Reason.OVER_LIMIT
+    assert len(scene.cluster.world.assumptions) == 1
+
+
+def test_filter_of_the_same_pod_again_counts_it_once(scene: Scene) -> None:
+    scene.cluster.store(a_claim())
+    body = scene.pod("a", claims=["cam"], queue="vision")
+
+    assert [scene.extender.filter(body) for _ in range(3)] == [Passed()] * 3
+    assert len(scene.cluster.world.assumptions) == 1
+
+
+def test_preempt_refuses_what_the_verdict_refuses_and_assumes_nothing(scene: Scene) -> None:
+    scene.cluster.store(a_claim("one"), a_claim("two"))
+    scene.extender.filter(scene.pod("a", claims=["one"], queue="vision"))
+
+    refused = scene.extender.preempt(scene.pod("b", claims=["two"], queue="vision"))
+    passed = scene.extender.preempt(scene.pod("c", claims=["two"], queue="robots"))
+
+    assert isinstance(refused, Refused)
+    assert passed == Passed()
+    assert scene.extender.preempt(scene.pod("plain")) == Passed()
+    assert len(scene.cluster.world.assumptions) == 1
+
+
+@pytest.mark.parametrize("ask", ["filter", "preempt"])
+def test_a_pod_that_cannot_be_one_is_not_answered(scene: Scene, ask: str) -> None:
+    answer = getattr(scene.extender, ask)({"metadata": {"name": "a", "uid": 7}})
+
+    assert isinstance(answer, NotAnswered)
+    assert "metadata.uid" in answer.why
+
+
+@pytest.mark.parametrize("part", ["cluster", "lease"])
+async def test_nothing_is_answered_before_everything_is_known(scene: Scene, part: str) -> None:
+    if part == "cluster":
+        scene.cluster.not_ready = "the pods are not known yet"
+    else:
+        scene.lease.not_ours = "another scheduler leads"
+    why = scene.extender.why_not_ready()
+    body = scene.pod("a")
+
+    assert why
+    assert scene.extender.filter(body) == NotAnswered(why)
+    assert scene.extender.preempt(body) == NotAnswered(why)
+    assert await scene.bind("a") == why
+    assert not scene.binder.bound
+
+
+async def test_the_first_pod_to_bind_becomes_the_owner(scene: Scene) -> None:
+    scene.sharers(a="vision", b="vision")
+
+    assert await scene.bind("a") == ""
+    assert await scene.bind("b", "node-b") == ""
+
+    assert scene.binder.owner_writes == [("cam", "vision", pod_uid("a"))]
+    assert scene.binder.bound == {"a": ("node-a", "vision"), "b": ("node-b", "vision")}
+    assert usage(scene.cluster.world, "vision") == amounts(onvif=1)
+    assert len(scene.cluster.world.assumptions) == 0
+
+
+async def test_a_foreign_pod_that_binds_first_writes_the_owner_that_was_decided(
+    scene: Scene,
+) -> None:
+    scene.sharers(a="vision", b="robots")
+
+    assert await scene.bind("b") == ""
+
+    assert scene.owner == ("vision", pod_uid("a"))
+    assert usage(scene.cluster.world, "robots") == amounts()
+
+
+async def test_the_same_after_a_restart(scene: Scene) -> None:
+    scene.sharers(a="vision", b="robots")
+    later = FakeCluster(pods=scene.cluster.pods, claims=scene.cluster.claims)
+    restarted = Scene(later)
+    later.catch_up()
+
+    assert await restarted.bind("b") == ""
+
+    assert restarted.owner == ("vision", pod_uid("a"))
+
+
+async def test_many_binds_of_one_claim_write_one_owner(scene: Scene) -> None:
+    names = [f"p{number}" for number in range(50)]
+    scene.sharers(**dict.fromkeys(names, "vision"))
+
+    answers = await asyncio.gather(*(scene.bind(name) for name in reversed(names)))
+
+    assert set(answers) == {""}
+    assert scene.binder.owner_writes == [("cam", "vision", pod_uid("p0"))]
+    assert len(scene.binder.requests) == 1, "the others waited for the first"
+    assert len(scene.binder.bound) == 50
+
+
+async def test_a_pod_that_waited_for_a_write_sees_afresh_what_became_of_its_claim(
+    scene: Scene,
+) -> None:
+    scene.sharers(a="vision", b="vision")
+
+    async def unreserved() -> None:
+        await asyncio.sleep(0)  # The other pod has seen its reservation by then, and waits.
+        claim = scene.cluster.claims["cam"]
+        scene.cluster.store(replace(claim, reserved_for=(pod_uid("a"),)))
+
+    scene.binder.before_write.append(unreserved)
+
+    answers = await asyncio.gather(scene.bind("a"), scene.bind("b"))
+
+    assert answers[0] == ""
+    assert "no reservation" in answers[1]
+
+
+async def test_bind_waits_for_the_watch_before_it_reads(scene: Scene) -> None:
+    scene.cluster.store(a_claim())
+    scene.extender.filter(scene.pod("a", claims=["cam"], queue="vision"))
+    scene.cluster.lags = True
+    scene.cluster.reserve("cam", "a")
+    asyncio.get_running_loop().call_soon(scene.cluster.catch_up)
+
+    assert await scene.bind("a") == ""
+    assert scene.cluster.reads == []
+
+
+async def test_bind_reads_a_claim_that_the_watch_does_not_bring(scene: Scene) -> None:
+    scene.cluster.store(a_claim())
+    scene.extender.filter(scene.pod("a", claims=["cam"], queue="vision"))
+    scene.cluster.lags = True
+    scene.cluster.reserve("cam", "a")
+
+    assert await scene.bind("a") == ""
+    assert scene.cluster.reads == ["claim cam"]
+
+
+async def test_bind_without_a_reservation_is_refused(scene: Scene) -> None:
+    scene.cluster.store(a_claim())
+    scene.extender.filter(scene.pod("a", claims=["cam"], queue="vision"))
+
+    why = await scene.bind("a")
+
+    assert why == (
+        "Pod default/a has no reservation on ResourceClaim default/cam, or that has no allocation."
+    )
+    assert not scene.binder.bound
+
+
+async def test_bind_judges_anew_with_the_real_allocation(scene: Scene) -> None:
+    scene.cluster.store(a_claim("one"), a_claim("two"))
+    body = scene.pod("b", claims=["two"], queue="vision")
+    assert scene.extender.filter(body) == Passed()
+    scene.cluster.world.assumptions.forget(pod_uid("b"))
+    scene.extender.filter(scene.pod("a", claims=["one"], queue="vision"))
+    for claim, pod in (("one", "a"), ("two", "b")):
+        scene.cluster.reserve(claim, pod)
+    assert await scene.bind("a") == ""
+
+    why = await scene.bind("b")
+
+    assert why.startswith("OverLimit: ")
+    assert "b" not in scene.binder.bound
+    assert len(scene.cluster.world.assumptions) == 0
+
+
+async def test_bind_judges_again_when_somebody_else_wrote_the_claim(scene: Scene) -> None:
+    scene.sharers(a="vision")
+
+    async def relabelled() -> None:
+        claim = scene.cluster.claims["cam"]
+        scene.cluster.store(replace(claim, label=QueueName("robots")))
+
+    scene.binder.before_write.append(relabelled)
+
+    assert await scene.bind("a") == ""
+    assert scene.owner == ("robots", "")
+    assert usage(scene.cluster.world, "robots") == amounts(onvif=1)
+
+
+async def test_bind_gives_up_when_claims_never_rest(scene: Scene) -> None:
+    scene.sharers(a="vision")
+
+    async def touched() -> None:
+        scene.cluster.store(replace(scene.cluster.claims["cam"], other_consumers=1))
+
+    scene.binder.before_write.extend([touched] * ATTEMPTS)
+
+    assert f"written by others {ATTEMPTS} times" in await scene.bind("a")
+    assert not scene.binder.bound
+
+
+async def test_a_claim_that_was_made_anew_meanwhile_is_not_bound(scene: Scene) -> None:
+    scene.sharers(a="vision")
+
+    async def recreated() -> None:
+        del scene.cluster.claims["cam"]
+        scene.cluster.store(a_claim(uid="another"))
+
+    scene.binder.before_write.append(recreated)
+
+    assert "no reservation" in await scene.bind("a")
+    assert scene.owner == ("", "")
+
+
+async def test_a_pod_without_devices_is_bound_without_a_look(scene: Scene) -> None:
+    assert scene.extender.filter(scene.pod("plain")) == Passed()
+
+    assert await scene.bind("plain") == ""
+
+    assert scene.cluster.reads == []
+    assert scene.binder.bound == {"plain": ("node-a", "")}
+
+
+async def test_a_pod_without_devices_is_read_after_a_restart(scene: Scene) -> None:
+    scene.pod("plain")
+
+    assert await scene.bind("plain") == ""
+    assert scene.cluster.reads == ["pod plain"]
+
+
+async def test_bind_twice_is_bound_once(scene: Scene) -> None:
+    scene.sharers(a="vision")
+
+    assert await scene.bind("a") == ""
+    assert await scene.bind("a") == ""
+    assert await scene.bind("a", "node-b") == "Pod default/a is bound to node-a already."
+
+
+async def test_bind_of_the_wrong_pod_is_refused(scene: Scene) -> None:
+    scene.pod("a", claims=["cam"], queue="vision")
+    scene.pod("b", claims=["cam"], queue="vision")
+
+    assert await scene.bind("gone") == "Pod default/gone does not exist."
+    assert "made anew" in await scene.bind("a", uid="another")
+    assert "not of Pod default/a" in await scene.bind("a", uid=pod_uid("b"))
+
+
+async def test_a_binding_that_failed_for_certain_is_forgotten(scene: Scene) -> None:
+    scene.sharers(a="vision")
+    scene.binder.failures.append(BindFailed("the node is gone", is_certain=True))
+
+    assert await scene.bind("a") == "the node is gone"
+    assert len(scene.cluster.world.assumptions) == 0
+    assert await scene.bind("a") == ""
+
+
+async def test_a_binding_that_may_exist_is_still_believed(scene: Scene) -> None:
+    scene.sharers(a="vision")
+    scene.binder.failures.append(BindFailed("no answer", is_certain=False))
+
+    assert await scene.bind("a") == "no answer"
+    assert len(scene.cluster.world.assumptions) == 1
+    assert await scene.bind("a") == ""
+
+
+async def test_bind_says_that_the_api_server_is_away(scene: Scene) -> None:
+    scene.cluster.store(a_claim())
+    scene.extender.filter(scene.pod("a", claims=["cam"], queue="vision"))
+    scene.cluster.is_away = True
+
+    assert await scene.bind("a") == "Pod default/a is not bound yet: the API server is away"
+
+
+async def test_bind_reads_the_pod_whose_extended_claim_is_not_known(scene: Scene) -> None:
+    body = scene.pod("a", requests={"akri.sh/onvif": 1}, queue="vision")
+    assert scene.extender.filter(body) == Passed()
+    made = replace(
+        scene.cluster.pods["a"],
+        extended_claim="a-extended",
+        extended_resources=frozenset({"akri.sh/onvif"}),
+    )
+    scene.cluster.pods["a"] = made
+    scene.cluster.lags = True
+    scene.cluster.store(a_claim("a-extended"))
+    scene.cluster.reserve("a-extended", "a")
+
+    assert await scene.bind("a") == ""
+
+    assert scene.cluster.reads == ["pod a", "claim a-extended"]
+    assert scene.binder.owner_writes == [("a-extended", "vision", pod_uid("a"))]
+
+
+async def test_claims_that_nobody_counts_are_left_alone(scene: Scene) -> None:
+    put(scene.cluster.world, a_class("gpu"))
+    scene.cluster.store(a_claim("card", requests=[a_request("gpu")]))
+    assert scene.extender.filter(scene.pod("a", claims=["card"])) == Passed()
+
+    assert await scene.bind("a") == ""
+
+    assert scene.cluster.reads == []
+    assert scene.binder.owner_writes == []
+    assert scene.binder.bound == {"a": ("node-a", "")}
