@@ -1,1 +1,9 @@
-"""The binder: writes the owner of a claim as its queue label. Planned; nothing runs yet."""
+"""The binder: writes who owns a claim, binds the pod, and ends what the allocation outlived.
+
+    request ──► who owns it (pure) ─patch─► claim ──► binding (pure) ─create─► pod
+                                            claim ◄── take back, where the pod was not bound
+    changed claim ──► ended? (scheduler_plugin.owner_life) ──► keeper ─patch─► claim
+
+It decides nothing about queues. Each write names the UID and the version of what it was decided
+on, so that it happens to that or not at all; whatever is done twice is done once.
+"""

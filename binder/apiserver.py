@@ -1,0 +1,183 @@
+"""The API server: owners are written, pods are bound, and what failed is taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
+
+from binder.apiserver_claims import ClaimWriter, FencedError
+from binder.pod_bindings import Fate, Seen, binding, fate
+from kube.api import (
+    ApiClient,
+    ApiError,
+    ConflictError,
+    JsonObject,
+    NotFoundError,
+    Resource,
+    UnavailableError,
+    WriteOptions,
+)
+from scheduler_plugin.api import (
+    BindFailed,
+    BindRequest,
+    Bound,
+    ClaimOwner,
+    ClaimsChanged,
+    ClaimUid,
+    Fence,
+    Outcome,
+)
+
+logger = logging.getLogger(__name__)
+
+PODS = Resource("", "v1", "pods")
+
+
+def _unheard(_: JsonObject) -> None:
+    """Nobody asked to be told."""
+
+
+@dataclass(eq=False)
+class Binder:
+    """Carries out bindings that were admitted (`scheduler_plugin.api.CarriesOut`).
+
+    It keeps nothing from one call to the next: whoever is killed in the middle leaves a claim
+    that says who owns it or does not, and a pod that is bound or is not. `write_owners` and then
+    `bind` take 4.5 times `write_seconds` at most.
+
+    Attributes:
+        client: Of the API server, as the binder's ServiceAccount.
+        fence: Asked before each write.
+        queue_label: Key of the label; a setting.
+        note_claim: Told each claim that the API server answers with.
+        note_pod: The same of pods.
+        write_seconds: How long one write may take; a read gets half of it.
+    """
+
+    client: ApiClient
+    fence: Fence
+    _: KW_ONLY
+    queue_label: str
+    note_claim: Callable[[JsonObject], None]
+    note_pod: Callable[[JsonObject], None] = _unheard
+    write_seconds: float = 2.0
+
+    def __post_init__(self) -> None:
+        self._busy: Counter[ClaimUid] = Counter()
+        self._claims = ClaimWriter(
+            self.client,
+            self.fence,
+            queue_label=self.queue_label,
+            note_claim=self.note_claim,
+            write_seconds=self.write_seconds,
+        )
+
+    def is_busy(self, claim: ClaimUid) -> bool:
+        """Whether a call for a pod that uses the claim is under way."""
+        return claim in self._busy
+
+    async def write_owners(self, request: BindRequest) -> ClaimsChanged | BindFailed | None:
+        """Write the owner on each claim that does not say it yet; None when all of them do."""
+        written: list[ClaimOwner] = []
+        with self._working(request):
+            try:
+                async with asyncio.timeout(2 * self.write_seconds):
+                    failure = await self._write(request, written)
+            except TimeoutError:
+                what = f"Pod {request.namespace}/{request.name}"
+                return BindFailed(f"{what}: its claims took too long.", is_certain=False)
+            if isinstance(failure, BindFailed) and failure.is_certain:
+                return await self._without(written, request, failure.why)
+            return failure
+
+    async def bind(self, request: BindRequest) -> Outcome:
+        """Create the binding; where that failed for certain, take back what was written."""
+        with self._working(request):
+            seen = await self._bind(request)
+            match seen.fate:
+                case Fate.BOUND:
+                    return Bound()
+                case Fate.UNKNOWN:
+                    return BindFailed(seen.sentence, is_certain=False)
+                case Fate.ELSEWHERE:
+                    return BindFailed(seen.sentence, is_certain=True)
+                case Fate.GONE | Fate.UNBOUND:
+                    written = [claim for claim in request.claims if not claim.is_written]
+                    return await self._without(written, request, seen.sentence)
+
+    @contextmanager
+    def _working(self, request: BindRequest) -> Iterator[None]:
+        claims = [claim.uid for claim in request.claims]
+        self._busy.update(claims)
+        try:
+            yield
+        finally:
+            self._busy.subtract(claims)
+            self._busy = +self._busy
+
+    async def _write(
+        self, request: BindRequest, written: list[ClaimOwner]
+    ) -> ClaimsChanged | BindFailed | None:
+        for claim in request.claims:
+            if claim.is_written:
+                continue
+            if failure := await self._claims.set_owner(claim):
+                return failure
+            written.append(claim)
+        return None
+
+    async def _bind(self, request: BindRequest) -> Seen:
+        """Create the binding, and look where the answer does not say what became of it."""
+        if why := self.fence.why_not(self.write_seconds):
+            return Seen(Fate.UNBOUND, why)
+        options = WriteOptions(timeout_seconds=self.write_seconds)
+        try:
+            body = binding(request)
+            await self.client.create(PODS, body, subresource="binding", options=options)
+        except ConflictError as error:
+            seen = await self._look(request, str(error))
+        except UnavailableError as error:
+            if not error.may_have_happened:
+                return Seen(Fate.UNBOUND, str(error))
+            seen = await self._look(request, str(error))
+            # The server was told when to give up, but nothing proves that it has.
+            return Seen(Fate.UNKNOWN, seen.sentence) if seen.fate is Fate.UNBOUND else seen
+        except ApiError as error:
+            return Seen(Fate.UNBOUND, str(error))
+        else:
+            return Seen(Fate.BOUND)
+        return seen
+
+    async def _look(self, request: BindRequest, why: str) -> Seen:
+        """Read the pod after an attempt to bind it that failed because of `why`."""
+        path = PODS.at(request.name, request.namespace)
+        try:
+            pod = await self.client.get(path, timeout_seconds=self.write_seconds / 2)
+        except NotFoundError:
+            return Seen(Fate.GONE, why)
+        except ApiError as error:
+            return Seen(Fate.UNKNOWN, f"{why}; and {error}")
+        self.note_pod(pod)
+        seen = fate(pod, request)
+        return seen if seen.sentence else Seen(seen.fate, why)
+
+    async def _without(
+        self, written: Sequence[ClaimOwner], request: BindRequest, why: str
+    ) -> BindFailed:
+        """Take back what was written for a pod that is not bound."""
+        is_certain = True
+        try:
+            async with asyncio.timeout(self.write_seconds):
+                for claim in written:
+                    await self._claims.take_back(claim, request.uid)
+        except (ApiError, FencedError, TimeoutError) as error:
+            # The next verdict, or the keeper, sees whose it is.
+            logger.warning(
+                "owner left on a claim: pod=%s/%s: %s", request.namespace, request.name, error
+            )
+            is_certain = False
+        return BindFailed(why, is_certain=is_certain)

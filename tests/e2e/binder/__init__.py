@@ -1,0 +1,1 @@
+"""Stories of the binder on a real API server, with the policies in force."""
