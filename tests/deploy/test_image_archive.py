@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from local_cluster.errors import BuildError
-from local_cluster.image_archive import image_config, write_archive
+from local_cluster.image_archive import SEARCH_PATH, Start, image_config, write_archive
 from local_cluster.image_layers import Layer, ensure_layer
 
 
@@ -61,3 +61,10 @@ def test_the_architecture_is_called_as_oci_calls_it(debian: str, oci: str, tmp_p
 def test_a_tag_that_is_none_is_refused(tag: str, tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="no image name with a tag"):
         write_archive(tmp_path / "image.tar", tag, "amd64", ())
+
+
+def test_a_container_starts_what_the_image_says(tmp_path: Path) -> None:
+    config = image_config("amd64", layers(tmp_path), Start(("/usr/local/bin/tool",)))["config"]
+
+    assert config["Cmd"] == ["/usr/local/bin/tool"]
+    assert config["Env"] == [SEARCH_PATH]

@@ -13,13 +13,14 @@ from local_cluster.go_toolchain import MODULES, cache_dir
 ALL = (
     programs.kubernetes("1.36"),
     programs.kubernetes("1.33"),
+    programs.kube_scheduler("1.36"),
     programs.ETCD,
     programs.CONTAINERD,
     programs.CNI,
 )
 
 
-@pytest.mark.parametrize("program", ALL, ids=lambda program: program.module)
+@pytest.mark.parametrize("program", ALL, ids=lambda program: program.name)
 def test_every_module_pins_its_upstream_and_all_checksums(program: programs.Program) -> None:
     module = MODULES / program.module
 
@@ -33,6 +34,23 @@ def test_kubernetes_learns_its_version_from_the_linker() -> None:
 
     assert "-X k8s.io/component-base/version.gitVersion=v1.36.3" in flags
     assert "-X k8s.io/component-base/version.gitMinor=36" in flags
+
+
+def test_a_program_for_an_image_needs_no_library() -> None:
+    scheduler = programs.kube_scheduler("1.36")
+
+    assert "-extldflags -static" in programs.linker_flags(scheduler, "v1.36.3")
+    assert "-static" not in programs.linker_flags(programs.kubernetes("1.36"), "v1.36.3")
+    assert programs.build_argv(scheduler, "v1.36.3", Path("/out"))[-3:] == (
+        "-o",
+        "/out/kube-scheduler",
+        "./kube-scheduler",
+    )
+    assert (MODULES / scheduler.module / scheduler.folder / "main.go").is_file()
+
+
+def test_two_programs_of_one_module_are_cached_apart() -> None:
+    assert programs.kube_scheduler("1.36").name != programs.kubernetes("1.36").name
 
 
 def test_tools_are_written_into_a_folder() -> None:

@@ -52,8 +52,8 @@ def ensure_built(program: Program) -> Path:
     Two clusters that start at the same time build once: the second waits for the lock.
     """
     source = MODULES / program.module
-    files = {path.name: path.read_bytes() for path in sorted(source.iterdir()) if path.is_file()}
-    target = cache_dir() / "bin" / f"{program.module}-{_hash(files)}"
+    files = _files(source) | (_files(source / program.folder) if program.folder else {})
+    target = cache_dir() / "bin" / f"{program.name}-{_hash(files)}"
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -62,6 +62,10 @@ def ensure_built(program: Program) -> Path:
             version = programs.required_version(files["go.mod"].decode(), program.requirement)
             _build(program, version, source, target)
     return target
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
 
 
 def _hash(files: dict[str, bytes]) -> str:
@@ -79,18 +83,18 @@ def _go(*args: str, cwd: Path | None = None) -> str:
 
 def _build(program: Program, version: str, source: Path, target: Path) -> None:
     """Link into a temporary folder and rename: a killed build leaves no half program."""
-    say(f"building {program.module} {version} (minutes the first time)")
+    say(f"building {program.name} {version} (minutes the first time)")
     started = time.monotonic()
     with _temporary_beside(target) as output:
         log = target.with_name(f"{target.name}.log")
         total = len(_go("list", "-deps", program.package, cwd=source).split())
-        say(f"{program.module}: sources are here, {total} packages to compile or reuse")
+        say(f"{program.name}: sources are here, {total} packages to compile or reuse")
         _run_build(program, programs.build_argv(program, version, output), source, log)
         for link in program.links:
             (output / link).symlink_to(program.binaries[0])
         output.chmod(0o755)
         output.rename(target)
-    say(f"built {program.module} {version} in {time.monotonic() - started:.0f} s")
+    say(f"built {program.name} {version} in {time.monotonic() - started:.0f} s")
 
 
 @contextmanager
@@ -116,7 +120,7 @@ def _run_build(program: Program, argv: tuple[str, ...], source: Path, log: Path)
         finally:
             reporter.join()
     if code != 0:
-        raise BuildError(f"{program.module} does not build; see {log}\n{_tail(log)}")
+        raise BuildError(f"{program.name} does not build; see {log}\n{_tail(log)}")
 
 
 def _report_progress(program: Program, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -128,7 +132,7 @@ def _report_progress(program: Program, process: subprocess.Popen[bytes], log: Pa
         except subprocess.TimeoutExpired:
             packages = len(log.read_text().splitlines())
             elapsed = time.monotonic() - started
-            say(f"{program.module}: {packages} packages compiled in {elapsed:.0f} s")
+            say(f"{program.name}: {packages} packages compiled in {elapsed:.0f} s")
         else:
             return
 

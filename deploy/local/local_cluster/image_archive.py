@@ -12,6 +12,7 @@ import json
 import re
 import tarfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +23,34 @@ from local_cluster.image_layers import Layer
 EPOCH = "1970-01-01T00:00:00Z"
 # Where Debian's and OCI's names of an architecture differ.
 OCI_ARCHITECTURES = {"armhf": "arm", "i386": "386", "ppc64el": "ppc64le"}
-ENVIRONMENT = (
-    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "PYTHONDONTWRITEBYTECODE=1",
-    "PYTHONUNBUFFERED=1",
+SEARCH_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a container of the image runs, as long as its pod does not say otherwise."""
+
+    command: tuple[str, ...]
+    environment: tuple[str, ...] = (SEARCH_PATH,)
+
+
+COMPONENTS = Start(
+    ("moorage-driver", "--help"),
+    (SEARCH_PATH, "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1"),
 )
 
 
 def write_archive(
-    archive: Path, tag: str, debian_architecture: str, layers: Sequence[Layer]
+    archive: Path,
+    tag: str,
+    debian_architecture: str,
+    layers: Sequence[Layer],
+    start: Start = COMPONENTS,
 ) -> None:
     """Replace the file at once: whoever imports the old one keeps reading it."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9._-]+", tag):
         raise BuildError(f"{tag!r} is no image name with a tag, such as moorage:local")
-    config = encode(image_config(debian_architecture, layers))
+    config = encode(image_config(debian_architecture, layers, start))
     config_name = f"{hashlib.sha256(config).hexdigest()}.json"
     manifest = {
         "Config": config_name,
@@ -52,15 +67,17 @@ def write_archive(
         temporary.replace(archive)
 
 
-def image_config(debian_architecture: str, layers: Sequence[Layer]) -> dict[str, Any]:
-    """A function of the layers alone, so that equal layers give equal images."""
+def image_config(
+    debian_architecture: str, layers: Sequence[Layer], start: Start = COMPONENTS
+) -> dict[str, Any]:
+    """A function of its arguments alone, so that equal layers give equal images."""
     return {
         "architecture": OCI_ARCHITECTURES.get(debian_architecture, debian_architecture),
         "os": "linux",
         "created": EPOCH,
         "config": {
-            "Cmd": ["moorage-driver", "--help"],
-            "Env": list(ENVIRONMENT),
+            "Cmd": list(start.command),
+            "Env": list(start.environment),
             "WorkingDir": "/",
         },
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer.digest}" for layer in layers]},

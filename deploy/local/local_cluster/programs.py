@@ -35,15 +35,37 @@ class Program:
     requirement: str
     """The upstream module whose version the build carries."""
     package: str
-    """What `go build` is asked for: `.` or `tool` (all tools that go.mod names)."""
+    """What `go build` is asked for: `.`, a folder of it, or `tool` (all tools of go.mod)."""
     binaries: tuple[str, ...]
     links: tuple[str, ...] = ()
     """Names under which the first binary is called, too."""
+    static: bool = False
+    """Whether it runs where there is no C library, such as in an image of its own."""
+
+    @property
+    def folder(self) -> str:
+        """The folder of the package inside the module; empty for the module's own."""
+        return self.package.removeprefix("./") if self.package.startswith("./") else ""
+
+    @property
+    def name(self) -> str:
+        return "-".join(filter(None, (self.module, self.folder)))
 
 
 def kubernetes(version: str) -> Program:
     return Program(
         f"kubernetes-{version}", "k8s.io/kubernetes", ".", ("kubernetes",), KUBERNETES_PROGRAMS
+    )
+
+
+def kube_scheduler(version: str) -> Program:
+    """The scheduler alone, for an image: less than half of the binary of all programs."""
+    return Program(
+        f"kubernetes-{version}",
+        "k8s.io/kubernetes",
+        "./kube-scheduler",
+        ("kube-scheduler",),
+        static=True,
     )
 
 
@@ -62,8 +84,14 @@ def required_version(go_mod: str, requirement: str) -> str:
 
 
 def linker_flags(program: Program, version: str) -> str:
-    """Kubernetes learns its version from the linker; without it parts refuse each other."""
+    """Kubernetes learns its version from the linker; without it parts refuse each other.
+
+    A static program is linked by C's linker from the packages that are compiled already: without
+    cgo, all of them would be compiled once more.
+    """
     flags = ["-s", "-w"]
+    if program.static:
+        flags.append("-linkmode external -extldflags -static")
     if program.requirement == "k8s.io/kubernetes":
         major, minor = version.removeprefix("v").split(".")[:2]
         facts = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
