@@ -1,0 +1,258 @@
+"""What kube-scheduler sends an extender, and what it reads of the answers.
+
+    body ──decode──► FilterArguments | PreemptArguments | BindArguments | NotAnswered
+    Passed | Refused | NotAnswered ──encode──► body
+
+The shapes are those of `k8s.io/kube-scheduler/extender/v1`. They have no JSON tags, so the keys are
+Go's field names; other spellings, which Go's decoder would take too, are not sent by anybody.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from scheduler_plugin.verdicts import Refused
+
+T = TypeVar("T")
+
+NULL = msgspec.Raw(b"null")
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """The pod may go to any of the nodes that it came with."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotAnswered:
+    """The call failed, which says nothing about the pod: kube-scheduler tries again later.
+
+    Attributes:
+        why: A sentence for people; where the body is at fault, it begins with the field's path.
+    """
+
+    why: str
+
+
+Answer: TypeAlias = Passed | Refused | NotAnswered
+
+
+class FilterArguments(
+    msgspec.Struct, frozen=True, rename={"pod": "Pod", "nodes": "Nodes", "node_names": "NodeNames"}
+):
+    """A pod, and the nodes that it fits.
+
+    Attributes:
+        node_names: A list as it came: most calls end by sending it back, so it is not decoded.
+    """
+
+    pod: dict[str, Any]
+    nodes: msgspec.Raw = NULL
+    node_names: msgspec.Raw = NULL
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    uid: str
+
+
+class _VictimPod(msgspec.Struct, frozen=True):
+    metadata: _Metadata
+
+
+class _MetaVictim(msgspec.Struct, frozen=True, rename={"uid": "UID"}):
+    uid: str
+
+
+class _Victims(
+    msgspec.Struct, frozen=True, rename={"pods": "Pods", "pdb_violations": "NumPDBViolations"}
+):
+    pods: list[_VictimPod] | None = None
+    pdb_violations: int = 0
+
+
+class _MetaVictims(
+    msgspec.Struct, frozen=True, rename={"pods": "Pods", "pdb_violations": "NumPDBViolations"}
+):
+    pods: list[_MetaVictim]
+    pdb_violations: int
+
+
+class PreemptArguments(
+    msgspec.Struct,
+    frozen=True,
+    rename={
+        "pod": "Pod",
+        "victims": "NodeNameToVictims",
+        "meta_victims": "NodeNameToMetaVictims",
+    },
+):
+    """A pod that found no room, and whom kube-scheduler would evict for it on which node.
+
+    Attributes:
+        victims: By node; what a kube-scheduler without `nodeCacheCapable` sends.
+        meta_victims: An object as it came: the same, with the victims' UIDs alone.
+    """
+
+    pod: dict[str, Any]
+    victims: dict[str, _Victims] | None = None
+    meta_victims: msgspec.Raw = NULL
+
+
+class BindArguments(
+    msgspec.Struct,
+    frozen=True,
+    rename={"name": "PodName", "namespace": "PodNamespace", "uid": "PodUID", "node": "Node"},
+):
+    """The pod that is to be bound, and where to."""
+
+    name: str
+    namespace: str
+    uid: str
+    node: str
+
+
+_FILTER = msgspec.json.Decoder(FilterArguments)
+_PREEMPT = msgspec.json.Decoder(PreemptArguments)
+_BIND = msgspec.json.Decoder(BindArguments)
+_NAMES = msgspec.json.Decoder(list[str])
+_ENCODER = msgspec.json.Encoder()
+
+
+def decode_filter(body: bytes) -> FilterArguments | NotAnswered:
+    """Read a Filter call; what the nodes' names are is not looked at yet."""
+    call = _decoded(_FILTER, body)
+    if isinstance(call, NotAnswered) or _opens(call.node_names, b"["):
+        return call
+    if not _is_null(call.node_names):
+        return NotAnswered("NodeNames: expected a list of names.")
+    if _is_null(call.nodes):
+        return NotAnswered("NodeNames: must be set.")
+    return NotAnswered(
+        "NodeNames: missing, and Nodes is there instead: set nodeCacheCapable: true for this"
+        " extender in the KubeSchedulerConfiguration."
+    )
+
+
+def decode_preempt(body: bytes) -> PreemptArguments | NotAnswered:
+    """Read a Preempt call."""
+    call = _decoded(_PREEMPT, body)
+    if isinstance(call, NotAnswered) or _opens(call.meta_victims, b"{"):
+        return call
+    if not _is_null(call.meta_victims):
+        return NotAnswered("NodeNameToMetaVictims: expected an object of nodes' names.")
+    if call.victims is None:
+        return NotAnswered("NodeNameToMetaVictims: must be set.")
+    return call
+
+
+def decode_bind(body: bytes) -> BindArguments | NotAnswered:
+    """Read a Bind call."""
+    call = _decoded(_BIND, body)
+    if isinstance(call, NotAnswered):
+        return call
+    fields = {
+        "PodName": call.name,
+        "PodNamespace": call.namespace,
+        "PodUID": call.uid,
+        "Node": call.node,
+    }
+    empty = [path for path, value in fields.items() if not value]
+    return NotAnswered(f"{empty[0]}: must not be empty.") if empty else call
+
+
+def encode_filter(call: FilterArguments, answer: Answer) -> bytes:
+    """Answer a Filter call: all nodes as they came, or none and why."""
+    match answer:
+        case Passed():
+            return b'{"NodeNames":%b,"Error":""}' % bytes(call.node_names)
+        case Refused():
+            return _refusal(call, answer)
+        case NotAnswered(why):
+            return encode_error(why)
+
+
+def _refusal(call: FilterArguments, refused: Refused) -> bytes:
+    """Refuse all nodes with one sentence.
+
+    It is encoded once and copied as it is: with 5,000 names that is half of the answer's cost.
+    The nodes are unresolvable, since no eviction would change the verdict.
+    """
+    names = _decoded(_NAMES, bytes(call.node_names), "NodeNames")
+    if isinstance(names, NotAnswered):
+        return encode_error(names.why)
+    sentence = msgspec.Raw(_ENCODER.encode(f"{refused.reason}: {refused.sentence}"))
+    failed = dict.fromkeys(names, sentence)
+    return _ENCODER.encode({"NodeNames": [], "FailedAndUnresolvableNodes": failed, "Error": ""})
+
+
+def encode_preempt(call: PreemptArguments, answer: Answer) -> bytes:
+    """Answer a Preempt call: the victims as they came, or nobody."""
+    match answer:
+        case Passed():
+            return b'{"NodeNameToMetaVictims":%b}' % _meta_victims(call)
+        case Refused():
+            return b'{"NodeNameToMetaVictims":{}}'
+        case NotAnswered(why):
+            return encode_preempt_error(why)
+
+
+def _meta_victims(call: PreemptArguments) -> bytes:
+    if not _is_null(call.meta_victims):
+        return bytes(call.meta_victims)
+    victims = (call.victims or {}).items()
+    return _ENCODER.encode({node: _without_pods(found) for node, found in victims})
+
+
+def _without_pods(victims: _Victims) -> _MetaVictims:
+    pods = [_MetaVictim(pod.metadata.uid) for pod in victims.pods or ()]
+    return _MetaVictims(pods, victims.pdb_violations)
+
+
+def encode_preempt_error(why: str) -> bytes:
+    """Say that a Preempt call failed; nobody is evicted for it.
+
+    The answer has no field for an error: kube-scheduler reads the empty map, people the rest.
+    """
+    return _ENCODER.encode({"NodeNameToMetaVictims": {}, "Error": why})
+
+
+def encode_error(why: str) -> bytes:
+    """Answer a Filter or Bind call that failed, or with "" a Bind that did not."""
+    return _ENCODER.encode({"Error": why})
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], body: bytes, root: str = "") -> T | NotAnswered:
+    try:
+        return decoder.decode(body)
+    except msgspec.DecodeError as error:
+        return NotAnswered(_sentence(str(error), root))
+    except UnicodeDecodeError as error:
+        return NotAnswered(f"{root or 'body'}: not UTF-8: {error.reason}.")
+    except RecursionError:
+        return NotAnswered(f"{root or 'body'}: nested too deeply.")
+
+
+_AT = re.compile(r" - at `(key in )?\$\.?(?P<path>.*)`$")
+_REQUIRED = re.compile(r"Object missing required field `(?P<field>[^`]*)`")
+
+
+def _sentence(message: str, root: str) -> str:
+    """The decoder's message with the field's path in front, as our other sentences have it."""
+    at = _AT.search(message)
+    path = root + (at["path"] if at else "")
+    message = message[: at.start()] if at else message
+    if required := _REQUIRED.fullmatch(message):
+        path, message = ".".join(filter(None, (path, required["field"]))), "must be set"
+    return f"{path or 'body'}: {message[0].lower()}{message[1:]}."
+
+
+def _is_null(raw: msgspec.Raw) -> bool:
+    return bytes(raw) == b"null"
+
+
+def _opens(raw: msgspec.Raw, bracket: bytes) -> bool:
+    return bytes(memoryview(raw)[:1]) == bracket

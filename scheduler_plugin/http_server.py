@@ -1,0 +1,141 @@
+"""The server that kube-scheduler calls: uvicorn on a socket, with TLS and limits of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import NamedTuple
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from scheduler_plugin.http_app import DEFAULT_LIMITS, AnswersKubeScheduler, ExtenderApp, Limits
+from scheduler_plugin.listening import Listening, TlsFiles
+
+HEAD_SECONDS = 10.0
+"""How long a connection may be open, or a request begun, before its headers are there."""
+
+KEEP_ALIVE_SECONDS = 120
+"""More than the 90 s after which Go closes an idle connection: were we first, a call could cross
+the closing, and Go does not send a POST again."""
+
+
+class CannotListenError(Exception):
+    """Raised with a sentence when the address or the certificates cannot be used."""
+
+
+class Bound(NamedTuple):
+    """A server that answers.
+
+    Attributes:
+        server: Ends only when it is stopped, or failed.
+    """
+
+    host: str
+    port: int
+    server: asyncio.Task[None]
+
+
+@asynccontextmanager
+async def serving(
+    answers: AnswersKubeScheduler, listening: Listening, limits: Limits = DEFAULT_LIMITS
+) -> AsyncIterator[Bound]:
+    """Serve until the context ends; then requests under way are finished within their limit.
+
+    Raises:
+        CannotListenError: The address is not to be had, or a certificate not to be read.
+    """
+    tls = None if listening.tls is None else _mutual_tls(listening.tls)
+    listener = _listener(listening)
+    server = _Server(_config(ExtenderApp(answers, limits), tls, limits))
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    host, port = listener.getsockname()[:2]
+    try:
+        yield Bound(host, port, task)
+    finally:
+        server.should_exit = True
+        await task
+
+
+def _listener(listening: Listening) -> socket.socket:
+    """Bind and listen at once: from here on clients are kept waiting, not turned away."""
+    family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
+    try:
+        return socket.create_server(
+            (listening.host, listening.port), family=family, backlog=1024, reuse_port=False
+        )
+    except OSError as error:
+        message = f"cannot listen on {listening.host} port {listening.port}: {error.strerror}"
+        raise CannotListenError(message) from error
+
+
+def _mutual_tls(files: TlsFiles) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=files.client_ca)
+        context.load_cert_chain(files.certificate, files.key)
+    except (OSError, ssl.SSLError) as error:
+        paths = f"{files.certificate}, {files.key}, {files.client_ca}"
+        raise CannotListenError(f"cannot use the certificates {paths}: {error}") from error
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def _config(app: ExtenderApp, tls: ssl.SSLContext | None, limits: Limits) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=_ImpatientProtocol,
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=limits.stop_seconds,
+        ssl_context_factory=None if tls is None else lambda _config, _default: tls,
+    )
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server without its signal handlers: those are the process's own."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class _ImpatientProtocol(HttpToolsProtocol):
+    """uvicorn's protocol, with the limit that it lacks: on the time until the headers are there."""
+
+    _head: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_head()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._await_head()
+
+    def on_headers_complete(self) -> None:
+        self._unset_head()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unset_head()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        if self._head is None:
+            self._head = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _unset_head(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None

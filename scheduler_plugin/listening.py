@@ -1,0 +1,93 @@
+"""Where the extender listens, and who may reach it: whoever does could bind any pod.
+
+Plain HTTP is for kube-scheduler in the same pod, on a loopback address. Anything else takes mutual
+TLS, so that nobody is heard without a certificate of the administrator's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from driver.api import Problem
+
+ADDRESS_FLAG = "--listen-address"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsFiles:
+    """Paths of PEM files; "" for one that was not given.
+
+    Attributes:
+        client_ca: The authority whose certificates clients must show.
+    """
+
+    certificate: str = ""
+    key: str = ""
+    client_ca: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """A place to listen that is safe.
+
+    Attributes:
+        host: An IP address, without brackets.
+        port: 0 for any that is free.
+        tls: All three files; None for plain HTTP.
+    """
+
+    host: str
+    port: int
+    tls: TlsFiles | None
+
+
+def parse_listening(address: str, tls: TlsFiles) -> Listening | Problem:
+    """Read `host:port` and say whether what was given with it makes it safe."""
+    host, port = _split(address)
+    if host is None or port is None:
+        message = f'"{address}" is not an IP address and a port, such as 127.0.0.1:10261.'
+        return Problem(ADDRESS_FLAG, message)
+    missing = _missing(tls)
+    if not missing:
+        return Listening(host=host, port=port, tls=tls)
+    if tls != TlsFiles():
+        return Problem(missing[0], "must be set too: TLS takes certificate, key and client CA.")
+    if not ip_address(host).is_loopback:
+        flags = ", ".join(missing)
+        message = f"{address} is no loopback address: it needs mutual TLS, so set {flags}."
+        return Problem(ADDRESS_FLAG, message)
+    return Listening(host=host, port=port, tls=None)
+
+
+def _missing(tls: TlsFiles) -> list[str]:
+    """The flags, in the words of kube-apiserver's, that were not given."""
+    given = {
+        "--tls-cert-file": tls.certificate,
+        "--tls-private-key-file": tls.key,
+        "--client-ca-file": tls.client_ca,
+    }
+    return [flag for flag, path in given.items() if not path]
+
+
+def _split(address: str) -> tuple[str | None, int | None]:
+    host, _, port = address.rpartition(":")
+    return _host(host), _port(port)
+
+
+def _host(text: str) -> str | None:
+    """A name is not looked up: what it resolves to may be another address tomorrow."""
+    if text == "localhost":
+        return "127.0.0.1"
+    is_bracketed = text.startswith("[") and text.endswith("]")
+    try:
+        found = ip_address(text[1:-1] if is_bracketed else text)
+    except ValueError:
+        return None
+    # Without its brackets, the last group of an IPv6 address would be read as the port.
+    return str(found) if is_bracketed == (found.version == 6) else None
+
+
+def _port(text: str) -> int | None:
+    is_number = text.isascii() and text.isdigit() and len(text) <= 5
+    return int(text) if is_number and int(text) <= 65535 else None
