@@ -1,5 +1,6 @@
 """The only door into the binder."""
 
 from binder.apiserver import Binder
+from binder.apiserver_keeper import OwnerKeeper
 
-__all__ = ["Binder"]
+__all__ = ["Binder", "OwnerKeeper"]

@@ -1,4 +1,4 @@
-"""The only door into the scheduler plugin: names, shapes, and queues to judge by."""
+"""The only door into the scheduler plugin: names, shapes, queues, and what is accounted."""
 
 from scheduler_plugin.amounts import Ceiling, Charges, ResourceKey
 from scheduler_plugin.bindings import (
@@ -11,6 +11,17 @@ from scheduler_plugin.bindings import (
     Fence,
     Outcome,
 )
+from scheduler_plugin.catalog import Catalog
+from scheduler_plugin.claims import (
+    ClaimTemplateView,
+    ClaimView,
+    ClassName,
+    claim_template_view,
+    claim_view,
+)
+from scheduler_plugin.costs import is_accounted
+from scheduler_plugin.devices import ClassView, InstanceView, class_view, instance_view
+from scheduler_plugin.fields import Unreadable
 from scheduler_plugin.names import (
     ACCOUNTED_LABEL,
     EVICT_FOREIGN_ANNOTATION,
@@ -40,9 +51,18 @@ from scheduler_plugin.names import (
     Share,
     SharingPolicy,
 )
+from scheduler_plugin.owner_life import EndedOwner, ended_owner
+from scheduler_plugin.pods import (
+    NamespaceView,
+    PodClaim,
+    PodView,
+    namespace_view,
+    pod_view,
+)
 from scheduler_plugin.queue_objects import parse_queue
 from scheduler_plugin.queues import EffectiveSharing, QueueTree
 from scheduler_plugin.selectors import LabelSelector
+from scheduler_plugin.world import World
 
 __all__ = [
     "ACCOUNTED_LABEL",
@@ -63,20 +83,30 @@ __all__ = [
     "BindRequest",
     "Bound",
     "CarriesOut",
+    "Catalog",
     "Ceiling",
     "Charges",
     "ClaimOwner",
     "ClaimSharing",
+    "ClaimTemplateView",
     "ClaimUid",
+    "ClaimView",
     "ClaimsChanged",
+    "ClassName",
+    "ClassView",
     "EffectiveSharing",
+    "EndedOwner",
     "Fence",
+    "InstanceView",
     "LabelSelector",
+    "NamespaceView",
     "OnOwnerExit",
     "OrphanPolicy",
     "Outcome",
     "OwnerLifetime",
+    "PodClaim",
     "PodUid",
+    "PodView",
     "Preemptibility",
     "Queue",
     "QueueCondition",
@@ -86,5 +116,15 @@ __all__ = [
     "ResourceKey",
     "Share",
     "SharingPolicy",
+    "Unreadable",
+    "World",
+    "claim_template_view",
+    "claim_view",
+    "class_view",
+    "ended_owner",
+    "instance_view",
+    "is_accounted",
+    "namespace_view",
     "parse_queue",
+    "pod_view",
 ]
