@@ -1,0 +1,34 @@
+"""The API server: which kinds of objects are followed, and whether it serves them."""
+
+from __future__ import annotations
+
+from driver.api import AKRI_GROUP, AKRI_VERSION
+from kube.api import ApiClient, NotFoundError, Resource
+from scheduler_plugin.names import GROUP, VERSION
+
+DRA_GROUP = "resource.k8s.io"
+
+PODS = Resource("", "v1", "pods")
+NAMESPACES = Resource("", "v1", "namespaces", namespaced=False)
+CLAIMS = Resource(DRA_GROUP, "v1", "resourceclaims")
+CLASSES = Resource(DRA_GROUP, "v1", "deviceclasses", namespaced=False)
+SLICES = Resource(DRA_GROUP, "v1", "resourceslices", namespaced=False)
+QUEUES = Resource(GROUP, VERSION, "queues", namespaced=False)
+CONFIGURATIONS = Resource(AKRI_GROUP, AKRI_VERSION, "configurations")
+INSTANCES = Resource(AKRI_GROUP, AKRI_VERSION, "instances")
+LEASES = Resource("coordination.k8s.io", "v1", "leases")
+
+
+async def is_served(client: ApiClient, resource: Resource) -> bool:
+    """Whether the cluster has this kind, in this version.
+
+    Asked by a list of one object, which also shows that it may be listed.
+
+    Raises:
+        ApiError: If that cannot be told, or the list is forbidden.
+    """
+    try:
+        await client.current_version(resource.select())
+    except NotFoundError:
+        return False
+    return True

@@ -1,0 +1,173 @@
+"""The cluster as the plugin sees it: stores follow the API server, and the world follows them.
+
+    classes, slices, namespaces, PodGroups, queues, … ─┐
+    claims ────────────────────────────────────────────┼─► World ──► who subscribed, who waits
+    pods ──────────────────────────────────────────────┘
+
+All are listed at the same time and fed in this order, since every class that comes later costs
+what its claims cost, and every claim what its pods cost. From then on each change is fed as it
+comes; the world takes them in any order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import NoReturn, TypeAlias
+
+from kube.api import ApiClient, JsonObject, NotFoundError, Resource, WatchSettings
+from scheduler_plugin import apiserver
+from scheduler_plugin.claims import ClaimView
+from scheduler_plugin.cluster_kinds import Kinds, Source
+from scheduler_plugin.fields import Unreadable
+from scheduler_plugin.names import AccountingSettings
+from scheduler_plugin.pods import PodView, pod_view
+from scheduler_plugin.projections import ClaimVersion, UnreadableQueue
+from scheduler_plugin.world import World
+from scheduler_plugin.world_changes import WorldChange
+
+logger = logging.getLogger(__name__)
+
+READ_SECONDS = 2.0
+"""How long a read may take for which a binding waits."""
+
+Listener: TypeAlias = Callable[[WorldChange], None]
+
+
+class ClusterWorld:
+    """A World that `run` keeps at the API server's state."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        settings: AccountingSettings,
+        *,
+        pod_groups: Sequence[Resource] = (),
+        watch: WatchSettings | None = None,
+    ) -> None:
+        self.settings = settings
+        self.world = World(settings)
+        self._client = client
+        self._kinds = Kinds(Source(client, watch), self.world, self._changed, pod_groups)
+        self._listeners: tuple[Listener, ...] = ()
+        self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self._began_at = 0.0
+        self._fed = asyncio.Event()
+
+    def why_not_ready(self) -> str:
+        """Why verdicts cannot be made yet; "" where they can."""
+        for kind in self._kinds:
+            if why := kind.why_not_ready():
+                return why
+        return "" if self._fed.is_set() else "What was read is not taken in yet."
+
+    def unreadable_queues(self) -> tuple[UnreadableQueue, ...]:
+        """The Queues with problems; one that was in order before still counts as it was."""
+        return tuple(q for q in self._kinds.queues.store if isinstance(q, UnreadableQueue))
+
+    def subscribe(self, listener: Listener) -> None:
+        """Call back with every change from now on, after the world took it. Be quick."""
+        self._listeners += (listener,)
+
+    async def wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Wait until a change makes the condition true; False if that took too long."""
+        if condition():
+            return True
+        met: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiter = (condition, met)
+        self._waiters.append(waiter)
+        try:
+            async with asyncio.timeout(seconds):
+                await met
+        except TimeoutError:
+            return condition()
+        finally:
+            self._waiters.remove(waiter)
+        return True
+
+    def note_claim(self, obj: JsonObject) -> None:
+        """Take the answer to an own write at once; older than what is known, it changes nothing."""
+        self._kinds.claims.store.note(obj)
+
+    def note_pod(self, obj: JsonObject) -> None:
+        """The same for a pod."""
+        self._kinds.pods.store.note(obj)
+
+    async def refresh_claim(self, namespace: str, name: str) -> ClaimView | None:
+        """Read a claim from the API server; the world knows it from then on.
+
+        None where there is none, or none that can be read. Raises ApiError.
+        """
+        obj = await self._read(apiserver.CLAIMS, namespace, name)
+        if obj is None:
+            return None
+        self._kinds.claims.hint()
+        self.note_claim(obj)
+        found = self._kinds.claims.store.get(name, namespace)
+        return found.view if isinstance(found, ClaimVersion) else None
+
+    async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
+        """The same for a pod; one that uses no devices is returned, and not kept."""
+        obj = await self._read(apiserver.PODS, namespace, name)
+        if obj is None:
+            return None
+        self.note_pod(obj)
+        if known := self._kinds.pods.store.get(name, namespace):
+            return None if isinstance(known, Unreadable) else known
+        found = pod_view(obj, self.settings)
+        # One that uses devices and is not kept was deleted while the answer was on its way.
+        return None if isinstance(found, Unreadable) or found.may_use_devices else found
+
+    async def _read(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
+        try:
+            path = resource.at(name, namespace)
+            return await self._client.get(path, timeout_seconds=READ_SECONDS)
+        except NotFoundError:
+            return None
+
+    async def run(self) -> NoReturn:
+        """Follow the API server until cancelled; failures are retried for ever, and logged."""
+        self._began_at = asyncio.get_running_loop().time()
+        async with asyncio.TaskGroup() as tasks:
+            for kind in self._kinds:
+                tasks.create_task(kind.run())
+            for kind in self._kinds:
+                await kind.settled.wait()
+                kind.feed()
+            self._fed.set()
+            claims, pods = len(self._kinds.claims.store), len(self._kinds.pods.store)
+            logger.info("in sync claims=%d pods=%d", claims, pods)
+        raise AssertionError("stores run until they are cancelled")
+
+    async def catch_up(self, moment: float, timeout_seconds: float) -> bool:
+        """Wait until what is known is as new as a moment of the event loop's clock.
+
+        What was listed after it is: then nothing is asked again. False if it took too long.
+        Raises ApiError if it cannot be asked.
+        """
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._fed.wait()
+        except TimeoutError:
+            return False
+        return self._began_at >= moment or await self._catch_up(timeout_seconds)
+
+    async def _catch_up(self, timeout_seconds: float) -> bool:
+        stores = [kind.store for kind in self._kinds if kind.is_followed]
+        asked = (store.catch_up(timeout_seconds) for store in stores)
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return all(answers)
+
+    def _changed(self, change: WorldChange) -> None:
+        for listener in self._listeners:
+            try:
+                listener(change)
+            except Exception:  # One listener's error must not cost the others the change.
+                logger.exception("listener failed change=%s", change)
+        for condition, met in self._waiters:
+            if not met.done() and condition():
+                met.set_result(None)

@@ -1,0 +1,220 @@
+"""Every kind of objects that the world is made of: what is kept of it, and where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from kube.api import ApiClient, JsonObject, Resource, Store, WatchSettings
+from scheduler_plugin import apiserver
+from scheduler_plugin.amounts import ResourceKey
+from scheduler_plugin.cluster_feeds import Feed, Kind
+from scheduler_plugin.devices import (
+    ClassView,
+    InstanceView,
+    SliceView,
+    class_view,
+    instance_view,
+    slice_view,
+)
+from scheduler_plugin.fields import Unreadable
+from scheduler_plugin.names import Queue, QueueName
+from scheduler_plugin.pods import (
+    NamespaceView,
+    PodGroupView,
+    PodView,
+    namespace_view,
+    pod_group_view,
+)
+from scheduler_plugin.projections import (
+    ClaimVersion,
+    UnreadableQueue,
+    project_claim,
+    project_configuration,
+    project_pod,
+    project_queue,
+)
+from scheduler_plugin.world import World
+from scheduler_plugin.world_changes import (
+    ClaimChanged,
+    OtherChanged,
+    PodChanged,
+    QueueChanged,
+    WorldChange,
+)
+
+T = TypeVar("T")
+
+Projection: TypeAlias = Callable[[JsonObject], T | Unreadable | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where objects come from, and how they are watched."""
+
+    client: ApiClient
+    watch: WatchSettings | None = None
+
+    def kind(
+        self,
+        resource: Resource,
+        project: Projection[T],
+        feed: Feed[T],
+        *,
+        is_optional: bool = False,
+    ) -> Kind[T]:
+        store: Store[T | Unreadable] = Store(
+            self.client, resource.select(), project, settings=self.watch
+        )
+        return Kind(self.client, resource, store, feed, is_optional=is_optional)
+
+
+class Kinds:
+    """The kinds; they are followed once somebody runs them."""
+
+    def __init__(
+        self,
+        source: Source,
+        world: World,
+        changed: Callable[[WorldChange], None],
+        pod_groups: Sequence[Resource],
+    ) -> None:
+        """`changed` is called after the world took a change."""
+        self._source = source
+        self._world = world
+        self._settings = world.facts.settings
+        self._changed = changed
+        self.claims = self._claims()
+        self.pods = self._pods()
+        self.queues = self._queues()
+        self._instances = self._instances_kind()
+        self._groups = [self._group(resource) for resource in pod_groups]
+        self._others: list[Kind[Any]] = [
+            self._classes(),
+            self._slices(),
+            self._configurations(),
+            self._namespaces(),
+        ]
+
+    def __iter__(self) -> Iterator[Kind[Any]]:
+        """All of them, in the order in which the world takes them cheapest."""
+        yield from self._others
+        yield self._instances
+        yield from self._groups
+        yield self.queues
+        yield self.claims
+        yield self.pods
+
+    def _claims(self) -> Kind[ClaimVersion]:
+        def project(obj: JsonObject) -> ClaimVersion | Unreadable:
+            return project_claim(obj, queue_label=self._settings.queue_label)
+
+        def put(version: ClaimVersion) -> None:
+            self._world.put_claim(version.view)
+            self._changed(ClaimChanged(version.view.uid))
+
+        def delete(version: ClaimVersion) -> None:
+            self._world.delete_claim(version.view.uid)
+            self._changed(ClaimChanged(version.view.uid))
+
+        feed = Feed(kind="ResourceClaim", put=put, delete=delete)
+        return self._source.kind(apiserver.CLAIMS, project, feed, is_optional=True)
+
+    def _pods(self) -> Kind[PodView]:
+        def put(pod: PodView) -> None:
+            self._world.put_pod(pod)
+            self._changed(PodChanged(pod.uid))
+            if pod.claims and not self.claims.is_followed:
+                self.claims.hint()
+
+        def delete(pod: PodView) -> None:
+            self._world.delete_pod(pod.uid)
+            self._changed(PodChanged(pod.uid))
+
+        def project(obj: JsonObject) -> PodView | Unreadable | None:
+            return project_pod(obj, self._settings)
+
+        feed = Feed(kind="Pod", put=put, delete=delete)
+        return self._source.kind(apiserver.PODS, project, feed)
+
+    def _queues(self) -> Kind[Queue]:
+        def put(queue: Queue) -> None:
+            self._world.put_queue(queue)
+            self._changed(QueueChanged(queue.name))
+
+        def delete(queue: Queue) -> None:
+            self._world.delete_queue(queue.name)
+            self._changed(QueueChanged(queue.name))
+
+        def unreadable(queue: Unreadable) -> None:
+            if isinstance(queue, UnreadableQueue):
+                self._changed(QueueChanged(QueueName(queue.name)))
+
+        feed = Feed(kind="Queue", put=put, delete=delete, unreadable=unreadable)
+        return self._source.kind(apiserver.QUEUES, project_queue, feed)
+
+    def _namespaces(self) -> Kind[NamespaceView]:
+        def delete(namespace: NamespaceView) -> None:
+            self._world.delete_namespace(namespace.name)
+
+        feed = self._other("Namespace", self._world.put_namespace, delete)
+        return self._source.kind(apiserver.NAMESPACES, namespace_view, feed)
+
+    def _classes(self) -> Kind[ClassView]:
+        def delete(found: ClassView) -> None:
+            self._world.delete_class(found.name)
+
+        feed = self._other("DeviceClass", self._world.put_class, delete)
+        return self._source.kind(apiserver.CLASSES, class_view, feed, is_optional=True)
+
+    def _slices(self) -> Kind[SliceView]:
+        def delete(found: SliceView) -> None:
+            self._world.delete_slice(found.name)
+
+        feed = self._other("ResourceSlice", self._world.put_slice, delete)
+        return self._source.kind(apiserver.SLICES, slice_view, feed, is_optional=True)
+
+    def _configurations(self) -> Kind[ResourceKey]:
+        world = self._world
+        feed = self._other("Configuration", world.put_configuration, world.delete_configuration)
+        return self._source.kind(
+            apiserver.CONFIGURATIONS, project_configuration, feed, is_optional=True
+        )
+
+    def _instances_kind(self) -> Kind[InstanceView]:
+        def delete(instance: InstanceView) -> None:
+            self._world.delete_instance(instance.name)
+            # Two namespaces may each have an Instance of this name.
+            for other in self._instances.store:
+                if isinstance(other, InstanceView) and other.name == instance.name:
+                    self._world.put_instance(other)
+
+        feed = self._other("Instance", self._world.put_instance, delete)
+        return self._source.kind(apiserver.INSTANCES, instance_view, feed, is_optional=True)
+
+    def _group(self, resource: Resource) -> Kind[PodGroupView]:
+        def project(obj: JsonObject) -> PodGroupView | Unreadable:
+            return pod_group_view(obj, self._settings)
+
+        def delete(group: PodGroupView) -> None:
+            self._world.delete_group(group.namespace, group.name)
+            # Two API groups may each have a PodGroup of this name.
+            for kind in self._groups:
+                other = kind.store.get(group.name, group.namespace)
+                if isinstance(other, PodGroupView):
+                    self._world.put_group(other)
+
+        feed = self._other("PodGroup", self._world.put_group, delete)
+        return self._source.kind(resource, project, feed, is_optional=True)
+
+    def _other(self, kind: str, put: Callable[[T], None], delete: Callable[[T], None]) -> Feed[T]:
+        def put_and_tell(value: T) -> None:
+            put(value)
+            self._changed(OtherChanged())
+
+        def delete_and_tell(value: T) -> None:
+            delete(value)
+            self._changed(OtherChanged())
+
+        return Feed(kind=kind, put=put_and_tell, delete=delete_and_tell)

@@ -1,0 +1,61 @@
+"""What the stores keep of each object: its view, or what makes it unreadable.
+
+Two versions of an object whose projections are equal are one to everybody who hears of changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from driver.api import Problem
+from scheduler_plugin.amounts import ResourceKey
+from scheduler_plugin.claims import ClaimView, claim_view
+from scheduler_plugin.fields import JsonObject, Unreadable
+from scheduler_plugin.names import AccountingSettings, Queue
+from scheduler_plugin.pods import PodView, pod_view
+from scheduler_plugin.queue_objects import parse_queue
+
+
+class ClaimVersion(NamedTuple):
+    """A claim in one of its versions: a write's precondition needs the newest."""
+
+    view: ClaimView
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableQueue(Unreadable):
+    """A Queue with problems, for its status."""
+
+    name: str
+    uid: str
+    generation: int
+    problems: tuple[Problem, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.problems))
+
+
+def project_claim(obj: JsonObject, *, queue_label: str) -> ClaimVersion | Unreadable:
+    view = claim_view(obj, queue_label=queue_label)
+    return view if isinstance(view, Unreadable) else ClaimVersion(view, view.resource_version)
+
+
+def project_pod(obj: JsonObject, settings: AccountingSettings) -> PodView | Unreadable | None:
+    """A pod that may use devices; None for any other, which is most of a cluster."""
+    view = pod_view(obj, settings)
+    return None if isinstance(view, PodView) and not view.may_use_devices else view
+
+
+def project_queue(obj: JsonObject) -> Queue | UnreadableQueue:
+    queue = parse_queue(obj)
+    if isinstance(queue, Queue):
+        return queue
+    metadata = obj["metadata"]  # A stored object has it.
+    uid, generation = metadata["uid"], metadata.get("generation") or 0
+    return UnreadableQueue(queue[0], metadata["name"], uid, generation, queue)
+
+
+def project_configuration(obj: JsonObject) -> ResourceKey:
+    return ResourceKey(obj["metadata"]["name"])
