@@ -199,6 +199,13 @@ class Assumptions:
             self.forget(pod)
         return tuple(lapsed)
 
+    def relabel(self, claim: ClaimUid, label: QueueName) -> None:
+        """Take what the claim's label says now, "" for nothing, into account."""
+        entry = self._entries.get(claim)
+        if entry is not None and entry.label != label:
+            entry.label = label
+            self.recount(claim)
+
     def recount(self, claim: ClaimUid) -> None:
         """Take what the ledger says of a claim now into account."""
         before = self._parts.pop(claim, None)

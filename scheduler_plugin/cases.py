@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from scheduler_plugin.amounts import NO_CHARGES, Charges
 from scheduler_plugin.claims import ClaimView
 from scheduler_plugin.costs import asked_cost, claim_cost, granted_cost, is_accounted
-from scheduler_plugin.names import PodUid, QueueName
+from scheduler_plugin.names import NO_QUEUE, PodUid, QueueName
 from scheduler_plugin.owners import Source, owner_of
 from scheduler_plugin.pods import PodView
 from scheduler_plugin.totals import Totals
@@ -63,7 +63,7 @@ class Case:
 
 def case_of(pod: PodView, claims: Sequence[ClaimView], world: World, *, at_bind: bool) -> Case:
     """Prepare the verdict on a pod; see `verdicts.judge` for the arguments."""
-    queue = world.facts.queue_of(pod)
+    queue = _queue_of(pod, claims, world)
     catalog = world.facts.catalog
     usage_alone, non_preemptible_alone = world.assumptions.alone(pod.uid)
     return Case(
@@ -75,6 +75,16 @@ def case_of(pod: PodView, claims: Sequence[ClaimView], world: World, *, at_bind:
         non_preemptible_alone=non_preemptible_alone,
         world=world,
     )
+
+
+def _queue_of(pod: PodView, claims: Sequence[ClaimView], world: World) -> QueueName:
+    """The pod's queue. An owner that was written for this very pod says it.
+
+    Label and binding must name one queue. What a pod gets from its PodGroup or its namespace may
+    have changed since its label was written, when the process was killed before the binding.
+    """
+    written = (c.label for c in claims if c.owner_pod == pod.uid and pod.uid in c.reserved_for)
+    return pod.queue or next(written, NO_QUEUE) or world.facts.queue_of(pod)
 
 
 def _standing(pod: PodView, queue: QueueName, claim: ClaimView, world: World) -> Standing:

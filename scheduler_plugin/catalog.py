@@ -48,6 +48,9 @@ class Catalog:
         if before is not None and before.extended_resource:
             del self._by_extended[before.extended_resource][name]
 
+    def class_named(self, name: ClassName) -> ClassView | None:
+        return self._classes.get(name)
+
     def put_configuration(self, name: ResourceKey) -> None:
         """Note that one more Configuration has this name; two namespaces may each have one."""
         self._configurations[name] = self._configurations.get(name, 0) + 1
@@ -59,11 +62,17 @@ class Catalog:
         else:
             self._configurations.pop(name, None)
 
+    def instance_named(self, name: str) -> InstanceView | None:
+        return self._instances.get(name)
+
     def put_instance(self, view: InstanceView) -> None:
         self._instances[view.name] = view
 
     def remove_instance(self, name: str) -> None:
         self._instances.pop(name, None)
+
+    def slice_named(self, name: str) -> SliceView | None:
+        return self._slices.get(name)
 
     def put_slice(self, view: SliceView) -> None:
         self._slices[view.name] = view
@@ -153,6 +162,12 @@ def _selects(view: ClassView, configuration: str, instance: str) -> bool:
     if configuration != view.configuration:
         return False
     return view.name in (str(view.configuration), instance)
+
+
+def resources_of_class(name: ClassName, *views: ClassView | None) -> set[str]:
+    """The extended resources that a class is behind, as these views of it say."""
+    named = {view.extended_resource for view in views if view is not None}
+    return {f"{IMPLICIT_PREFIX}{name}", *named} - {""}
 
 
 def is_legacy(resource: str) -> bool:

@@ -117,9 +117,10 @@ class ClaimView:
         return frozenset(a.device_class for r in self.requests for a in r.alternatives)
 
     @property
-    def asks_for_all(self) -> bool:
-        """Whether what it costs at most depends on the published devices."""
-        return any(a.count is None for r in self.requests for a in r.alternatives)
+    def classes_asked_whole(self) -> frozenset[ClassName]:
+        """The classes for which what it costs at most depends on the published devices."""
+        choices = (a for r in self.requests for a in r.alternatives)
+        return frozenset(a.device_class for a in choices if a.count is None)
 
     def __str__(self) -> str:
         return f"ResourceClaim {self.namespace}/{self.name}"

@@ -49,8 +49,9 @@ class Facts:
         self._claim_uids: dict[tuple[str, str], ClaimUid] = {}
         self._naming: Index[tuple[str, str], PodUid] = {}
         self._consuming: Index[PodUid, ClaimUid] = {}
+        self._written_for: Index[PodUid, ClaimUid] = {}
         self._of_class: Index[ClassName, ClaimUid] = {}
-        self._asking_all: dict[ClaimUid, None] = {}
+        self._asking_all: Index[ClassName, ClaimUid] = {}
         self._in_namespace: Index[str, PodUid] = {}
         self._in_group: Index[tuple[str, str], PodUid] = {}
         self._of_resource: Index[str, PodUid] = {}
@@ -104,17 +105,18 @@ class Facts:
         self._claims[claim.uid] = claim
         self._claim_uids[claim.key] = claim.uid
         _enter(self._consuming, set(claim.reserved_for), claim.uid)
+        _enter(self._written_for, _owner_pods(claim), claim.uid)
         _enter(self._of_class, claim.classes, claim.uid)
-        if claim.asks_for_all:
-            self._asking_all[claim.uid] = None
+        _enter(self._asking_all, claim.classes_asked_whole, claim.uid)
 
     def remove_claim(self, claim: ClaimView) -> None:
         """Take out a claim, which must be there."""
         del self._claims[claim.uid]
         del self._claim_uids[claim.key]
         _leave(self._consuming, set(claim.reserved_for), claim.uid)
+        _leave(self._written_for, _owner_pods(claim), claim.uid)
         _leave(self._of_class, claim.classes, claim.uid)
-        self._asking_all.pop(claim.uid, None)
+        _leave(self._asking_all, claim.classes_asked_whole, claim.uid)
 
     def claim(self, uid: ClaimUid) -> ClaimView | None:
         return self._claims.get(uid)
@@ -134,11 +136,19 @@ class Facts:
     def claims_consumed_by(self, uid: PodUid) -> list[ClaimUid]:
         return list(self._consuming.get(uid, ()))
 
+    def claims_written_for(self, uid: PodUid) -> list[ClaimUid]:
+        """The claims whose owner the binder wrote for this pod."""
+        return list(self._written_for.get(uid, ()))
+
     def claims_of_class(self, name: ClassName) -> list[ClaimUid]:
         return list(self._of_class.get(name, ()))
 
-    def claims_asking_for_all(self) -> list[ClaimUid]:
+    def classes_asked_whole(self) -> list[ClassName]:
+        """The classes of which some claim asks for all devices."""
         return list(self._asking_all)
+
+    def claims_asking_for_all(self, name: ClassName) -> list[ClaimUid]:
+        return list(self._asking_all.get(name, ()))
 
     def consumers(self, claim: ClaimView) -> Iterator[PodView]:
         """The pods that the claim is reserved for and that are known, the earliest first."""
@@ -152,6 +162,9 @@ class Facts:
 
     def remove_namespace(self, name: str) -> None:
         self.namespaces.pop(name, None)
+
+    def group(self, namespace: str, name: str) -> PodGroupView | None:
+        return self._groups.get((namespace, name))
 
     def put_group(self, group: PodGroupView) -> None:
         self._groups[group.namespace, group.name] = group
@@ -184,6 +197,10 @@ class Facts:
 
 def _named_claims(pod: PodView) -> set[tuple[str, str]]:
     return {(pod.namespace, name) for name in pod.claim_names}
+
+
+def _owner_pods(claim: ClaimView) -> tuple[PodUid, ...]:
+    return (claim.owner_pod,) if claim.owner_pod else ()
 
 
 def _group_keys(pod: PodView) -> tuple[tuple[str, str], ...]:

@@ -38,6 +38,8 @@ class ClaimEntry:
         shared_out: Whether a consumer is of another queue.
         orphan: Whether it is used without an owner.
         waits_for: The queue whose pods wait for it, while nobody is charged; "" for none.
+        edited_label: What the label of a charged claim says instead of its owner, "" where it is
+            missing; None where they agree.
     """
 
     owner: QueueName
@@ -46,10 +48,16 @@ class ClaimEntry:
     shared_out: bool = False
     orphan: bool = False
     waits_for: QueueName = NO_QUEUE
+    edited_label: QueueName | None = None
 
     @property
     def is_charged(self) -> bool:
         return bool(self.owner)
+
+    @property
+    def mismatch(self) -> tuple[QueueName, QueueName] | None:
+        """Owner and label, where they differ."""
+        return None if self.edited_label is None else (self.owner, self.edited_label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +104,7 @@ def claim_entry(claim: ClaimView, facts: Facts) -> ClaimEntry | None:
         cost,
         non_preemptible=any(queue == owner and p.non_preemptible for queue, p in consumers),
         shared_out=any(queue != owner for queue, _ in consumers),
+        edited_label=claim.label if claim.label != owner else None,
     )
 
 
@@ -119,14 +128,16 @@ class Ledger:
     """The sum of all entries. One update costs the entry's own size and its queue's depth."""
 
     def __init__(self, path: Callable[[QueueName], tuple[QueueName, ...]]) -> None:
-        self.usage = Totals(path)
-        self.non_preemptible = Totals(path)
-        self.waiting = Totals(path)
+        self._touched: set[QueueName] = set()
+        self.usage = Totals(path, self._touched)
+        self.non_preemptible = Totals(path, self._touched)
+        self.waiting = Totals(path, self._touched)
         self._claims: dict[ClaimUid, ClaimEntry] = {}
         self._pods: dict[PodUid, PodEntry] = {}
         self._owned: dict[QueueName, int] = {}
         self._shared_out: dict[QueueName, int] = {}
         self._orphans: dict[ClaimUid, None] = {}
+        self._mismatches: dict[QueueName, dict[ClaimUid, None]] = {}
 
     def claim(self, uid: ClaimUid) -> ClaimEntry | None:
         return self._claims.get(uid)
@@ -134,6 +145,24 @@ class Ledger:
     def orphans(self) -> tuple[ClaimUid, ...]:
         """The claims that are used and that nobody is charged for."""
         return tuple(sorted(self._orphans))
+
+    def mismatches(self, queue: QueueName) -> tuple[ClaimUid, ...]:
+        """The claims whose label and owner differ, of which the queue is one."""
+        return tuple(sorted(self._mismatches.get(queue, ())))
+
+    def touch(self, queues: Iterable[QueueName]) -> None:
+        """Note that something else of these queues changed that their status shows."""
+        self._touched.update(queues)
+
+    @property
+    def is_touched(self) -> bool:
+        return bool(self._touched)
+
+    def take_touched(self) -> tuple[QueueName, ...]:
+        """The queues whose figures may have changed since the last call, ancestors included."""
+        touched = tuple(sorted(self._touched))
+        self._touched.clear()
+        return touched
 
     def post_claim(self, uid: ClaimUid, entry: ClaimEntry | None) -> bool:
         """Replace a claim's entry; False where it stays what it was."""
@@ -152,6 +181,9 @@ class Ledger:
         if entry.is_charged:
             self.usage.add(entry.owner, entry.cost, sign)
             _count(self._owned, entry.owner, sign)
+            self._touched.add(entry.owner)
+            for queue in {*(entry.mismatch or ())} - {NO_QUEUE}:
+                self._enter_mismatch(queue, uid, sign)
             if entry.non_preemptible:
                 self.non_preemptible.add(entry.owner, entry.cost, sign)
             if entry.shared_out:
@@ -162,6 +194,16 @@ class Ledger:
             self._orphans[uid] = None
         elif entry.orphan:
             del self._orphans[uid]
+
+    def _enter_mismatch(self, queue: QueueName, uid: ClaimUid, sign: int) -> None:
+        self._touched.add(queue)
+        claims = self._mismatches.setdefault(queue, {})
+        if sign > 0:
+            claims[uid] = None
+            return
+        del claims[uid]
+        if not claims:
+            del self._mismatches[queue]
 
     def post_pod(self, uid: PodUid, entry: PodEntry | None) -> bool:
         """Replace a pod's entry; False where it stays what it was."""

@@ -17,8 +17,14 @@ class Totals:
     onto the new ones: `lift`, then the change, then `lay` with the same names.
     """
 
-    def __init__(self, path: Callable[[QueueName], tuple[QueueName, ...]]) -> None:
+    def __init__(
+        self,
+        path: Callable[[QueueName], tuple[QueueName, ...]],
+        touched: set[QueueName] | None = None,
+    ) -> None:
+        """The queues whose sums change are entered into `touched`, where it is given."""
         self._path = path
+        self._touched = touched
         self._own: dict[QueueName, Amounts] = {}
         self._sums: dict[QueueName, Amounts] = {}
 
@@ -29,8 +35,11 @@ class Totals:
             self._spread(queue, amounts, sign)
 
     def _spread(self, queue: QueueName, amounts: Charges, sign: int) -> None:
-        for place in self._path(queue):
+        path = self._path(queue)
+        for place in path:
             _add(self._sums, place, amounts, sign)
+        if self._touched is not None:
+            self._touched.update(path)
 
     def amount(self, queue: QueueName, key: ResourceKey) -> int:
         amounts = self._sums.get(queue)

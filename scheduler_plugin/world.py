@@ -3,7 +3,8 @@
     event ──► facts ──which entries follow from what changed──► ledger ──► assumptions
 
 An event is the object as it is now, or that it is gone; it may come twice and in any order
-between kinds. Whoever holds a world feeds it every event and asks it from one thread.
+between kinds, and one that changes nothing that counts costs nothing. Whoever holds a world feeds
+it every event and asks it from one thread.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from contextlib import contextmanager
 
 from scheduler_plugin.amounts import ResourceKey
 from scheduler_plugin.assumptions import Assumptions
+from scheduler_plugin.catalog import LEGACY_PREFIX, resources_of_class
 from scheduler_plugin.claims import ClaimView, ClassName
 from scheduler_plugin.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.facts import Facts
-from scheduler_plugin.ledger import Ledger, claim_entry, pod_entry
-from scheduler_plugin.names import AccountingSettings, ClaimUid, PodUid, Queue, QueueName
+from scheduler_plugin.label_edits import LabelEdit, seen_edit
+from scheduler_plugin.ledger import ClaimEntry, Ledger, claim_entry, pod_entry
+from scheduler_plugin.names import NO_QUEUE, AccountingSettings, ClaimUid, PodUid, Queue, QueueName
+from scheduler_plugin.owners import labelled_owner, shown_queue
 from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
 
 
@@ -28,6 +32,7 @@ class World:
         self.facts = Facts(settings or AccountingSettings())
         self.ledger = Ledger(self.facts.tree.path)
         self.assumptions = Assumptions(self.facts.tree.path, self.ledger.claim)
+        self._label_edits: dict[ClaimUid, LabelEdit] = {}
 
     # Pods and claims: the cost is that of the object itself.
 
@@ -62,6 +67,8 @@ class World:
         self.facts.put_claim(claim)
         if before != claim:
             self._recount_claims((claim.uid,))
+        if before is not None and seen_edit(before, claim):
+            self._note_edit(claim, before.label)
 
     def delete_claim(self, uid: ClaimUid) -> None:
         claim = self.facts.claim(uid)
@@ -69,6 +76,7 @@ class World:
             self.facts.remove_claim(claim)
             self._recount_claims((uid,))
             self.assumptions.forget_claim(uid)
+            self._label_edits.pop(uid, None)
 
     def _recount_pods(self, uids: Iterable[PodUid], formerly: Iterable[PodView] = ()) -> None:
         """Post the entries of pods anew, and of all claims that they name, named or consume."""
@@ -79,30 +87,64 @@ class World:
             pod_now = self.facts.pod(uid)
             self.ledger.post_pod(uid, pod_entry(pod_now, self.facts) if pod_now else None)
             claims |= dict.fromkeys(self.facts.claims_consumed_by(uid))
+            claims |= dict.fromkeys(self.facts.claims_written_for(uid))
             if pod_now is not None:
                 claims |= dict.fromkeys(claim.uid for claim in self.facts.claims_of(pod_now))
         self._recount_claims(claims)
 
     def _recount_claims(self, uids: Iterable[ClaimUid]) -> None:
         for uid in uids:
-            claim = self.facts.claim(uid)
+            claim, before = self.facts.claim(uid), self.ledger.claim(uid)
             entry = claim_entry(claim, self.facts) if claim is not None else None
+            label = labelled_owner(claim, self.facts) if claim is not None else None
+            self.assumptions.relabel(uid, label or NO_QUEUE)
             if self.ledger.post_claim(uid, entry):
                 self.assumptions.recount(uid)
+                self._note_mismatch(claim, before, entry)
+
+    # Labels that were edited.
+
+    def _note_mismatch(
+        self, claim: ClaimView | None, before: ClaimEntry | None, entry: ClaimEntry | None
+    ) -> None:
+        known = before.mismatch if before else None
+        mismatch = entry.mismatch if entry else None
+        if claim is not None and mismatch != known:
+            self._label_edits.pop(claim.uid, None)
+            if mismatch is not None:
+                self._label_edits[claim.uid] = LabelEdit(claim, mismatch[0])
+
+    def _note_edit(self, claim: ClaimView, formerly: QueueName) -> None:
+        entry = self.ledger.claim(claim.uid)
+        if entry is not None and not shown_queue(claim, self.facts):
+            self._label_edits[claim.uid] = LabelEdit(claim, entry.owner, formerly)
+
+    def take_label_edits(self) -> tuple[LabelEdit, ...]:
+        """The claims whose label was edited since the last call: each edit is told once."""
+        edits = tuple(self._label_edits.values())
+        self._label_edits.clear()
+        return edits
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is anything to take: edited labels here, touched queues in the ledger."""
+        return bool(self._label_edits) or self.ledger.is_touched
 
     # What pods' queues follow from: the cost is that of the pods concerned.
 
     def put_namespace(self, namespace: NamespaceView) -> None:
-        self.facts.put_namespace(namespace)
-        self._recount_pods(self.facts.pods_in_namespace(namespace.name))
+        if self.facts.namespaces.get(namespace.name) != namespace:
+            self.facts.put_namespace(namespace)
+            self._recount_pods(self.facts.pods_in_namespace(namespace.name))
 
     def delete_namespace(self, name: str) -> None:
         self.facts.remove_namespace(name)
         self._recount_pods(self.facts.pods_in_namespace(name))
 
     def put_group(self, group: PodGroupView) -> None:
-        self.facts.put_group(group)
-        self._recount_pods(self.facts.pods_in_group((group.namespace, group.name)))
+        if self.facts.group(group.namespace, group.name) != group:
+            self.facts.put_group(group)
+            self._recount_pods(self.facts.pods_in_group((group.namespace, group.name)))
 
     def delete_group(self, namespace: str, name: str) -> None:
         self.facts.remove_group(namespace, name)
@@ -112,6 +154,9 @@ class World:
 
     def put_queue(self, queue: Queue) -> None:
         before = self.facts.tree.get(queue.name)
+        if before == queue:
+            return
+        self.ledger.touch((queue.name,))
         with self._listing({*queue.shares, *(before.shares if before else ())}):
             if before is not None and before.parent == queue.parent:
                 self.facts.tree.put(queue)
@@ -128,6 +173,7 @@ class World:
     @contextmanager
     def _moving(self, name: QueueName) -> Iterator[None]:
         below = self.facts.tree.below(name)
+        self.ledger.touch(below)
         self.ledger.lift(below)
         self.assumptions.lift(below)
         yield
@@ -137,67 +183,83 @@ class World:
     @contextmanager
     def _listing(self, keys: Iterable[ResourceKey]) -> Iterator[None]:
         """A class without a label is accounted as long as some queue lists it."""
-        listed = {key: self.facts.tree.lists(key) for key in sorted(keys)}
-        resources = self._resources()
-        yield
-        changed = [key for key, was in listed.items() if self.facts.tree.lists(key) != was]
-        if changed:
-            self._recount_classes([ClassName(key) for key in changed])
-            self._recount_resources(resources)
+        listed = {ClassName(key): self.facts.tree.lists(key) for key in sorted(keys)}
+        names = [resources_of_class(key, self.facts.catalog.class_named(key)) for key in listed]
+        with self._naming({name for found in names for name in found}):
+            yield
+            tree = self.facts.tree
+            self._recount_classes(
+                n for n, was in listed.items() if tree.lists(ResourceKey(n)) != was
+            )
 
     # The catalog: the cost is that of what uses the class or the resource.
 
     def put_class(self, view: ClassView) -> None:
-        resources = self._resources()
-        self.facts.catalog.put_class(view)
-        self._recount_classes([view.name])
-        self._recount_resources(resources)
+        before = self.facts.catalog.class_named(view.name)
+        if before != view:
+            with self._naming(self._resources_of(before, view)):
+                self.facts.catalog.put_class(view)
+                self._recount_classes([view.name])
 
     def delete_class(self, name: ClassName) -> None:
-        resources = self._resources()
-        self.facts.catalog.remove_class(name)
-        self._recount_classes([name])
-        self._recount_resources(resources)
+        before = self.facts.catalog.class_named(name)
+        if before is not None:
+            with self._naming(self._resources_of(before)):
+                self.facts.catalog.remove_class(name)
+                self._recount_classes([name])
+
+    def _resources_of(self, *views: ClassView | None) -> Iterable[str]:
+        """What a class may stand behind; one that is not accounted, behind Akri's names too."""
+        known = [view for view in views if view is not None]
+        if any(view.accounted is False for view in known):
+            return list(self.facts.pods_by_resource())
+        return resources_of_class(known[0].name, *known)
 
     def put_configuration(self, name: ResourceKey) -> None:
         """One more Configuration has this name; say so once for each object."""
-        resources = self._resources()
-        self.facts.catalog.put_configuration(name)
-        self._recount_resources(resources)
+        with self._naming([f"{LEGACY_PREFIX}{name}"]):
+            self.facts.catalog.put_configuration(name)
 
     def delete_configuration(self, name: ResourceKey) -> None:
-        resources = self._resources()
-        self.facts.catalog.remove_configuration(name)
-        self._recount_resources(resources)
+        with self._naming([f"{LEGACY_PREFIX}{name}"]):
+            self.facts.catalog.remove_configuration(name)
 
     def put_instance(self, instance: InstanceView) -> None:
-        resources = self._resources()
-        self.facts.catalog.put_instance(instance)
-        self._recount_resources(resources)
+        if self.facts.catalog.instance_named(instance.name) != instance:
+            with self._naming([f"{LEGACY_PREFIX}{instance.name}"]):
+                self.facts.catalog.put_instance(instance)
 
     def delete_instance(self, name: str) -> None:
-        resources = self._resources()
-        self.facts.catalog.remove_instance(name)
-        self._recount_resources(resources)
+        with self._naming([f"{LEGACY_PREFIX}{name}"]):
+            self.facts.catalog.remove_instance(name)
 
     def put_slice(self, view: SliceView) -> None:
-        self.facts.catalog.put_slice(view)
-        self._recount_claims(self.facts.claims_asking_for_all())
+        if self.facts.catalog.slice_named(view.name) != view:
+            with self._publishing():
+                self.facts.catalog.put_slice(view)
 
     def delete_slice(self, name: str) -> None:
-        self.facts.catalog.remove_slice(name)
-        self._recount_claims(self.facts.claims_asking_for_all())
+        with self._publishing():
+            self.facts.catalog.remove_slice(name)
 
-    def _resources(self) -> dict[str, ResourceKey | None]:
-        """What the names that pods use as resources stand for."""
-        names = self.facts.pods_by_resource()
-        return {name: self.facts.catalog.accounted_resource(name) for name in names}
+    @contextmanager
+    def _publishing(self) -> Iterator[None]:
+        """Claims for all devices of a class may cost more or less afterwards."""
+        devices = self.facts.catalog.devices
+        before = {name: devices(name) for name in self.facts.classes_asked_whole()}
+        yield
+        for name, count in before.items():
+            if devices(name) != count:
+                self._recount_claims(self.facts.claims_asking_for_all(name))
 
-    def _recount_resources(self, before: dict[str, ResourceKey | None]) -> None:
-        after = self._resources()
-        pods = self.facts.pods_by_resource()
-        for name, key in after.items():
-            if before[name] != key:
+    @contextmanager
+    def _naming(self, names: Iterable[str]) -> Iterator[None]:
+        """Resources that pods use may stand for something else afterwards."""
+        pods, accounted = self.facts.pods_by_resource(), self.facts.catalog.accounted_resource
+        before = {name: accounted(name) for name in names if name in pods}
+        yield
+        for name, key in before.items():
+            if accounted(name) != key:
                 self._recount_pods(list(pods[name]))
 
     def _recount_classes(self, names: Iterable[ClassName]) -> None:

@@ -75,8 +75,10 @@ def plain_usage(world: World, *, non_preemptible: bool) -> dict[QueueName, Charg
         consumers = [pods[uid] for uid in claim.reserved_for if uid in pods]
         unsafe = [p for p in consumers if p.non_preemptible and not p.ended]
         unsafe_queues = [facts.queue_of(p) for p in unsafe]
-        if has_owner(claim, consumers) and (not non_preemptible or claim.label in unsafe_queues):
-            charge(claim.label, plain_cost(claim, world))
+        owner = plain_owner(claim, pods)
+        counts = owner in unsafe_queues if non_preemptible else bool(owner)
+        if owner and counts and has_owner(claim, consumers):
+            charge(owner, plain_cost(claim, world))
     for pod in pods.values():
         queue = facts.queue_of(pod)
         if queue and pod.node and not pod.ended and (pod.non_preemptible or not non_preemptible):
@@ -85,8 +87,14 @@ def plain_usage(world: World, *, non_preemptible: bool) -> dict[QueueName, Charg
     return {queue: found for queue, found in sorted(sums.items()) if found}
 
 
+def plain_owner(claim: ClaimView, pods: dict[PodUid, PodView]) -> QueueName:
+    """The queue that the pod shows which the label was written for, else what the label says."""
+    pod = pods.get(claim.owner_pod)
+    return pod.queue if pod is not None and pod.queue else claim.label
+
+
 def has_owner(claim: ClaimView, consumers: list[PodView]) -> bool:
-    if not claim.label or claim.results is None:
+    if claim.results is None:
         return False
     if not claim.owner_pod or claim.owner_pod in claim.reserved_for:
         return True
@@ -248,6 +256,13 @@ class Histories(RuleBasedStateMachine):
         self.world.put_claim(claim)
         self.world.put_claim(claim)
 
+    @rule(name=claim_names, label=st.sampled_from(["", "q0", "q1", "q2", "gone"]))
+    def edit_label(self, name: str, label: str) -> None:
+        """What no policy lets happen."""
+        found = self.world.facts.claim_named("n0", name)
+        if found is not None:
+            self.world.put_claim(replace(found, label=QueueName(label)))
+
     @rule(name=claim_names)
     def delete_claim(self, name: str) -> None:
         found = self.world.facts.claim_named("n0", name)
@@ -351,6 +366,8 @@ class Histories(RuleBasedStateMachine):
 
         assert ledger.by_queue() == anew.by_queue()
         assert ledger.orphans() == anew.orphans()
+        for queue in ("q0", "q1", "q2", "q3", "gone"):
+            assert ledger.mismatches(QueueName(queue)) == anew.mismatches(QueueName(queue))
 
     @invariant()
     def the_ledger_is_the_plain_sum(self) -> None:
@@ -385,7 +402,8 @@ class Histories(RuleBasedStateMachine):
         assert len(self.world.assumptions) == 0
         assert assumed(self.world.assumptions) == [{}, {}]
         indexes = [facts._naming, facts._consuming, facts._of_class, facts._in_namespace]
-        assert [*indexes, facts._in_group, facts._of_resource, facts._asking_all] == [{}] * 7
+        indexes += [facts._in_group, facts._of_resource, facts._asking_all, facts._written_for]
+        assert indexes == [{}] * 8
 
 
 TestHistories = Histories.TestCase

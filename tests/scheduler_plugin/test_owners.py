@@ -18,7 +18,7 @@ from scheduler_plugin.names import (
     QueueName,
 )
 from scheduler_plugin.owners import Owner, Source, is_orphan, labelled_owner, owner_of
-from scheduler_plugin.pods import NamespaceView, PodGroupView
+from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
 from scheduler_plugin.world import World
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -76,6 +76,132 @@ def test_label_of_the_binder_may_last_as_long_as_the_claim() -> None:
     world = a_world(settings=AccountingSettings(owner_lifetime=OwnerLifetime.CLAIM))
 
     assert labelled_owner(a_claim(queue="vision", owner_pod="a"), world.facts) == VISION
+
+
+@pytest.mark.parametrize("label", ["robots", ""])
+@pytest.mark.parametrize(
+    "bound",
+    [
+        a_pod("a", node="n", annotations={"moorage.dev/queue": "vision"}),
+        a_pod("a", node="n", annotations={"moorage.dev/queue": "vision"}, phase="Succeeded"),
+        a_pod("a", queue="vision"),
+    ],
+)
+def test_edited_label_does_not_count_beside_the_pod_it_was_written_for(
+    label: str, bound: PodView
+) -> None:
+    world = a_world(a_pod("b", queue="robots", node="n"))
+    put(world, an_allocated_claim("cam", "a", "b", queue=label, owner_pod="a"), bound)
+
+    assert usage(world, "vision") == amounts(onvif=1)
+    assert usage(world, "robots") == NO_CHARGES
+    assert world.ledger.orphans() == ()
+    assert world.ledger.mismatches(VISION) == (claim_uid("cam"),)
+    assert world.ledger.mismatches(ROBOTS) == ((claim_uid("cam"),) if label else ())
+
+
+def test_label_counts_while_its_pod_shows_no_queue_of_its_own() -> None:
+    """Its namespace may have got another label since, before the pod was bound."""
+    world = a_world(a_pod("a"), an_allocated_claim("cam", "a", queue="vision", owner_pod="a"))
+    world.put_namespace(NamespaceView("default", {"moorage.dev/queue": "robots"}))
+
+    assert usage(world, "vision") == amounts(onvif=1)
+    assert world.ledger.mismatches(VISION) == ()
+
+
+def test_label_counts_as_it_stands_when_its_pod_is_gone() -> None:
+    pod = a_pod("a", queue="vision", node="n")
+    world = a_world(pod, a_pod("b", queue="robots", node="n"))
+    put(world, an_allocated_claim("cam", "a", "b", queue="robots", owner_pod="a"))
+    assert usage(world, "vision") == amounts(onvif=1)
+
+    world.delete_pod(pod.uid)
+
+    assert usage(world, "robots") == amounts(onvif=1)
+    assert world.ledger.mismatches(ROBOTS) == ()
+
+
+def test_pod_is_bound_to_the_queue_that_its_label_was_written_with() -> None:
+    """Killed between label and binding, while the namespace went to another queue."""
+    world = a_world(a_queue("vision", onvif=(1, 1)), a_queue("robots"))
+    pod = a_pod("a", claims=["cam"])
+    put(world, pod, an_allocated_claim("cam", "a", queue="vision", owner_pod="a"))
+    world.put_namespace(NamespaceView("default", {"moorage.dev/queue": "robots"}))
+
+    assert admit(world, pod, at_bind=True).queue == VISION
+
+
+def test_label_that_was_taken_away_does_not_decide_through_an_assumption() -> None:
+    world = a_world(a_queue("vision"), a_queue("robots"), a_claim("cam", queue="vision"))
+    pod = a_pod("a", claims=["cam"], queue="robots")
+    admit(world, pod)
+
+    put(world, an_allocated_claim("cam", "a"))
+
+    assert world.assumptions.usage.by_queue() == {"robots": amounts(onvif=1)}
+    assert [s.owner for s in admit(world, pod, at_bind=True).claims] == [ROBOTS]
+
+
+# What is told about edited labels.
+
+
+def edits(world: World) -> list[str]:
+    return [str(edit) for edit in world.take_label_edits()]
+
+
+def test_mismatch_is_told_once_until_it_is_another() -> None:
+    world = a_world(a_pod("a", queue="vision", node="n"))
+    for label in ("vision", "robots", "robots", ""):
+        put(world, an_allocated_claim("cam", "a", queue=label, owner_pod="a"))
+    put(world, an_allocated_claim("cam", "a", "b", owner_pod="a"))
+
+    assert edits(world) == [
+        'ResourceClaim default/cam has lost its label, and queue "vision" is charged, whose pod'
+        " the label was written for."
+    ]
+    put(world, an_allocated_claim("cam", "a", owner_pod="a"))
+    assert edits(world) == []
+
+
+def test_mismatch_that_was_mended_in_between_is_not_told() -> None:
+    world = a_world(a_pod("a", queue="vision", node="n"))
+    for label in ("robots", "vision"):
+        put(world, an_allocated_claim("cam", "a", queue=label, owner_pod="a"))
+
+    assert edits(world) == []
+
+
+def test_label_of_a_user_that_was_seen_to_change_is_told() -> None:
+    world = a_world(an_allocated_claim("cam", "a", queue="vision"))
+
+    put(world, an_allocated_claim("cam", "a", queue="robots"))
+
+    assert usage(world, "robots") == amounts(onvif=1)
+    assert edits(world) == [
+        'ResourceClaim default/cam is labelled "robots" since somebody edited it while it was'
+        ' allocated; before it was labelled "vision". Now queue "robots" is charged.'
+    ]
+
+
+def test_what_the_binder_writes_is_no_edit() -> None:
+    world = a_world(a_pod("a", queue="vision"))
+    for queue, pod in (("", ""), ("vision", "a"), ("", ""), ("vision", "a")):
+        put(world, an_allocated_claim("cam", "a", queue=queue, owner_pod=pod))
+    put(world, a_claim("cam"))
+
+    assert edits(world) == []
+
+
+def test_edit_of_a_claim_that_is_gone_is_not_told() -> None:
+    world = a_world(an_allocated_claim("cam", "a", queue="vision"))
+    put(world, an_allocated_claim("cam", "a"))
+
+    world.delete_claim(claim_uid("cam"))
+
+    assert edits(world) == []
+
+
+# The order.
 
 
 def test_owner_is_looked_for_in_one_order() -> None:
