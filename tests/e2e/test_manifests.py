@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
@@ -18,7 +17,8 @@ from local_cluster import loop_devices
 from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings
 from local_cluster.image_build import TAG, build_image
 from local_cluster.image_recipe import CHECKOUT
-from tests.deploy.documents import CRDS, MANIFESTS, objects_of_kind
+from moorage_demo import installation
+from tests.deploy.documents import MANIFESTS, objects_of_kind
 
 SYSTEM = "moorage-system"
 NODES = ("node-a", "node-b")
@@ -156,16 +156,11 @@ class Identity:
         return self.kubectl("auth", "can-i", verb, resource, *options).returncode == 0
 
 
-def install(cluster: Cluster) -> None:
-    cluster.kubectl("apply", "-f", str(CRDS))
-    cluster.kubectl("wait", "--for=condition=Established", "-f", str(CRDS))
-    cluster.kubectl("apply", "-f", str(MANIFESTS))
-
-
 @pytest.fixture(scope="module")
 def server(apiserver: Cluster) -> Iterator[Cluster]:
     """An API server with everything installed, and two nodes that nobody runs."""
-    install(apiserver)
+    installation.install_objects(apiserver)
+    apiserver.apply(list(installation.objects_of(*installation.WORKLOADS)))
     for node in NODES:
         apiserver.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}})
     foreign = resource_slice("probe", nodeName="node-b")
@@ -471,13 +466,12 @@ def test_the_node_driver_s_pod_can_do_its_work_without_capabilities(
 
 
 @pytest.fixture
-def installed(tmp_path: Path) -> Iterator[Cluster]:
+def installed() -> Iterator[Cluster]:
     """A cluster of its own: a second driver on a node of `cluster` would be one too many."""
     work_dir = CHECKOUT / f".cluster-manifests-{os.getpid()}"
-    own = Cluster.up(ClusterSettings(work_dir=work_dir, nodes=1))
+    own = Cluster.up(ClusterSettings(work_dir=work_dir, nodes=1, parts=installation.PARTS))
     try:
-        own.load_image(build_image(tmp_path, TAG))
-        install(own)
+        installation.install(own)
         yield own
     finally:
         own.down(purge=True)

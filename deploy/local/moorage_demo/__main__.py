@@ -9,7 +9,7 @@ from pathlib import Path
 
 from local_cluster.api import Cluster, ClusterSettings, LocalClusterError
 from local_cluster.loop_devices import CONTROL
-from moorage_demo.installation import ROOT, install
+from moorage_demo.installation import PARTS, ROOT, install
 from moorage_demo.story import Story
 from moorage_demo.table import Table
 
@@ -38,7 +38,7 @@ def main() -> int:
 
 def _run(*, keep: bool) -> str:
     table = Table()
-    cluster = Cluster.up(ClusterSettings(work_dir=WORK_DIR))
+    cluster = Cluster.up(ClusterSettings(work_dir=WORK_DIR, parts=PARTS))
     try:
         for node in cluster.nodes:
             cluster.wait(f"node/{node.name}", "condition=Ready")

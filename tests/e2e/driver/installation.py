@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from local_cluster.api import Cluster, Component, SocketReady
 from local_cluster.component_handles import ComponentHandle
+from moorage_demo.installation import NAMESPACE, ROOT, install_objects
 
-ROOT = Path(__file__).parents[3]
-NAMESPACE = "moorage-system"
+__all__ = ["NAMESPACE", "ROOT", "Drivers", "install_objects", "start_processes"]
+
 NODES = ("node-a", "node-b")
 WORKLOADS = ("driver-node-daemonset.yaml", "driver-shared-deployment.yaml")
 
@@ -32,16 +32,6 @@ class Drivers:
             handle.start()
         for handle in self.nodes.values():
             handle.wait_ready()
-
-
-def install_objects(cluster: Cluster) -> None:
-    """All that the driver needs but its workloads: definitions, accounts, roles, policies."""
-    for folder in ("deploy/crds", "deploy/manifests"):
-        for manifest in sorted((ROOT / folder).glob("*.yaml")):
-            if manifest.name not in WORKLOADS:
-                cluster.apply(manifest)
-    for name in ("configurations", "instances"):
-        cluster.wait(f"crd/{name}.akri.sh", "condition=Established")
 
 
 def start_processes(cluster: Cluster) -> Drivers:
