@@ -1,1 +1,8 @@
-"""The webhook: guards what the binder wrote. Planned; nothing runs yet."""
+"""The webhook: refuses what no policy can judge, since it takes a look at other objects.
+
+    kube-apiserver ──AdmissionReview──► https_server ──► apiserver ──► claims, pods, queues
+                                                            └──► cluster (stores, and reads)
+
+It has no state of its own. Until its stores are filled, and whenever it cannot find out what a
+rule asks for, it answers with 503: the registered `failurePolicy` then decides.
+"""

@@ -1,0 +1,263 @@
+"""The cluster, as the rules see it: stores of what they ask for, and reads of what is not there.
+
+Between an object's creation and the moment when the watch brings it lies the next request of the
+same `kubectl apply`. So what a store does not have is asked for once more, directly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar
+
+from driver.api import AKRI_GROUP, AKRI_VERSION
+from kube.api import (
+    ApiClient,
+    ApiError,
+    Change,
+    Deleted,
+    JsonObject,
+    Modified,
+    NotFoundError,
+    ObjectPath,
+    Resource,
+    Store,
+)
+from scheduler_plugin.api import (
+    GROUP,
+    VERSION,
+    AccountingSettings,
+    Catalog,
+    ClaimTemplateView,
+    ClaimView,
+    ClassView,
+    InstanceView,
+    NamespaceView,
+    Queue,
+    QueueName,
+    QueueTree,
+    ResourceKey,
+    Unreadable,
+    claim_template_view,
+    claim_view,
+    class_view,
+    instance_view,
+    namespace_view,
+    parse_queue,
+)
+from webhook.surroundings import Surroundings
+
+logger = logging.getLogger(__name__)
+
+DRA_GROUP = "resource.k8s.io"
+QUEUES = Resource(GROUP, VERSION, "queues", namespaced=False)
+NAMESPACES = Resource("", "v1", "namespaces", namespaced=False)
+CLAIMS = Resource(DRA_GROUP, "v1", "resourceclaims")
+TEMPLATES = Resource(DRA_GROUP, "v1", "resourceclaimtemplates")
+CLASSES = Resource(DRA_GROUP, "v1", "deviceclasses", namespaced=False)
+CONFIGURATIONS = Resource(AKRI_GROUP, AKRI_VERSION, "configurations")
+INSTANCES = Resource(AKRI_GROUP, AKRI_VERSION, "instances")
+
+BY_NAME = "name"
+
+READ_SECONDS = 2.0
+"""How long one read may take: well inside the time that the API server gives a webhook."""
+
+ABSENT_SECONDS = 60.0
+"""How often to ask for a resource that the API server does not serve (yet)."""
+
+T = TypeVar("T")
+
+
+class Cluster:
+    """All that the rules ask for. Readable at any time; complete once `why_not_ready` is empty."""
+
+    def __init__(
+        self, client: ApiClient, settings: AccountingSettings, scheduler_names: frozenset[str]
+    ) -> None:
+        tree = QueueTree()
+        self._client = client
+        self._settings = settings
+        self._queues = Store(client, QUEUES.select(), _queue)
+        self._namespaces = Store(client, NAMESPACES.select(), _reader(namespace_view))
+        self._claims = Store(client, CLAIMS.select(), self._read_claim)
+        self._templates = Store(client, TEMPLATES.select(), self._read_template)
+        self._classes = Store(client, CLASSES.select(), _reader(class_view))
+        self._configurations = Store(
+            client,
+            CONFIGURATIONS.select(),
+            lambda body: str(body["metadata"]["name"]),
+            indexes={BY_NAME: lambda name: (name,)},
+        )
+        self._instances = Store(client, INSTANCES.select(), _reader(instance_view))
+        self._stores: Mapping[Resource, Store[Any]] = {
+            QUEUES: self._queues,
+            NAMESPACES: self._namespaces,
+            CLAIMS: self._claims,
+            TEMPLATES: self._templates,
+            CLASSES: self._classes,
+            CONFIGURATIONS: self._configurations,
+            INSTANCES: self._instances,
+        }
+        self._asked = {resource: asyncio.Event() for resource in self._stores}
+        self._absent: set[Resource] = set()
+        self.surroundings = Surroundings(
+            tree=tree,
+            catalog=Catalog(tree.lists),
+            exists=self._exists,
+            settings=settings,
+            scheduler_names=scheduler_names,
+        )
+        self._subscribe(self.surroundings)
+
+    async def run(self) -> NoReturn:
+        """Keep the stores up to date until cancelled; failures are retried for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            for resource in self._stores:
+                tasks.create_task(self._follow(resource))
+        raise AssertionError("a store ended")
+
+    async def until_ready(self) -> None:
+        """Wait until every store is filled, or known to have nothing that could fill it."""
+        for resource, store in self._stores.items():
+            await self._asked[resource].wait()
+            if resource not in self._absent:
+                await store.synced.wait()
+
+    def why_not_ready(self) -> str:
+        """Which stores are not filled yet; "" where all are."""
+        waiting = [
+            resource.plural
+            for resource, store in self._stores.items()
+            if not store.synced.is_set() and resource not in self._absent
+        ]
+        return f"Not read yet: {', '.join(waiting)}." if waiting else ""
+
+    async def look_for_queue(self, name: QueueName) -> None:
+        """Know the queue from now on, if it exists."""
+        if name and name not in self.surroundings.tree:
+            await self._find(self._queues, QUEUES.at(name))
+
+    async def all_queues(self) -> None:
+        """Know all queues as of this moment.
+
+        Raises:
+            ApiError, TimeoutError: They cannot be read.
+        """
+        if not await self._queues.catch_up(READ_SECONDS):
+            raise TimeoutError
+
+    async def namespace(self, name: str) -> NamespaceView:
+        """A namespace; one that does not exist has no labels."""
+        found = await self._find(self._namespaces, NAMESPACES.at(name))
+        return found or NamespaceView(name, {})
+
+    async def claim(self, namespace: str, name: str) -> ClaimView | None:
+        return await self._find(self._claims, CLAIMS.at(name, namespace))
+
+    async def template(self, namespace: str, name: str) -> ClaimTemplateView | None:
+        return await self._find(self._templates, TEMPLATES.at(name, namespace))
+
+    async def claims_of(self, queue: QueueName) -> tuple[ClaimView, ...]:
+        """The claims that bear the queue's label, as of this moment."""
+        chosen = CLAIMS.select(label_selector=f"{self._settings.queue_label}={queue}")
+        try:
+            found = await self._client.list(chosen, timeout_seconds=READ_SECONDS)
+        except NotFoundError:  # No Dynamic Resource Allocation, no claims.
+            return ()
+        return tuple(self._read_claim(body) for body in found.items)
+
+    async def _find(self, store: Store[T], path: ObjectPath) -> T | None:
+        """What the store has, or what the API server has."""
+        found = store.get(path.name, path.namespace)
+        if found is not None or path.resource in self._absent:
+            return found
+        try:
+            store.note(await self._client.get(path, timeout_seconds=READ_SECONDS))
+        except NotFoundError:
+            return None
+        return store.get(path.name, path.namespace)
+
+    def _exists(self, name: str) -> bool:
+        known = self._configurations.by_index(BY_NAME, name)
+        return bool(known) or self._classes.get(name) is not None
+
+    def _read_claim(self, body: JsonObject) -> ClaimView:
+        return _read(claim_view(body, queue_label=self._settings.queue_label))
+
+    def _read_template(self, body: JsonObject) -> ClaimTemplateView:
+        return _read(claim_template_view(body, queue_label=self._settings.queue_label))
+
+    async def _follow(self, resource: Resource) -> NoReturn:
+        """Older clusters serve no claims, and the driver's kinds may be installed later."""
+        while not await self._is_served(resource):
+            if resource not in self._absent:
+                logger.warning("not served here: %s", resource.select())
+            self._absent.add(resource)
+            self._asked[resource].set()
+            await asyncio.sleep(ABSENT_SECONDS)
+        self._absent.discard(resource)
+        self._asked[resource].set()
+        await self._stores[resource].run()
+
+    async def _is_served(self, resource: Resource) -> bool:
+        if resource is QUEUES or resource is NAMESPACES:
+            return True
+        try:
+            await self._client.current_version(resource.select())
+        except NotFoundError:
+            return False
+        except ApiError:  # The store tries again and says what is wrong.
+            return True
+        return True
+
+    def _subscribe(self, around: Surroundings) -> None:
+        tree, catalog = around.tree, around.catalog
+        self._queues.subscribe(_told(tree.put, lambda queue: tree.remove(queue.name)))
+        self._classes.subscribe(_told(catalog.put_class, _class_remover(catalog)))
+        self._instances.subscribe(_told(catalog.put_instance, _instance_remover(catalog)))
+        self._configurations.subscribe(
+            _told(
+                lambda name: catalog.put_configuration(ResourceKey(name)),
+                lambda name: catalog.remove_configuration(ResourceKey(name)),
+            )
+        )
+
+
+def _class_remover(catalog: Catalog) -> Callable[[ClassView], None]:
+    return lambda view: catalog.remove_class(view.name)
+
+
+def _instance_remover(catalog: Catalog) -> Callable[[InstanceView], None]:
+    return lambda view: catalog.remove_instance(view.name)
+
+
+def _told(put: Callable[[T], None], remove: Callable[[T], None]) -> Callable[[Change[T]], None]:
+    """A subscriber that removes what was, and puts what is."""
+
+    def take(change: Change[T]) -> None:
+        if isinstance(change, Deleted | Modified):
+            remove(change.old)
+        if not isinstance(change, Deleted):
+            put(change.new)
+
+    return take
+
+
+def _reader(view: Callable[[JsonObject], T | Unreadable]) -> Callable[[JsonObject], T]:
+    return lambda body: _read(view(body))
+
+
+def _read(view: T | Unreadable) -> T:
+    """A store skips what cannot be read, and says so."""
+    if isinstance(view, Unreadable):
+        raise ValueError(str(view))  # noqa: TRY004  The object is wrong, not our types.
+    return view
+
+
+def _queue(body: JsonObject) -> Queue:
+    found = parse_queue(body)
+    if isinstance(found, tuple):
+        raise ValueError("; ".join(map(str, found)))  # noqa: TRY004
+    return found

@@ -1,0 +1,131 @@
+"""New pods: nobody gets at accounted devices past the scheduler that accounts for them.
+
+A pod that asks for nothing accounted is never refused. A claim that does not exist yet may turn
+out to be accounted: kube-scheduler and the scheduler plugin see to it then. What a pod's queue
+label may say does not depend on `labelAtCreate`: that is about who pays for a claim, and a pod
+pays for its own use only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from driver.api import Problem
+from scheduler_plugin.api import (
+    AccountingSettings,
+    ClaimTemplateView,
+    ClaimView,
+    NamespaceView,
+    PodView,
+    QueueName,
+    Unreadable,
+    is_accounted,
+    pod_view,
+)
+from webhook.findings import NOTHING_FOUND, Findings, listed, refused
+from webhook.queue_labels import label_path, label_problems, queue_label
+from webhook.reviews import Review
+from webhook.surroundings import Surroundings
+
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+NODES_GROUP = "system:nodes"
+
+FoundClaim = ClaimView | ClaimTemplateView | None
+"""What an entry of `spec.resourceClaims` names; None for what does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPod:
+    """A pod that shall be created.
+
+    Attributes:
+        queue: Its queue label; None for none.
+        is_mirror: Whether a kubelet shows by it a static pod, which runs in any case.
+    """
+
+    view: PodView
+    queue: QueueName | None
+    scheduler_name: str
+    is_mirror: bool
+
+
+def new_pod(review: Review, settings: AccountingSettings) -> NewPod | Unreadable:
+    """The pod of a CREATE. Its status is not read: the API server empties it anyway."""
+    body = review.new or {}
+    metadata = _object(body.get("metadata"))
+    # Names and UIDs may be generated after the review; no rule depends on them.
+    assumed = {"name": metadata.get("generateName") or "(new)", "uid": review.uid}
+    named = {**assumed, "namespace": review.namespace, **metadata}
+    view = pod_view({**body, "metadata": named, "status": None}, settings)
+    if isinstance(view, Unreadable):
+        return view
+    annotations = _object(metadata.get("annotations"))
+    return NewPod(
+        view=view,
+        queue=queue_label(metadata, settings.queue_label),
+        scheduler_name=str(_object(body.get("spec")).get("schedulerName") or ""),
+        # Whoever is no kubelet could write the annotation to get by.
+        is_mirror=MIRROR_ANNOTATION in annotations and NODES_GROUP in review.user.groups,
+    )
+
+
+def judge_pod(
+    pod: NewPod, claims: Sequence[FoundClaim], namespace: NamespaceView, around: Surroundings
+) -> Findings:
+    """Judge the CREATE of a pod.
+
+    Args:
+        pod: The pod.
+        claims: What its `spec.resourceClaims` name, in that order.
+        namespace: The pod's namespace.
+        around: What is known of the cluster.
+    """
+    accounted = [*_accounted_claims(pod.view, claims, around), *_accounted_requests(pod, around)]
+    problems = list(_bypasses(pod, listed(accounted), around)) if accounted else []
+    may_be_accounted = bool(accounted) or None in claims
+    if pod.queue is not None and may_be_accounted:
+        path = label_path("metadata", around.settings.queue_label)
+        problems += label_problems(pod.queue, path, namespace, around)
+    if not problems:
+        return NOTHING_FOUND
+    return _mirrored(problems) if pod.is_mirror else refused(problems)
+
+
+def _accounted_claims(
+    pod: PodView, claims: Sequence[FoundClaim], around: Surroundings
+) -> Iterator[str]:
+    for entry, found in zip(pod.claims, claims, strict=True):
+        match found:
+            case ClaimView() if is_accounted(found, around.catalog):
+                yield str(found)
+            case ClaimTemplateView() if is_accounted(
+                found.claim(pod.name, entry.name), around.catalog
+            ):
+                yield f"ResourceClaimTemplate {found.namespace}/{found.name}"
+
+
+def _accounted_requests(pod: NewPod, around: Surroundings) -> Iterator[str]:
+    for resource, _ in pod.view.requests:
+        if around.catalog.accounted_resource(resource) is not None:
+            yield f"resource {resource}"
+
+
+def _bypasses(pod: NewPod, what: str, around: Surroundings) -> Iterator[Problem]:
+    if pod.view.node:
+        sentence = f"{what}: uses are charged to queues, so a scheduler must choose the node."
+        yield Problem("spec.nodeName", sentence)
+    if pod.scheduler_name not in around.scheduler_names:
+        names = " or ".join(f'"{name}"' for name in sorted(around.scheduler_names))
+        sentence = f'{what}: uses are charged to queues, which scheduler "{pod.scheduler_name}"'
+        yield Problem("spec.schedulerName", f"{sentence} does not know; use {names}.")
+
+
+def _mirrored(problems: Sequence[Problem]) -> Findings:
+    note = "It is a static pod and runs in any case, charged to its queue:"
+    return Findings(warnings=tuple(f"{note} {problem}" for problem in problems))
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,44 @@
+"""The queue label: whom it may name, at creation, in which namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from driver.api import Problem
+from scheduler_plugin.api import NamespaceView, QueueName, SharingPolicy
+from webhook.surroundings import Surroundings
+
+
+def queue_label(metadata: Any, key: str) -> QueueName | None:
+    """What the label says; None where there is none. What is no text says nothing."""
+    labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
+    value = labels.get(key) if isinstance(labels, Mapping) else None
+    return QueueName(value) if isinstance(value, str) else None
+
+
+def label_path(metadata_path: str, key: str) -> str:
+    return f"{metadata_path}.labels[{key}]"
+
+
+def label_problems(
+    queue: QueueName, path: str, namespace: NamespaceView, around: Surroundings
+) -> Iterator[Problem]:
+    """What speaks against naming the queue, on a pod or a claim of the namespace."""
+    found = around.tree.get(queue)
+    if not queue:
+        yield Problem(path, "It is empty and names no queue; leave it out.")
+    elif found is None:
+        yield Problem(path, f'Queue "{queue}" does not exist.')
+    elif not found.namespaces.matches(namespace.labels):
+        sentence = f'Namespace "{namespace.name}" may not use queue "{queue}".'
+        yield Problem(path, f"{sentence} Its spec.namespaceSelector says which may.")
+
+
+def creation_problems(queue: QueueName, path: str, around: Surroundings) -> Iterator[Problem]:
+    """What speaks against a user's naming the queue on a claim, which it then pays for."""
+    if queue not in around.tree:
+        return
+    if around.tree.sharing(queue).label_at_create is SharingPolicy.DENY:
+        sentence = f'Queue "{queue}" may not be named on a new claim (labelAtCreate: Deny).'
+        yield Problem(path, f"{sentence} The queue of the first pod that uses it becomes its own.")

@@ -1,0 +1,144 @@
+"""Queues: their own fields, their place in the tree, and what would be lost with them.
+
+Only what makes a tree contradict itself is refused. What is merely unfinished, such as a parent
+that comes later, is a warning, so that a whole tree can be applied in any order. A Queue may move
+to another parent while it owns claims: what it is charged moves with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from driver.api import Problem
+from scheduler_plugin.api import (
+    Ceiling,
+    ClaimView,
+    ClassName,
+    Queue,
+    QueueName,
+    QueueTree,
+    ResourceKey,
+    parse_queue,
+)
+from webhook.findings import NOTHING_FOUND, Findings, listed, refused
+from webhook.reviews import Review
+from webhook.surroundings import Surroundings
+
+
+def parent_of(body: Mapping[str, Any] | None) -> QueueName:
+    """`spec.parent` of an object that need not be a valid Queue; "" for none."""
+    spec = (body or {}).get("spec")
+    parent = spec.get("parent") if isinstance(spec, Mapping) else None
+    return QueueName(parent if isinstance(parent, str) else "")
+
+
+def name_of(review: Review) -> QueueName:
+    metadata = (review.new or review.old or {}).get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else ""
+    return QueueName(review.name or (name if isinstance(name, str) else ""))
+
+
+def judge_written(review: Review, around: Surroundings) -> Findings:
+    """Judge a CREATE or an UPDATE."""
+    body = review.new or {}
+    if _changes_nothing(body, review.old):
+        return NOTHING_FOUND
+    queue = parse_queue(body)
+    cycle = list(_cycle(name_of(review), parent_of(body), around.tree))
+    if isinstance(queue, tuple):
+        return refused([*queue, *cycle])
+    if cycle and review.old is not None and parent_of(review.old) == queue.parent:
+        # It is in the cycle already, and a change of its quota makes that no worse.
+        return Findings(warnings=(*map(str, cycle), *_warnings(queue, around)))
+    return Findings(tuple(cycle), tuple(_warnings(queue, around)))
+
+
+def judge_deleted(review: Review, owned: Sequence[ClaimView], around: Surroundings) -> Findings:
+    """Judge a DELETE.
+
+    Args:
+        review: The review.
+        owned: The claims that bear the queue's label.
+        around: What is known of the cluster.
+    """
+    name = name_of(review)
+    problems = []
+    if children := around.tree.children(name):
+        sentence = f'Queue "{name}" has {_counted(len(children), "child", "children")}'
+        problems.append(Problem("metadata.name", f"{sentence}: {listed(children)}."))
+    allocated = sorted(f"{c.namespace}/{c.name}" for c in owned if c.is_allocated)
+    if allocated:
+        count = _counted(len(allocated), "allocated claim", "allocated claims")
+        sentence = f'Queue "{name}" owns {count}: {listed(allocated)}.'
+        problems.append(Problem("metadata.name", sentence))
+    return refused(problems)
+
+
+def _changes_nothing(body: Mapping[str, Any], old: Mapping[str, Any] | None) -> bool:
+    """An update of labels or finalizers must pass whatever the spec says by now."""
+    if old is None:
+        return False
+    metadata = body.get("metadata")
+    leaves = isinstance(metadata, Mapping) and bool(metadata.get("deletionTimestamp"))
+    return leaves or body.get("spec") == old.get("spec")
+
+
+def _cycle(name: QueueName, parent: QueueName, tree: QueueTree) -> Iterator[Problem]:
+    """That a queue is its own parent is a problem of the object alone, and not told here."""
+    if not parent or parent == name:
+        return
+    path = tree.path(parent)
+    if name in path:
+        members = [name, *path[: path.index(name) + 1]]
+        yield Problem("spec.parent", f"{' -> '.join(members)} would be a cycle.")
+
+
+def _warnings(queue: Queue, around: Surroundings) -> Iterator[str]:
+    tree = around.tree
+    if queue.parent and queue.parent not in tree:
+        yield f'spec.parent: Queue "{queue.parent}" does not exist (yet).'
+    for number, key in enumerate(queue.shares):
+        path = f"spec.resources[{number}]"
+        yield from (f"{path}.deviceClass: {text}" for text in _about_class(key, around))
+        yield from (f"{path}.quota: {text}" for text in _about_quotas(queue, key, tree))
+
+
+def _about_class(key: ResourceKey, around: Surroundings) -> Iterator[str]:
+    if not around.exists(key):
+        yield f'There is no DeviceClass or Configuration "{key}" (yet).'
+    elif (counted := around.catalog.key(ClassName(key))) != key:
+        yield f'Uses of "{key}" are counted under "{counted}": list that.'
+
+
+def _about_quotas(queue: Queue, key: ResourceKey, tree: QueueTree) -> Iterator[str]:
+    """An ancestor that does not list a resource does not check it."""
+    mine = queue.shares[key].quota
+    children = [child for name in tree.children(queue.name) if (child := tree.get(name))]
+    yield from _excess(queue.name, mine, key, children)
+    parent = tree.get(queue.parent) if queue.parent else None
+    share = parent.shares.get(key) if parent else None
+    if parent is not None and share is not None:
+        names = (name for name in tree.children(parent.name) if name != queue.name)
+        siblings = [sibling for name in names if (sibling := tree.get(name))]
+        yield from _excess(parent.name, share.quota, key, [*siblings, queue])
+
+
+def _excess(
+    parent: QueueName, quota: Ceiling, key: ResourceKey, children: Iterable[Queue]
+) -> Iterator[str]:
+    quotas = [child.shares[key].quota for child in children if key in child.shares]
+    if quota.most is None or not quotas:
+        return
+    given = [found.most for found in quotas if found.most is not None]
+    if len(given) < len(quotas):
+        yield f'A child of queue "{parent}" has a quota of {key} without an end, and it {quota}.'
+    elif not quota.allows(sum(given)):
+        yield (
+            f'The children of queue "{parent}" have quotas of {key} of {sum(given)} in all,'
+            f" more than its own {quota}."
+        )
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

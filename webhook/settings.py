@@ -1,0 +1,102 @@
+"""Settings of `moorage-webhook`: its command line and environment, parsed once."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scheduler_plugin.api import QUEUE_LABEL, AccountingSettings
+
+TLS_FOLDER = Path("/etc/moorage/tls")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSettings:
+    """What the process is told.
+
+    Attributes:
+        listen_address: Host and port; the host "" is every address.
+        kubeconfig: None for the ServiceAccount of the pod.
+        scheduler_names: The schedulers that accounting is part of.
+    """
+
+    listen_address: tuple[str, int]
+    certificate: Path
+    key: Path
+    kubeconfig: Path | None
+    log_level: str
+    scheduler_names: frozenset[str]
+    accounting: AccountingSettings
+
+
+def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> WebhookSettings:
+    """Settings from the command line; flags win over the environment.
+
+    Raises:
+        SystemExit: With argparse's message, on flags that make no sense.
+    """
+    arguments = _parser(environ).parse_args(argv)
+    return WebhookSettings(
+        listen_address=arguments.listen_address,
+        certificate=arguments.tls_cert_file,
+        key=arguments.tls_private_key_file,
+        kubeconfig=arguments.kubeconfig,
+        log_level=arguments.log_level,
+        scheduler_names=arguments.scheduler_names,
+        accounting=AccountingSettings(queue_label=arguments.queue_label),
+    )
+
+
+def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
+    kubeconfig = environ.get("KUBECONFIG")
+    parser = argparse.ArgumentParser(
+        prog="moorage-webhook", description="Validate Queues, and who may use accounted devices."
+    )
+    add = parser.add_argument
+    add(
+        "--listen-address",
+        default=("", 9443),
+        type=_address,
+        metavar="[HOST]:PORT",
+        help="without a host every address (default: :9443)",
+    )
+    add("--tls-cert-file", default=TLS_FOLDER / "tls.crt", type=Path, metavar="FILE")
+    add("--tls-private-key-file", default=TLS_FOLDER / "tls.key", type=Path, metavar="FILE")
+    add(
+        "--scheduler-names",
+        default=frozenset({"moorage"}),
+        type=_names,
+        metavar="NAME[,NAME...]",
+        help="schedulers that may place pods on accounted devices (default: moorage)",
+    )
+    add("--queue-label", default=QUEUE_LABEL, type=_not_empty, metavar="KEY")
+    add(
+        "--kubeconfig",
+        default=Path(kubeconfig) if kubeconfig else None,
+        type=Path,
+        help="default: $KUBECONFIG, else the pod's ServiceAccount",
+    )
+    add("--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
+    return parser
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise argparse.ArgumentTypeError(f"{text!r} is no address such as :9443 or 10.0.0.1:9443")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _names(text: str) -> frozenset[str]:
+    names = frozenset(name.strip() for name in text.split(",")) - {""}
+    if not names:
+        raise argparse.ArgumentTypeError("at least one scheduler must be named")
+    return names
+
+
+def _not_empty(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("must not be empty")
+    return text
