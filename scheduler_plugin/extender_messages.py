@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -55,6 +55,9 @@ class FilterArguments(
     node_names: msgspec.Raw = NULL
 
 
+_Int64 = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
 class _Metadata(msgspec.Struct, frozen=True):
     uid: str
 
@@ -71,7 +74,7 @@ class _Victims(
     msgspec.Struct, frozen=True, rename={"pods": "Pods", "pdb_violations": "NumPDBViolations"}
 ):
     pods: list[_VictimPod] | None = None
-    pdb_violations: int = 0
+    pdb_violations: _Int64 = 0
 
 
 class _MetaVictims(
@@ -247,7 +250,9 @@ def _sentence(message: str, root: str) -> str:
     message = message[: at.start()] if at else message
     if required := _REQUIRED.fullmatch(message):
         path, message = ".".join(filter(None, (path, required["field"]))), "must be set"
-    return f"{path or 'body'}: {message[0].lower()}{message[1:]}."
+    if message[1:2].islower():  # not "JSON is malformed"
+        message = message[0].lower() + message[1:]
+    return f"{path or 'body'}: {message}."
 
 
 def _is_null(raw: msgspec.Raw) -> bool:

@@ -1,0 +1,610 @@
+"""The extender's server over real sockets: every call is answered, whatever the client does."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from local_cluster.authority import Authority
+from local_cluster.certificates import CertificateSpec
+from scheduler_plugin import http_server
+from scheduler_plugin.extender_messages import Answer, BindArguments, NotAnswered, Passed
+from scheduler_plugin.fields import JsonObject
+from scheduler_plugin.http_app import Limits
+from scheduler_plugin.http_server import Bound, CannotListenError, serving
+from scheduler_plugin.listening import Listening, TlsFiles
+from scheduler_plugin.names import Reason
+from scheduler_plugin.verdicts import Refused
+
+LOOPBACK = Listening(host="127.0.0.1", port=0, tls=None)
+POD = {"metadata": {"namespace": "default", "name": "a", "uid": "1"}}
+FILTER = {"Pod": POD, "Nodes": None, "NodeNames": ["node-1", "node-2"]}
+PREEMPT = {"Pod": POD, "NodeNameToMetaVictims": {"node-1": {"Pods": [{"UID": "u"}]}}}
+BIND = {"PodName": "a", "PodNamespace": "default", "PodUID": "1", "Node": "node-1"}
+REFUSED = Refused(Reason.OVER_LIMIT, "Enough.")
+CALLS = {"/filter": FILTER, "/preempt": PREEMPT, "/bind": BIND}
+VERBS = list(CALLS)
+
+
+class FakePlugin:
+    """Answers what a test tells it to."""
+
+    def __init__(self) -> None:
+        self.answer: Answer = Passed()
+        self.not_ready = ""
+        self.failure: Exception | None = None
+        self.on_bind: Callable[[BindArguments], Awaitable[str]] = self._bind
+        self.pods: list[JsonObject] = []
+
+    def filter(self, pod: JsonObject) -> Answer:
+        self.pods.append(pod)
+        self._fail()
+        return self.answer
+
+    def preempt(self, pod: JsonObject) -> Answer:
+        return self.filter(pod)
+
+    async def bind(self, arguments: BindArguments) -> str:
+        self._fail()
+        return await self.on_bind(arguments)
+
+    def why_not_ready(self) -> str:
+        self._fail()
+        return self.not_ready
+
+    async def _bind(self, arguments: BindArguments) -> str:
+        return "" if arguments.node == "node-1" else "No such node."
+
+    def _fail(self) -> None:
+        if self.failure:
+            raise self.failure
+
+
+class Client:
+    """An HTTP client of one server."""
+
+    def __init__(self, session: aiohttp.ClientSession, bound: Bound) -> None:
+        self._session = session
+        self.bound = bound
+
+    async def call(self, path: str, body: object) -> Any:
+        """POST JSON, or bytes as they are; expects status 200."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        async with self._session.post(path, data=io.BytesIO(data)) as response:
+            assert response.status == 200
+            assert response.content_type == "application/json"
+            return await response.json()
+
+    async def ask(self, method: str, path: str, data: Any = None) -> tuple[int, str]:
+        async with self._session.request(method, path, data=data) as response:
+            return response.status, await response.text()
+
+    async def stream(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(self.bound.host, self.bound.port)
+
+
+@asynccontextmanager
+async def served(plugin: FakePlugin, limits: Limits | None = None) -> AsyncIterator[Client]:
+    async with (
+        serving(plugin, LOOPBACK, limits or Limits()) as bound,
+        aiohttp.ClientSession(f"http://{bound.host}:{bound.port}") as session,
+    ):
+        yield Client(session, bound)
+
+
+@pytest.fixture
+def plugin() -> FakePlugin:
+    return FakePlugin()
+
+
+@pytest.fixture
+async def client(plugin: FakePlugin) -> AsyncIterator[Client]:
+    async with served(plugin) as client:
+        yield client
+
+
+async def read_response(reader: asyncio.StreamReader) -> tuple[bytes, Any]:
+    """The head of a response, and its JSON."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = int(head.split(b"content-length: ")[1].split(b"\r\n")[0])
+    return head, json.loads(await reader.readexactly(length))
+
+
+def request(path: str, body: bytes, *headers: str) -> bytes:
+    lines = [f"POST {path} HTTP/1.1", "Host: a", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+async def test_filter_passes(client: Client, plugin: FakePlugin) -> None:
+    assert await client.call("/filter", FILTER) == {
+        "NodeNames": ["node-1", "node-2"],
+        "Error": "",
+    }
+    assert plugin.pods == [POD]
+
+
+async def test_filter_refuses(client: Client, plugin: FakePlugin) -> None:
+    plugin.answer = REFUSED
+
+    assert await client.call("/filter", FILTER) == {
+        "NodeNames": [],
+        "FailedAndUnresolvableNodes": dict.fromkeys(["node-1", "node-2"], "OverLimit: Enough."),
+        "Error": "",
+    }
+
+
+async def test_filter_is_not_answered(client: Client, plugin: FakePlugin) -> None:
+    plugin.answer = NotAnswered("Not in sync.")
+
+    assert await client.call("/filter", FILTER) == {"Error": "Not in sync."}
+
+
+async def test_preempt_passes(client: Client) -> None:
+    victims = PREEMPT["NodeNameToMetaVictims"]
+
+    assert await client.call("/preempt", PREEMPT) == {"NodeNameToMetaVictims": victims}
+
+
+async def test_preempt_refuses(client: Client, plugin: FakePlugin) -> None:
+    plugin.answer = REFUSED
+
+    assert await client.call("/preempt", PREEMPT) == {"NodeNameToMetaVictims": {}}
+
+
+async def test_bind_binds_or_says_why_not(client: Client) -> None:
+    assert await client.call("/bind", BIND) == {"Error": ""}
+    assert await client.call("/bind", {**BIND, "Node": "x"}) == {"Error": "No such node."}
+
+
+async def test_healthy_before_it_is_ready(client: Client, plugin: FakePlugin) -> None:
+    plugin.not_ready = "Claims are not in sync."
+
+    assert await client.ask("GET", "/healthz") == (200, "ok")
+    assert await client.ask("GET", "/readyz") == (503, "Claims are not in sync.")
+    plugin.not_ready = ""
+    assert await client.ask("GET", "/readyz") == (200, "ok")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "answer"),
+    [
+        ("GET", "/filter", (405, "Only POST is answered here.")),
+        ("PUT", "/bind", (405, "Only POST is answered here.")),
+        ("POST", "/healthz", (405, "Only GET is answered here.")),
+        ("DELETE", "/readyz", (405, "Only GET is answered here.")),
+        ("POST", "/", (404, "There is no / here.")),
+        ("POST", "/filter/", (404, "There is no /filter/ here.")),
+        ("GET", "/p%C3%BC", (404, "There is no /pü here.")),
+    ],
+)
+async def test_wrong_path_or_method(
+    client: Client, method: str, path: str, answer: tuple[int, str]
+) -> None:
+    assert await client.ask(method, path, b"{}") == answer
+
+
+@pytest.mark.parametrize("path", VERBS)
+async def test_malformed_call_is_told_why(
+    client: Client, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = "PodName" if path == "/bind" else "Pod"
+
+    assert (await client.call(path, {}))["Error"] == f"{first}: must be set."
+    assert f"malformed path={path} why={first}: must be set." in caplog.messages
+
+
+@pytest.mark.parametrize("path", VERBS)
+async def test_fault_is_answered_and_logged(
+    client: Client, plugin: FakePlugin, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugin.failure = RuntimeError("a fault")
+
+    assert (await client.call(path, CALLS[path]))["Error"] == (
+        "internal error: RuntimeError: a fault"
+    )
+    assert [record.exc_info is not None for record in caplog.records] == [True]
+
+
+async def test_fault_in_readiness_is_not_ready(client: Client, plugin: FakePlugin) -> None:
+    plugin.failure = RuntimeError("a fault")
+
+    assert await client.ask("GET", "/readyz") == (503, "internal error: RuntimeError: a fault")
+    assert await client.ask("GET", "/healthz") == (200, "ok")
+
+
+@pytest.mark.parametrize("path", VERBS)
+async def test_five_megabytes_are_answered_with_an_error(client: Client, path: str) -> None:
+    body = b'{"Pod":"' + b"x" * 5_000_000 + b'"}'
+
+    assert (await client.call(path, body))["Error"] == "body: larger than 4194304 bytes."
+
+
+async def test_endless_body_is_answered_and_cut(plugin: FakePlugin) -> None:
+    async with served(plugin, Limits(body=1000, discarded=2000)) as client:
+        reader, writer = await client.stream()
+        writer.write(b"POST /filter HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+        writer.write(b"7d1\r\n" + b"x" * 2001 + b"\r\n")  # and no last chunk
+
+        head, answer = await read_response(reader)
+
+        assert answer == {"Error": "body: larger than 1000 bytes."}
+        assert b"connection: close" in head
+        assert await reader.read() == b""
+        writer.close()
+
+
+async def test_body_of_the_limit_is_read(plugin: FakePlugin) -> None:
+    body = json.dumps(FILTER).encode()
+    async with served(plugin, Limits(body=len(body))) as client:
+        assert (await client.call("/filter", body))["Error"] == ""
+        assert "larger" in (await client.call("/filter", body + b" "))["Error"]
+
+
+async def test_chunked_body_is_put_together(client: Client) -> None:
+    names = [f"node-{number}" for number in range(5000)]
+    body = json.dumps({**FILTER, "NodeNames": names}).encode()
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), 1000):
+            yield body[start : start + 1000]
+
+    status, text = await client.ask("POST", "/filter", chunks())
+
+    assert (status, json.loads(text)) == (200, {"NodeNames": names, "Error": ""})
+
+
+async def test_client_that_stalls_in_its_body_is_cut(plugin: FakePlugin) -> None:
+    async with served(plugin, Limits(receive_seconds=0.05)) as client:
+        reader, writer = await client.stream()
+        writer.write(request("/filter", b"{" * 10)[:-5])
+
+        _, answer = await read_response(reader)
+
+        assert answer == {"Error": "body: stopped after 5 bytes for 0.05 s."}
+        assert await reader.read() == b""
+        writer.close()
+
+
+@pytest.mark.parametrize("begun", [b"", b"P", b"POST /filter HTTP/1.1\r\nHost"])
+async def test_client_that_stalls_in_its_headers_is_cut(
+    plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.05)
+    async with served(plugin) as client:
+        reader, writer = await client.stream()
+        writer.write(begun)
+
+        assert await reader.read() == b""
+        writer.close()
+
+
+async def test_client_that_stalls_in_its_second_headers_is_cut(
+    plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.05)
+    async with served(plugin) as client:
+        reader, writer = await client.stream()
+        writer.write(request("/filter", b"{}") + b"POST /filter")
+        await read_response(reader)
+
+        assert await reader.read() == b""
+        writer.close()
+
+
+async def test_client_that_leaves_in_the_middle_harms_nobody(client: Client) -> None:
+    _, writer = await client.stream()
+    writer.write(request("/filter", b"{}" * 100)[:-50])
+    await writer.drain()
+    writer.transport.abort()
+
+    assert (await client.call("/filter", FILTER))["Error"] == ""
+
+
+async def test_what_is_not_http_is_refused(client: Client) -> None:
+    reader, writer = await client.stream()
+    writer.write(b"\x16\x03\x01 this is TLS\r\n\r\n")
+
+    assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
+    writer.close()
+
+
+async def test_connection_is_kept_for_many_calls(client: Client) -> None:
+    reader, writer = await client.stream()
+    body = json.dumps(FILTER).encode()
+    for _ in range(3):
+        writer.write(request("/filter", body))
+        _, answer = await read_response(reader)
+        assert answer["Error"] == ""
+    writer.close()
+
+
+async def test_malformed_call_keeps_the_connection(client: Client) -> None:
+    reader, writer = await client.stream()
+    for body, error in ((b"{", "input data was truncated."), (b"[]", "expected `object`")):
+        writer.write(request("/filter", body))
+        _, answer = await read_response(reader)
+        assert error in answer["Error"]
+    writer.close()
+
+
+async def test_pipelined_calls_are_answered_in_order(client: Client) -> None:
+    reader, writer = await client.stream()
+    writer.write(b"".join(request("/bind", json.dumps({**BIND, "Node": n}).encode()) for n in "ab"))
+    writer.write(request("/filter", json.dumps(FILTER).encode()))
+
+    answers = [(await read_response(reader))[1] for _ in range(3)]
+
+    assert [answer["Error"] for answer in answers] == ["No such node.", "No such node.", ""]
+    writer.close()
+
+
+async def test_binds_run_at_the_same_time(client: Client, plugin: FakePlugin) -> None:
+    """Each waits for all the others."""
+    waiting: list[BindArguments] = []
+    all_there = asyncio.Event()
+
+    async def bind(arguments: BindArguments) -> str:
+        waiting.append(arguments)
+        if len(waiting) == 30:
+            all_there.set()
+        await all_there.wait()
+        return arguments.name
+
+    plugin.on_bind = bind
+    names = [f"pod-{number}" for number in range(30)]
+
+    answers = await asyncio.gather(*(client.call("/bind", {**BIND, "PodName": n}) for n in names))
+
+    assert [answer["Error"] for answer in answers] == names
+
+
+async def test_filter_is_answered_while_a_bind_waits(client: Client, plugin: FakePlugin) -> None:
+    release = asyncio.Event()
+
+    async def bind(_: BindArguments) -> str:
+        await release.wait()
+        return ""
+
+    plugin.on_bind = bind
+    binding = asyncio.create_task(client.call("/bind", BIND))
+
+    assert (await client.call("/filter", FILTER))["Error"] == ""
+    release.set()
+    assert await binding == {"Error": ""}
+
+
+async def test_bind_that_takes_too_long_is_given_up(plugin: FakePlugin) -> None:
+    ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def bind(_: BindArguments) -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.set_result("cancelled")
+            raise
+        return ""
+
+    plugin.on_bind = bind
+    async with served(plugin, Limits(bind_seconds=0.05)) as client:
+        answer = await client.call("/bind", BIND)
+
+        assert answer == {"Error": "Pod default/a was not bound within 0.05 s."}
+        assert await ended == "cancelled"
+
+
+@pytest.mark.parametrize("fails", [True, False])
+async def test_bind_that_is_slow_to_give_up_delays_no_answer(
+    plugin: FakePlugin, caplog: pytest.LogCaptureFixture, fails: bool
+) -> None:
+    caplog.set_level(logging.WARNING)
+    release = asyncio.Event()
+
+    async def bind(_: BindArguments) -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await release.wait()
+            if fails:
+                raise RuntimeError("a fault") from None
+        return "Bound after all."
+
+    plugin.on_bind = bind
+    async with served(plugin, Limits(bind_seconds=0.05)) as client:
+        assert "not bound within" in (await client.call("/bind", BIND))["Error"]
+        release.set()
+        assert (await client.call("/filter", FILTER))["Error"] == ""
+
+    ended = "a bind that was given up failed" if fails else "Bound after all."
+    assert ended in caplog.text
+
+
+async def test_bind_goes_on_when_its_client_leaves(client: Client, plugin: FakePlugin) -> None:
+    arrived, release, bound = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def bind(_: BindArguments) -> str:
+        arrived.set()
+        await release.wait()
+        bound.set()
+        return ""
+
+    plugin.on_bind = bind
+    _, writer = await client.stream()
+    writer.write(request("/bind", json.dumps(BIND).encode()))
+    await arrived.wait()
+    writer.transport.abort()
+    assert (await client.call("/filter", FILTER))["Error"] == ""
+    release.set()
+
+    await bound.wait()
+
+
+async def test_stop_finishes_what_is_under_way(plugin: FakePlugin) -> None:
+    arrived, release = asyncio.Event(), asyncio.Event()
+
+    async def bind(_: BindArguments) -> str:
+        arrived.set()
+        await release.wait()
+        return "the answer"
+
+    plugin.on_bind = bind
+    async with AsyncExitStack() as server, AsyncExitStack() as sessions:
+        bound = await server.enter_async_context(serving(plugin, LOOPBACK))
+        url = f"http://127.0.0.1:{bound.port}"
+        session = await sessions.enter_async_context(aiohttp.ClientSession(url))
+        binding = asyncio.create_task(Client(session, bound).call("/bind", BIND))
+        await arrived.wait()
+        stopping = asyncio.create_task(server.aclose())
+        await until_refused(bound.port)
+        assert not stopping.done()
+        release.set()
+
+        assert await binding == {"Error": "the answer"}
+        await stopping
+
+
+async def until_refused(port: int) -> None:
+    """Wait until nobody listens."""
+    while True:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except ConnectionError:
+            return
+        writer.close()
+        await asyncio.sleep(0.01)
+
+
+async def test_stop_has_a_limit(plugin: FakePlugin) -> None:
+    arrived, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def bind(_: BindArguments) -> str:
+        arrived.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return ""
+
+    plugin.on_bind = bind
+    async with served(plugin, Limits(stop_seconds=0)) as client:
+        binding = asyncio.create_task(client.ask("POST", "/bind", json.dumps(BIND)))
+        await arrived.wait()
+
+    await cancelled.wait()
+    with pytest.raises(aiohttp.ClientError):
+        await binding
+
+
+async def test_idle_connections_do_not_hold_up_a_stop(plugin: FakePlugin) -> None:
+    async with served(plugin) as client:
+        reader, writer = await client.stream()
+        writer.write(request("/filter", b"{}"))
+        await read_response(reader)
+
+    assert await reader.read() == b""
+    writer.close()
+
+
+async def test_port_in_use_is_said(client: Client, plugin: FakePlugin) -> None:
+    taken = Listening(host="127.0.0.1", port=client.bound.port, tls=None)
+    with pytest.raises(CannotListenError, match=r"cannot listen on 127.0.0.1 port \d+: Address"):
+        async with serving(plugin, taken):
+            pass
+
+
+async def test_ipv6_loopback_is_served(plugin: FakePlugin) -> None:
+    async with serving(plugin, Listening(host="::1", port=0, tls=None)) as bound:
+        _, writer = await asyncio.open_connection("::1", bound.port)
+        writer.close()
+        assert bound.host == "::1"
+
+
+# Mutual TLS
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture(scope="module")
+def tls_files(authority: Authority) -> TlsFiles:
+    spec = CertificateSpec("server", "moorage-scheduler-plugin", hosts=("127.0.0.1",))
+    certificate, key = authority.issue(spec)
+    return TlsFiles(
+        certificate=str(certificate), key=str(key), client_ca=str(authority.certificate_file)
+    )
+
+
+def client_context(authority: Authority, signer: Authority | None) -> ssl.SSLContext:
+    """A client that trusts the server and shows a certificate of the signer's."""
+    context = ssl.create_default_context(cafile=str(authority.certificate_file))
+    if signer:
+        context.load_cert_chain(*signer.issue(CertificateSpec("client", "kube-scheduler")))
+    return context
+
+
+async def filter_over(context: ssl.SSLContext, tls: TlsFiles) -> object:
+    listening = Listening(host="127.0.0.1", port=0, tls=tls)
+    async with (
+        serving(FakePlugin(), listening) as bound,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
+        session.post(f"https://127.0.0.1:{bound.port}/filter", json=FILTER) as response,
+    ):
+        return await response.json()
+
+
+async def test_client_with_a_certificate_is_answered(
+    authority: Authority, tls_files: TlsFiles
+) -> None:
+    answer = await filter_over(client_context(authority, authority), tls_files)
+
+    assert answer == {"NodeNames": ["node-1", "node-2"], "Error": ""}
+
+
+async def test_client_without_a_certificate_is_not_heard(
+    authority: Authority, tls_files: TlsFiles
+) -> None:
+    with pytest.raises((aiohttp.ClientError, ConnectionError, ssl.SSLError)):
+        await filter_over(client_context(authority, None), tls_files)
+
+
+async def test_client_with_a_foreign_certificate_is_not_heard(
+    authority: Authority, tls_files: TlsFiles, tmp_path: Path
+) -> None:
+    with pytest.raises((aiohttp.ClientError, ConnectionError, ssl.SSLError)):
+        await filter_over(client_context(authority, Authority(tmp_path)), tls_files)
+
+
+async def test_plain_http_is_not_heard_where_tls_is_served(tls_files: TlsFiles) -> None:
+    async with serving(FakePlugin(), Listening(host="127.0.0.1", port=0, tls=tls_files)) as bound:
+        with socket.create_connection((bound.host, bound.port)) as plain:
+            plain.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_sendall(plain, request("/filter", b"{}"))
+            assert b"HTTP" not in await loop.sock_recv(plain, 1000)
+
+
+@pytest.mark.parametrize("broken", ["certificate", "key", "client_ca"])
+@pytest.mark.parametrize("content", [None, "no PEM"])
+async def test_unusable_certificates_are_said(
+    plugin: FakePlugin, tls_files: TlsFiles, tmp_path: Path, broken: str, content: str | None
+) -> None:
+    path = tmp_path / "broken.pem"
+    if content:
+        path.write_text(content)
+    given = {name: getattr(tls_files, name) for name in ("certificate", "key", "client_ca")}
+    files = TlsFiles(**{**given, broken: str(path)})
+    with pytest.raises(CannotListenError, match=r"cannot use the certificates .*broken\.pem"):
+        async with serving(plugin, Listening(host="127.0.0.1", port=0, tls=files)):
+            pass
