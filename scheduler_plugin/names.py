@@ -15,6 +15,9 @@ GROUP = "moorage.dev"
 VERSION = "v1alpha1"
 QUEUE_KIND = "Queue"
 
+FIELD_MANAGER = f"{GROUP}/scheduler-plugin"
+"""Owner of the fields that the plugin writes; the name of its Events' controller, too."""
+
 QUEUE_LABEL = f"{GROUP}/queue"
 """Label of claims, pods and namespaces; the key is a setting."""
 
@@ -68,10 +71,12 @@ class Reason(StrEnum):
 
 
 class QueueCondition(StrEnum):
-    """Conditions of a Queue that come from its place in the tree."""
+    """Conditions of a Queue: whether it can be read, its place in the tree, labels of claims."""
 
+    ACCEPTED = "Accepted"
     PARENT_MISSING = "ParentMissing"
     PARENT_CYCLE = "ParentCycle"
+    OWNER_MISMATCH = "OwnerMismatch"
 
 
 class SharingPolicy(StrEnum):

@@ -1,0 +1,191 @@
+"""The API server's Queues: their status is kept at what the ledger says, and edits are told.
+
+    World ─changed─► what is touched ─► one queue at a time, each once a second at most ─► status
+                └──► edited labels ───► Events
+
+Nothing that decides about pods waits for this. It writes only while the Lease is ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import NoReturn
+
+from kube.api import (
+    ApiClient,
+    ApiError,
+    Backoff,
+    Change,
+    Event,
+    EventType,
+    JsonObject,
+    ObjectReference,
+    Preconditions,
+    Store,
+    UnavailableError,
+    WatchSettings,
+    WriteOptions,
+)
+from scheduler_plugin.apiserver import CLAIMS, QUEUES
+from scheduler_plugin.bindings import Fence
+from scheduler_plugin.label_edits import LabelEdit
+from scheduler_plugin.names import FIELD_MANAGER, QUEUE_KIND, QueueCondition, QueueName
+from scheduler_plugin.paces import Paces
+from scheduler_plugin.queue_status import QueueObject, queue_object, queue_status
+from scheduler_plugin.world import World
+
+logger = logging.getLogger(__name__)
+
+REST_SECONDS = 1.0
+"""How long a queue rests after a write."""
+
+WRITE_SECONDS = 5.0
+FENCED_SECONDS = 1.0
+"""How soon it is asked again whether the Lease is ours."""
+
+BACKOFF = Backoff(first_seconds=1.0, cap_seconds=30.0)
+WRITE = WriteOptions(field_manager=FIELD_MANAGER, timeout_seconds=WRITE_SECONDS)
+
+
+class QueueStatusWriter:
+    """Writes the status of Queues while `run` runs; to be run once the world is in sync.
+
+    Whoever feeds the world calls `changed` afterwards. That costs next to nothing, and where
+    nothing changed nothing is done at all.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        world: World,
+        fence: Fence,
+        record: Callable[[Event], None],
+        watch: WatchSettings | None = None,
+    ) -> None:
+        """`record` takes Events and returns at once."""
+        self._client = client
+        self._world = world
+        self._fence = fence
+        self._record = record
+        self._queues = Store(client, QUEUES.select(), queue_object, settings=watch)
+        self._paces = Paces[QueueName]()
+        self._failures: dict[QueueName, int] = {}
+        self._more = asyncio.Event()
+
+    def changed(self, _: object = None) -> None:
+        """The world took an event; fit to be subscribed to it."""
+        if self._world.has_news:
+            self._more.set()
+
+    async def run(self) -> NoReturn:
+        """Write until cancelled; failures are retried for ever, and logged."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._queues.run())
+            await self._queues.synced.wait()
+            self._queues.subscribe(self._queue_changed)
+            while True:
+                await self._step()
+        raise AssertionError("the store runs until it is cancelled")
+
+    def _queue_changed(self, change: Change[QueueObject]) -> None:
+        """Also when somebody else wrote the status."""
+        self._paces.ask(QueueName(change.key.name), self._now())
+        self._more.set()
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def _step(self) -> None:
+        self._more.clear()
+        for name in self._world.ledger.take_touched():
+            self._paces.ask(name, self._now())
+        seconds = self._paces.seconds_to_next(self._now())
+        if seconds != 0.0 and not self._world.has_news:
+            await self._more_within(seconds)
+        elif self._fence.why_not(WRITE_SECONDS):
+            await asyncio.sleep(FENCED_SECONDS)
+        else:
+            self._tell()
+            due = self._paces.take(self._now())
+            if due is not None:
+                await self._bring_up_to_date(due)
+
+    async def _more_within(self, seconds: float | None) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._more.wait()
+
+    def _tell(self) -> None:
+        for edit in self._world.take_label_edits():
+            logger.warning("label edited claim=%s owner=%s: %s", edit.claim, edit.owner, edit)
+            self._record(mismatch_event(edit))
+
+    async def _bring_up_to_date(self, name: QueueName) -> None:
+        try:
+            await self._write(name)
+            self._failures.pop(name, None)
+        except Exception as error:  # noqa: BLE001  An odd object must not end the process.
+            await self._put_off(name, error)
+
+    async def _write(self, name: QueueName) -> None:
+        found = self._queues.get(name)
+        now = datetime.now(UTC)  # noqa: TID251  The shell is where time comes from.
+        status = queue_status(found, self._world, now) if found else None
+        if found is None or status is None:
+            return
+        # From before the write: what asks for the queue meanwhile must wait, too.
+        self._paces.rest(name, self._now() + REST_SECONDS)
+        path = QUEUES.at(name, subresource="status")
+        answer = await self._client.apply(
+            path,
+            _body(name, status),
+            force=True,
+            preconditions=Preconditions(found.queue.uid),
+            options=WRITE,
+        )
+        self._queues.note(answer)
+
+    async def _put_off(self, name: QueueName, error: Exception) -> None:
+        """Try this queue again later; while the server is away, all of them."""
+        failures = self._failures[name] = self._failures.get(name, 0) + 1
+        bug = None if isinstance(error, ApiError) else error
+        logger.warning(
+            "status not written queue=%s attempt=%d error=%s", name, failures, error, exc_info=bug
+        )
+        seconds = max(REST_SECONDS, BACKOFF.delay(failures, random.random))
+        self._paces.rest(name, self._now() + seconds)
+        self._paces.ask(name, self._now())
+        if isinstance(error, UnavailableError):
+            await asyncio.sleep(max(seconds, error.retry_after_seconds or 0.0))
+
+
+def mismatch_event(edit: LabelEdit) -> Event:
+    """What is said about a claim's edited label."""
+    claim = edit.claim
+    return Event(
+        regarding=ObjectReference(
+            api_version=CLAIMS.api_version,
+            kind="ResourceClaim",
+            name=claim.name,
+            namespace=claim.namespace,
+            uid=claim.uid,
+        ),
+        type=EventType.WARNING,
+        reason=str(QueueCondition.OWNER_MISMATCH),
+        action="Charge",
+        note=str(edit),
+    )
+
+
+def _body(name: QueueName, status: JsonObject) -> JsonObject:
+    return {
+        "apiVersion": QUEUES.api_version,
+        "kind": QUEUE_KIND,
+        "metadata": {"name": name},
+        "status": status,
+    }

@@ -1,0 +1,153 @@
+"""The status of a Queue: what the ledger says of it, and what is odd about it.
+
+    conditions            True                                         else
+    Accepted              the spec can be read                         False, with all its problems
+    ParentMissing         the parent does not exist                    absent
+    ParentCycle           the path upwards leads into a cycle          absent
+    OwnerMismatch         a claim's edited label concerns the queue    absent
+
+`requested` is the usage and what waiting pods ask for. Of a Queue that cannot be read the figures
+stay what they were, since the queue itself counts as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from scheduler_plugin.amounts import Charges, ResourceKey, for_status
+from scheduler_plugin.fields import JsonObject
+from scheduler_plugin.label_edits import LabelEdit
+from scheduler_plugin.names import Queue, QueueCondition, QueueName
+from scheduler_plugin.projections import UnreadableQueue, project_queue
+from scheduler_plugin.world import World
+
+CLAIMS_NAMED = 3
+"""How many claims a condition names."""
+
+_LONGEST_MESSAGE = 32768
+_FIGURES = ("usage", "usageNonPreemptible", "requested", "claims")
+_REASONS = {
+    QueueCondition.PARENT_MISSING: "ParentNotFound",
+    QueueCondition.PARENT_CYCLE: "Cycle",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QueueObject:
+    """A Queue as it is stored.
+
+    Attributes:
+        status: As the API returns it; {} where there is none.
+    """
+
+    queue: Queue | UnreadableQueue
+    status: Mapping[str, Any]
+
+    @property
+    def name(self) -> QueueName:
+        return QueueName(self.queue.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    type: QueueCondition
+    holds: bool
+    reason: str
+    message: str
+
+
+def queue_object(obj: JsonObject) -> QueueObject:
+    """Parse a stored Queue."""
+    status = obj.get("status")
+    return QueueObject(project_queue(obj), dict(status) if isinstance(status, Mapping) else {})
+
+
+def queue_status(found: QueueObject, world: World, now: datetime) -> JsonObject | None:
+    """The status that a Queue should have; None where it has it."""
+    queue = found.queue
+    if isinstance(queue, UnreadableQueue):
+        figures = {name: found.status[name] for name in _FIGURES if name in found.status}
+    else:
+        figures = _figures(queue, world)
+    before = _conditions_by_type(found.status)
+    conditions = [
+        _condition_json(condition, before.get(condition.type, {}), queue.generation, now)
+        for condition in _conditions(queue, world)
+    ]
+    status = {"observedGeneration": queue.generation, **figures, "conditions": conditions}
+    return None if _is_stored(status, found.status) else status
+
+
+def _figures(queue: Queue, world: World) -> dict[str, Any]:
+    usage = world.ledger.of(queue.name)
+    keys = queue.shares.keys()
+    return {
+        "usage": _amounts(usage.usage, keys),
+        "usageNonPreemptible": _amounts(usage.non_preemptible, keys),
+        "requested": _amounts(usage.requested, keys),
+        "claims": {"owned": usage.owned, "sharedOut": usage.shared_out},
+    }
+
+
+def _amounts(found: Charges, listed: Iterable[ResourceKey]) -> dict[str, int]:
+    """By class; what the queue lists is shown with 0, too."""
+    amounts = {**dict.fromkeys(listed, 0), **dict(found)}
+    return {key: for_status(amounts[key]) for key in sorted(amounts)}
+
+
+def _conditions(queue: Queue | UnreadableQueue, world: World) -> Iterator[_Condition]:
+    name = QueueName(queue.name)
+    yield _accepted(queue)
+    for found, message in world.facts.tree.conditions(name):
+        yield _Condition(found, True, _REASONS[found], message)
+    sentences = [str(edit) for edit in _edits(name, world)]
+    if sentences:
+        more = len(world.ledger.mismatches(name)) - len(sentences)
+        message = " ".join([*sentences, *([f"{more} more are like this."] if more else [])])
+        yield _Condition(QueueCondition.OWNER_MISMATCH, True, "LabelEdited", message)
+
+
+def _accepted(queue: Queue | UnreadableQueue) -> _Condition:
+    if isinstance(queue, UnreadableQueue):
+        return _Condition(QueueCondition.ACCEPTED, False, "Invalid", str(queue))
+    return _Condition(QueueCondition.ACCEPTED, True, "Valid", "The spec is in force.")
+
+
+def _edits(name: QueueName, world: World) -> Iterator[LabelEdit]:
+    for uid in world.ledger.mismatches(name)[:CLAIMS_NAMED]:
+        claim, entry = world.facts.claim(uid), world.ledger.claim(uid)
+        if claim is not None and entry is not None:
+            yield LabelEdit(claim, entry.owner)
+
+
+def _condition_json(
+    condition: _Condition, before: Mapping[str, Any], generation: int, now: datetime
+) -> dict[str, Any]:
+    """The condition; the time of its last transition stays while its status does."""
+    status = str(condition.holds)
+    since = before.get("lastTransitionTime") if before.get("status") == status else None
+    return {
+        "type": str(condition.type),
+        "status": status,
+        "observedGeneration": generation,
+        "lastTransitionTime": since or now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "reason": condition.reason,
+        "message": condition.message[:_LONGEST_MESSAGE],
+    }
+
+
+def _conditions_by_type(status: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {condition["type"]: condition for condition in status.get("conditions") or ()}
+
+
+def _is_stored(status: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
+    """Whether all of it is there already; other writers' conditions are theirs."""
+    ours = [c for t, c in _conditions_by_type(stored).items() if t in list(QueueCondition)]
+    conditions = {c["type"]: c for c in status["conditions"]}
+    return {**status, "conditions": conditions} == {
+        **{name: value for name, value in stored.items() if name in status},
+        "conditions": {c["type"]: c for c in ours},
+    }

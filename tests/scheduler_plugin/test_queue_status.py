@@ -1,0 +1,317 @@
+"""The status of a Queue, as the ledger and the tree say it, and when it is written anew."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from scheduler_plugin.names import Queue
+from scheduler_plugin.queue_status import queue_object, queue_status
+from scheduler_plugin.world import World
+from tests.scheduler_plugin.builders import (
+    NOW,
+    a_claim,
+    a_pod,
+    a_queue_object,
+    a_request,
+    a_world,
+    an_allocated_claim,
+    put,
+)
+
+LATER = NOW + timedelta(minutes=5)
+SINCE, SINCE_LATER = "2026-11-21T12:00:00Z", "2026-11-21T12:05:00Z"
+
+
+def put_object(world: World, obj: dict[str, Any]) -> None:
+    """The world takes the Queue of an object, where that can be read."""
+    queue = queue_object(obj).queue
+    if isinstance(queue, Queue):
+        world.put_queue(queue)
+
+
+def status_of(world: World, obj: dict[str, Any], *, later: bool = False) -> Any:
+    return queue_status(queue_object(obj), world, LATER if later else NOW)
+
+
+def store(world: World, obj: dict[str, Any], *, later: bool = False) -> dict[str, Any]:
+    """The object with the status that it should have."""
+    status = status_of(world, obj, later=later)
+    return obj if status is None else {**obj, "status": status}
+
+
+def conditions(status: Any) -> dict[str, tuple[str, str, str]]:
+    return {
+        c["type"]: (c["status"], c["reason"], c["lastTransitionTime"]) for c in status["conditions"]
+    }
+
+
+def message(status: Any, kind: str) -> str:
+    (found,) = [c["message"] for c in status["conditions"] if c["type"] == kind]
+    return str(found)
+
+
+def test_status_says_what_the_queue_and_its_descendants_are_charged() -> None:
+    obj = a_queue_object("vision", onvif=(4, 8), gpu=(0, 2))
+    world = a_world(an_allocated_claim("cam", "a", "b", queue="vision"))
+    put_object(world, obj)
+    put(
+        world,
+        a_pod("a", queue="vision", node="n", non_preemptible=True),
+        a_pod("b", queue="robots", node="n"),
+        a_claim("wanted", requests=[a_request(count=3)]),
+        a_pod("c", queue="vision", claims=["wanted"]),
+    )
+
+    assert status_of(world, obj) == {
+        "observedGeneration": 1,
+        "usage": {"gpu": 0, "onvif": 1},
+        "usageNonPreemptible": {"gpu": 0, "onvif": 1},
+        "requested": {"gpu": 0, "onvif": 4},
+        "claims": {"owned": 1, "sharedOut": 1},
+        "conditions": [
+            {
+                "type": "Accepted",
+                "status": "True",
+                "observedGeneration": 1,
+                "lastTransitionTime": SINCE,
+                "reason": "Valid",
+                "message": "The spec is in force.",
+            }
+        ],
+    }
+
+
+def test_charge_of_a_class_that_the_queue_does_not_list_is_shown() -> None:
+    obj = a_queue_object("vision")
+    world = a_world(an_allocated_claim("cam", "a", queue="vision"))
+    put_object(world, obj)
+
+    status = status_of(world, obj)
+
+    assert (status["usage"], status["usageNonPreemptible"]) == ({"onvif": 1}, {})
+
+
+def test_figures_are_cut_to_what_the_api_can_hold() -> None:
+    obj = a_queue_object("vision")
+    huge = an_allocated_claim(
+        "cam",
+        "a",
+        queue="vision",
+        results=[
+            {
+                "request": "req",
+                "driver": "moorage.dev",
+                "consumedCapacity": {"slots": str(2**63 - 1)},
+            }
+        ],
+    )
+    more = an_allocated_claim("other", "a", queue="vision")
+    world = a_world(huge, more)
+    put_object(world, obj)
+
+    assert status_of(world, obj)["usage"] == {"onvif": 2**63 - 1}
+
+
+def test_status_that_is_there_is_not_written() -> None:
+    obj = a_queue_object("vision", parent="gone", onvif=(4, 8))
+    world = a_world()
+    put_object(world, obj)
+
+    stored = store(world, obj)
+
+    assert status_of(world, stored, later=True) is None
+
+
+def test_another_writers_condition_is_his() -> None:
+    obj = a_queue_object("vision")
+    world = a_world()
+    put_object(world, obj)
+    stored = store(world, obj)
+    stored["status"] = {
+        **stored["status"],
+        "conditions": [{"type": "example.com/Audited"}, *stored["status"]["conditions"]],
+    }
+
+    assert status_of(world, stored) is None
+
+
+@pytest.mark.parametrize("field", ["usage", "claims", "conditions", "observedGeneration"])
+def test_field_that_somebody_else_changed_is_written_again(field: str) -> None:
+    obj = a_queue_object("vision")
+    world = a_world()
+    put_object(world, obj)
+    stored = store(world, obj)
+    right = stored["status"]
+    stored["status"] = {name: value for name, value in right.items() if name != field}
+
+    assert status_of(world, stored)[field] == right[field]
+
+
+def test_missing_parent_is_a_condition_until_it_is_there() -> None:
+    obj = a_queue_object("vision", parent="research")
+    world = a_world()
+    put_object(world, obj)
+    stored = store(world, obj)
+
+    assert conditions(stored["status"]) == {
+        "Accepted": ("True", "Valid", SINCE),
+        "ParentMissing": ("True", "ParentNotFound", SINCE),
+    }
+    put_object(world, a_queue_object("research"))
+    assert list(conditions(status_of(world, stored))) == ["Accepted"]
+
+
+def test_all_queues_that_lead_into_a_cycle_say_so() -> None:
+    objects = [
+        a_queue_object(name, parent=parent) for name, parent in (("a", "b"), ("b", "a"), ("c", "a"))
+    ]
+    world = a_world()
+    for obj in objects:
+        put_object(world, obj)
+
+    found = [conditions(status_of(world, obj))["ParentCycle"] for obj in objects]
+
+    assert found == [("True", "Cycle", SINCE)] * 3
+
+
+def test_queue_that_cannot_be_read_says_all_that_is_wrong_and_keeps_its_figures() -> None:
+    world = a_world(an_allocated_claim("cam", "a", queue="vision"))
+    obj = a_queue_object("vision", onvif=(1, 2))
+    put_object(world, obj)
+    stored = store(world, obj)
+    stored["spec"] = {"parent": "No Name", "claimSharing": {"ownerExitGracePeriod": "99999999h"}}
+    stored["metadata"]["generation"] = 2
+    put(world, an_allocated_claim("other", "a", queue="vision"))
+
+    status = status_of(world, stored, later=True)
+
+    assert status["usage"] == {"onvif": 1}
+    assert status["observedGeneration"] == 2
+    assert conditions(status) == {"Accepted": ("False", "Invalid", SINCE_LATER)}
+    assert message(status, "Accepted") == (
+        "spec.parent: 'No Name' is not the name of an object.; "
+        "spec.claimSharing.ownerExitGracePeriod: '99999999h' is no duration such as 30s or 5m."
+    )
+
+
+def test_queue_that_never_could_be_read_has_no_figures() -> None:
+    status = status_of(a_world(), a_queue_object("vision", parent="No Name"))
+
+    assert list(status) == ["observedGeneration", "conditions"]
+
+
+def test_transition_time_stays_while_the_status_stays() -> None:
+    world = a_world()
+    obj = a_queue_object("vision", parent="No Name")
+    stored = store(world, obj)
+    stored["spec"]["parent"] = "No Name Either"
+
+    other_message = status_of(world, stored, later=True)
+    stored["spec"] = {}
+    other_status = status_of(world, stored, later=True)
+
+    assert conditions(other_message) == {"Accepted": ("False", "Invalid", SINCE)}
+    assert conditions(other_status) == {"Accepted": ("True", "Valid", SINCE_LATER)}
+
+
+def test_both_queues_of_an_edited_label_say_so() -> None:
+    objects = [a_queue_object(name) for name in ("vision", "robots", "other")]
+    world = a_world(a_pod("a", queue="vision", node="n"))
+    for obj in objects:
+        put_object(world, obj)
+    put(world, an_allocated_claim("cam", "a", queue="robots", owner_pod="a"))
+
+    vision, robots, other = (status_of(world, obj) for obj in objects)
+
+    assert vision["usage"] == {"onvif": 1}
+    assert conditions(vision)["OwnerMismatch"] == ("True", "LabelEdited", SINCE)
+    assert message(vision, "OwnerMismatch") == message(robots, "OwnerMismatch")
+    assert message(vision, "OwnerMismatch") == (
+        'ResourceClaim default/cam is labelled "robots", and queue "vision" is charged, whose pod'
+        " the label was written for."
+    )
+    assert "OwnerMismatch" not in conditions(other)
+
+
+def test_of_many_edited_labels_a_few_are_named() -> None:
+    obj = a_queue_object("vision")
+    world = a_world(a_pod("a", queue="vision", node="n"))
+    put_object(world, obj)
+    for number in range(5):
+        put(world, an_allocated_claim(f"cam-{number}", "a", owner_pod="a"))
+
+    said = message(status_of(world, obj), "OwnerMismatch")
+
+    assert said.count("has lost its label") == 3
+    assert said.endswith("2 more are like this.")
+
+
+# Which queues are to be looked at after an event.
+
+
+def touched(world: World) -> tuple[str, ...]:
+    return world.ledger.take_touched()
+
+
+def a_tree() -> World:
+    world = a_world()
+    for name, parent in (("research", ""), ("vision", "research"), ("lab", "vision"), ("x", "")):
+        put_object(world, a_queue_object(name, **({"parent": parent} if parent else {})))
+    touched(world)
+    return world
+
+
+def test_charge_touches_the_owner_and_its_ancestors() -> None:
+    world = a_tree()
+
+    put(world, an_allocated_claim("cam", "a", queue="vision"))
+
+    assert touched(world) == ("research", "vision")
+    put(world, an_allocated_claim("cam", "a", queue="vision"))
+    assert touched(world) == ()
+
+
+def test_foreign_pod_touches_the_owner_whose_claim_it_shares() -> None:
+    world = a_tree()
+    put(world, an_allocated_claim("cam", "a", "b", queue="vision"))
+    put(world, a_pod("a", queue="vision", node="n"))
+    touched(world)
+
+    put(world, a_pod("b", queue="x", node="n"))
+
+    assert "vision" in touched(world)
+    assert "x" not in touched(world)
+
+
+def test_queue_that_moves_touches_what_is_below_and_all_that_were_and_are_above() -> None:
+    world = a_tree()
+    put(world, an_allocated_claim("cam", "a", queue="lab"))
+    touched(world)
+
+    put_object(world, a_queue_object("vision", parent="x"))
+
+    assert touched(world) == ("lab", "research", "vision", "x")
+
+
+def test_queue_that_comes_or_goes_touches_the_children_that_miss_it() -> None:
+    world = a_tree()
+
+    world.delete_queue(queue_object(a_queue_object("research")).name)
+
+    assert touched(world) == ("lab", "research", "vision")
+    put_object(world, a_queue_object("research"))
+    assert touched(world) == ("lab", "research", "vision")
+
+
+def test_changed_spec_touches_the_queue_alone_and_an_equal_one_nothing() -> None:
+    world = a_tree()
+    changed = a_queue_object("vision", parent="research", onvif=(1, 2))
+
+    put_object(world, changed)
+    assert touched(world) == ("vision",)
+    put_object(world, changed)
+
+    assert not world.has_news
