@@ -1,0 +1,179 @@
+"""A real control plane without controllers, and what its parts say of themselves.
+
+Of the cluster only etcd, kube-apiserver and the kube-scheduler `moorage` run, so that what is
+counted is theirs and the extender's. Extenders run beside kube-scheduler, on its loopback.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from local_cluster.addresses import MOORAGE_SCHEDULER_PORT
+from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
+from local_cluster.layout import layout_of
+from local_cluster.linux_commands import in_network
+
+ROOT = Path(__file__).resolve().parents[1]
+WORK_DIR = ROOT / ".cluster-bench"
+SCHEDULER_PART = "kube-scheduler-moorage"
+LEASE = f"kube-system/{SCHEDULER_PART}"
+EXTENDER_PORT = 10261
+PLUGIN_ACCOUNT = ("moorage-system", "scheduler-plugin")
+NOT_COUNTED = frozenset({"leases", "subjectaccessreviews", "tokenreviews", "deviceclasses", ""})
+SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
+LABEL = re.compile(r'(\w+)="([^"]*)"')
+EXTENDER = {
+    "urlPrefix": f"http://127.0.0.1:{EXTENDER_PORT}",
+    "filterVerb": "filter",
+    "preemptVerb": "preempt",
+    "bindVerb": "bind",
+    "nodeCacheCapable": True,
+    "httpTimeout": "10s",
+}
+
+Sample = tuple[str, Mapping[str, str], float]
+
+
+@contextmanager
+def control_plane(nodes: int, work_dir: Path = WORK_DIR) -> Iterator[Cluster]:
+    """Audit is off: writing every body of every write down is no part of scheduling."""
+    parts = (*CONTROL_PLANE, SCHEDULER_PART)
+    settings = ClusterSettings(
+        work_dir=work_dir, nodes=0, fake_nodes=nodes, parts=parts, audit=False
+    )
+    cluster = Cluster.up(settings)
+    try:
+        # Nobody here looks at the nodes' Leases, and their renewal costs the API server time.
+        cluster.part("fake-nodes").stop()
+        cluster.part(SCHEDULER_PART).kill()
+        install(cluster)
+        yield cluster
+    finally:
+        cluster.down(purge=True)
+
+
+def install(cluster: Cluster) -> None:
+    """Our kinds, and the account under which extenders speak to the API server."""
+    namespace, account = PLUGIN_ACCOUNT
+    for path in sorted((ROOT / "deploy" / "crds").glob("*.yaml")):
+        cluster.apply(path)
+    cluster.kubectl("wait", "--for=condition=Established", "crd", "--all")
+    cluster.kubectl("create", "namespace", namespace)
+    subject = f"--serviceaccount={namespace}:{account}"
+    cluster.kubectl("create", "clusterrolebinding", account, "--clusterrole=cluster-admin", subject)
+
+
+def policies(cluster: Cluster, *, installed: bool) -> None:
+    """What keeps everybody but the binder from saying whose a claim is."""
+    folder = str(ROOT / "deploy" / "policies")
+    if installed:
+        cluster.kubectl("apply", "-f", folder)
+    else:
+        cluster.kubectl("delete", "--ignore-not-found", "-f", folder)
+
+
+@contextmanager
+def scheduler(cluster: Cluster, *, extended: bool) -> Iterator[None]:
+    """A kube-scheduler that has just been started, with the extender or without."""
+    extenders = [EXTENDER] if extended else []
+    cluster.reconfigure(scheduler_overlay={"extenders": extenders})
+    cluster.part(SCHEDULER_PART).start()
+    try:
+        yield
+    finally:
+        cluster.part(SCHEDULER_PART).kill()
+
+
+@contextmanager
+def beside_scheduler(
+    cluster: Cluster, name: str, argv: Sequence[str], ready_path: str
+) -> Iterator[int]:
+    """Run a program of ours on kube-scheduler's loopback; yields its pid."""
+    network = layout_of(cluster.work_dir).network_namespace
+    command = in_network(network, (sys.executable, *argv))
+    with (cluster.logs / f"{name}.log").open("ab") as log:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+    try:
+        wait_until_ready(network, ready_path)
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def wait_until_ready(network: str, path: str) -> None:
+    url = f"http://127.0.0.1:{EXTENDER_PORT}{path}"
+    retry = ("--retry", "600", "--retry-delay", "0", "--retry-max-time", "60", "--retry-all-errors")
+    command = in_network(network, ("curl", "--silent", "--show-error", "--fail", *retry, url))
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mib(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def api_requests(cluster: Cluster) -> Counter[str]:
+    """Requests so far by verb and resource: no watches, no Leases, no health."""
+    with cluster.api() as api:
+        samples = list(parsed(api.get("/metrics")))
+    counts: Counter[str] = Counter()
+    for name, labels, value in samples:
+        if name == "apiserver_request_total" and labels["resource"] not in NOT_COUNTED:
+            resource = f"{labels['resource']}/{labels['subresource']}".rstrip("/")
+            if labels["verb"] not in {"WATCH", "CONNECT"}:
+                counts[f"{labels['verb']} {resource}"] += int(value)
+    return counts
+
+
+def scheduler_samples(cluster: Cluster) -> list[Sample]:
+    """The metrics of kube-scheduler, whose certificate nobody signed."""
+    pki = layout_of(cluster.work_dir).pki
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+    url = f"https://{cluster.address}:{MOORAGE_SCHEDULER_PORT}/metrics"
+    with urllib.request.urlopen(url, context=context, timeout=30) as answer:
+        return list(parsed(answer.read().decode()))
+
+
+def unschedulable_pods(cluster: Cluster) -> int:
+    """Pods that kube-scheduler tried in vain and has put aside."""
+    for name, labels, value in scheduler_samples(cluster):
+        if name == "scheduler_pending_pods" and labels["queue"] == "unschedulable":
+            return int(value)
+    return 0
+
+
+def parsed(text: str) -> Iterator[Sample]:
+    """The samples of a page of metrics."""
+    for line in text.splitlines():
+        if match := SAMPLE.match(line):
+            name, labels, value = match.groups()
+            yield name, dict(LABEL.findall(labels or "")), float(value)
+
+
+def until_steady(read: Callable[[], Counter[str]], seconds: float = 1.5) -> Counter[str]:
+    """The first value that stays for a while: kube-scheduler writes its Events late."""
+    found = read()
+    while True:
+        time.sleep(seconds)
+        before, found = found, read()
+        if found == before:
+            return found

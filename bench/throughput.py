@@ -1,0 +1,212 @@
+"""Pods bound per second: kube-scheduler alone, with an extender that does the least, with ours.
+
+    PYTHONPATH=deploy/local python -m bench.throughput [--rounds N] [--peers bare ...]
+
+Real etcd, kube-apiserver and kube-scheduler; 500 fake nodes with eight devices each, 2,000 pods of
+20 queues that share 400 claims. The pods wait for a DeviceClass; once it is there, time runs from
+the first binding to the last, as a watch shows them. `middle` leaves the first and the last 5 % of
+the bindings out, among which are those that met a conflict and waited a second for their next try.
+Each peer is measured once in every round, in turns; the ratios are medians of the rounds' ratios.
+The policies of deploy/policies are installed for the plugin only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import cluster_load, measured_cluster
+from bench.cluster_load import Load
+from kube.api import ApiClient, Store, connect
+from local_cluster.api import Cluster
+
+BARE, LEAST, PLUGIN = "bare", "do-nothing", "plugin"
+PEERS = (BARE, LEAST, PLUGIN)
+MOST_SECONDS = 300.0
+PARTS = ("kube-apiserver", "etcd", measured_cluster.SCHEDULER_PART)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One run of one peer; CPU in milliseconds a pod, by process."""
+
+    per_second: float
+    middle_per_second: float
+    cpu: dict[str, float]
+    requests: dict[str, float]
+
+    @property
+    def requests_per_pod(self) -> float:
+        return sum(self.requests.values())
+
+
+@contextmanager
+def extended_by(cluster: Cluster, peer: str) -> Iterator[int | None]:
+    """The peer beside a fresh kube-scheduler; yields the pid of the extender."""
+    with ExitStack() as stack:
+        measured_cluster.policies(cluster, installed=peer == PLUGIN)
+        namespace, account = measured_cluster.PLUGIN_ACCOUNT
+        kubeconfig = cluster.service_account_kubeconfig(account, namespace=namespace)
+        stack.enter_context(measured_cluster.scheduler(cluster, extended=peer != BARE))
+        if peer == BARE:
+            yield None
+            return
+        argv = command(peer, kubeconfig)
+        path = "/readyz"
+        yield stack.enter_context(measured_cluster.beside_scheduler(cluster, peer, argv, path))
+
+
+def command(peer: str, kubeconfig: Path) -> tuple[str, ...]:
+    given = ("--kubeconfig", str(kubeconfig))
+    if peer == LEAST:
+        return ("-m", "bench.do_nothing_extender", *given)
+    return ("-m", "scheduler_plugin", "serve", *given, "--lease", measured_cluster.LEASE)
+
+
+async def bound_at(client: ApiClient, load: Load) -> list[float]:
+    """Release the pods, and return when each binding was seen."""
+    selection = cluster_load.PODS.select(cluster_load.NAMESPACE, field_selector="spec.nodeName!=")
+    store = Store(client, selection, lambda pod: str(pod["metadata"]["name"]))
+    task = asyncio.create_task(store.run())
+    await store.synced.wait()
+    times: list[float] = []
+    all_bound = asyncio.Event()
+
+    def note(_change: object) -> None:
+        times.append(time.perf_counter())
+        if len(times) == load.pods:
+            all_bound.set()
+
+    store.subscribe(note)
+    await cluster_load.release(client)
+    try:
+        async with asyncio.timeout(MOST_SECONDS):
+            await all_bound.wait()
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        print(f"  {len(times)} of {load.pods} pods bound", flush=True)
+    return times
+
+
+async def run(cluster: Cluster, peer: str, load: Load) -> Figures:
+    async with connect(cluster.kubeconfig) as client:
+        with extended_by(cluster, peer) as pid:
+            await cluster_load.pile_up(client, load)
+            cluster.wait_until(
+                "all pods wait",
+                lambda: measured_cluster.unschedulable_pods(cluster) == load.pods,
+                seconds=120,
+            )
+            pids = {name: cluster.part(name).pid or 0 for name in PARTS}
+            if pid is not None:
+                pids["extender"] = pid
+            requests = measured_cluster.until_steady(lambda: measured_cluster.api_requests(cluster))
+            cpu = {name: measured_cluster.cpu_seconds(p) for name, p in pids.items()}
+            times = await bound_at(client, load)
+            cpu = {n: measured_cluster.cpu_seconds(p) - cpu[n] for n, p in pids.items()}
+            after = measured_cluster.until_steady(lambda: measured_cluster.api_requests(cluster))
+        await clear(cluster, client)
+    return figures(times, cpu, after - requests, load)
+
+
+def figures(
+    times: Sequence[float], cpu: dict[str, float], requests: Counter[str], load: Load
+) -> Figures:
+    edge = len(times) // 20
+    return Figures(
+        (len(times) - 1) / (times[-1] - times[0]),
+        (len(times) - 2 * edge - 1) / (times[-1 - edge] - times[edge]),
+        {name: seconds / load.pods * 1000 for name, seconds in cpu.items()},
+        {name: count / load.pods for name, count in requests.items()},
+    )
+
+
+async def clear(cluster: Cluster, client: ApiClient) -> None:
+    """As it was before the pods. No controller runs that would let go of the claims."""
+    claims = await client.list(cluster_load.CLAIMS.select(cluster_load.NAMESPACE))
+    namespace = cluster_load.NAMESPACE
+    at_once = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
+    with cluster.api() as api:
+        api.request("DELETE", f"/api/v1/namespaces/{namespace}/pods", at_once)
+        api.delete(f"/apis/resource.k8s.io/v1/deviceclasses/{cluster_load.DEVICE_CLASS}")
+        path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims"
+        for claim in claims.items:
+            name = claim["metadata"]["name"]
+            api.patch(f"{path}/{name}", {"metadata": {"finalizers": None}})
+        api.delete(path)
+
+
+def report(rounds: Sequence[dict[str, Figures]], load: Load) -> None:
+    print(f"{load.pods} pods, {load.claims} claims, {load.nodes} nodes, {len(rounds)} rounds")
+    print(f"{'':12}{'pods/s':>8}{'middle':>8}{'requests':>10}  CPU ms a pod")
+    for peer in rounds[0]:
+        runs = [found[peer] for found in rounds]
+        speed = statistics.median(r.per_second for r in runs)
+        middle = statistics.median(r.middle_per_second for r in runs)
+        calls = statistics.median(r.requests_per_pod for r in runs)
+        cpu = " ".join(
+            f"{name}={statistics.median(r.cpu[name] for r in runs):.2f}" for name in runs[0].cpu
+        )
+        print(f"{peer:12}{speed:8.1f}{middle:8.1f}{calls:10.2f}  {cpu}")
+    for above, below in ((LEAST, BARE), (PLUGIN, LEAST), (PLUGIN, BARE)):
+        if above in rounds[0] and below in rounds[0]:
+            print(f"{above} / {below}: {ratios(rounds, above, below)}")
+
+
+def ratios(rounds: Sequence[dict[str, Figures]], above: str, below: str) -> str:
+    whole = [r[above].per_second / r[below].per_second for r in rounds]
+    middle = [r[above].middle_per_second / r[below].middle_per_second for r in rounds]
+    each = ", ".join(f"{ratio:.2f}" for ratio in sorted(whole))
+    return f"{statistics.median(whole):.3f} ({each}); middle {statistics.median(middle):.3f}"
+
+
+def measure(peers: Sequence[str], rounds: int, load: Load) -> list[dict[str, Figures]]:
+    found: list[dict[str, Figures]] = []
+    with measured_cluster.control_plane(load.nodes) as cluster:
+        asyncio.run(furnish(cluster, load))
+        for number in range(rounds):
+            # Whoever comes first changes from round to round.
+            order = [*peers[number % len(peers) :], *peers[: number % len(peers)]]
+            results = {}
+            for peer in order:
+                results[peer] = asyncio.run(run(cluster, peer, load))
+                print(f"  round {number + 1} {peer}: {shown(results[peer])}", flush=True)
+            found.append({peer: results[peer] for peer in peers})
+    return found
+
+
+async def furnish(cluster: Cluster, load: Load) -> None:
+    async with connect(cluster.kubeconfig) as client:
+        await cluster_load.furnish(client, load)
+
+
+def shown(found: Figures) -> str:
+    calls = {name: round(count, 2) for name, count in sorted(found.requests.items())}
+    cpu = {name: round(spent, 2) for name, spent in found.cpu.items()}
+    speed = f"{found.per_second:.1f} pods/s, middle {found.middle_per_second:.1f}"
+    return f"{speed}, CPU {json.dumps(cpu)}, requests {json.dumps(calls)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS)
+    parser.add_argument("--nodes", type=int, default=500)
+    parser.add_argument("--claims", type=int, default=400)
+    parser.add_argument("--pods", type=int, default=2_000)
+    arguments = parser.parse_args()
+    load = Load(arguments.nodes, arguments.claims, arguments.pods)
+    report(measure(arguments.peers, arguments.rounds, load), load)
+
+
+if __name__ == "__main__":
+    main()
