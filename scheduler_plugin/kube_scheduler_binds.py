@@ -100,6 +100,8 @@ class Binds:
                     return await self._carry_out(pod, request)
                 case ClaimsChanged(claim):
                     await self._cluster.refresh_claim(claim.namespace, claim.name)
+                case None:
+                    continue
         return f"{pod}: its claims were written by others {ATTEMPTS} times while it was bound."
 
     async def _decide(self, pod: PodView, node: str) -> BindRequest | ClaimsChanged | str | None:
