@@ -1,0 +1,155 @@
+"""Two pods are bound with one claim: every history ends with one owner, and each pod bound once.
+
+Both believe that their own queue becomes the owner, and nothing but the API server stands between
+them: the plugin that would agree on one of them is away. Requests arrive in any order, get lost
+before or after they were carried out, and processes are killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from scheduler_plugin.api import BindRequest, Bound, ClaimOwner, ClaimsChanged
+from tests.binder.builders import a_bind, a_binder, an_api, an_owner
+from tests.binder.fake_apiserver import QUEUE, FakeApiServer, Fault, Happening
+
+PODS = st.sampled_from(["a", "b"])
+ATTEMPTS = 5
+
+
+class Binds(RuleBasedStateMachine):
+    """kube-scheduler reserves, the binder writes and binds, kube-scheduler takes back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.server: FakeApiServer = an_api("a", "b", queue="x", owner_pod="x")
+        self.server.change("resourceclaims", "cam", lambda c: c["status"].update(reservedFor=[]))
+        self.server.next_happening = self.arrive
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+        self.arriving: dict[str, asyncio.Future[Happening]] = {}
+        self.owner_when_bound: tuple[str, str] | None = None
+
+    # The binder's requests wait here until the history goes on with them.
+
+    async def arrive(self) -> Happening:
+        task = asyncio.current_task()
+        assert task
+        self.arriving[task.get_name()] = self.loop.create_future()
+        return await self.arriving[task.get_name()]
+
+    def settle(self) -> None:
+        async def turns() -> None:
+            for _ in range(30):
+                await asyncio.sleep(0)
+
+        self.loop.run_until_complete(turns())
+        for name, task in list(self.tasks.items()):
+            if task.done():
+                del self.tasks[name]
+                if not task.cancelled():
+                    task.result()
+
+    # What is under test.
+
+    async def bind(self, pod: str) -> None:
+        binder = a_binder(self.server)
+        for _ in range(ATTEMPTS):
+            request = self.request(pod)
+            outcome = await binder.write_owners(request)
+            if not isinstance(outcome, ClaimsChanged):
+                break
+        else:
+            self.unreserve(pod)
+            return
+        bound = outcome or await binder.bind(request)
+        if isinstance(bound, Bound):
+            assert self.is_bound(pod)
+        else:
+            assert not (bound.is_certain and self.is_bound(pod))
+            self.unreserve(pod)
+
+    def request(self, pod: str) -> BindRequest:
+        return a_bind(self.server, pod, self.owner(pod))
+
+    def owner(self, pod: str) -> ClaimOwner:
+        """The owner that stands; the pod's own queue where there is none, or a stale one."""
+        queue, owner_pod = self.server.owner()
+        users = {consumer["uid"] for consumer in self.consumers()}
+        if queue and (owner_pod in users or self.owner_when_bound):
+            return an_owner(self.server, queue, owner_pod.removeprefix("uid-of-"))
+        return an_owner(self.server, pod, pod)
+
+    # What kube-scheduler does.
+
+    def consumers(self) -> list[dict[str, Any]]:
+        return list(self.server.claim()["status"]["reservedFor"])
+
+    def is_bound(self, pod: str) -> bool:
+        return "nodeName" in self.server.pod(pod)["spec"]
+
+    def reserve(self, pod: str) -> None:
+        consumer = {"resource": "pods", "name": pod, "uid": f"uid-of-{pod}"}
+        if consumer not in self.consumers():
+            self._set_consumers([*self.consumers(), consumer])
+
+    def unreserve(self, pod: str) -> None:
+        """A pod that runs after all is reserved for again by the claims' controller."""
+        if not self.is_bound(pod):
+            self._set_consumers([c for c in self.consumers() if c["name"] != pod])
+
+    def _set_consumers(self, consumers: list[dict[str, Any]]) -> None:
+        status = {"reservedFor": consumers}
+        self.server.change("resourceclaims", "cam", lambda claim: claim["status"].update(status))
+
+    # The histories.
+
+    @rule(pod=PODS)
+    def asks_to_bind(self, pod: str) -> None:
+        if pod not in self.tasks and not self.is_bound(pod):
+            self.reserve(pod)
+            self.tasks[pod] = self.loop.create_task(self.bind(pod), name=pod)
+            self.settle()
+
+    @precondition(lambda self: self.arriving)
+    @rule(pod=PODS, happening=st.sampled_from([None, None, None, *Fault]))
+    def goes_on(self, pod: str, happening: Happening) -> None:
+        if pod in self.arriving:
+            self.arriving.pop(pod).set_result(happening)
+            self.settle()
+
+    @invariant()
+    def whoever_is_bound_keeps_its_owner(self) -> None:
+        if not self.server.bound:
+            return
+        if self.owner_when_bound is None:
+            self.owner_when_bound = self.server.owner()
+        assert self.server.owner() == self.owner_when_bound
+        assert self.server.owner()[0] in {"a", "b"}
+        assert len(self.server.bound) == len(set(self.server.bound))
+
+    def teardown(self) -> None:
+        """Whatever happened so far: it ends well as soon as nothing goes wrong any more."""
+        for _ in range(100):
+            for pod in ("a", "b"):
+                self.asks_to_bind(pod)
+                self.goes_on(pod, None)
+                self.whoever_is_bound_keeps_its_owner()
+        self.loop.close()
+        assert sorted(self.server.bound) == ["uid-of-a", "uid-of-b"]
+        for pod in ("a", "b"):
+            assert self.server.pod(pod)["metadata"]["annotations"] == {QUEUE: pod}
+
+
+def test_every_history_of_two_binds_ends_with_one_owner() -> None:
+    run_state_machine_as_test(Binds)

@@ -1,0 +1,249 @@
+"""Owners that ended are removed: soon, by whoever may write, and nothing else with them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from binder import apiserver_keeper
+from binder.api import OwnerKeeper
+from kube.api import Backoff, JsonObject
+from scheduler_plugin.api import ClaimUid, World
+from scheduler_plugin.claims import claim_view
+from tests.binder.builders import FakeFence
+from tests.binder.fake_apiserver import OWNER_LEFT_AT, QUEUE, FakeApiServer, Fault
+from tests.scheduler_plugin.builders import a_claim_object, a_world, claim_uid, put, read
+
+NOBODY = ("", "")
+WRITTEN = ("a", "uid-of-a")
+
+
+@pytest.fixture(autouse=True)
+def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apiserver_keeper, "_BACKOFF", Backoff(0.0, 0.0))
+
+
+class Scene:
+    """A keeper, its world, and an API server that the world hears of."""
+
+    def __init__(self, fence: FakeFence | None = None) -> None:
+        self.server = FakeApiServer()
+        self.world: World = a_world()
+        self.busy: set[ClaimUid] = set()
+        self.keeper = OwnerKeeper(
+            self.server.client,
+            fence or FakeFence(),
+            self.world,
+            note_claim=self.hear,
+            is_busy=lambda uid: uid in self.busy,
+        )
+
+    def hear(self, claim: JsonObject) -> None:
+        """What the stores do with an event."""
+        put(self.world, read(claim_view(claim, queue_label=QUEUE)))
+
+    def add(self, name: str = "cam", queue: str = "a", owner_pod: str = "a") -> None:
+        """A claim that is not allocated."""
+        left = {OWNER_LEFT_AT: "2026-11-21T12:00:00Z"} if owner_pod else {}
+        body = a_claim_object(name, queue=queue, owner_pod=owner_pod, annotations=left)
+        self.server.put("resourceclaims", body)
+        self.hear(self.server.claim(name))
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Let everybody have their turns until it is so."""
+        for _ in range(10_000):
+            if condition():
+                return
+            await asyncio.sleep(0)
+        raise AssertionError("it never came to that")
+
+    async def until_idle(self) -> None:
+        """Until the keeper has nothing to do any more."""
+        await self.until(lambda: not self.keeper._pending)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.keeper.run())
+        yield
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+async def test_an_owner_that_ended_before_the_start_is_removed() -> None:
+    scene = Scene()
+    scene.add()
+
+    async with scene.running():
+        await scene.until(lambda: scene.server.owner() == NOBODY)
+
+    assert OWNER_LEFT_AT not in scene.server.claim()["metadata"]["annotations"]
+
+
+async def test_an_owner_that_ends_is_removed_when_that_is_heard_of() -> None:
+    scene = Scene()
+    async with scene.running():
+        await asyncio.sleep(0)
+        scene.add()
+        scene.keeper.changed([claim_uid("cam")])
+
+        await scene.until(lambda: scene.server.owner() == NOBODY)
+
+    assert scene.server.asked == ["PATCH cam"]
+
+
+async def test_an_owner_that_was_not_heard_of_is_removed_with_the_next_look() -> None:
+    scene = Scene()
+    scene.keeper.recheck_seconds = 0.0
+    async with scene.running():
+        await asyncio.sleep(0)
+        scene.add()
+
+        await scene.until(lambda: scene.server.owner() == NOBODY)
+
+
+async def test_many_owners_are_removed_a_few_at_a_time() -> None:
+    scene = Scene()
+    names = [f"cam-{number}" for number in range(apiserver_keeper.IN_ONE_GO + 10)]
+    for name in names:
+        scene.add(name)
+    under_way: list[int] = []
+    now = 0
+
+    async def counted() -> None:
+        nonlocal now
+        now += 1
+        under_way.append(now)
+        await asyncio.sleep(0)
+        now -= 1
+
+    scene.server.next_happening = counted
+    async with scene.running():
+        await scene.until(lambda: all(scene.server.owner(name) == NOBODY for name in names))
+
+    assert max(under_way) == apiserver_keeper.AT_ONCE
+
+
+async def test_a_label_that_a_user_set_is_never_removed() -> None:
+    scene = Scene()
+    scene.add("users", owner_pod="")
+    scene.add("binders")
+    async with scene.running():
+        await scene.until(lambda: scene.server.owner("binders") == NOBODY)
+        await scene.until_idle()
+
+    assert scene.server.owner("users") == ("a", "")
+    assert scene.server.asked == ["PATCH binders"]
+
+
+async def test_a_claim_whose_pod_is_being_bound_is_left_alone() -> None:
+    scene = Scene()
+    scene.add("bound")
+    scene.add("other")
+    scene.busy.add(claim_uid("bound"))
+    async with scene.running():
+        await scene.until(lambda: scene.server.owner("other") == NOBODY)
+        await scene.until_idle()
+        assert scene.server.owner("bound") == WRITTEN
+
+        scene.busy.clear()
+        scene.keeper.changed([claim_uid("bound")])
+        await scene.until(lambda: scene.server.owner("bound") == NOBODY)
+
+
+@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.FAILS, Fault.LOST])
+async def test_a_removal_that_failed_is_tried_again(fault: Fault) -> None:
+    scene = Scene()
+    scene.add()
+    scene.server.will(fault, fault, fault)
+    async with scene.running():
+        await scene.until(lambda: scene.server.owner() == NOBODY)
+
+
+async def test_a_removal_whose_answer_is_lost_does_no_harm_twice() -> None:
+    scene = Scene()
+    scene.add()
+    scene.server.will(Fault.UNANSWERED)
+    async with scene.running():
+        await scene.until_idle()
+        await scene.until(lambda: len(scene.server.asked) == 2)
+        await scene.until_idle()
+
+    assert scene.server.labels == [""]
+
+
+async def test_nothing_is_removed_behind_a_closed_fence() -> None:
+    fence = FakeFence(open_for=0)
+    scene = Scene(fence)
+    scene.add()
+    async with scene.running():
+        await scene.until(lambda: len(fence.asked) > 3)
+        assert scene.server.asked == []
+
+        fence.open_for = None
+        await scene.until(lambda: scene.server.owner() == NOBODY)
+
+
+async def test_what_somebody_wrote_first_stays_and_is_waited_for() -> None:
+    scene = Scene()
+    scene.add()
+    again = a_claim_object("cam", queue="b", owner_pod="b")
+    scene.server.will(lambda: scene.server.put("resourceclaims", again))
+    async with scene.running():
+        await scene.until(lambda: len(scene.server.asked) == 1)
+        await scene.until_idle()
+        assert scene.server.owner() == ("b", "uid-of-b")
+
+        scene.hear(scene.server.claim())
+        scene.keeper.changed([claim_uid("cam")])
+        await scene.until(lambda: scene.server.owner() == NOBODY)
+
+
+@pytest.mark.parametrize("uid", ["", "another"])
+async def test_a_claim_that_is_gone_or_made_anew_is_not_written(uid: str) -> None:
+    scene = Scene()
+    scene.add()
+    scene.server.remove("resourceclaims", "cam")
+    if uid:
+        again = a_claim_object("cam", uid=uid, queue="a", owner_pod="a")
+        scene.server.put("resourceclaims", again)
+    async with scene.running():
+        await scene.until(lambda: len(scene.server.asked) == 1)
+        await scene.until_idle()
+
+    assert scene.server.labels == []
+
+
+async def test_a_removal_that_is_forbidden_keeps_no_other_from_its_turn() -> None:
+    scene = Scene()
+    for number in range(apiserver_keeper.AT_ONCE):
+        scene.add(f"odd-{number}")
+        # The policy of the server sees a label of a user's where the world saw the binder's.
+        del scene.server.claim(f"odd-{number}")["metadata"]["annotations"]["moorage.dev/owner-pod"]
+    scene.add()
+    async with scene.running():
+        await scene.until(lambda: scene.server.owner() == NOBODY)
+
+    assert {scene.server.owner(f"odd-{n}")[0] for n in range(apiserver_keeper.AT_ONCE)} == {"a"}
+
+
+@pytest.mark.parametrize("fault", [Fault.KILLED_BEFORE, Fault.KILLED_AFTER])
+async def test_whoever_starts_after_a_kill_removes_what_is_left(fault: Fault) -> None:
+    scene = Scene()
+    scene.add()
+    scene.server.will(fault)
+    async with scene.running():
+        await scene.until(lambda: not scene.server.happenings)
+
+    later = Scene()
+    later.server = scene.server
+    later.keeper.client = scene.server.client
+    later.keeper.__post_init__()
+    later.hear(scene.server.claim())
+    async with later.running():
+        await later.until(lambda: scene.server.owner() == NOBODY)
+
+    assert scene.server.labels == [""]
