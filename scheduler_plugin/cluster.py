@@ -62,6 +62,10 @@ class ClusterWorld:
                 return why
         return "" if self._fed.is_set() else "What was read is not taken in yet."
 
+    async def in_sync(self) -> None:
+        """Wait until the world knows all that was there at the start."""
+        await self._fed.wait()
+
     def unreadable_queues(self) -> tuple[UnreadableQueue, ...]:
         """The Queues with problems; one that was in order before still counts as it was."""
         return tuple(q for q in self._kinds.queues.store if isinstance(q, UnreadableQueue))

@@ -1,0 +1,161 @@
+"""kube-scheduler's Lease: followed, so that this process writes only while it may."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NoReturn, Protocol
+
+from kube.api import ApiClient, ApiError, JsonObject, LeaseView, LeaseWatcher
+from scheduler_plugin.apiserver import LEASES
+from scheduler_plugin.leadership import (
+    NEVER,
+    Holding,
+    Leadership,
+    Sight,
+    caught_up,
+    needs_holding,
+    needs_to_catch_up,
+    see,
+    why_not,
+)
+
+logger = logging.getLogger(__name__)
+
+CATCH_UP_SECONDS = 30.0
+
+
+class CatchesUp(Protocol):
+    """The stores."""
+
+    async def catch_up(self, moment: float, timeout_seconds: float) -> bool:
+        """Wait until they are as new as the moment; False if that took too long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseSettings:
+    """Which Lease is followed.
+
+    Attributes:
+        identity: Of the kube-scheduler beside this process: its host's name.
+        period_seconds: How often the Lease is read; a write begins so much later after a change.
+    """
+
+    namespace: str
+    name: str
+    identity: str
+    period_seconds: float = 1.0
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class KubeSchedulerLease:
+    """The Lease of the kube-scheduler beside this process; see `bindings.Fence`."""
+
+    def __init__(self, client: ApiClient, settings: LeaseSettings, stores: CatchesUp) -> None:
+        self._client = client
+        self._settings = settings
+        self._stores = stores
+        self._watcher = LeaseWatcher(
+            client, settings.name, settings.namespace, period_seconds=settings.period_seconds
+        )
+        self._leadership = Leadership(identity=settings.identity)
+        self._looked = asyncio.Event()
+        self._said = ""
+
+    def why_not(self, seconds: float) -> str:
+        """Why a write that takes so long may not begin now, as a sentence; "" where it may."""
+        return why_not(self._leadership, seconds, _now(), str(self._settings))
+
+    def why_not_ready(self) -> str:
+        """Why the kube-scheduler beside this process is not served; "" where it is."""
+        return self.why_not(0.0)
+
+    async def run(self) -> NoReturn:
+        """Follow the Lease until cancelled; failures are retried for ever, and logged."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow())
+            tasks.create_task(self._keep_up())
+        raise AssertionError("a Lease is followed until that is cancelled")
+
+    async def _follow(self) -> NoReturn:
+        while True:
+            await self._look()
+            self._say()
+            self._looked.set()
+            await asyncio.sleep(self._settings.period_seconds)
+
+    async def _look(self) -> None:
+        await self._watcher.poll()
+        now = _now()
+        sight = _sight(self._watcher.view(), now)
+        holding = None
+        if needs_holding(self._leadership, sight, now):
+            holding = await self._read_holding()
+            if holding is None or holding.holder != sight.holder:
+                return  # The next look shows it all; until then less is certain, never more.
+        self._leadership = see(self._leadership, sight, _now(), holding)
+
+    async def _read_holding(self) -> Holding | None:
+        path = LEASES.at(self._settings.name, self._settings.namespace)
+        try:
+            seconds = 5 * self._settings.period_seconds
+            lease = await self._client.get(path, timeout_seconds=seconds)
+        except ApiError as error:
+            logger.warning("Lease not read lease=%s error=%s", self._settings, error)
+            return None
+        return _holding(lease, _now(), datetime.now(UTC))  # noqa: TID251  The holder's clock too.
+
+    async def _keep_up(self) -> NoReturn:
+        while True:
+            await self._looked.wait()
+            self._looked.clear()
+            if needs_to_catch_up(self._leadership, _now()):
+                await self._catch_up(self._leadership.others_over)
+                self._say()
+
+    async def _catch_up(self, moment: float) -> None:
+        try:
+            if await self._stores.catch_up(moment, CATCH_UP_SECONDS):
+                self._leadership = caught_up(self._leadership, moment)
+        except ApiError as error:
+            logger.warning("not caught up yet: %s", error)
+
+    def _say(self) -> None:
+        """Log each turn once; what counts seconds is said once, too."""
+        why = self.why_not_ready()
+        kind = why.partition(" for ")[0]
+        if kind == self._said:
+            return
+        self._said = kind
+        if why:
+            logger.warning("not serving: %s", why)
+        else:
+            logger.info("serving holder=%s", self._leadership.last.holder)
+
+
+def _sight(view: LeaseView, now: float) -> Sight:
+    until = now + view.at_least_seconds if view.at_least_seconds > 0 else NEVER
+    return Sight(view.holder, until, now + view.at_most_seconds)
+
+
+def _holding(lease: JsonObject, now: float, wall_now: datetime) -> Holding:
+    """How the holder came by it; a time that cannot be read is taken for now, the latest."""
+    spec = lease.get("spec") or {}
+    try:
+        age = (wall_now - datetime.fromisoformat(spec.get("acquireTime") or "")).total_seconds()
+    except (ValueError, TypeError):
+        age = 0.0
+    return Holding(
+        holder=spec.get("holderIdentity") or "",
+        transitions=spec.get("leaseTransitions") or 0,
+        duration=float(spec.get("leaseDurationSeconds") or 0),
+        acquired=now - age,
+    )
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,81 @@
+"""What kube-scheduler's configuration must say so that it asks this plugin.
+
+It is the part that belongs to the plugin: an administrator adds what else his scheduler needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from scheduler_plugin.listening import Listening
+
+HTTP_TIMEOUT = "10s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallerFiles:
+    """Paths of PEM files as kube-scheduler sees them.
+
+    Attributes:
+        server_ca: The authority of the plugin's certificate.
+    """
+
+    certificate: str
+    key: str
+    server_ca: str
+
+
+def scheduler_configuration(
+    scheduler_name: str,
+    lease: tuple[str, str],
+    listening: Listening,
+    caller: CallerFiles | None,
+) -> str:
+    """A KubeSchedulerConfiguration as YAML.
+
+    Leader election is on, since the plugin serves whoever holds the Lease (namespace and name).
+    The extender is asked about every pod, and is not `ignorable`: a pod that is bound without it
+    would not be charged.
+    """
+    namespace, name = lease
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {
+            "leaderElect": True,
+            "resourceNamespace": namespace,
+            "resourceName": name,
+        },
+        "profiles": [{"schedulerName": scheduler_name}],
+        "extenders": [_extender(listening, caller)],
+    }
+    return yaml.safe_dump(configuration, sort_keys=False)
+
+
+def _extender(listening: Listening, caller: CallerFiles | None) -> dict[str, Any]:
+    scheme = "http" if caller is None else "https"
+    extender: dict[str, Any] = {
+        "urlPrefix": f"{scheme}://{_address(listening)}",
+        "filterVerb": "filter",
+        "preemptVerb": "preempt",
+        "bindVerb": "bind",
+        "nodeCacheCapable": True,
+        "httpTimeout": HTTP_TIMEOUT,
+    }
+    if caller is not None:
+        extender["enableHTTPS"] = True
+        extender["tlsConfig"] = {
+            "caFile": caller.server_ca,
+            "certFile": caller.certificate,
+            "keyFile": caller.key,
+        }
+    return extender
+
+
+def _address(listening: Listening) -> str:
+    """Where kube-scheduler, beside the plugin, finds it: a wildcard is no address to call."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(listening.host, listening.host)
+    return f"[{host}]:{listening.port}" if ":" in host else f"{host}:{listening.port}"

@@ -1,0 +1,114 @@
+"""Builds and runs `moorage-scheduler-plugin serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+from binder.api import Binder, OwnerKeeper
+from kube.api import ApiClient, EventRecorder, connect
+from scheduler_plugin.apiserver_queues import QueueStatusWriter
+from scheduler_plugin.cluster import ClusterWorld
+from scheduler_plugin.http_server import serving
+from scheduler_plugin.kube_scheduler import Extender
+from scheduler_plugin.kube_scheduler_lease import KubeSchedulerLease
+from scheduler_plugin.names import FIELD_MANAGER, ClaimUid
+from scheduler_plugin.settings import ServeSettings
+from scheduler_plugin.world import World
+from scheduler_plugin.world_changes import (
+    ClaimChanged,
+    OtherChanged,
+    PodChanged,
+    QueueChanged,
+    WorldChange,
+)
+
+logger = logging.getLogger(__name__)
+
+USER_AGENT = "moorage-scheduler-plugin"
+
+
+class ServerEndedError(Exception):
+    """Raised when nobody answers kube-scheduler any more."""
+
+
+async def run_serve(settings: ServeSettings) -> None:
+    """Serve the kube-scheduler beside this process until cancelled.
+
+    It is answered from the first moment, with the reason why nothing is judged yet. What fails for
+    good ends everything; when this is cancelled, requests under way are finished first.
+    """
+    async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
+        plugin = Plugin(client, settings)
+        async with asyncio.TaskGroup() as tasks:
+            plugin.start(tasks)
+            async with serving(plugin.extender, settings.listening) as bound:
+                logger.info("listening host=%s port=%d", bound.host, bound.port)
+                await asyncio.wait((bound.server,))
+                raise ServerEndedError("the server ended") from bound.server.exception()
+
+
+class Plugin:
+    """All parts, put together."""
+
+    def __init__(self, client: ApiClient, settings: ServeSettings) -> None:
+        accounting = settings.accounting
+        self._cluster = ClusterWorld(client, accounting, pod_groups=settings.pod_groups)
+        self._lease = KubeSchedulerLease(client, settings.lease, self._cluster)
+        binder = Binder(
+            client,
+            self._lease,
+            queue_label=accounting.queue_label,
+            note_claim=self._cluster.note_claim,
+            note_pod=self._cluster.note_pod,
+        )
+        self._keeper = OwnerKeeper(
+            client,
+            self._lease,
+            self._cluster.world,
+            note_claim=self._cluster.note_claim,
+            is_busy=binder.is_busy,
+        )
+        self._events = EventRecorder(client, FIELD_MANAGER, settings.instance)
+        self._statuses = QueueStatusWriter(
+            client, self._cluster.world, self._lease, self._events.record
+        )
+        self.extender = Extender(self._cluster, binder, self._lease, _clock)
+
+    def start(self, tasks: asyncio.TaskGroup) -> None:
+        """Start what runs beside the server."""
+        for run in (self._cluster.run, self._lease.run, self._events.run):
+            tasks.create_task(run())
+        tasks.create_task(self._run_writers(tasks))
+
+    async def _run_writers(self, tasks: asyncio.TaskGroup) -> None:
+        """Start what writes by itself; before everything is known it would write nonsense."""
+        await self._cluster.in_sync()
+        self._cluster.subscribe(self._statuses.changed)
+        self._cluster.subscribe(_telling(self._keeper.changed, self._cluster.world))
+        tasks.create_task(self._statuses.run())
+        tasks.create_task(self._keeper.run())
+        self._statuses.changed()
+
+
+def _telling(
+    changed: Callable[[Iterable[ClaimUid]], None], world: World
+) -> Callable[[WorldChange], None]:
+    """Tell the keeper of owners which claims a change concerns."""
+
+    def take(change: WorldChange) -> None:
+        match change:
+            case ClaimChanged(uid):
+                changed((uid,))
+            case PodChanged(uid):
+                changed(world.facts.claims_consumed_by(uid))
+            case QueueChanged() | OtherChanged():
+                pass  # No owner depends on them.
+
+    return take
+
+
+def _clock() -> datetime:
+    return datetime.now(UTC)  # noqa: TID251  The shell is where time comes from.
