@@ -8,6 +8,8 @@ import pytest
 import yaml
 
 from local_cluster import scheduler_image
+from scheduler_plugin.scheduler_configuration import scheduler_configuration
+from scheduler_plugin.settings import PrintConfigSettings, ServeSettings, parse_settings
 from tests.deploy.documents import DEPLOY, MANIFESTS, objects_of_kind
 
 NAMESPACE = "moorage-system"
@@ -34,8 +36,20 @@ def volume(name: str) -> Any:
     return found
 
 
+def configuration_text() -> str:
+    text: str = named("ConfigMap", "moorage-scheduler")["data"]["config.yaml"]
+    return text
+
+
 def configuration() -> Any:
-    return yaml.safe_load(named("ConfigMap", "moorage-scheduler")["data"]["config.yaml"])
+    return yaml.safe_load(configuration_text())
+
+
+def plugin_flags() -> list[str]:
+    """What follows the subcommand."""
+    program, subcommand, *flags = container("scheduler-plugin")["command"]
+    assert (program, subcommand) == ("moorage-scheduler-plugin", "serve")
+    return flags
 
 
 def token_volume(program: str) -> Any:
@@ -78,6 +92,26 @@ def test_the_token_s_secret_is_applied_after_its_account() -> None:
 
     account = files.index("scheduler-plugin-serviceaccount.yaml")
     assert files.index("scheduler-plugin-token.yaml") > account
+
+
+def test_kube_scheduler_is_configured_as_the_plugin_says() -> None:
+    settings = parse_settings(["print-config", *plugin_flags()], {})
+
+    assert isinstance(settings, PrintConfigSettings)
+    lease = (settings.lease.namespace, settings.lease.name)
+    assert configuration_text() == scheduler_configuration(
+        settings.scheduler_name, lease, settings.listening, settings.caller
+    )
+
+
+def test_the_plugin_takes_its_identity_from_the_pod() -> None:
+    environment = {entry["name"]: entry["name"] for entry in container("scheduler-plugin")["env"]}
+
+    settings = parse_settings(["serve", *plugin_flags()], environment)
+
+    assert isinstance(settings, ServeSettings)
+    assert (settings.instance, settings.kubeconfig) == ("POD_NAME", None)
+    assert (settings.listening.host, settings.listening.tls) == ("127.0.0.1", None)
 
 
 def test_kube_scheduler_may_write_the_lease_of_its_configuration_and_the_plugin_may_read_it() -> (
