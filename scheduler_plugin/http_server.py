@@ -16,7 +16,7 @@ from scheduler_plugin.http_app import DEFAULT_LIMITS, AnswersKubeScheduler, Exte
 from scheduler_plugin.listening import Listening, TlsFiles
 
 HEAD_SECONDS = 10.0
-"""How long a connection may be open, or a request begun, before its headers are there."""
+"""How long a request may have begun before its headers are there."""
 
 KEEP_ALIVE_SECONDS = 120
 """More than the 90 s after which Go closes an idle connection: were we first, a call could cross
@@ -63,13 +63,16 @@ async def serving(
 def _listener(listening: Listening) -> socket.socket:
     """Bind and listen at once: from here on clients are kept waiting, not turned away."""
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
+    address = (listening.host, listening.port)
     try:
-        return socket.create_server(
-            (listening.host, listening.port), family=family, backlog=1024, reuse_port=False
-        )
+        listener = socket.create_server(address, family=family, backlog=1024)
     except OSError as error:
         message = f"cannot listen on {listening.host} port {listening.port}: {error.strerror}"
         raise CannotListenError(message) from error
+    # Head and body are written apart: each answer would wait 40 ms for the ACK of its head.
+    # uvloop sets this by itself, asyncio not for a socket such as this.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def _mutual_tls(files: TlsFiles) -> ssl.SSLContext:
@@ -111,17 +114,20 @@ class _Server(uvicorn.Server):
 
 
 class _ImpatientProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, with the limit that it lacks: on the time until the headers are there."""
+    """uvicorn's protocol, with the limit that it lacks: on the time until the headers are there.
+
+    A connection without a first byte is as good as an idle one: Go opens some in advance.
+    """
 
     _head: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._await_head()
+        self._await_head(KEEP_ALIVE_SECONDS)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._await_head()
+        self._await_head(HEAD_SECONDS)
 
     def on_headers_complete(self) -> None:
         self._unset_head()
@@ -131,9 +137,9 @@ class _ImpatientProtocol(HttpToolsProtocol):
         self._unset_head()
         super().connection_lost(exc)
 
-    def _await_head(self) -> None:
-        if self._head is None:
-            self._head = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+    def _await_head(self, seconds: float) -> None:
+        self._unset_head()
+        self._head = self.loop.call_later(seconds, self.transport.close)
 
     def _unset_head(self) -> None:
         if self._head is not None:

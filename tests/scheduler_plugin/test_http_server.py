@@ -276,11 +276,19 @@ async def test_client_that_stalls_in_its_body_is_cut(plugin: FakePlugin) -> None
         writer.close()
 
 
-@pytest.mark.parametrize("begun", [b"", b"P", b"POST /filter HTTP/1.1\r\nHost"])
+@pytest.mark.parametrize(
+    ("begun", "limit"),
+    [
+        (b"", "KEEP_ALIVE_SECONDS"),
+        (b"\r\n", "KEEP_ALIVE_SECONDS"),
+        (b"P", "HEAD_SECONDS"),
+        (b"POST /filter HTTP/1.1\r\nHost", "HEAD_SECONDS"),
+    ],
+)
 async def test_client_that_stalls_in_its_headers_is_cut(
-    plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch, begun: bytes
+    plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch, begun: bytes, limit: str
 ) -> None:
-    monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.05)
+    monkeypatch.setattr(http_server, limit, 0.05)
     async with served(plugin) as client:
         reader, writer = await client.stream()
         writer.write(begun)
