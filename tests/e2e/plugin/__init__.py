@@ -1,0 +1,1 @@
+"""The parts of the scheduler plugin on the real API server."""
