@@ -82,14 +82,19 @@ def queue_status(found: QueueObject, world: World, now: datetime) -> JsonObject 
 
 
 def _figures(queue: Queue, world: World) -> dict[str, Any]:
+    """Figures of no class at all are left out.
+
+    Where an apply empties a map, the API server makes it null, which the definition refuses.
+    """
     usage = world.ledger.of(queue.name)
     keys = queue.shares.keys()
-    return {
+    amounts = {
         "usage": _amounts(usage.usage, keys),
         "usageNonPreemptible": _amounts(usage.non_preemptible, keys),
         "requested": _amounts(usage.requested, keys),
-        "claims": {"owned": usage.owned, "sharedOut": usage.shared_out},
     }
+    claims = {"owned": usage.owned, "sharedOut": usage.shared_out}
+    return {**{name: found for name, found in amounts.items() if found}, "claims": claims}
 
 
 def _amounts(found: Charges, listed: Iterable[ResourceKey]) -> dict[str, int]:
@@ -148,6 +153,6 @@ def _is_stored(status: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
     ours = [c for t, c in _conditions_by_type(stored).items() if t in list(QueueCondition)]
     conditions = {c["type"]: c for c in status["conditions"]}
     return {**status, "conditions": conditions} == {
-        **{name: value for name, value in stored.items() if name in status},
+        **{name: value for name, value in stored.items() if name in (*status, *_FIGURES)},
         "conditions": {c["type"]: c for c in ours},
     }

@@ -91,7 +91,20 @@ def test_charge_of_a_class_that_the_queue_does_not_list_is_shown() -> None:
 
     status = status_of(world, obj)
 
-    assert (status["usage"], status["usageNonPreemptible"]) == ({"onvif": 1}, {})
+    assert status["usage"] == {"onvif": 1}
+
+
+def test_figures_of_no_class_are_left_out_since_an_apply_that_empties_a_map_is_refused() -> None:
+    obj = a_queue_object("vision")
+    world = a_world(an_allocated_claim("cam", "a", queue="vision"))
+    put_object(world, obj)
+    charged = store(world, obj)
+    put(world, a_claim("cam"))
+
+    status = status_of(world, charged)
+
+    assert status.keys() == {"observedGeneration", "claims", "conditions"}
+    assert status_of(world, {**charged, "status": status}) is None
 
 
 def test_figures_are_cut_to_what_the_api_can_hold() -> None:
