@@ -153,7 +153,7 @@ def test_another_writers_condition_is_his() -> None:
 
 @pytest.mark.parametrize("field", ["usage", "claims", "conditions", "observedGeneration"])
 def test_field_that_somebody_else_changed_is_written_again(field: str) -> None:
-    obj = a_queue_object("vision")
+    obj = a_queue_object("vision", onvif=(1, 2))
     world = a_world()
     put_object(world, obj)
     stored = store(world, obj)
