@@ -1,0 +1,52 @@
+"""The scheduler plugin beside kube-scheduler, once for all stories."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from local_cluster.api import Cluster
+from tests.e2e.sharing import installation
+from tests.e2e.sharing.extender import Extender
+from tests.e2e.sharing.plugin import Plugin
+from tests.e2e.sharing.stories import Story
+
+FAKE_NODES = 2
+
+
+@pytest.fixture(scope="package")
+def shared_cluster(cluster: Cluster) -> Iterator[Cluster]:
+    """The cluster with Moorage's objects, and nodes without kubelets."""
+    installation.install_objects(cluster)
+    with cluster.reconfigured(fake_nodes=FAKE_NODES):
+        yield cluster
+
+
+@pytest.fixture(scope="package")
+def extender(shared_cluster: Cluster) -> Iterator[Extender]:
+    """Where kube-scheduler asks; other folders' tests find it asking nobody."""
+    handle, extender = installation.start_proxy(shared_cluster)
+    with installation.asking(shared_cluster, extender):
+        yield extender
+    handle.stop()
+
+
+@pytest.fixture(scope="package")
+def plugin(shared_cluster: Cluster, extender: Extender) -> Iterator[Plugin]:
+    """The plugin as a process, ready."""
+    running = Plugin.start(shared_cluster)
+    running.wait_ready()
+    yield running
+    running.handle.stop()
+
+
+@pytest.fixture
+def story(plugin: Plugin, extender: Extender, namespace: str) -> Iterator[Story]:
+    """A story of its own; everything in it is gone at the end."""
+    name = f"c{secrets.token_hex(3)}"
+    with plugin.cluster.api() as api:
+        one = Story(plugin.cluster, namespace, name, api, plugin=plugin, extender=extender)
+        yield one
+        one.end()

@@ -1,0 +1,141 @@
+"""The objects of a story, as the API server wants them. Nothing here talks to anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from local_cluster.api import BUSYBOX_IMAGE
+
+QUEUE = "moorage.dev/queue"
+ACCOUNTED = "moorage.dev/accounted"
+OWNER_POD = "moorage.dev/owner-pod"
+PREEMPTIBILITY = "moorage.dev/preemptibility"
+SCHEDULER = "moorage"
+BINDER = "system:serviceaccount:moorage-system:scheduler-plugin"
+
+# Fake nodes are tainted, so that only pods that can do without a kubelet get there.
+TOLERATIONS = [{"key": "moorage.test/fake", "operator": "Exists"}]
+
+Object = dict[str, Any]
+
+
+def queue(name: str, *, parent: str = "", shares: Mapping[str, Object], **spec: Any) -> Object:
+    """A Queue; `shares` is quota and limit by class."""
+    resources = [{"deviceClass": key, **share} for key, share in shares.items()]
+    return {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {**({"parent": parent} if parent else {}), "resources": resources, **spec},
+    }
+
+
+def device_class(name: str, driver: str, *, accounted: str | None = "true", **spec: Any) -> Object:
+    labels = {} if accounted is None else {ACCOUNTED: accounted}
+    selectors = [{"cel": {"expression": f"device.driver == '{driver}'"}}]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"selectors": selectors, **spec},
+    }
+
+
+def resource_slice(driver: str, node: str, count: int) -> Object:
+    """Devices of a driver that nobody wrote: they can be allocated, but never prepared."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{driver}-{node}"},
+        "spec": {
+            "driver": driver,
+            "nodeName": node,
+            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": f"device-{index}"} for index in range(count)],
+        },
+    }
+
+
+def claim(
+    name: str, class_name: str, *, count: int = 1, labels: Mapping[str, str] | None = None
+) -> Object:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "labels": dict(labels or {})},
+        "spec": _claim_spec(class_name, count),
+    }
+
+
+def template(name: str, class_name: str, *, count: int = 1) -> Object:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": name},
+        "spec": {"spec": _claim_spec(class_name, count)},
+    }
+
+
+def _claim_spec(class_name: str, count: int) -> Object:
+    exactly = {"deviceClassName": class_name, "count": count}
+    return {"devices": {"requests": [{"name": "device", "exactly": exactly}]}}
+
+
+def pod(
+    name: str,
+    claims: Iterable[str] = (),
+    *,
+    templates: Iterable[str] = (),
+    labels: Mapping[str, str] | None = None,
+    resources: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Object:
+    """A pod of the scheduler `moorage` that uses all its claims and sleeps, if it is started."""
+    used = [{"name": name, "resourceClaimName": name} for name in claims]
+    used += [{"name": name, "resourceClaimTemplateName": name} for name in templates]
+    container = {
+        "name": "main",
+        "image": BUSYBOX_IMAGE,
+        "imagePullPolicy": "Never",
+        "command": ["sleep", "100000"],
+        "resources": {"claims": [{"name": entry["name"]} for entry in used], **(resources or {})},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": dict(labels or {})},
+        "spec": {
+            "schedulerName": SCHEDULER,
+            "terminationGracePeriodSeconds": 0,
+            "automountServiceAccountToken": False,
+            "tolerations": TOLERATIONS,
+            "containers": [container],
+            "resourceClaims": used,
+            **spec,
+        },
+    }
+
+
+def other_consumer(number: int) -> Object:
+    """An entry of `reservedFor` that is no pod's, so that no controller takes it out."""
+    uid = f"00000000-0000-0000-0000-{number:012d}"
+    return {"apiGroup": "example.com", "resource": "tasks", "name": f"task-{number}", "uid": uid}
+
+
+def allocation(driver: str, node: str) -> Object:
+    """The first device of a node, as kube-scheduler writes it."""
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    result = {"request": "device", "driver": driver, "pool": node, "device": "device-0"}
+    return {
+        "devices": {"results": [result]},
+        "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [field]}]},
+    }
+
+
+def preferring(node: str) -> Object:
+    """The affinity of a pod that goes there if it can."""
+    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    preference = {"matchExpressions": [expression]}
+    term = {"weight": 100, "preference": preference}
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}

@@ -1,0 +1,160 @@
+"""What a story sees: its objects on the API server, and what they say of queues."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from local_cluster.api import ApiError, Cluster
+from local_cluster.apiserver import ApiServer
+from tests.e2e.sharing import objects
+from tests.e2e.sharing.objects import Object
+
+CLAIM = "shared"
+
+KINDS = {
+    "pod": "/api/v1/namespaces/{}/pods",
+    "event": "/api/v1/namespaces/{}/events",
+    "template": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaimtemplates",
+    "claim": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims",
+    "slice": "/apis/resource.k8s.io/v1/resourceslices",
+    "class": "/apis/resource.k8s.io/v1/deviceclasses",
+    "queue": "/apis/moorage.dev/v1alpha1/queues",
+    "priority": "/apis/scheduling.k8s.io/v1/priorityclasses",
+}
+CLUSTER_SCOPED = ("queue", "class", "slice", "priority")
+
+
+@dataclass
+class View:
+    """A look at one story's namespace, and at what it made outside of it.
+
+    Attributes:
+        name: Of the DeviceClass, of the driver, and in the names of queues; nobody else's.
+        made: What is deleted at the end: kind and name.
+    """
+
+    cluster: Cluster
+    namespace: str
+    name: str
+    api: ApiServer
+    made: list[tuple[str, str]] = field(default_factory=list)
+
+    def path(self, kind: str, name: str = "") -> str:
+        return KINDS[kind].format(self.namespace) + (f"/{name}" if name else "")
+
+    def find(self, kind: str, name: str) -> Object | None:
+        try:
+            found: Object = self.api.get(self.path(kind, name))
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return None
+        return found
+
+    def get(self, kind: str, name: str) -> Object:
+        found = self.find(kind, name)
+        assert found is not None, f"{kind} {name} is gone"
+        return found
+
+    def all(self, kind: str) -> list[Object]:
+        items: list[Object] = self.api.get(self.path(kind))["items"]
+        return items
+
+    def key(self, pod: str) -> str:
+        return f"{self.namespace}/{pod}"
+
+    def uid(self, kind: str, name: str) -> str:
+        uid: str = self.get(kind, name)["metadata"]["uid"]
+        return uid
+
+    def node_of(self, pod: str) -> str:
+        return str(self.get("pod", pod)["spec"].get("nodeName", ""))
+
+    def bound(self) -> set[str]:
+        """Names of the pods that have a node."""
+        return {p["metadata"]["name"] for p in self.all("pod") if p["spec"].get("nodeName")}
+
+    def owner(self, claim: str = CLAIM) -> str:
+        """The queue label of a claim, "" for none."""
+        metadata = self.get("claim", claim)["metadata"]
+        return str(metadata.get("labels", {}).get(objects.QUEUE, ""))
+
+    def owner_pod(self, claim: str = CLAIM) -> str:
+        """UID of the pod whose queue became owner, "" for none."""
+        annotations = self.get("claim", claim)["metadata"].get("annotations", {})
+        return str(annotations.get(objects.OWNER_POD, ""))
+
+    def consumers(self, claim: str = CLAIM) -> list[str]:
+        status = self.get("claim", claim).get("status", {})
+        return [entry["name"] for entry in status.get("reservedFor", ())]
+
+    def is_allocated(self, claim: str = CLAIM) -> bool:
+        return "allocation" in self.get("claim", claim).get("status", {})
+
+    def status(self, queue: str) -> Object:
+        status: Object = self.get("queue", queue).get("status", {})
+        return status
+
+    def figure(self, queue: str, what: str = "usage", key: str = "") -> int:
+        """One of the Queue's figures, of this story's class or another."""
+        return int(self.status(queue).get(what, {}).get(key or self.name, 0))
+
+    def shared_out(self, queue: str) -> int:
+        return int(self.status(queue).get("claims", {}).get("sharedOut", 0))
+
+    def allocated_node(self, claim: str = CLAIM) -> str:
+        """The node whose device the claim got; pools are named after nodes here."""
+        (result,) = self.get("claim", claim)["status"]["allocation"]["devices"]["results"]
+        return str(result["pool"])
+
+    def refused(self, pod: str, words: str) -> str:
+        """What the pod's condition says if these words are in it, else ""."""
+        for condition in self.get("pod", pod).get("status", {}).get("conditions", ()):
+            if condition["type"] == "PodScheduled" and words in condition.get("message", ""):
+                return str(condition["message"])
+        return ""
+
+    def audited(self) -> Iterator[dict[str, Any]]:
+        """What the API server was asked in this namespace, the earliest first."""
+        with self.cluster.audit_log.open() as log:
+            for line in log:
+                if self.namespace in line:
+                    entry = json.loads(line)
+                    if entry.get("objectRef", {}).get("namespace") == self.namespace:
+                        yield entry
+
+    def bindings_of(self, pod: str) -> int:
+        """How many bindings of a pod the API server accepted."""
+        return sum(
+            (entry["objectRef"].get("subresource"), entry["objectRef"].get("name"))
+            == ("binding", pod)
+            and entry["responseStatus"]["code"] == 201
+            for entry in self.audited()
+        )
+
+    def owner_writes(self, claim: str = CLAIM) -> int:
+        """How often the binder wrote a claim."""
+        return sum(
+            (entry["verb"], entry["user"]["username"]) == ("patch", objects.BINDER)
+            and entry["objectRef"].get("name") == claim
+            and entry["responseStatus"]["code"] == 200
+            for entry in self.audited()
+        )
+
+    def describe(self) -> Iterator[str]:
+        """Everything that says why something did not happen, line by line."""
+        for kind in KINDS:
+            made = {name for made_kind, name in self.made if made_kind == kind}
+            for item in self.all(kind):
+                if kind not in CLUSTER_SCOPED or item["metadata"]["name"] in made:
+                    yield f"{kind}: {_shown(item)}"
+
+
+def _shown(item: Object) -> str:
+    metadata = item["metadata"]
+    shown = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
+    told = {key: item[key] for key in ("reason", "message", "status") if key in item}
+    return f"{metadata['name']} {json.dumps({**shown, **told})}"

@@ -1,0 +1,161 @@
+"""An admission webhook of the tests that stops bindings at the API server, and then decides.
+
+A binding that is stopped there was sent by its author, who waits for the answer: the moment at
+which to kill him, or the API server.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from local_cluster.api import ApiError, Cluster
+
+TIMEOUT_SECONDS = 30
+PROBE = "probe-of-the-gate"
+_BINDING = {
+    "apiVersion": "v1",
+    "kind": "Binding",
+    "metadata": {"name": PROBE},
+    "target": {"apiVersion": "v1", "kind": "Node", "name": "none"},
+}
+
+
+class WriteGate:
+    """Stops every binding that the webhook sees, until the test allows or refuses it."""
+
+    def __init__(self) -> None:
+        self._decided = threading.Event()
+        self._allowed = True
+        self._lock = threading.Lock()
+        self._stopped: list[str] = []
+
+    def allow(self) -> None:
+        """The bindings that were stopped, and those that follow."""
+        self._decide(allowed=True)
+
+    def refuse(self) -> None:
+        """The same, the other way."""
+        self._decide(allowed=False)
+
+    @property
+    def stopped(self) -> list[str]:
+        """Names of the pods whose bindings came here, the earliest first."""
+        with self._lock:
+            return list(self._stopped)
+
+    def decide(self, review: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer an AdmissionReview, as late as the test wants."""
+        request = review["request"]
+        with self._lock:
+            self._stopped.append(request["name"])
+        if request["name"] != PROBE:
+            self._decided.wait(TIMEOUT_SECONDS)
+        status = {"message": "the test refuses this binding", "code": 403}
+        response = {"uid": request["uid"], "allowed": self._allowed, "status": status}
+        return {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "response": response,
+        }
+
+    def _decide(self, *, allowed: bool) -> None:
+        self._allowed = allowed
+        self._decided.set()
+
+
+@contextmanager
+def bindings_stopped(cluster: Cluster, namespace: str, when: str) -> Iterator[WriteGate]:
+    """A gate for the bindings of a namespace for which the CEL expression `when` is true.
+
+    It is in force when this begins: the API server learns of webhooks late.
+    """
+    gate = WriteGate()
+    with _served(cluster, gate) as url:
+        name = f"gate.{namespace}.moorage.test"
+        cluster.apply(_configuration(cluster, name, url, (namespace, when)))
+        try:
+            cluster.wait_until(
+                "the gate is in force", lambda: _is_in_force(cluster, namespace, gate)
+            )
+            yield gate
+        finally:
+            gate.allow()
+            cluster.kubectl("delete", "validatingwebhookconfiguration", name)
+
+
+def _is_in_force(cluster: Cluster, namespace: str, gate: WriteGate) -> bool:
+    """Whether it sees a binding of a pod that does not exist."""
+    path = f"/api/v1/namespaces/{namespace}/pods/{PROBE}/binding?dryRun=All"
+    with cluster.api() as api, suppress(ApiError):
+        api.create(path, _BINDING)
+    return PROBE in gate.stopped
+
+
+@contextmanager
+def _served(cluster: Cluster, gate: WriteGate) -> Iterator[str]:
+    certificate = cluster.issue_certificate("write-gate")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate.certificate, certificate.key)
+    server = ThreadingHTTPServer((cluster.host_address, 0), _handler(gate))
+    server.daemon_threads = True
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"https://{cluster.host_address}:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _handler(gate: WriteGate) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        """One AdmissionReview."""
+
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            answer = json.dumps(gate.decide(json.loads(body))).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: Any) -> None:
+            """Tests print nothing."""
+
+    return Handler
+
+
+def _configuration(cluster: Cluster, name: str, url: str, what: tuple[str, str]) -> dict[str, Any]:
+    namespace, when = what
+    ca = cluster.issue_certificate("write-gate").ca.read_bytes()
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods/binding"]}
+    when = f"request.name == '{PROBE}' || ({when})"
+    webhook = {
+        "name": name,
+        "clientConfig": {"url": url, "caBundle": base64.b64encode(ca).decode()},
+        "rules": [{**rule, "operations": ["CREATE"]}],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+        "matchConditions": [{"name": "is-meant", "expression": when}],
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Fail",
+        "timeoutSeconds": TIMEOUT_SECONDS,
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": [webhook],
+    }
