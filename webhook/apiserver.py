@@ -6,15 +6,26 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from kube.api import ApiError
-from scheduler_plugin.api import GROUP, PodClaim, Unreadable
+from scheduler_plugin.api import (
+    GROUP,
+    ClaimTemplateView,
+    ClaimView,
+    NamespaceView,
+    PodClaim,
+    QueueName,
+    Unreadable,
+)
 from webhook import claims, pods, queues, reviews
-from webhook.cluster import DRA_GROUP, Cluster
 from webhook.findings import Findings, refused
 from webhook.reviews import MalformedReviewError, Review
+from webhook.surroundings import Surroundings
 
 logger = logging.getLogger(__name__)
+
+DRA_GROUP = "resource.k8s.io"
 
 LOOKUP_SECONDS = 4.0
 """All reads of one review together; the API server waits for 5 seconds."""
@@ -30,10 +41,24 @@ class Answer:
     body: bytes
 
 
+class KnowsTheCluster(Protocol):
+    """What is known, and reads of what is not; these raise ApiError. See `cluster.Cluster`."""
+
+    @property
+    def surroundings(self) -> Surroundings: ...
+    def why_not_ready(self) -> str: ...
+    async def look_for_queue(self, name: QueueName) -> None: ...
+    async def all_queues(self) -> None: ...
+    async def namespace(self, name: str) -> NamespaceView: ...
+    async def claim(self, namespace: str, name: str) -> ClaimView | None: ...
+    async def template(self, namespace: str, name: str) -> ClaimTemplateView | None: ...
+    async def claims_of(self, queue: QueueName) -> tuple[ClaimView, ...]: ...
+
+
 class Admission:
     """Answers reviews, from memory where it can."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: KnowsTheCluster) -> None:
         self._cluster = cluster
         self._around = cluster.surroundings
         self._judges: dict[tuple[str, str, str], Judge] = {

@@ -102,14 +102,18 @@ class Cluster:
         }
         self._asked = {resource: asyncio.Event() for resource in self._stores}
         self._absent: set[Resource] = set()
-        self.surroundings = Surroundings(
+        self._surroundings = Surroundings(
             tree=tree,
             catalog=Catalog(tree.lists),
             exists=self._exists,
             settings=settings,
             scheduler_names=scheduler_names,
         )
-        self._subscribe(self.surroundings)
+        self._subscribe(self._surroundings)
+
+    @property
+    def surroundings(self) -> Surroundings:
+        return self._surroundings
 
     async def run(self) -> NoReturn:
         """Keep the stores up to date until cancelled; failures are retried for ever."""
@@ -136,7 +140,7 @@ class Cluster:
 
     async def look_for_queue(self, name: QueueName) -> None:
         """Know the queue from now on, if it exists."""
-        if name and name not in self.surroundings.tree:
+        if name and name not in self._surroundings.tree:
             await self._find(self._queues, QUEUES.at(name))
 
     async def all_queues(self) -> None:

@@ -89,9 +89,12 @@ def _cycle(name: QueueName, parent: QueueName, tree: QueueTree) -> Iterator[Prob
     if not parent or parent == name:
         return
     path = tree.path(parent)
+    last = tree.get(path[-1])
+    if name not in path and last is not None and last.parent == name:
+        path = (*path, name)  # The tree does not know the queue yet.
     if name in path:
         members = [name, *path[: path.index(name) + 1]]
-        yield Problem("spec.parent", f"{' -> '.join(members)} would be a cycle.")
+        yield Problem("spec.parent", f"{' -> '.join(members)} is a cycle.")
 
 
 def _warnings(queue: Queue, around: Surroundings) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""Stories about the webhook, on a real API server."""

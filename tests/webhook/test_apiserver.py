@@ -1,0 +1,202 @@
+"""From a review's bytes to the answer's, with everything that may go wrong between them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kube.api import UnavailableError
+from tests.scheduler_plugin.builders import (
+    a_claim,
+    a_claim_object,
+    a_pod_object,
+    a_queue,
+    a_queue_object,
+    a_result,
+)
+from tests.webhook import test_reviews
+from tests.webhook.builders import (
+    FakeCluster,
+    a_review_body,
+    a_template,
+    a_template_object,
+    surroundings,
+)
+from webhook.apiserver import Admission
+
+
+async def response(cluster: FakeCluster, kind: str, *objects: Any, **request: Any) -> Any:
+    answer = await Admission(cluster).answer(a_review_body(kind, *objects, **request))
+    assert answer.code == 200, answer
+    return test_reviews.decoded(answer.body)
+
+
+async def refusal(cluster: FakeCluster, kind: str, *objects: Any, **request: Any) -> str:
+    """What the answer says; "" where it allows."""
+    found = await response(cluster, kind, *objects, **request)
+    return "" if found["allowed"] else str(found["status"]["message"])
+
+
+async def failed(cluster: FakeCluster, body: bytes) -> tuple[int, str]:
+    answer = await Admission(cluster).answer(body)
+    return answer.code, json.loads(answer.body).get("message", "")
+
+
+async def test_each_kind_is_judged_by_its_rules() -> None:
+    cluster = FakeCluster(claims={"cam": a_claim("cam")}, templates={"cams": a_template()})
+    claimed = {"schedulerName": "moorage"}
+
+    assert await refusal(cluster, "ResourceClaim", a_claim_object(queue="vision")) == ""
+    assert "does not exist" in await refusal(cluster, "ResourceClaim", a_claim_object(queue="x"))
+    assert await refusal(cluster, "ResourceClaimTemplate", a_template_object(queue="vision")) == ""
+    assert "does not exist" in await refusal(
+        cluster, "ResourceClaimTemplate", a_template_object(queue="x")
+    )
+    assert await refusal(cluster, "Pod", a_pod_object(claims=["cam"], spec=claimed)) == ""
+    assert "spec.schedulerName" in await refusal(cluster, "Pod", a_pod_object(claims=["cam"]))
+    assert await refusal(cluster, "Queue", a_queue_object("new")) == ""
+    assert "spec.parent" in await refusal(cluster, "Queue", a_queue_object("a", parent="a"))
+
+
+async def test_a_claim_and_a_template_of_a_pod_are_looked_up() -> None:
+    cluster = FakeCluster(claims={"cam": a_claim("cam")}, templates={"cams": a_template()})
+    entries = [
+        {"name": "one", "resourceClaimTemplateName": "cams"},
+        {"name": "two", "resourceClaimName": "cam"},
+        {"name": "three", "resourceClaimName": "not-yet"},
+        {"name": "four"},
+    ]
+
+    sentence = await refusal(cluster, "Pod", a_pod_object(resource_claims=entries))
+
+    assert "ResourceClaimTemplate default/cams, ResourceClaim default/cam:" in sentence
+
+
+async def test_a_queue_of_a_moment_ago_is_found() -> None:
+    cluster = FakeCluster(surroundings(), unseen={"new": a_queue("new")})
+
+    assert await refusal(cluster, "ResourceClaim", a_claim_object(queue="new")) == ""
+
+
+async def test_a_parent_of_a_moment_ago_is_found() -> None:
+    cluster = FakeCluster(surroundings(), unseen={"research": a_queue("research")})
+
+    found = await response(cluster, "Queue", a_queue_object("vision", parent="research"))
+
+    assert found == {"uid": "uid-of-the-review", "allowed": True}
+
+
+async def test_a_move_sees_all_queues_of_this_moment() -> None:
+    cluster = FakeCluster(
+        surroundings(a_queue("vision")), unseen={"child": a_queue("child", parent="vision")}
+    )
+    old = a_queue_object("vision")
+
+    sentence = await refusal(cluster, "Queue", a_queue_object("vision", parent="child"), old)
+
+    assert "vision -> child -> vision" in sentence
+
+
+async def test_a_queue_with_claims_is_not_deleted() -> None:
+    owned = a_claim("cam", queue="vision", results=[a_result()])
+
+    sentence = await refusal(FakeCluster(owned=(owned,)), "Queue", None, a_queue_object("vision"))
+
+    assert "owns 1 allocated claim: default/cam." in sentence
+
+
+async def test_a_queue_without_claims_is() -> None:
+    assert await refusal(FakeCluster(), "Queue", None, a_queue_object("vision")) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "request_fields"),
+    [
+        ("Deployment", {}),
+        ("Pod", {"operation": "UPDATE"}),
+        ("Pod", {"operation": "CONNECT"}),
+        ("Pod", {"subResource": "status"}),
+        ("Queue", {"operation": "DELETE"}),
+        ("ResourceClaim", {"object": None}),
+    ],
+)
+async def test_what_no_rule_is_about_is_refused_with_a_sentence(
+    kind: str, request_fields: Any
+) -> None:
+    """Somebody registered the webhook for it; to allow would look as if it had been judged."""
+    sentence = await refusal(FakeCluster(), kind, {}, **request_fields)
+
+    assert kind in sentence
+    assert sentence.endswith(".")
+
+
+async def test_a_malformed_review_is_a_bad_request() -> None:
+    code, sentence = await failed(FakeCluster(), b"{")
+
+    assert code == 400
+    assert sentence.startswith("This is no AdmissionReview")
+
+
+async def test_before_the_stores_are_filled_the_failure_policy_decides() -> None:
+    cluster = FakeCluster(not_ready="Not read yet: queues.")
+
+    code, sentence = await failed(cluster, a_review_body("Queue", a_queue_object()))
+
+    assert code == 503
+    assert "Not read yet: queues." in sentence
+
+
+@pytest.mark.parametrize(
+    "lost", [UnavailableError("no connection"), TimeoutError()], ids=["away", "slow"]
+)
+@pytest.mark.parametrize(
+    "body",
+    [
+        a_review_body("ResourceClaim", a_claim_object(queue="vision")),
+        a_review_body("Pod", a_pod_object(claims=["cam"])),
+        a_review_body("Queue", old=a_queue_object()),
+    ],
+    ids=["claim", "pod", "queue"],
+)
+async def test_what_cannot_be_looked_up_is_left_to_the_failure_policy(
+    lost: UnavailableError | TimeoutError, body: bytes
+) -> None:
+    code, sentence = await failed(FakeCluster(lost=lost), body)
+
+    assert code == 503
+    assert "try again" in sentence
+
+
+async def test_an_error_of_ours_is_an_answer_too() -> None:
+    code, _ = await failed(
+        FakeCluster(lost=RuntimeError("bug")), a_review_body("Pod", a_pod_object())
+    )
+
+    assert code == 500
+
+
+@given(
+    new=test_reviews.json_values,
+    old=test_reviews.json_values,
+    kind=st.sampled_from(["Pod", "Queue", "ResourceClaim", "ResourceClaimTemplate"]),
+)
+async def test_objects_of_any_shape_are_answered(new: Any, old: Any, kind: str) -> None:
+    body = {"metadata": new, "spec": old}
+    operation = "UPDATE" if kind == "Queue" else "CREATE"
+    review = a_review_body(
+        kind,
+        {},
+        operation=operation,
+        name="",
+        namespace="default",
+        object=body,
+        oldObject={"spec": new},
+    )
+
+    answer = await Admission(FakeCluster()).answer(review)
+
+    assert answer.code in (200, 400), answer

@@ -1,0 +1,224 @@
+"""Queues: what is refused, what is merely odd, and what may not go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.scheduler_plugin.builders import (
+    a_claim,
+    a_queue,
+    a_queue_object,
+    a_result,
+    our_class,
+)
+from tests.webhook.builders import a_review, surroundings
+from webhook.findings import NOTHING_FOUND, Findings
+from webhook.queues import judge_deleted, judge_written
+from webhook.surroundings import Surroundings
+
+
+def written(new: Any, around: Surroundings, old: Any = None) -> Findings:
+    return judge_written(a_review("Queue", new, old), around)
+
+
+def created(around: Surroundings, name: str = "vision", **spec: Any) -> Findings:
+    return written(a_queue_object(name, **spec), around)
+
+
+def deleted(around: Surroundings, *owned: Any, name: str = "vision") -> Findings:
+    return judge_deleted(a_review("Queue", old=a_queue_object(name)), owned, around)
+
+
+def messages(found: Findings) -> list[str]:
+    return [str(problem) for problem in found.problems]
+
+
+def test_a_queue_under_a_parent_that_exists_is_admitted() -> None:
+    around = surroundings(a_queue("research", onvif=(8, 8)))
+
+    assert created(around, parent="research", onvif=(4, 8)) == NOTHING_FOUND
+
+
+def test_all_that_is_wrong_with_the_object_is_said_at_once_and_the_cycle_too() -> None:
+    around = surroundings(a_queue("child", parent="vision"))
+    resources = [{"deviceClass": "onvif", "quota": 5, "limit": 4}]
+
+    found = created(
+        around, parent="child", resources=resources, claimSharing={"policy": "Sometimes"}
+    )
+
+    assert [p.path for p in found.problems] == [
+        "spec.claimSharing.policy",
+        "spec.resources[0].limit",
+        "spec.parent",
+    ]
+
+
+def test_a_parent_may_come_later() -> None:
+    found = created(surroundings(), parent="research")
+
+    assert found == Findings(warnings=('spec.parent: Queue "research" does not exist (yet).',))
+
+
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_a_cycle_of_any_length_is_refused(length: int) -> None:
+    chain = [a_queue(f"q{n}", parent=f"q{n - 1}" if n else "vision") for n in range(length)]
+
+    (problem,) = created(surroundings(*chain), parent=f"q{length - 1}").problems
+
+    names = ["vision", *(f"q{n}" for n in reversed(range(length))), "vision"]
+    assert str(problem) == f"spec.parent: {' -> '.join(names)} is a cycle."
+
+
+def test_a_queue_is_not_its_own_parent() -> None:
+    assert messages(created(surroundings(), parent="vision")) == [
+        "spec.parent: A queue cannot be its own parent."
+    ]
+
+
+def test_a_queue_moves_to_another_parent() -> None:
+    old = a_queue_object("vision", parent="a")
+    around = surroundings(a_queue("a"), a_queue("b"), a_queue("vision", parent="a"))
+
+    assert written(a_queue_object("vision", parent="b"), around, old) == NOTHING_FOUND
+
+
+def test_a_move_below_itself_is_refused() -> None:
+    around = surroundings(a_queue("vision"), a_queue("child", parent="vision"))
+
+    found = written(a_queue_object("vision", parent="child"), around, a_queue_object("vision"))
+
+    assert messages(found) == ["spec.parent: vision -> child -> vision is a cycle."]
+
+
+def test_a_cycle_that_is_there_hinders_no_other_change() -> None:
+    """Two replicas may each have seen one half of it."""
+    around = surroundings(a_queue("vision", parent="b"), a_queue("b", parent="vision"))
+    old = a_queue_object("vision", parent="b")
+
+    found = written(a_queue_object("vision", parent="b", onvif=(1, 1)), around, old)
+
+    assert found.problems == ()
+    assert found.warnings == ("spec.parent: vision -> b -> vision is a cycle.",)
+
+
+def test_a_cycle_above_is_not_this_queues_problem() -> None:
+    around = surroundings(a_queue("a", parent="b"), a_queue("b", parent="a"))
+
+    assert created(around, parent="a") == NOTHING_FOUND
+
+
+def test_an_update_that_leaves_the_spec_alone_passes_whatever_it_says() -> None:
+    """A rule may be younger than the object; finalizers must come off all the same."""
+    broken = a_queue_object("vision", parent="vision")
+    labelled = {**broken, "metadata": {**broken["metadata"], "labels": {"a": "b"}}}
+
+    assert written(labelled, surroundings(), broken) == NOTHING_FOUND
+
+
+def test_a_queue_that_is_leaving_passes() -> None:
+    body = a_queue_object("vision", parent="vision")
+    body["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
+
+    assert written(body, surroundings(), a_queue_object("vision")) == NOTHING_FOUND
+
+
+def test_a_class_that_nobody_knows_is_odd() -> None:
+    found = created(surroundings("usb"), onvif=(1, 1), usb=(1, 1), onfiv=(1, 1))
+
+    assert found.problems == ()
+    assert found.warnings == (
+        'spec.resources[2].deviceClass: There is no DeviceClass or Configuration "onfiv" (yet).',
+    )
+
+
+def test_a_class_that_is_counted_under_another_name_is_odd() -> None:
+    around = surroundings(our_class("onvif-8a2b3c", configuration="onvif"))
+    resources = [{"deviceClass": "onvif-8a2b3c", "quota": 1}]
+
+    assert created(around, resources=resources).warnings == (
+        'spec.resources[0].deviceClass: Uses of "onvif-8a2b3c" are counted under "onvif":'
+        " list that.",
+    )
+
+
+def test_quotas_of_siblings_within_the_parents_are_fine() -> None:
+    around = surroundings(
+        a_queue("research", onvif=(8, -1)), a_queue("robots", parent="research", onvif=(4, -1))
+    )
+
+    assert created(around, parent="research", onvif=(4, -1)) == NOTHING_FOUND
+
+
+def test_quotas_of_siblings_beyond_the_parents_are_odd() -> None:
+    around = surroundings(
+        a_queue("research", onvif=(8, -1)),
+        a_queue("robots", parent="research", onvif=(4, -1)),
+        a_queue("vision", parent="research", onvif=(1, -1)),
+    )
+
+    assert created(around, parent="research", onvif=(5, -1)).warnings == (
+        'spec.resources[0].quota: The children of queue "research" have quotas of onvif of 9 in'
+        " all, more than its own 8.",
+    )
+
+
+def test_a_parent_that_lowers_its_quota_below_its_childrens_is_odd() -> None:
+    around = surroundings(a_queue("robots", parent="vision", onvif=(4, -1)))
+
+    assert created(around, onvif=(4, -1)) == NOTHING_FOUND
+    (warning,) = created(around, onvif=(3, -1)).warnings
+    assert warning.startswith('spec.resources[0].quota: The children of queue "vision"')
+
+
+def test_a_child_without_an_end_is_odd_under_a_parent_with_one() -> None:
+    around = surroundings(a_queue("research", onvif=(8, -1)))
+
+    (warning,) = created(around, parent="research", onvif=(-1, -1)).warnings
+
+    assert "without an end" in warning
+
+
+def test_a_parent_without_an_end_or_without_the_class_bounds_nothing() -> None:
+    for parent in (a_queue("research", onvif=(-1, -1)), a_queue("research", usb=(1, 1))):
+        around = surroundings(parent, "usb")
+
+        assert created(around, parent="research", onvif=(-1, -1)) == NOTHING_FOUND
+
+
+def test_numbers_as_large_as_the_api_has_them_add_up() -> None:
+    largest = 2**63 - 1
+    around = surroundings(
+        a_queue("research", onvif=(largest, -1)),
+        a_queue("robots", parent="research", onvif=(largest, -1)),
+    )
+
+    (warning,) = created(around, parent="research", onvif=(largest, -1)).warnings
+
+    assert str(2 * largest) in warning
+
+
+def test_a_queue_that_owns_nothing_may_go() -> None:
+    waiting = a_claim("waiting", queue="vision")
+
+    assert deleted(surroundings(a_queue("vision")), waiting) == NOTHING_FOUND
+
+
+def test_a_queue_with_children_stays() -> None:
+    children = [a_queue(f"child-{n}", parent="vision") for n in range(7)]
+
+    assert messages(deleted(surroundings(a_queue("vision"), *children))) == [
+        'metadata.name: Queue "vision" has 7 children:'
+        " child-0, child-1, child-2, child-3, child-4 and 2 more."
+    ]
+
+
+def test_a_queue_that_owns_allocated_claims_stays_and_says_which() -> None:
+    owned = [a_claim(f"cam-{n}", queue="vision", results=[a_result()]) for n in range(3)]
+
+    assert messages(deleted(surroundings(a_queue("vision")), *owned)) == [
+        'metadata.name: Queue "vision" owns 3 allocated claims:'
+        " default/cam-0, default/cam-1, default/cam-2."
+    ]
