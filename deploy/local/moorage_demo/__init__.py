@@ -1,1 +1,1 @@
-"""The demo: a device from plug to container, on a real Kubernetes with two nodes."""
+"""The demo: a device from plug to container, and whom it is charged to, on a real Kubernetes."""

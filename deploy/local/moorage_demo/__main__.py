@@ -9,7 +9,8 @@ from pathlib import Path
 
 from local_cluster.api import Cluster, ClusterSettings, LocalClusterError
 from local_cluster.loop_devices import CONTROL
-from moorage_demo.installation import PARTS, ROOT, install
+from moorage_demo.installation import PARTS, ROOT, install, workloads
+from moorage_demo.scene import Scene
 from moorage_demo.story import Story
 from moorage_demo.table import Table
 
@@ -48,8 +49,9 @@ def _run(*, keep: bool) -> str:
         table.head()
         nodes = ", ".join(node.name for node in cluster.nodes)
         table.row("Kubernetes", _server_version(version), f"nodes {nodes}")
-        table.row("driver", "DaemonSet, Deployment", "installed from deploy/")
-        read = Story(cluster, table).tell()
+        for kind, name in workloads():
+            table.row("installed", f"{kind} {name}", "its pods serve")
+        read = Story(Scene(cluster, table)).tell()
     except BaseException:
         cluster.collect(ROOT / ".artifacts" / "demo")
         print(f"Logs and events are in {ROOT / '.artifacts' / 'demo'}", file=sys.stderr)
@@ -72,8 +74,9 @@ def _say_how_to_look_around(cluster: Cluster) -> None:
     print(f"""
 The cluster stays up. To look around:
   export KUBECONFIG={cluster.kubeconfig} PATH={program.parent}:$PATH
-  kubectl get akric,akrii,resourceslices,deviceclasses,resourceclaims,pods -A
+  kubectl get queues,akric,akrii,resourceslices,deviceclasses,resourceclaims,pods -A
   kubectl -n moorage-system logs daemonset/moorage-driver-node
+  kubectl -n moorage-system logs deployment/moorage-scheduler --all-containers
 To end it:
   make cluster-down CLUSTER={cluster.work_dir}""")
 

@@ -13,12 +13,13 @@ from local_cluster.api import Certificate, Cluster
 from local_cluster.image_build import build_image
 from local_cluster.scheduler_image import build_scheduler_image
 from local_cluster.settings import CLUSTER_PARTS
+from webhook.api import registration
 
 ROOT = Path(__file__).parents[3]
 NAMESPACE = "moorage-system"
 FOLDERS = ("deploy/crds", "deploy/policies", "deploy/manifests")
 WORKLOADS = ("DaemonSet", "Deployment")
-WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+WEBHOOK = ROOT / "deploy/webhook/validatingwebhookconfiguration.yaml"
 WEBHOOK_SECRET = "moorage-webhook-tls"
 WEBHOOK_HOST = f"moorage-webhook.{NAMESPACE}.svc"
 SECONDS = 120.0
@@ -34,7 +35,7 @@ def install(cluster: Cluster) -> None:
     load_images(cluster)
     install_objects(cluster)
     install_workloads(cluster)
-    install_webhooks(cluster)
+    register_webhook(cluster)
 
 
 def load_images(cluster: Cluster) -> None:
@@ -46,7 +47,7 @@ def load_images(cluster: Cluster) -> None:
 
 def install_objects(cluster: Cluster) -> None:
     """All that the components need to run: definitions, policies, accounts, roles, certificates."""
-    found = list(objects_without(*WORKLOADS, *WEBHOOKS))
+    found = list(objects_without(*WORKLOADS))
     cluster.apply(found)
     cluster.apply(_secret(webhook_certificate(cluster)))
     crds = (f"crd/{o['metadata']['name']}" for o in found if o["kind"].endswith("Definition"))
@@ -55,23 +56,21 @@ def install_objects(cluster: Cluster) -> None:
 
 def install_workloads(cluster: Cluster) -> None:
     """The components as pods; they serve when this returns."""
-    workloads = list(objects_of(*WORKLOADS))
-    cluster.apply(workloads)
-    for workload in workloads:
-        name = f"{workload['kind']}/{workload['metadata']['name']}".lower()
-        where = ("--namespace", NAMESPACE)
-        cluster.kubectl("rollout", "status", name, *where, f"--timeout={SECONDS}s")
+    cluster.apply(list(objects_of(*WORKLOADS)))
+    for kind, name in workloads():
+        options = ("--namespace", NAMESPACE, f"--timeout={SECONDS}s")
+        cluster.kubectl("rollout", "status", f"{kind}/{name}".lower(), *options)
 
 
-def install_webhooks(cluster: Cluster) -> None:
+def register_webhook(cluster: Cluster) -> None:
     """Last, since from then on the API server asks a webhook that must be there to answer."""
-    bundle = _encoded(webhook_certificate(cluster).ca)
-    configurations = list(objects_of(*WEBHOOKS))
-    for configuration in configurations:
-        for webhook in configuration["webhooks"]:
-            webhook["clientConfig"]["caBundle"] = bundle
-    if configurations:
-        cluster.apply(configurations)
+    template = yaml.safe_load(WEBHOOK.read_text())
+    cluster.apply(registration(template, webhook_certificate(cluster).ca.read_bytes()))
+
+
+def workloads() -> Iterator[tuple[str, str]]:
+    """Kind and name of all that runs in pods."""
+    return ((o["kind"], o["metadata"]["name"]) for o in objects_of(*WORKLOADS))
 
 
 def objects_of(*kinds: str) -> Iterator[Object]:
@@ -84,7 +83,7 @@ def objects_without(*kinds: str) -> Iterator[Object]:
 
 def webhook_certificate(cluster: Cluster) -> Certificate:
     """Signed by the cluster's CA for the name by which the API server calls the webhook."""
-    return cluster.issue_certificate("moorage-webhook", (WEBHOOK_HOST,))
+    return cluster.issue_certificate("moorage-webhook-service", (WEBHOOK_HOST,))
 
 
 def _objects() -> Iterator[Object]:

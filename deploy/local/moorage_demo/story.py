@@ -3,96 +3,98 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
-from local_cluster.api import Cluster
 from moorage_demo.disks import plugged_disk
-from moorage_demo.table import Table
+from moorage_demo.scene import Object, Scene
+from moorage_demo.sharing import Sharing
 
-OBJECTS = Path(__file__).parent / "objects"
 TEXT = "hello from a real block device"
-SECONDS = 60.0
-
-T = TypeVar("T")
-Object = dict[str, Any]
 
 
 class Story:
-    """Tells of one disk that a pod reads, and of a second one that is plugged meanwhile."""
+    """Tells of one disk that pods of two queues read, and of a second one, plugged meanwhile."""
 
-    def __init__(self, cluster: Cluster, table: Table) -> None:
-        self._cluster = cluster
-        self._table = table
-        self._folder = cluster.work_dir / "moorage-demo"
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._cluster = scene.cluster
+        self._sharing = Sharing(scene)
+        self._folder = scene.cluster.work_dir / "moorage-demo"
 
     def tell(self) -> str:
         """Returns what the container read from its device."""
         with plugged_disk(self._folder, TEXT) as disk:
-            self._table.row("plug", str(disk.path), "the kernel reports a block device")
+            self._scene.row("plug", str(disk.path), "the kernel reports a block device")
             self._discovered()
+            self._sharing.queues_are_made()
             node = self._prepared()
             read = self._read(node)
             self._hot_plugged()
+            self._sharing.vision_owns()
+            self._sharing.robots_share()
+            self._sharing.others_are_refused()
             self._released(node)
+            self._sharing.all_is_given_back()
         return read
 
     def _discovered(self) -> None:
-        self._cluster.apply(OBJECTS / "configuration.yaml")
-        self._until("the Configuration is accepted", self._accepted)
-        self._table.row("Configuration", "disk", "Accepted: udev rules for loop devices")
-        for instance in self._until("both nodes have an Instance", self._instances):
+        self._scene.apply("configuration.yaml")
+        self._scene.until("the Configuration is accepted", self._accepted)
+        self._scene.row("Configuration", "disk", "Accepted: udev rules for loop devices")
+        for instance in self._scene.until("both nodes have an Instance", self._instances):
             spec, metadata = instance["spec"], instance["metadata"]
-            self._table.row("Instance", metadata["name"], f"on {', '.join(spec['nodes'])}")
-        self._table.row("", "", "(both nodes run on this machine, so each sees the disk)")
-        for pool, devices in self._until("slices show them", lambda: self._pools(1)).items():
+            self._scene.row("Instance", metadata["name"], f"on {', '.join(spec['nodes'])}")
+        self._scene.row("", "", "(both nodes run on this machine, so each sees the disk)")
+        for pool, devices in self._scene.until("slices show them", lambda: self._pools(1)).items():
             shown = [f"{d['name']}: {_attributes(d)}" for d in devices]
-            self._table.row("ResourceSlice", f"pool {pool}", *shown)
-        class_ = self._until("the class is there", lambda: self._get("deviceclass", "disk"))
+            self._scene.row("ResourceSlice", f"pool {pool}", *shown)
+        class_ = self._scene.until(
+            "the class is there", lambda: self._scene.get("deviceclass", "disk")
+        )
         name = class_["spec"].get("extendedResourceName", "no extended resource")
-        self._table.row("DeviceClass", "disk", f"also as the extended resource {name}")
+        self._scene.row("DeviceClass", "disk", f"also as the extended resource {name}")
 
     def _prepared(self) -> str:
-        self._cluster.apply(OBJECTS / "claim.yaml")
-        self._cluster.apply(OBJECTS / "pod.yaml")
-        claim = self._until("the claim is allocated", self._allocated)
+        self._scene.apply("claim.yaml")
+        self._scene.apply("reader.yaml")
+        claim = self._scene.until("the claim is allocated", self._allocated)
         (result,) = claim["status"]["allocation"]["devices"]["results"]
         node = str(result["pool"])
-        self._table.row(
+        self._scene.row(
             "ResourceClaim", "my-disk", f"allocated {result['device']} of {node} to Pod reader"
         )
         uid = str(claim["metadata"]["uid"])
-        file = self._until("the claim is prepared", lambda: self._cdi_file(node, uid))
-        self._table.row("prepared", "NodePrepareResources", f"CDI file {file.name}")
+        file = self._scene.until("the claim is prepared", lambda: self._cdi_file(node, uid))
+        self._scene.row("prepared", "NodePrepareResources", f"CDI file {file.name}")
         return node
 
     def _read(self, node: str) -> str:
-        self._cluster.wait("pod/reader", "condition=Ready", seconds=SECONDS)
-        environment, read = self._until("the container has read", self._log_lines)[:2]
-        self._table.row("Pod", f"reader on {node}", environment, f"read: {read}")
+        self._scene.until_ready("reader")
+        environment, read = self._scene.until("the container has read", self._log_lines)[:2]
+        self._scene.row("Pod", f"reader on {node}", environment, f"read: {read}")
         return read
 
     def _hot_plugged(self) -> None:
         start = time.monotonic()
         with plugged_disk(self._folder, "a second one") as disk:
-            self._until("the slices show it", lambda: self._pools(2))
-            self._table.row(
+            self._scene.until("the slices show it", lambda: self._pools(2))
+            self._scene.row(
                 "hot-plug", str(disk.path), f"in both slices after {_milliseconds(start)}"
             )
         start = time.monotonic()
-        self._until("the slices show it no more", lambda: self._pools(1))
-        self._table.row("unplug", str(disk.path), f"in no slice after {_milliseconds(start)}")
+        self._scene.until("the slices show it no more", lambda: self._pools(1))
+        self._scene.row("unplug", str(disk.path), f"in no slice after {_milliseconds(start)}")
 
     def _released(self, node: str) -> None:
-        claim = self._get("resourceclaim", "my-disk") or {}
+        claim = self._scene.get("resourceclaim", "my-disk") or {}
         uid = str(claim["metadata"]["uid"])
-        self._cluster.kubectl("delete", "pod", "reader", f"--timeout={SECONDS}s")
-        self._until("the claim is unprepared", lambda: self._cdi_file(node, uid) is None)
-        self._table.row("unprepared", "Pod reader is deleted", "the CDI file is gone")
+        self._scene.delete_pods("stayer", "second", "latecomer")
+        self._scene.delete_pods("guest", "reader")
+        self._scene.until("the claim is unprepared", lambda: self._cdi_file(node, uid) is None)
+        self._scene.row("unprepared", "reader and guest are deleted", "the CDI file is gone")
 
     def _accepted(self) -> bool:
-        status = (self._get("akric", "disk") or {}).get("status", {})
+        status = (self._scene.get("akric", "disk") or {}).get("status", {})
         conditions = status.get("conditions", ())
         return any(c["type"] == "Accepted" and c["status"] == "True" for c in conditions)
 
@@ -108,7 +110,7 @@ class Story:
         return pools if complete else None
 
     def _allocated(self) -> Object | None:
-        claim = self._get("resourceclaim", "my-disk")
+        claim = self._scene.get("resourceclaim", "my-disk")
         status = (claim or {}).get("status", {})
         return claim if status.get("allocation") and status.get("reservedFor") else None
 
@@ -119,12 +121,6 @@ class Story:
     def _log_lines(self) -> list[str] | None:
         lines = self._cluster.kubectl("logs", "reader").stdout.splitlines()
         return lines if len(lines) > 1 else None
-
-    def _get(self, kind: str, name: str) -> Object | None:
-        return self._cluster.get(kind, name, namespace="default")
-
-    def _until(self, what: str, condition: Callable[[], T | None]) -> T:
-        return self._cluster.wait_until(what, condition, seconds=SECONDS)
 
 
 def _attributes(device: Object) -> str:

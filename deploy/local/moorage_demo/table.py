@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from dataclasses import dataclass, field
 
 _STEP_WIDTH = 15
 _OBJECT_WIDTH = 34
+_SHOWN_WIDTH = 86
 
 
 @dataclass
@@ -22,7 +24,7 @@ class Table:
     def row(self, step: str, name: str, *shown: str) -> None:
         """A line; what does not fit into one goes on below."""
         seconds = f"{time.monotonic() - self.started:5.1f} s"
-        first, *others = shown or ("",)
+        first, *others = [part for text in shown for part in _parts(text)] or [""]
         self._line(seconds, step, name, first)
         for more in others:
             self._line("", "", "", more)
@@ -30,3 +32,7 @@ class Table:
     def _line(self, seconds: str, step: str, name: str, shown: str) -> None:
         line = f"{seconds:>7}  {step:{_STEP_WIDTH}}  {name:{_OBJECT_WIDTH}}  {shown}"
         print(line.rstrip(), flush=True)
+
+
+def _parts(text: str) -> list[str]:
+    return textwrap.wrap(text, _SHOWN_WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,73 @@
+"""The demo: the objects that a user may copy, and what it shows of a refusal."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from moorage_demo.scene import OBJECTS
+from moorage_demo.sharing import sentence_in
+from moorage_demo.table import Table
+from scheduler_plugin.api import Queue, parse_queue
+
+DENIED = (
+    'ClaimSharingDenied: ResourceClaim default/my-disk belongs to queue "vision", which does not'
+    ' share its claims with queue "robots".'
+)
+FILES = sorted(OBJECTS.glob("*.yaml"))
+DOCUMENTS = [document for path in FILES for document in yaml.safe_load_all(path.read_text())]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"0/2 nodes are available: 2 {DENIED}",
+        f"0/2 nodes are available: 2 {DENIED} preemption: 0/2 nodes are available: 2 No help.",
+        f"0/2 nodes are available: 1 {DENIED}, 1 resourceclaim not available on the node. still"
+        " not schedulable, preemption: 0/2 nodes are available: 2 Preemption is not helpful for"
+        " scheduling.",
+        f"0/2 nodes are available: 1 resourceclaim not available on the node, 1 {DENIED}. still",
+    ],
+)
+def test_the_plugin_s_sentence_is_shown_without_kube_scheduler_s(message: str) -> None:
+    assert sentence_in(message) == DENIED
+
+
+def test_another_refusal_is_shown_whole() -> None:
+    message = "0/2 nodes are available: 2 cannot allocate all claims."
+
+    assert sentence_in(message) == message
+
+
+def test_each_object_is_explained_where_it_stands() -> None:
+    for path in FILES:
+        assert path.read_text().startswith("# "), path.name
+
+
+def test_queues_are_as_the_plugin_reads_them() -> None:
+    queues = [parse_queue(found) for found in DOCUMENTS if found["kind"] == "Queue"]
+
+    assert {queue.name for queue in queues if isinstance(queue, Queue)} == {
+        "research",
+        "robots",
+        "vision",
+    }
+    assert all(isinstance(queue, Queue) for queue in queues)
+
+
+def test_pods_name_the_scheduler_and_a_queue() -> None:
+    pods = [found for found in DOCUMENTS if found["kind"] == "Pod"]
+
+    assert pods
+    for pod in pods:
+        assert pod["spec"]["schedulerName"] == "moorage"
+        assert pod["metadata"]["labels"]["moorage.dev/queue"] in ("vision", "robots")
+
+
+def test_a_long_sentence_goes_on_below(capsys: pytest.CaptureFixture[str]) -> None:
+    Table().row("refused", "Pod latecomer", DENIED)
+
+    lines = capsys.readouterr().out.splitlines()
+    start = lines[0].index("ClaimSharingDenied")
+    assert " ".join(line[start:] for line in lines) == DENIED
+    assert all(not line[:start].strip() for line in lines[1:])
