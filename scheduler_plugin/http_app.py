@@ -166,12 +166,13 @@ class ExtenderApp:
         moment; the next Bind, or the watch, finds out. A client that hangs up changes nothing.
         """
         seconds = self._limits.bind_seconds
+        failed = f"Pod {call.namespace}/{call.name} was not bound"
         work = asyncio.ensure_future(self._answers.bind(call))
         try:
             await asyncio.wait((work,), timeout=seconds)
             if work.done():
-                return work.result()
-            return f"Pod {call.namespace}/{call.name} was not bound within {seconds:g} s."
+                return f"{failed}: cancelled." if work.cancelled() else work.result()
+            return f"{failed} within {seconds:g} s."
         finally:
             if not work.done():
                 # Not awaited: work that is slow to give up must not delay the answer.
@@ -224,6 +225,8 @@ async def _read(receive: Receive, limits: Limits) -> bytes | _Cut:
             more = True
             while more and size <= limits.discarded:
                 message = await receive()
+                if message["type"] == "http.disconnect":
+                    return _Cut(f"body: the client left after {size} bytes.")
                 part: bytes = message.get("body", b"")
                 size += len(part)
                 more = message.get("more_body", False)

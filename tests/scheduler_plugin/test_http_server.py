@@ -310,13 +310,21 @@ async def test_client_that_stalls_in_its_second_headers_is_cut(
         writer.close()
 
 
-async def test_client_that_leaves_in_the_middle_harms_nobody(client: Client) -> None:
-    _, writer = await client.stream()
-    writer.write(request("/filter", b"{}" * 100)[:-50])
-    await writer.drain()
-    writer.transport.abort()
+async def test_call_of_a_client_that_left_is_not_answered(
+    plugin: FakePlugin, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not even if what came of its body could be read."""
+    body = json.dumps(FILTER).encode()
+    async with served(plugin) as client:
+        _, writer = await client.stream()
+        writer.write(request("/filter", body + b" ")[:-1])
+        await writer.drain()
+        writer.transport.abort()
 
-    assert (await client.call("/filter", FILTER))["Error"] == ""
+        assert (await client.call("/bind", BIND))["Error"] == ""
+
+    assert f"body: the client left after {len(body)} bytes." in caplog.text
+    assert plugin.pods == []
 
 
 async def test_what_is_not_http_is_refused(client: Client) -> None:
@@ -435,6 +443,17 @@ async def test_bind_that_is_slow_to_give_up_delays_no_answer(
 
     ended = "a bind that was given up failed" if fails else "Bound after all."
     assert ended in caplog.text
+
+
+async def test_bind_that_was_cancelled_by_others_is_an_error(
+    client: Client, plugin: FakePlugin
+) -> None:
+    async def bind(_: BindArguments) -> str:
+        raise asyncio.CancelledError
+
+    plugin.on_bind = bind
+
+    assert await client.call("/bind", BIND) == {"Error": "Pod default/a was not bound: cancelled."}
 
 
 async def test_bind_goes_on_when_its_client_leaves(client: Client, plugin: FakePlugin) -> None:
