@@ -107,6 +107,10 @@ class Assumptions:
     def __len__(self) -> int:
         return len(self._held)
 
+    def __contains__(self, claim: ClaimUid) -> bool:
+        """Whether a pod is about to use the claim."""
+        return claim in self._entries
+
     def owner(self, claim: ClaimUid) -> Owner | None:
         """The owner that was decided for a claim without a label."""
         entry = self._entries.get(claim)

@@ -96,8 +96,8 @@ class World:
         for uid in uids:
             claim, before = self.facts.claim(uid), self.ledger.claim(uid)
             entry = claim_entry(claim, self.facts) if claim is not None else None
-            label = labelled_owner(claim, self.facts) if claim is not None else None
-            self.assumptions.relabel(uid, label or NO_QUEUE)
+            if claim is not None and uid in self.assumptions:
+                self.assumptions.relabel(uid, labelled_owner(claim, self.facts) or NO_QUEUE)
             if self.ledger.post_claim(uid, entry):
                 self.assumptions.recount(uid)
                 self._note_mismatch(claim, before, entry)
