@@ -1,0 +1,279 @@
+"""What the world hears of objects that come, change, become unreadable and go.
+
+Objects are noted as an own write's answer would be; tests/e2e/plugin has the real API server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from kube.api import ApiClient, ApiError, ForbiddenError, NotFoundError, ObjectPath
+from scheduler_plugin.amounts import ResourceKey
+from scheduler_plugin.cluster import ClusterWorld
+from scheduler_plugin.names import QueueName
+from scheduler_plugin.world_changes import ClaimChanged, PodChanged, QueueChanged, WorldChange
+from tests.scheduler_plugin.builders import (
+    SETTINGS,
+    a_claim_object,
+    a_pod_object,
+    a_queue_object,
+    a_result,
+    amounts,
+    claim_uid,
+    our_class,
+    pod_uid,
+    usage,
+)
+
+
+def versioned(obj: dict[str, Any], version: int) -> dict[str, Any]:
+    return {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(version)}}
+
+
+class FakeClient:
+    """Answers reads from a dictionary, and lists with an error of the test's choice."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Any] = {}
+        self.answers: list[ApiError | int] = []
+        self.asked = asyncio.Event()
+
+    async def get(self, path: ObjectPath, *, timeout_seconds: float) -> Any:
+        try:
+            return self.objects[str(path)]
+        except KeyError:
+            raise NotFoundError("none") from None
+
+    async def current_version(self, _: object) -> int:
+        self.asked.set()
+        answer = self.answers.pop(0)
+        if isinstance(answer, ApiError):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def client() -> FakeClient:
+    return FakeClient()
+
+
+@pytest.fixture
+def cluster(client: FakeClient) -> ClusterWorld:
+    found = ClusterWorld(cast(ApiClient, client), SETTINGS)
+    for kind in found._kinds:
+        kind.feed()
+    found.world.put_class(our_class())
+    return found
+
+
+def put_queue(cluster: ClusterWorld, obj: dict[str, Any], version: int) -> None:
+    cluster._kinds.queues.store.note(versioned(obj, version))
+
+
+def test_own_writes_are_charged_at_once(cluster: ClusterWorld) -> None:
+    claim = a_claim_object("cam", queue="vision", results=[a_result()])
+    cluster.note_claim(versioned(claim, 5))
+
+    assert usage(cluster.world, "vision") == amounts(onvif=1)
+
+
+def test_older_answer_changes_nothing(cluster: ClusterWorld) -> None:
+    cluster.note_claim(versioned(a_claim_object(queue="vision", results=[a_result()]), 5))
+    cluster.note_claim(versioned(a_claim_object(queue="vision"), 4))
+
+    assert usage(cluster.world, "vision") == amounts(onvif=1)
+
+
+def test_version_of_a_claim_is_known_though_nothing_that_counts_changed(
+    cluster: ClusterWorld,
+) -> None:
+    cluster.note_claim(versioned(a_claim_object(), 5))
+    cluster.note_claim(versioned(a_claim_object(), 6))
+
+    claim = cluster.world.facts.claim(claim_uid("cam"))
+    assert claim is not None
+    assert claim.resource_version == "6"
+
+
+def test_unreadable_claim_stays_charged_as_it_was(
+    cluster: ClusterWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    claim = a_claim_object(queue="vision", results=[a_result()])
+    cluster.note_claim(versioned(claim, 5))
+    odd = {**claim, "status": {"allocation": {"devices": 7}}}
+    cluster.note_claim(versioned(odd, 6))
+    cluster.note_claim(versioned(odd, 7))
+
+    assert usage(cluster.world, "vision") == amounts(onvif=1)
+    assert caplog.text.count("status.allocation.devices: 7 is not an object.") == 1
+
+    cluster.note_claim(versioned(a_claim_object(queue="vision"), 8))
+    assert usage(cluster.world, "vision") == amounts()
+
+
+def test_unreadable_claim_of_another_uid_is_another_claim(cluster: ClusterWorld) -> None:
+    claim = a_claim_object(queue="vision", results=[a_result()])
+    cluster.note_claim(versioned(claim, 5))
+    odd = a_claim_object(uid="other")
+    cluster.note_claim(versioned({**odd, "spec": 7}, 6))
+
+    assert usage(cluster.world, "vision") == amounts()
+    assert list(cluster.world.facts.claims()) == []
+
+
+def test_pod_that_uses_no_devices_is_not_kept(cluster: ClusterWorld) -> None:
+    cluster.note_pod(versioned(a_pod_object("plain"), 5))
+    cluster.note_pod(versioned(a_pod_object("user", claims=["cam"]), 6))
+
+    assert [pod.name for pod in cluster.world.facts.pods()] == ["user"]
+
+
+def test_unreadable_queue_counts_as_before_and_is_named_with_all_problems(
+    cluster: ClusterWorld,
+) -> None:
+    changes: list[WorldChange] = []
+    cluster.subscribe(changes.append)
+    put_queue(cluster, a_queue_object("vision", parent="research"), 5)
+    put_queue(cluster, a_queue_object("vision", parent="vision", claimSharing=7), 6)
+
+    (queue,) = cluster.unreadable_queues()
+    assert (queue.name, queue.uid, queue.generation) == ("vision", "uid-of-vision", 1)
+    assert [p.path for p in queue.problems] == ["spec.parent", "spec.claimSharing"]
+    kept = cluster.world.facts.tree.get(QueueName("vision"))
+    assert kept is not None
+    assert kept.parent == "research"
+    assert changes == [QueueChanged(QueueName("vision"))] * 2
+
+    put_queue(cluster, a_queue_object("vision"), 7)
+    assert cluster.unreadable_queues() == ()
+
+
+def test_who_subscribed_hears_after_the_world_and_one_that_fails_costs_others_nothing(
+    cluster: ClusterWorld,
+) -> None:
+    heard: list[tuple[WorldChange, bool]] = []
+
+    def fails(_: WorldChange) -> None:
+        raise RuntimeError("a listener's own fault")
+
+    def listens(change: WorldChange) -> None:
+        facts = cluster.world.facts
+        heard.append((change, facts.claim_named("default", "cam") is not None))
+
+    cluster.subscribe(fails)
+    cluster.subscribe(listens)
+    cluster.note_claim(versioned(a_claim_object(), 5))
+    cluster.note_pod(versioned(a_pod_object(claims=["cam"]), 6))
+
+    assert heard == [(ClaimChanged(claim_uid("cam")), True), (PodChanged(pod_uid("a")), True)]
+
+
+async def test_all_who_wait_are_asked_after_each_change(cluster: ClusterWorld) -> None:
+    facts = cluster.world.facts
+    waits = [
+        asyncio.create_task(
+            cluster.wait_for(lambda: facts.claim_named("default", "a") is not None, 5)
+        ),
+        asyncio.create_task(
+            cluster.wait_for(lambda: facts.claim_named("default", "b") is not None, 5)
+        ),
+        asyncio.create_task(cluster.wait_for(lambda: False, 0.01)),
+    ]
+    await asyncio.sleep(0)
+    cluster.note_claim(versioned(a_claim_object("b"), 5))
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    assert not waits[0].done()
+    cluster.note_claim(versioned(a_claim_object("a"), 6))
+
+    assert await asyncio.gather(*waits) == [True, True, False]
+    assert cluster._waiters == []
+
+
+async def test_refreshed_claim_is_the_newest_that_is_known(
+    client: FakeClient, cluster: ClusterWorld
+) -> None:
+    path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/cam"
+    client.objects[path] = versioned(a_claim_object(), 5)
+    cluster.note_claim(versioned(a_claim_object(queue="vision"), 6))
+
+    found = await cluster.refresh_claim("default", "cam")
+
+    assert found is not None
+    assert (found.resource_version, found.label) == ("6", "vision")
+
+
+async def test_refreshed_object_that_cannot_be_read_is_none(
+    client: FakeClient, cluster: ClusterWorld
+) -> None:
+    claim = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/cam"
+    client.objects[claim] = versioned({**a_claim_object(), "spec": 7}, 5)
+    client.objects["/api/v1/namespaces/default/pods/a"] = versioned(
+        {**a_pod_object(), "spec": 7}, 5
+    )
+
+    assert await cluster.refresh_claim("default", "cam") is None
+    assert await cluster.refresh_pod("default", "a") is None
+
+
+def test_instance_and_configuration_of_one_name_in_two_namespaces_are_two(
+    cluster: ClusterWorld,
+) -> None:
+    kinds = {str(kind): kind for kind in cluster._kinds}
+    for number, namespace in enumerate(("one", "two"), start=1):
+        metadata = {"namespace": namespace, "uid": namespace, "resourceVersion": str(number)}
+        spec = {"configurationName": "lidar"}
+        kinds["instances of akri.sh/v0"].store.note(
+            {"metadata": {"name": "lidar-abc", **metadata}, "spec": spec}
+        )
+        kinds["configurations of akri.sh/v0"].store.note(
+            {"metadata": {"name": "lidar", **metadata}}
+        )
+    gone = {"namespace": "two", "uid": "two", "resourceVersion": "9"}
+    kinds["instances of akri.sh/v0"].store.take_deletion(
+        {"metadata": {"name": "lidar-abc", **gone}}
+    )
+    kinds["configurations of akri.sh/v0"].store.take_deletion(
+        {"metadata": {"name": "lidar", **gone}}
+    )
+
+    catalog = cluster.world.facts.catalog
+    assert catalog.accounted_resource("akri.sh/lidar-abc") == ResourceKey("lidar")
+    assert catalog.accounted_resource("akri.sh/lidar") == ResourceKey("lidar")
+
+
+def test_not_ready_names_the_kind_that_is_missing(cluster: ClusterWorld) -> None:
+    assert cluster.why_not_ready() == "deviceclasses of resource.k8s.io/v1 are not known yet."
+
+
+async def test_optional_kind_that_is_forbidden_is_not_taken_for_absent(
+    client: FakeClient, cluster: ClusterWorld
+) -> None:
+    """Otherwise a missing permission would quietly stop all accounting."""
+    client.answers = [ForbiddenError("may not list", status=403, reason="Forbidden")]
+    kind = cluster._kinds.claims
+    task = asyncio.create_task(kind.run())
+    await client.asked.wait()
+    await asyncio.sleep(0)
+    task.cancel()
+
+    assert not kind.settled.is_set()
+    assert kind.why_not_ready().endswith("are not known yet: 403 Forbidden: may not list")
+
+
+async def test_kind_that_is_not_served_keeps_nobody_and_is_asked_for_again_on_a_hint(
+    client: FakeClient, cluster: ClusterWorld
+) -> None:
+    client.answers = [NotFoundError("no such kind"), NotFoundError("no such kind")]
+    kind = cluster._kinds.claims
+    task = asyncio.create_task(kind.run())
+    await kind.settled.wait()
+    assert kind.why_not_ready() == ""
+
+    client.asked.clear()
+    cluster.note_pod(versioned(a_pod_object(claims=["cam"]), 5))
+    async with asyncio.timeout(5):
+        await client.asked.wait()
+    task.cancel()

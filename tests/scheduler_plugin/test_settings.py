@@ -1,0 +1,190 @@
+"""Flags of the scheduler plugin, and what print-config makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kube.api import Resource
+from scheduler_plugin import __main__
+from scheduler_plugin.listening import Listening, TlsFiles
+from scheduler_plugin.names import OrphanPolicy, OwnerLifetime
+from scheduler_plugin.scheduler_configuration import CallerFiles, scheduler_configuration
+from scheduler_plugin.settings import PrintConfigSettings, ServeSettings, parse_settings
+from tests.deploy.documents import DEPLOY
+
+TLS = ("--tls-cert-file=t.crt", "--tls-private-key-file=t.key", "--client-ca-file=ca.crt")
+CALLER = (
+    "--scheduler-cert-file=/s/tls.crt",
+    "--scheduler-private-key-file=/s/tls.key",
+    "--server-ca-file=/s/ca.crt",
+)
+
+
+def serve(*argv: str, **environ: str) -> ServeSettings:
+    settings = parse_settings(argv, environ)
+    assert isinstance(settings, ServeSettings)
+    return settings
+
+
+def test_without_flags_it_serves_on_loopback_behind_the_lease_of_the_manifests() -> None:
+    settings = serve()
+
+    assert settings.listening == Listening(host="127.0.0.1", port=10261, tls=None)
+    assert str(settings.lease) == "moorage-system/moorage-scheduler"
+    assert settings.lease.identity
+    assert settings.pod_groups == (Resource("scheduling.run.ai", "v2alpha2", "podgroups"),)
+    assert settings.kubeconfig is None
+
+
+def test_flags_are_taken_over() -> None:
+    settings = serve(
+        "serve",
+        "--kubeconfig=/k",
+        "--lease=kube-system/other",
+        "--scheduler-identity=host-a",
+        "--queue-label=kai.scheduler/queue",
+        "--default-queue=rest",
+        "--non-preemptible-priority=-5",
+        "--orphan-policy=Unattributed",
+        "--owner-lifetime=Claim",
+        "--pod-groups=podgroups.v1.a.example,podgroups.v1beta1.b.example,podgroups.v1.a.example",
+    )
+
+    accounting = settings.accounting
+    assert settings.kubeconfig == Path("/k")
+    assert (str(settings.lease), settings.lease.identity) == ("kube-system/other", "host-a")
+    assert (accounting.queue_label, accounting.default_queue) == ("kai.scheduler/queue", "rest")
+    assert accounting.non_preemptible_priority == -5
+    assert accounting.orphan_policy is OrphanPolicy.UNATTRIBUTED
+    assert accounting.owner_lifetime is OwnerLifetime.CLAIM
+    assert [kind.api_version for kind in settings.pod_groups] == [
+        "a.example/v1",
+        "b.example/v1beta1",
+    ]
+
+
+def test_environment_is_the_default() -> None:
+    settings = serve(KUBECONFIG="/from/environment", POD_NAME="moorage-scheduler-1")
+
+    assert settings.kubeconfig == Path("/from/environment")
+    assert settings.instance == "moorage-scheduler-1"
+    assert serve("--kubeconfig=/k", KUBECONFIG="/from/environment").kubeconfig == Path("/k")
+
+
+def test_pod_groups_may_be_none() -> None:
+    assert serve("--pod-groups=").pod_groups == ()
+
+
+@pytest.mark.parametrize(
+    ("flag", "sentence"),
+    [
+        ("--lease=no-namespace", "'no-namespace' is no namespace/name of a Lease"),
+        ("--lease=a/b/c", "'a/b/c' is no namespace/name of a Lease"),
+        ("--scheduler-identity=", "must not be empty"),
+        ("--queue-label=a/b/c", "'a/b/c' is no key of a label, such as moorage.dev/queue"),
+        ("--queue-label=", "'' is no key of a label"),
+        ("--default-queue=Not_A_Name", "'Not_A_Name' is no name of a Queue"),
+        ("--non-preemptible-priority=high", "'high' is no priority that a pod can have"),
+        ("--non-preemptible-priority=9999999999", "is no priority that a pod can have"),
+        ("--orphan-policy=Nobody", "invalid choice: 'Nobody'"),
+        ("--owner-lifetime=Ever", "invalid choice: 'Ever'"),
+        ("--pod-groups=podgroups", "'podgroups' is no plural.version.group"),
+        ("--pod-groups=podgroups.v1.a.example,", "'' is no plural.version.group"),
+        ("--listen-address=somewhere", '"somewhere" is not an IP address and a port'),
+        ("--listen-address=0.0.0.0:1", "is no loopback address: it needs mutual TLS"),
+        ("--tls-cert-file=t.crt", "TLS takes certificate, key and client CA"),
+        ("--log-level=LOUD", "invalid choice: 'LOUD'"),
+    ],
+)
+def test_value_that_makes_no_sense_is_refused_with_a_sentence(
+    flag: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        parse_settings([flag], {})
+
+    said = capsys.readouterr().err
+    assert stopped.value.code == 2
+    assert sentence in said
+    assert flag.partition("=")[0].replace("--tls-cert-file", "--tls-private-key-file") in said
+
+
+def print_config(*argv: str) -> dict[str, Any]:
+    settings = parse_settings(["print-config", *argv], {})
+    assert isinstance(settings, PrintConfigSettings)
+    text = scheduler_configuration(
+        settings.scheduler_name,
+        (settings.lease.namespace, settings.lease.name),
+        settings.listening,
+        settings.caller,
+    )
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
+
+
+def test_printed_configuration_is_that_of_the_manifests() -> None:
+    text = (DEPLOY / "manifests" / "scheduler-plugin-configmap.yaml").read_text()
+    stored = yaml.safe_load(text)["data"]["config.yaml"]
+
+    assert print_config() == yaml.safe_load(stored)
+
+
+def test_printed_configuration_follows_the_flags() -> None:
+    found = print_config("--lease=a/b", "--scheduler-name=mine", "--listen-address=[::1]:7")
+
+    assert found["leaderElection"] == {
+        "leaderElect": True,
+        "resourceNamespace": "a",
+        "resourceName": "b",
+    }
+    assert found["profiles"] == [{"schedulerName": "mine"}]
+    (extender,) = found["extenders"]
+    assert extender["urlPrefix"] == "http://[::1]:7"
+    assert "ignorable" not in extender
+    assert "managedResources" not in extender
+
+
+def test_with_tls_kube_scheduler_is_told_what_to_show_and_whom_to_believe() -> None:
+    (extender,) = print_config("--listen-address=0.0.0.0:10261", *TLS, *CALLER)["extenders"]
+
+    assert extender["urlPrefix"] == "https://127.0.0.1:10261"
+    assert extender["enableHTTPS"] is True
+    assert extender["tlsConfig"] == {
+        "caFile": "/s/ca.crt",
+        "certFile": "/s/tls.crt",
+        "keyFile": "/s/tls.key",
+    }
+
+
+def test_with_tls_print_config_refuses_to_leave_out_a_file(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without a CA, kube-scheduler would verify no certificate at all."""
+    with pytest.raises(SystemExit):
+        parse_settings(["print-config", *TLS, *CALLER[:2]], {})
+
+    assert "print-config needs --scheduler-cert-file" in capsys.readouterr().err
+
+
+def test_wildcard_of_ipv6_is_called_on_its_loopback() -> None:
+    tls = TlsFiles(certificate="c", key="k", client_ca="a")
+    text = scheduler_configuration(
+        "moorage",
+        ("a", "b"),
+        Listening(host="::", port=1, tls=tls),
+        CallerFiles(certificate="c", key="k", server_ca="a"),
+    )
+
+    assert yaml.safe_load(text)["extenders"][0]["urlPrefix"] == "https://[::1]:1"
+
+
+def test_command_prints_to_standard_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["moorage-scheduler-plugin", "print-config"])
+
+    assert __main__.main() == 0
+    assert yaml.safe_load(capsys.readouterr().out)["kind"] == "KubeSchedulerConfiguration"
