@@ -47,9 +47,9 @@ def configuration() -> Any:
 
 def plugin_flags() -> list[str]:
     """What follows the subcommand."""
-    program, subcommand, *flags = container("scheduler-plugin")["command"]
-    assert (program, subcommand) == ("moorage-scheduler-plugin", "serve")
-    return flags
+    command: list[str] = container("scheduler-plugin")["command"]
+    assert command[:2] == ["moorage-scheduler-plugin", "serve"]
+    return command[2:]
 
 
 def token_volume(program: str) -> Any:

@@ -17,6 +17,7 @@ from local_cluster import loop_devices
 from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings
 from local_cluster.image_build import TAG, build_image
 from local_cluster.image_recipe import CHECKOUT
+from local_cluster.loop_devices import LoopDevice
 from moorage_demo import installation
 from tests.deploy.documents import MANIFESTS, objects_of_kind
 
@@ -466,6 +467,13 @@ def test_the_node_driver_s_pod_can_do_its_work_without_capabilities(
 
 
 @pytest.fixture
+def disk() -> Iterator[LoopDevice]:
+    plugged = loop_devices.plug()
+    yield plugged
+    loop_devices.unplug(plugged)
+
+
+@pytest.fixture
 def installed() -> Iterator[Cluster]:
     """A cluster of its own: a second driver on a node of `cluster` would be one too many."""
     work_dir = CHECKOUT / f".cluster-manifests-{os.getpid()}"
@@ -477,35 +485,62 @@ def installed() -> Iterator[Cluster]:
         own.down(purge=True)
 
 
-def roll_out(cluster: Cluster) -> None:
-    for workload in ("daemonset/moorage-driver-node", "deployment/moorage-driver-shared"):
+def restart(cluster: Cluster) -> None:
+    """Replace all pods, as an update of the image does."""
+    for kind, name in installation.workloads():
+        cluster.kubectl("rollout", "restart", f"{kind}/{name}".lower(), "-n", SYSTEM)
+    for kind, name in installation.workloads():
+        workload = f"{kind}/{name}".lower()
         cluster.kubectl("rollout", "status", workload, "-n", SYSTEM, "--timeout=120s")
 
 
-def test_the_driver_runs_from_the_manifests_and_outlives_a_rolling_update(
-    installed: Cluster,
-) -> None:
-    """A pod written for a device plugin gets a device, and gives it back to the next driver."""
-    disk = loop_devices.plug()
-    rules = json.dumps({"udevRules": [f'KERNEL=="{disk.name}"']})
-    handler = {"name": "udev", "discoveryDetails": rules}
-    user = a_pod("user", BUSYBOX_IMAGE, ["sh", "-c", "echo $UDEV_DEVNODE; exec sleep 1000"])
+def a_user(name: str) -> dict[str, Any]:
+    """A pod written for a device plugin, but for its scheduler and queue."""
+    user = a_pod(name, BUSYBOX_IMAGE, ["sh", "-c", "echo $UDEV_DEVNODE; exec sleep 1000"])
+    user["metadata"]["labels"] = {"moorage.dev/queue": "team"}
+    user["spec"]["schedulerName"] = "moorage"
     user["spec"]["containers"][0]["resources"] = {"limits": {"akri.sh/disks": "1"}}
     user["spec"]["terminationGracePeriodSeconds"] = 1
-    try:
-        roll_out(installed)
-        installed.apply(configuration("disks", {"discoveryHandler": handler}))
-        installed.apply(user, namespace="default")
-        installed.wait("pod/user", "condition=Ready", seconds=60)
-        assert installed.kubectl("logs", "user").stdout == f"/dev/{disk.name}\n"
+    return user
 
-        installed.kubectl("rollout", "restart", "daemonset/moorage-driver-node", "-n", SYSTEM)
-        roll_out(installed)
-        installed.kubectl("delete", "pod", "user", "--timeout=60s")
 
-        installed.wait_until("the claim is gone", lambda: not installed.list("resourceclaims"))
-        (node,) = installed.nodes
-        cdi = node.path("/run/cdi")
-        installed.wait_until("it is unprepared", lambda: not list(cdi.glob("*.json")), seconds=90)
-    finally:
-        loop_devices.unplug(disk)
+def usage(cluster: Cluster) -> int:
+    queue = cluster.get("queue", "team") or {}
+    return int(queue.get("status", {}).get("usage", {}).get("disks", 0))
+
+
+def test_everything_runs_from_the_manifests_and_outlives_a_rolling_update(
+    installed: Cluster, disk: LoopDevice
+) -> None:
+    """A pod gets a device that its queue is charged for, and gives it back to the next driver."""
+    rules = json.dumps({"udevRules": [f'KERNEL=="{disk.name}"']})
+    handler = {"name": "udev", "discoveryDetails": rules}
+    queue = {"apiVersion": "moorage.dev/v1alpha1", "kind": "Queue", "metadata": {"name": "team"}}
+    installed.apply([queue, configuration("disks", {"discoveryHandler": handler})])
+    installed.wait_until("the class is there", lambda: installed.get("deviceclass", "disks"))
+    installed.apply(a_user("before"), namespace="default")
+    installed.wait("pod/before", "condition=Ready", seconds=60)
+    assert installed.kubectl("logs", "before").stdout == f"/dev/{disk.name}\n"
+    installed.wait_until("its queue is charged", lambda: usage(installed) == 1)
+
+    restart(installed)
+    installed.kubectl("delete", "pod", "before", "--timeout=60s")
+    installed.wait_until("nobody is charged", lambda: usage(installed) == 0, seconds=60)
+    installed.apply(a_user("after"), namespace="default")
+    installed.wait("pod/after", "condition=Ready", seconds=90)
+    installed.kubectl("delete", "pod", "after", "--timeout=60s")
+
+    installed.wait_until("the claim is gone", lambda: not installed.list("resourceclaims"))
+    (node,) = installed.nodes
+    cdi = node.path("/run/cdi")
+    installed.wait_until("it is unprepared", lambda: not list(cdi.glob("*.json")), seconds=90)
+    assert_kube_scheduler_may_do_what_it_wants(installed)
+
+
+def assert_kube_scheduler_may_do_what_it_wants(cluster: Cluster) -> None:
+    selector = ("-l", "app.kubernetes.io/name=moorage-scheduler-plugin")
+    options = ("-n", SYSTEM, "-c", "kube-scheduler", "--tail=-1")
+    logs = cluster.kubectl("logs", *selector, *options).stdout
+
+    assert "Successfully acquired lease" in logs
+    assert "forbidden" not in logs

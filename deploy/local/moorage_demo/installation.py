@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,10 @@ Object = dict[str, Any]
 
 def install(cluster: Cluster) -> None:
     """Load the images, apply everything, and wait until all pods serve."""
-    load_images(cluster)
-    install_objects(cluster)
+    with ThreadPoolExecutor() as pool:
+        images = pool.submit(load_images, cluster)
+        install_objects(cluster)
+        images.result()
     install_workloads(cluster)
     register_webhook(cluster)
 
