@@ -19,6 +19,8 @@ from importlib.util import LazyLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import yaml
 from aiohttp import ClientError, ClientResponse, ClientTimeout
@@ -111,11 +113,27 @@ def _refresh_by(loader: Any) -> Any:
     return refresh
 
 
+def _read_environment_once(configuration: Any) -> None:
+    """Take the proxy from the environment now, and nothing from it later.
+
+    Left to itself aiohttp looks for a proxy before each request, and for a password in ~/.netrc,
+    which is not for API servers: a file that is read in a thread, half the cost of a request.
+    """
+    url = urlsplit(configuration.host)
+    if not configuration.proxy and not proxy_bypass(url.hostname or ""):
+        configuration.proxy = getproxies().get(url.scheme)
+    configuration.client_session_kwargs = {
+        **(configuration.client_session_kwargs or {}),
+        "trust_env": False,
+    }
+
+
 class Transport:
     """The official client's connection pool, with its credentials on every request."""
 
     def __init__(self, configuration: Any, user_agent: str) -> None:
         self._configuration = configuration
+        _read_environment_once(configuration)
         self._rest = _rest.RESTClientObject(configuration)
         self._user_agent = user_agent
 
