@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import platform
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from local_cluster import debian, images, linux_nodes
-from local_cluster.blueprint import Blueprint
+from local_cluster.blueprint import Blueprint, PlannedNode
 from local_cluster.configurations import BUSYBOX_IMAGE, PAUSE_IMAGE
 from local_cluster.errors import MachineError
 from local_cluster.files import write_atomically
 from local_cluster.linux_commands import run
+from local_cluster.settings import MAX_NODES
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -49,6 +51,10 @@ def remove_image(blueprint: Blueprint, name: str) -> None:
 
 def _on_each_node(blueprint: Blueprint, *command: str) -> None:
     ctr = (blueprint.binaries.ctr, "--namespace", "k8s.io", "images")
-    for node in blueprint.nodes:
+
+    def on(node: PlannedNode) -> None:
         argv = linux_nodes.inside(blueprint.layout, node.name, (*ctr, *command))
         run(*argv, timeout_seconds=300)
+
+    with ThreadPoolExecutor(max_workers=MAX_NODES) as pool:
+        list(pool.map(on, blueprint.nodes))

@@ -18,8 +18,8 @@ class Sharing:
 
     def queues_are_made(self) -> None:
         self._scene.apply("queues.yaml")
-        self._scene.row("Queue", "research", f"at most one {CLASS} for both of its queues")
-        self._scene.row("Queue", "research > vision, robots", "a team each")
+        for name in ("research", "vision", "robots"):
+            self._is_accepted(name)
 
     def vision_owns(self) -> None:
         """After a pod of vision was bound first."""
@@ -47,6 +47,19 @@ class Sharing:
         self._scene.until("the claim has no owner", lambda: self._owner() is None)
         self._scene.row("released", "ResourceClaim my-disk", "not allocated, and nobody's")
         self._charged("vision", 0, owned=0, shared=0)
+
+    def _is_accepted(self, name: str) -> None:
+        spec = self._scene.until(f"Queue {name} is accepted", lambda: self._accepted_spec(name))
+        limits = [f"limit {given['limit']}" for given in spec.get("resources", ())]
+        below = [f"below {spec['parent']}"] if "parent" in spec else []
+        shown = ", ".join([*below, *(limits or ["no limit of its own"])])
+        self._scene.row("Queue", name, f"Accepted: {shown}")
+
+    def _accepted_spec(self, name: str) -> Object | None:
+        queue = self._scene.get("queue", name) or {}
+        conditions = queue.get("status", {}).get("conditions", ())
+        accepted = any(c["type"] == "Accepted" and c["status"] == "True" for c in conditions)
+        return queue["spec"] if accepted else None
 
     def _owner(self) -> str | None:
         labels = (self._scene.get("resourceclaim", "my-disk") or {})["metadata"].get("labels", {})
