@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from binder.api import Binder, OwnerKeeper
@@ -28,6 +30,10 @@ from scheduler_plugin.world_changes import (
 logger = logging.getLogger(__name__)
 
 USER_AGENT = "moorage-scheduler-plugin"
+
+START_THRESHOLDS = (100_000, 10, 10)
+"""Of the garbage collector while everything is read: nearly all of it stays, and looking through it
+again and again is a third of the work."""
 
 
 class ServerEndedError(Exception):
@@ -85,12 +91,26 @@ class Plugin:
 
     async def _run_writers(self, tasks: asyncio.TaskGroup) -> None:
         """Start what writes by itself; before everything is known it would write nonsense."""
-        await self._cluster.in_sync()
+        with _collecting_seldom():
+            await self._cluster.in_sync()
         self._cluster.subscribe(self._statuses.changed)
         self._cluster.subscribe(_telling(self._keeper.changed, self._cluster.world))
         tasks.create_task(self._statuses.run())
         tasks.create_task(self._keeper.run())
         self._statuses.changed()
+
+
+@contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """Afterwards what is there is never looked through again: that would delay answers."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*START_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+    gc.collect()
+    gc.freeze()
 
 
 def _telling(
