@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
+import msgspec
 from aiohttp import (
     ClientConnectorError,
     ClientError,
@@ -260,8 +260,8 @@ def _lost(message: str) -> UnavailableError:
 
 def _refusal(response: ClientResponse, body: bytes) -> ApiError:
     try:
-        status = json.loads(body)
-    except ValueError:
+        status = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
         status = {"message": body[:500].decode(errors="replace").strip()}
     if not isinstance(status, dict):
         status = {}
@@ -270,7 +270,7 @@ def _refusal(response: ClientResponse, body: bytes) -> ApiError:
 
 def _parsed(body: bytes) -> JsonObject:
     try:
-        parsed = json.loads(body)
+        parsed = msgspec.json.decode(body)
     except (ValueError, RecursionError) as error:
         raise _lost(f"the answer is not JSON: {error!r}") from error
     if not isinstance(parsed, dict):

@@ -1,8 +1,9 @@
 """What one line of a watch says."""
 
-import json
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import msgspec
 
 from kube.errors import ApiError, UnavailableError, error_of
 from kube.objects import JsonObject, parse_resource_version
@@ -43,10 +44,18 @@ class Failed:
 Frame: TypeAlias = Observed | Removed | Bookmark | Failed
 
 
+class _Event(msgspec.Struct):
+    type: str
+    object: dict[str, Any]
+
+
+_EVENT = msgspec.json.Decoder(_Event)
+
+
 def parse_frame(line: bytes) -> Frame:
     try:
-        event = json.loads(line)
-        return _frame(event["type"], event["object"])
+        event = _EVENT.decode(line)
+        return _frame(event.type, event.object)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise BadFrameError(f"not a watch event: {line[:100]!r}: {error!r}") from error
 
