@@ -98,6 +98,7 @@ def test_edited_label_does_not_count_beside_the_pod_it_was_written_for(
     assert world.ledger.orphans() == ()
     assert world.ledger.mismatches(VISION) == (claim_uid("cam"),)
     assert world.ledger.mismatches(ROBOTS) == ((claim_uid("cam"),) if label else ())
+    assert "" not in world.ledger.take_touched()
 
 
 def test_label_counts_while_its_pod_shows_no_queue_of_its_own() -> None:
@@ -110,9 +111,9 @@ def test_label_counts_while_its_pod_shows_no_queue_of_its_own() -> None:
 
 
 def test_label_counts_as_it_stands_when_its_pod_is_gone() -> None:
-    pod = a_pod("a", queue="vision", node="n")
+    pod = a_pod("a", queue="vision", node="n", phase="Succeeded")
     world = a_world(pod, a_pod("b", queue="robots", node="n"))
-    put(world, an_allocated_claim("cam", "a", "b", queue="robots", owner_pod="a"))
+    put(world, an_allocated_claim("cam", "b", queue="robots", owner_pod="a"))
     assert usage(world, "vision") == amounts(onvif=1)
 
     world.delete_pod(pod.uid)
