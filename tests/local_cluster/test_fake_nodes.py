@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
-from local_cluster import fake_nodes
+from local_cluster import fake_kubelets, fake_nodes
+from local_cluster.apiserver import ApiServer
+from local_cluster.errors import ApiError
 from local_cluster.namespaces import name_for
 from tests.local_cluster.builders import parts_of
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
+
+
+class FakeApiServer(ApiServer):
+    """Remembers writes; leases are there already."""
+
+    def __init__(self) -> None:
+        self.writes: list[str] = []
+
+    def request(self, method: str, path: str, value: Any = None, *, content_type: str = "") -> None:
+        name = "" if method == "PATCH" else value["metadata"]["name"]
+        self.writes.append(f"{method} {path.partition('/v1/')[2]} {name}".strip())
+        if method == "POST" and path == fake_kubelets.LEASES:
+            raise ApiError(409, "AlreadyExists", "")
 
 
 def test_fake_nodes_are_told_from_real_ones_by_their_label() -> None:
@@ -28,6 +44,19 @@ def test_times_are_written_as_the_api_server_reads_them() -> None:
 
 def test_growing_keeps_the_names_that_were_there() -> None:
     assert fake_nodes.names(3)[:2] == fake_nodes.names(2)
+
+
+def test_leases_of_an_earlier_time_are_renewed_before_their_nodes_are_there_again() -> None:
+    api = FakeApiServer()
+
+    fake_kubelets.ensure(api, ("fake-0000",))
+
+    leases = "namespaces/kube-node-lease/leases"
+    assert api.writes[:3] == [
+        f"POST {leases} fake-0000",
+        f"PATCH {leases}/fake-0000",
+        "POST nodes fake-0000",
+    ]
 
 
 def test_fake_nodes_are_a_part_only_when_there_are_some() -> None:

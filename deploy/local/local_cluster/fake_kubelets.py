@@ -40,8 +40,7 @@ def main() -> None:
 
 
 def run(api: ApiServer, names: tuple[str, ...]) -> None:
-    for name in names:
-        _ensure(api, name)
+    ensure(api, names)
     while True:
         round_ends = time.monotonic() + RENEW_SECONDS
         for name in names:
@@ -49,13 +48,19 @@ def run(api: ApiServer, names: tuple[str, ...]) -> None:
         time.sleep(max(0.0, round_ends - time.monotonic()))
 
 
-def _ensure(api: ApiServer, name: str) -> None:
-    """The lease first: a node without one has missed a heartbeat already."""
-    now = datetime.now(UTC)
-    _create(api, LEASES, fake_nodes.lease(name, now))
-    if _create(api, NODES, fake_nodes.node_object(name)):
-        api.patch(f"{NODES}/{name}/status", fake_nodes.ready_status(now))
-        api.patch(f"{NODES}/{name}", fake_nodes.schedulable())
+def ensure(api: ApiServer, names: tuple[str, ...]) -> None:
+    """Leases first, and fresh ones: the node controller judges a new node by the last that it saw.
+
+    It remembers a node of the same name that was there a while ago and calls the new one lost.
+    """
+    for name in names:
+        now = datetime.now(UTC)
+        if not _create(api, LEASES, fake_nodes.lease(name, now)):
+            api.patch(f"{LEASES}/{name}", fake_nodes.renewal(now))
+    for name in names:
+        if _create(api, NODES, fake_nodes.node_object(name)):
+            api.patch(f"{NODES}/{name}/status", fake_nodes.ready_status(datetime.now(UTC)))
+            api.patch(f"{NODES}/{name}", fake_nodes.schedulable())
 
 
 def _create(api: ApiServer, path: str, value: dict[str, object]) -> bool:
