@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from hypothesis import settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kube.leases import Lease, Sighting
 from kube.leases import see as see_lease
@@ -199,155 +198,210 @@ def test_write_that_may_outlive_the_lease_does_not_begin() -> None:
     assert "ours for 0.0 s" in why(found, 500, seconds=0)
 
 
-@dataclass
-class Scheduler:
-    """A kube-scheduler as client-go lets it behave, with the plugin beside it."""
+TICK = 0.5
+WRITE_SECONDS = 2.0
 
-    host: str
+
+@dataclass
+class Host:
+    """A kube-scheduler as client-go lets it behave, and the plugin beside it."""
+
+    name: str
     starts: int = 0
     observed: tuple[Lease, float] | None = None
     renewed: float = NEVER
     sighting: Sighting | None = None
+    stuck: dict[str, float] = field(default_factory=dict)
+    writes_until: float = NEVER
     leadership: Leadership = field(init=False)
 
     def __post_init__(self) -> None:
         self.restart_plugin()
 
     def restart_plugin(self) -> None:
-        self.sighting, self.leadership = None, Leadership(identity=self.host)
+        self.sighting, self.leadership = None, Leadership(identity=self.name)
 
     @property
     def identity(self) -> str:
-        return f"{self.host}_{self.starts}"
+        return f"{self.name}_{self.starts}"
 
 
-hosts = st.sampled_from(["host-a", "host-b", "host-c"])
-waits = st.sampled_from([0.25, 0.5, 1.0, 2.0, 2.0, 5.0, 9.0, 16.0])
-WRITE_SECONDS = 2.0
+@dataclass
+class Story:
+    """What goes wrong on a host at a moment, and for how long."""
+
+    at: float
+    host: str
+    what: str
+    seconds: float
 
 
-class Elections(RuleBasedStateMachine):
-    """Schedulers acquire, renew, release and die; plugins look late, or restart."""
+class Election:
+    """Hosts at one Lease. Half a second is the smallest step."""
 
-    @initialize()
-    def begin(self) -> None:
-        self.now = 1000.0
+    def __init__(self, stories: list[Story]) -> None:
+        self.now = 0.0
         self.lease: Lease | None = None
-        self.acquired = NEVER
-        self.renewals = 0
-        self.schedulers = {host: Scheduler(host) for host in ("host-a", "host-b", "host-c")}
-        self.writes: dict[str, float] = {}
+        self.acquired = 0.0
+        self.writes_to_the_lease = 0
+        self.hosts = {name: Host(name) for name in ("host-a", "host-b", "host-c")}
+        self.stories = stories
         self.last_write: tuple[str, float] | None = None
+        self.writers: list[str] = []
 
-    @rule(seconds=waits)
-    def time_passes(self, seconds: float) -> None:
-        self.now += seconds
+    def run(self, seconds: float) -> None:
+        while self.now < seconds:
+            self.now += TICK
+            for story in self.stories:
+                if self.now - TICK < story.at <= self.now:
+                    self.begin(self.hosts[story.host], story)
+            for number, host in enumerate(self.hosts.values()):
+                self.step(host, number)
 
-    @rule(host=hosts)
-    def a_scheduler_tries(self, host: str) -> None:
+    def begin(self, host: Host, story: Story) -> None:
+        match story.what:
+            case "scheduler stuck" | "plugin stuck" | "stores stuck":
+                host.stuck[story.what.split()[0]] = story.at + story.seconds
+            case "plugin restarts":
+                host.restart_plugin()
+            case "scheduler dies":
+                host.starts += 1
+                host.stuck["scheduler"] = story.at + story.seconds
+            case "scheduler lets go":
+                self.let_go(host)
+                host.stuck["scheduler"] = story.at + story.seconds
+            case _:
+                raise AssertionError(story)
+
+    def step(self, host: Host, number: int) -> None:
+        tick = round(self.now / TICK)
+        if (tick + number) % 4 == 0 and self.is_free(host, "scheduler"):
+            self.try_to_lead(host)
+        if tick % 2 == 0 and self.is_free(host, "plugin"):
+            self.look(host)
+        if needs_to_catch_up(host.leadership, self.now) and self.is_free(host, "stores"):
+            host.leadership = caught_up(host.leadership, self.now)
+        if why_not(host.leadership, WRITE_SECONDS, self.now, LEASE) == "":
+            self.write(host)
+
+    def is_free(self, host: Host, part: str) -> bool:
+        return host.stuck.get(part, NEVER) <= self.now
+
+    def try_to_lead(self, host: Host) -> None:
         """client-go's tryAcquireOrRenew; a leader that failed for 10 s is one no longer."""
-        one = self.schedulers[host]
         lease = self.lease
-        if one.observed is None or one.observed[0] != lease:
-            one.observed = (lease, self.now) if lease else None
-        if lease and lease.holder == one.identity:
-            if self.now - one.renewed < 10:
-                self._write_lease(one, lease.transitions)
-            else:
-                one.starts += 1
-        elif not lease or not lease.holder:
-            self._acquire(one, lease.transitions + 1 if lease else 0)
-        elif one.observed and self.now > one.observed[1] + lease.duration_seconds:
-            self._acquire(one, lease.transitions + 1)
+        if lease is None or not lease.holder:
+            self.acquire(host, lease.transitions + 1 if lease else 0)
+            return
+        if host.observed is None or host.observed[0] != lease:
+            host.observed = (lease, self.now)
+        if lease.holder == host.identity and self.now - host.renewed < 10:
+            self.write_lease(host, lease.transitions)
+        elif lease.holder == host.identity:
+            self.let_go(host)
+        elif self.now > host.observed[1] + lease.duration_seconds:
+            self.acquire(host, lease.transitions + 1)
 
-    def _acquire(self, one: Scheduler, transitions: int) -> None:
+    def acquire(self, host: Host, transitions: int) -> None:
         self.acquired = self.now
-        self._write_lease(one, transitions)
+        self.write_lease(host, transitions)
 
-    def _write_lease(self, one: Scheduler, transitions: int) -> None:
-        self.renewals += 1
+    def write_lease(self, host: Host, transitions: int) -> None:
         self.lease = Lease(
-            holder=one.identity,
+            holder=host.identity,
             duration_seconds=DURATION,
-            renew_time=str(self.renewals),
+            renew_time=self.stamp(),
             transitions=transitions,
         )
-        one.renewed = self.now
-        one.observed = (self.lease, self.now)
+        host.renewed = self.now
+        host.observed = (self.lease, self.now)
 
-    @rule(host=hosts)
-    def the_leader_lets_go(self, host: str) -> None:
-        one = self.schedulers[host]
-        if self.lease and self.lease.holder == one.identity:
-            self.renewals += 1
-            text = str(self.renewals)
-            self.lease = replace(self.lease, holder="", duration_seconds=1, renew_time=text)
-            one.starts += 1
+    def let_go(self, host: Host) -> None:
+        if self.lease and self.lease.holder == host.identity:
+            stamp = self.stamp()
+            self.lease = replace(self.lease, holder="", duration_seconds=1, renew_time=stamp)
+        host.starts += 1
 
-    @rule(host=hosts)
-    def a_scheduler_dies_and_starts_anew(self, host: str) -> None:
-        self.schedulers[host].starts += 1
+    def stamp(self) -> str:
+        self.writes_to_the_lease += 1
+        return str(self.writes_to_the_lease)
 
-    @rule(host=hosts)
-    def a_plugin_restarts(self, host: str) -> None:
-        self.schedulers[host].restart_plugin()
-
-    @rule(host=hosts)
-    def a_plugin_looks(self, host: str) -> None:
-        one = self.schedulers[host]
+    def look(self, host: Host) -> None:
         if self.lease is None:
-            one.sighting = None
-            one.leadership = see(one.leadership, Sight(""), self.now)
             return
-        one.sighting = see_lease(one.sighting, self.lease, asked_at=self.now, now=self.now)
-        found = view_lease(one.sighting, now=self.now)
-        until = self.now + found.at_least_seconds if found.at_least_seconds else NEVER
-        sight = Sight(found.holder, until, self.now + found.at_most_seconds)
+        host.sighting = see_lease(host.sighting, self.lease, asked_at=self.now, now=self.now)
+        view = view_lease(host.sighting, now=self.now)
+        until = self.now + view.at_least_seconds if view.at_least_seconds else NEVER
+        sight = Sight(view.holder, until, self.now + view.at_most_seconds)
         holding = None
-        if needs_holding(one.leadership, sight, self.now):
+        if needs_holding(host.leadership, sight, self.now):
             holding = a_holding(self.lease.holder, self.lease.transitions, self.acquired)
-        one.leadership = see(one.leadership, sight, self.now, holding)
+        host.leadership = see(host.leadership, sight, self.now, holding)
 
-    @rule(host=hosts)
-    def a_plugin_catches_up(self, host: str) -> None:
-        one = self.schedulers[host]
-        if needs_to_catch_up(one.leadership, self.now):
-            one.leadership = caught_up(one.leadership, self.now)
-
-    @rule(host=hosts)
-    def a_plugin_writes(self, host: str) -> None:
-        """The write may arrive at any time until its limit."""
-        one = self.schedulers[host]
-        if why_not(one.leadership, WRITE_SECONDS, self.now, LEASE) == "":
-            known_from = one.leadership.known_from
+    def write(self, host: Host) -> None:
+        """Begin a write, which may arrive until its time is over."""
+        for other in self.hosts.values():
+            assert other is host or other.writes_until <= self.now, f"{other} may be writing"
+        if self.last_write and self.last_write[0] != host.name:
+            known_from = host.leadership.known_from
             assert known_from is not None
-            if self.last_write and self.last_write[0] != host:
-                assert known_from >= self.last_write[1], "what was written is not read"
-            self.last_write = (host, self.now + WRITE_SECONDS)
-            self.writes[host] = self.now + WRITE_SECONDS
-
-    @rule(host=hosts, seconds=waits)
-    def all_goes_well(self, host: str, seconds: float) -> None:
-        """Most of the time each of them does its work every other second."""
-        self.time_passes(min(seconds, 1.0))
-        self.a_scheduler_tries(host)
-        for other in self.schedulers:
-            self.a_plugin_looks(other)
-            self.a_plugin_catches_up(other)
-        self.a_plugin_writes(host)
-
-    @precondition(lambda self: self.writes)
-    @invariant()
-    def nobody_may_write_while_another_does(self) -> None:
-        self.writes = {host: until for host, until in self.writes.items() if until > self.now}
-        may = {
-            host
-            for host, one in self.schedulers.items()
-            if why_not(one.leadership, 0.0, self.now, LEASE) == ""
-        }
-
-        assert len(may | set(self.writes)) <= 1, (may, self.writes)
+            assert known_from >= self.last_write[1], "what another wrote is not read"
+        host.writes_until = self.now + WRITE_SECONDS
+        self.last_write = (host.name, host.writes_until)
+        if self.writers[-1:] != [host.name]:
+            self.writers.append(host.name)
 
 
-TestElections = Elections.TestCase
-TestElections.settings = settings(max_examples=300, stateful_step_count=80, deadline=None)
+moments = st.integers(0, 200).map(lambda n: n * TICK)
+stories = st.builds(
+    Story,
+    at=moments,
+    host=st.sampled_from(["host-a", "host-b", "host-c"]),
+    what=st.sampled_from(
+        [
+            "scheduler lets go",
+            "scheduler dies",
+            "scheduler stuck",
+            "plugin stuck",
+            "plugin restarts",
+            "stores stuck",
+        ]
+    ),
+    seconds=st.sampled_from([1.0, 3.0, 6.0, 12.0, 20.0, 60.0]),
+)
+
+
+RENEWED_UNSEEN = [
+    Story(31, "host-a", "plugin stuck", 12),
+    Story(31, "host-b", "plugin stuck", 12),
+    Story(42, "host-c", "plugin stuck", 20),
+    Story(42, "host-c", "scheduler lets go", 60),
+]
+
+
+@settings(max_examples=400)
+@given(st.lists(stories, max_size=14))
+@example(RENEWED_UNSEEN)
+def test_no_two_write_at_a_time_and_each_has_read_what_the_one_before_wrote(
+    told: list[Story],
+) -> None:
+    Election(told).run(140)
+
+
+def test_after_a_leader_died_the_next_writes_soon() -> None:
+    """Fifteen seconds of the Lease, two of kube-scheduler's period, and a renewal to be seen."""
+    election = Election([Story(30, "host-c", "scheduler dies", 1000)])
+    election.run(30)
+    assert election.writers == ["host-c"]
+
+    election.run(30 + 21)
+    assert len(election.writers) == 2
+
+
+def test_after_a_leader_let_go_the_next_writes_when_its_time_is_over() -> None:
+    election = Election([Story(30, "host-c", "scheduler lets go", 1000)])
+    election.run(30 + 14)
+    assert election.writers == ["host-c"]
+
+    election.run(30 + 19)
+    assert len(election.writers) == 2
