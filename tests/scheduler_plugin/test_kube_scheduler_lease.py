@@ -1,0 +1,192 @@
+"""The Lease is read, the stores are asked, and writes are let through or not.
+
+The times are short; what decides is tested in test_leadership.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+
+from kube.api import ApiClient, ApiError, NotFoundError, UnavailableError
+from scheduler_plugin.kube_scheduler_lease import KubeSchedulerLease, LeaseSettings
+
+SETTINGS = LeaseSettings(
+    namespace="moorage-system", name="moorage-scheduler", identity="host-a", period_seconds=0.02
+)
+
+
+@dataclass
+class FakeLease:
+    """An API server that has one Lease, which each read finds renewed."""
+
+    holder: str = "host-a_1"
+    transitions: int = 0
+    seconds: float = 5.0
+    acquired: str = ""
+    error: ApiError | None = None
+    is_renewed: bool = True
+    reads: int = 0
+
+    async def get(self, _: object, *, timeout_seconds: float) -> dict[str, Any]:
+        self.reads += 1
+        if self.error:
+            raise self.error
+        renewed = self.reads if self.is_renewed else 0
+        spec = {
+            "holderIdentity": self.holder,
+            "leaseDurationSeconds": self.seconds,
+            "leaseTransitions": self.transitions,
+            "acquireTime": self.acquired or an_hour_ago(),
+            "renewTime": str(renewed),
+        }
+        return {"spec": spec}
+
+
+def an_hour_ago() -> str:
+    return (datetime.now(UTC) - timedelta(hours=1)).isoformat()
+
+
+@dataclass
+class FakeStores:
+    """Stores that are as new as they are asked to be, once they may."""
+
+    moments: list[float] = field(default_factory=list)
+    answers: list[bool | ApiError] = field(default_factory=list)
+    may: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def catch_up(self, moment: float, timeout_seconds: float) -> bool:
+        self.moments.append(moment)
+        await self.may.wait()
+        answer = self.answers.pop(0) if self.answers else True
+        if isinstance(answer, ApiError):
+            raise answer
+        return answer
+
+
+@asynccontextmanager
+async def following(api: FakeLease, stores: FakeStores) -> AsyncIterator[KubeSchedulerLease]:
+    lease = KubeSchedulerLease(cast(ApiClient, api), SETTINGS, stores)
+    task = asyncio.create_task(lease.run())
+    try:
+        yield lease
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def until(lease: KubeSchedulerLease, words: str) -> None:
+    """Wait until the Lease says this; "" for nothing that keeps a write back."""
+
+    def says() -> bool:
+        said = lease.why_not(0)
+        return words in said if words else not said
+
+    async with asyncio.timeout(10):
+        while not says():  # noqa: ASYNC110  There is nobody to wake this.
+            await asyncio.sleep(0.005)
+
+
+@pytest.fixture
+def api() -> FakeLease:
+    return FakeLease()
+
+
+@pytest.fixture
+async def stores() -> FakeStores:
+    found = FakeStores()
+    found.may.set()
+    return found
+
+
+async def test_before_anything_was_read_nothing_may_be_written(
+    api: FakeLease, stores: FakeStores
+) -> None:
+    lease = KubeSchedulerLease(cast(ApiClient, api), SETTINGS, stores)
+
+    assert "Nobody holds Lease moorage-system/moorage-scheduler" in lease.why_not(0)
+
+
+async def test_holder_beside_us_is_served_when_the_stores_are_there(
+    api: FakeLease, stores: FakeStores, caplog: pytest.LogCaptureFixture
+) -> None:
+    stores.may.clear()
+    caplog.set_level("INFO")
+    async with following(api, stores) as lease:
+        await until(lease, "not read yet")
+        assert lease.why_not_ready()
+        stores.may.set()
+        await until(lease, "")
+
+        assert lease.why_not_ready() == ""
+        assert "too short for 10 s" in lease.why_not(10)
+    assert "serving holder=host-a_1" in caplog.text
+
+
+async def test_stores_that_fail_to_catch_up_are_asked_again(
+    api: FakeLease, stores: FakeStores
+) -> None:
+    stores.answers = [UnavailableError("away"), False]
+    async with following(api, stores) as lease:
+        await until(lease, "")
+
+    assert len(stores.moments) == 3
+
+
+async def test_lease_that_is_not_renewed_is_never_relied_on(
+    api: FakeLease, stores: FakeStores
+) -> None:
+    """It may be a leftover of a kube-scheduler that died before this process began."""
+    api.is_renewed = False
+    async with following(api, stores) as lease:
+        await until(lease, "ours for 0.0 s for certain")
+
+
+async def test_api_server_that_is_away_lets_the_lease_run_out(
+    api: FakeLease, stores: FakeStores
+) -> None:
+    api.seconds = 0.5
+    async with following(api, stores) as lease:
+        await until(lease, "")
+        api.error = UnavailableError("away")
+        await until(lease, "ours for 0.0 s for certain")
+        api.error = None
+        await until(lease, "")
+
+
+async def test_takeover_by_another_ends_it_at_once_and_its_end_is_waited_for(
+    api: FakeLease, stores: FakeStores
+) -> None:
+    api.seconds = 0.5
+    async with following(api, stores) as lease:
+        await until(lease, "")
+        asked = len(stores.moments)
+        api.holder, api.transitions = "host-b_1", 1
+        await until(lease, 'held by "host-b_1"')
+
+        api.holder, api.transitions = "host-a_2", 2
+        await until(lease, "may still write")
+        await until(lease, "")
+
+    (moment,) = stores.moments[asked:]
+    assert moment > 0
+
+
+@pytest.mark.parametrize("error", [NotFoundError("no Lease"), None])
+async def test_no_lease_and_nobodys_lease_say_what_must_be_on(
+    api: FakeLease, stores: FakeStores, error: ApiError | None
+) -> None:
+    api.error, api.holder = error, ""
+    async with following(api, stores) as lease:
+        async with asyncio.timeout(10):
+            while api.reads < 3:  # noqa: ASYNC110  There is nobody to wake this.
+                await asyncio.sleep(0.005)
+
+        assert "must have leader election on" in lease.why_not_ready()
