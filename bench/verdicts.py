@@ -62,19 +62,23 @@ def claim(number: int, queues: int, *, allocated: bool) -> ClaimView:
     return found
 
 
-def pod(number: int, queues: int, *, bound: bool) -> PodView:
+def pod_object(number: int, queues: int, *, bound: bool) -> dict[str, object]:
     """A pod that uses an allocated claim; one that waits names a claim of its own too."""
     names = [f"claim-{number // 2}"] if bound else [f"claim-{number}", f"own-{number}"]
     name = f"{'pod' if bound else 'waiting'}-{number}"
     labels = {QUEUE_LABEL: f"queue-{(number // 2 if bound else number + 1) % queues}"}
-    obj = {
+    return {
         "metadata": {"namespace": "default", "name": name, "uid": name, "labels": labels},
         "spec": {
             "nodeName": "node-a" if bound else "",
             "resourceClaims": [{"name": n, "resourceClaimName": n} for n in names],
         },
     }
-    found = pod_view(json.loads(json.dumps(obj)), SETTINGS)
+
+
+def pod(number: int, queues: int, *, bound: bool) -> PodView:
+    obj = json.loads(json.dumps(pod_object(number, queues, bound=bound)))
+    found = pod_view(obj, SETTINGS)
     assert not isinstance(found, Unreadable), found
     return found
 
