@@ -51,7 +51,7 @@ def up(settings: ClusterSettings) -> Blueprint:
     with locked(layout.lock_file):
         if reason := _reason_to_start_afresh(settings, layout):
             say(f"new cluster, since {reason}")
-            _take_down(layout)
+            _take_down(layout, END_SECONDS)
         blueprint = _prepare(settings, layout)
         changed = _start(blueprint)
     say(_summary(blueprint, changed, time.monotonic() - started))
@@ -65,7 +65,8 @@ def down(work_dir: Path, *, purge: bool = False) -> None:
     if not layout.work_dir.exists():
         return
     with locked(layout.lock_file):
-        _take_down(layout)
+        # Without the logs, nobody reads what a part says at its end: the API server takes longer.
+        _take_down(layout, 0.0 if purge else END_SECONDS)
         if purge:
             _remove_folder(layout)
 
@@ -149,7 +150,7 @@ def _remove_unplanned(blueprint: Blueprint, supervisor: Supervisor) -> None:
             supervisor.end(name)
 
 
-def _take_down(layout: Layout) -> None:
+def _take_down(layout: Layout, seconds: float) -> None:
     """Works on what is found, not on what was planned: half a cluster goes the same way.
 
     Nodes go first and at once: SIGKILL of their first process ends all containers, and
@@ -159,7 +160,7 @@ def _take_down(layout: Layout) -> None:
         found = processes.load(record)
         if found and found[1] == linux_nodes.FINGERPRINT:
             linux_nodes.remove_node(layout, record.stem)
-    processes.end_all(linux_traces.processes_of(layout), END_SECONDS)
+    processes.end_all(linux_traces.processes_of(layout), seconds)
     with locked(MACHINE_LOCK):
         linux_network.remove(layout)
     linux_cgroups.remove(layout.cgroup)
