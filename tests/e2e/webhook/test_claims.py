@@ -1,0 +1,90 @@
+"""Who may name which queue on a new claim or template."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kube.api import ApiClient
+from tests.e2e.webhook.objects import (
+    CLAIMS,
+    CLOSED,
+    LABEL_PATH,
+    OPEN,
+    QUEUES,
+    TEMPLATES,
+    VERSIONS,
+    a_claim,
+    a_queue,
+    a_template,
+    new_name,
+    refusal,
+)
+
+EACH_VERSION = pytest.mark.parametrize("version", VERSIONS)
+EACH_KIND = pytest.mark.parametrize(
+    ("make", "resources", "path"),
+    [(a_claim, CLAIMS, LABEL_PATH), (a_template, TEMPLATES, f"spec.{LABEL_PATH}")],
+    ids=["claim", "template"],
+)
+
+
+@EACH_VERSION
+@EACH_KIND
+async def test_a_queue_that_exists_may_be_named(
+    make: Any, resources: Any, path: str, version: str, admin: ApiClient
+) -> None:
+    await admin.create(resources[version], make("open", version=version))
+
+
+@EACH_VERSION
+@EACH_KIND
+async def test_a_queue_that_does_not_exist_may_not(
+    make: Any, resources: Any, path: str, version: str, admin: ApiClient
+) -> None:
+    refused = await refusal(admin.create(resources[version], make("nobody", version=version)))
+
+    assert refused.fields == (path,)
+    assert 'Queue "nobody" does not exist.' in refused.message
+
+
+@EACH_KIND
+async def test_without_a_label_anything_goes(
+    make: Any, resources: Any, path: str, admin: ApiClient
+) -> None:
+    await admin.create(resources["v1"], make())
+
+
+@EACH_KIND
+async def test_the_queue_must_admit_the_namespace(
+    make: Any, resources: Any, path: str, admin: ApiClient
+) -> None:
+    await admin.create(resources["v1"], make("picky", namespace=OPEN))
+
+    refused = await refusal(admin.create(resources["v1"], make("picky", namespace=CLOSED)))
+
+    assert refused.fields == (path,)
+    assert f'Namespace "{CLOSED}" may not use queue "picky".' in refused.message
+
+
+@EACH_KIND
+@pytest.mark.parametrize("queue", ["unnamed", "unnamed-child"])
+async def test_a_queue_may_mind_being_named(
+    queue: str, make: Any, resources: Any, path: str, admin: ApiClient
+) -> None:
+    refused = await refusal(admin.create(resources["v1"], make(queue)))
+
+    assert refused.fields == (path,)
+    assert "labelAtCreate: Deny" in refused.message
+
+
+@EACH_KIND
+async def test_a_queue_of_a_moment_ago_may_be_named(
+    make: Any, resources: Any, path: str, admin: ApiClient
+) -> None:
+    """As in one file with both: the watch need not have brought it."""
+    name = new_name("queue")
+    await admin.create(QUEUES, a_queue(name))
+
+    await admin.create(resources["v1"], make(name))
