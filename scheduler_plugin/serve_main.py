@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import NoReturn
 
 from binder.api import Binder, OwnerKeeper
 from kube.api import ApiClient, EventRecorder, connect
@@ -30,6 +31,7 @@ from scheduler_plugin.world_changes import (
 logger = logging.getLogger(__name__)
 
 USER_AGENT = "moorage-scheduler-plugin"
+EXPIRE_SECONDS = 5.0
 
 START_THRESHOLDS = (100_000, 10, 10)
 """Of the garbage collector while everything is read: nearly all of it stays, and looking through it
@@ -97,7 +99,14 @@ class Plugin:
         self._cluster.subscribe(_telling(self._keeper.changed, self._cluster.world))
         tasks.create_task(self._statuses.run())
         tasks.create_task(self._keeper.run())
+        tasks.create_task(self._expire())
         self._statuses.changed()
+
+    async def _expire(self) -> NoReturn:
+        """Verdicts drop what lapsed, too; without any, the keeper of owners would wait for ever."""
+        while True:
+            self._cluster.world.assumptions.expire(_clock())
+            await asyncio.sleep(EXPIRE_SECONDS)
 
 
 @contextmanager
@@ -124,6 +133,7 @@ def _telling(
                 changed((uid,))
             case PodChanged(uid):
                 changed(world.facts.claims_consumed_by(uid))
+                changed(world.facts.claims_written_for(uid))
             case QueueChanged() | OtherChanged():
                 pass  # No owner depends on them.
 

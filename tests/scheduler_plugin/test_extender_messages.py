@@ -75,7 +75,7 @@ def test_filter_that_passes_no_names_sends_none_back() -> None:
 
 
 def test_filter_that_refuses_says_the_same_of_every_node() -> None:
-    sentence = rb'"OverLimit: Queue \"vision\" would pass its limit of 8."'
+    sentence = rb'"OverLimit: Queue \"vision\" would pass its limit of 8"'
 
     assert encode_filter(filter_call(), REFUSED) == (
         b'{"NodeNames":[],"FailedAndUnresolvableNodes":'
@@ -89,7 +89,7 @@ def test_filter_refuses_five_thousand_nodes() -> None:
 
     answer = json.loads(encode_filter(call, REFUSED))
 
-    sentence = f"{REFUSED.reason}: {REFUSED.sentence}"
+    sentence = f"{REFUSED.reason}: {REFUSED.sentence}".removesuffix(".")
     assert answer["FailedAndUnresolvableNodes"] == dict.fromkeys(names, sentence)
 
 
