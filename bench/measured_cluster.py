@@ -6,7 +6,6 @@ counted is theirs and the extender's. Extenders run beside kube-scheduler, on it
 
 from __future__ import annotations
 
-import os
 import re
 import ssl
 import subprocess
@@ -116,17 +115,6 @@ def wait_until_ready(network: str, path: str) -> None:
     retry = ("--retry", "600", "--retry-delay", "0", "--retry-max-time", "60", "--retry-all-errors")
     command = in_network(network, ("curl", "--silent", "--show-error", "--fail", *retry, url))
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def resident_mib(pid: int) -> float:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def api_requests(cluster: Cluster) -> Counter[str]:

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from bench import cluster_load, measured_cluster
 from bench.cluster_load import Load
+from bench.process_figures import cpu_seconds
 from kube.api import ApiClient, Store, connect
 from local_cluster.api import Cluster
 
@@ -110,9 +111,9 @@ async def run(cluster: Cluster, peer: str, load: Load) -> Figures:
             if pid is not None:
                 pids["extender"] = pid
             requests = measured_cluster.until_steady(lambda: measured_cluster.api_requests(cluster))
-            cpu = {name: measured_cluster.cpu_seconds(p) for name, p in pids.items()}
+            cpu = {name: cpu_seconds(p) for name, p in pids.items()}
             times = await bound_at(client, load)
-            cpu = {n: measured_cluster.cpu_seconds(p) - cpu[n] for n, p in pids.items()}
+            cpu = {n: cpu_seconds(p) - cpu[n] for n, p in pids.items()}
             after = measured_cluster.until_steady(lambda: measured_cluster.api_requests(cluster))
         await clear(cluster, client)
     return figures(times, cpu, after - requests, load)
