@@ -56,8 +56,8 @@ class Extender:
         return [call for call in calls if call["call"] == f"{verb}/{pod}"]
 
     def ask(self, verb: str, arguments: dict[str, Any]) -> Any:
-        """Ask the plugin as kube-scheduler does."""
-        return json.loads(self._request("POST", f"/{verb}", json.dumps(arguments)))
+        """Ask the plugin as kube-scheduler does, past everything that is held."""
+        return json.loads(self._request("POST", f"/directly/{verb}", json.dumps(arguments)))
 
     def is_up(self) -> bool:
         try:

@@ -4,6 +4,7 @@
                         ▲
                       test                     PUT, DELETE /holds/<verb>/<namespace>/<pod>
                                                GET /calls
+                                               POST /directly/<verb>, which nothing holds
 
 It runs inside the cluster's network, where the plugin listens on loopback.
 """
@@ -36,6 +37,7 @@ class Proxy:
         application.router.add_put("/holds/{call:.+}", self._hold)
         application.router.add_delete("/holds/{call:.+}", self._let_go)
         application.router.add_get("/calls", self._show)
+        application.router.add_post("/directly/{verb}", self._pass_directly)
         application.router.add_post("/{verb}", self._pass_on)
         return application
 
@@ -60,6 +62,10 @@ class Proxy:
         call["state"] = "sent"
         status, text = await self._ask(verb, body)
         call |= {"state": "answered", "answer": text}
+        return web.Response(status=status, text=text, content_type="application/json")
+
+    async def _pass_directly(self, request: web.Request) -> web.Response:
+        status, text = await self._ask(request.match_info["verb"], await request.read())
         return web.Response(status=status, text=text, content_type="application/json")
 
     async def _ask(self, verb: str, body: bytes) -> tuple[int, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from local_cluster.api import BUSYBOX_IMAGE
@@ -123,11 +124,12 @@ def other_consumer(number: int) -> Object:
     return {"apiGroup": "example.com", "resource": "tasks", "name": f"task-{number}", "uid": uid}
 
 
-def allocation(driver: str, node: str) -> Object:
-    """The first device of a node, as kube-scheduler writes it."""
+def allocation(driver: str, node: str, now: datetime) -> Object:
+    """The first device of a node, as kube-scheduler writes it; without a time it would mend it."""
     field = {"key": "metadata.name", "operator": "In", "values": [node]}
     result = {"request": "device", "driver": driver, "pool": node, "device": "device-0"}
     return {
+        "allocationTimestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "devices": {"results": [result]},
         "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [field]}]},
     }

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from local_cluster.api import ApiError, ConditionTimeoutError
@@ -104,6 +105,14 @@ class Story(View):
             return str(error)
         raise AssertionError("the write was not refused")
 
+    def change_queue(self, name: str, spec: Mapping[str, Any]) -> None:
+        """Change a Queue, and wait until the plugin has seen it."""
+        changed = self.patch("queue", name, {"spec": spec})["metadata"]["generation"]
+        self.until(
+            f"the plugin knows {name} as it is now",
+            lambda: self.status(name).get("observedGeneration") == changed,
+        )
+
     def account(self, accounted: str) -> None:
         """Label this story's class."""
         self.patch("class", self.name, {"metadata": {"labels": {objects.ACCOUNTED: accounted}}})
@@ -113,7 +122,7 @@ class Story(View):
 
     def allocate(self, claim: str, node: str) -> None:
         """Give a claim the first device of a node, as another scheduler would."""
-        allocation = objects.allocation(self.driver, node)
+        allocation = objects.allocation(self.driver, node, datetime.now(UTC))
         self.patch("claim", claim, {"status": {"allocation": allocation}}, "/status")
 
     def as_binder_mark_owner(self, claim: str, queue: str, owner_pod: str) -> None:
