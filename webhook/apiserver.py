@@ -119,9 +119,8 @@ class Admission:
         pod = pods.new_pod(review, self._around.settings)
         if isinstance(pod, Unreadable):
             return refused([pod.problem])
-        found = await asyncio.gather(
-            *(self._named(review.namespace, entry) for entry in pod.view.claims)
-        )
+        # Nearly always the stores have them: tasks would cost more than they could save.
+        found = [await self._named(review.namespace, entry) for entry in pod.view.claims]
         if pod.queue:
             await self._cluster.look_for_queue(pod.queue)
         namespace = await self._cluster.namespace(review.namespace)

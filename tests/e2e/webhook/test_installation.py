@@ -1,0 +1,62 @@
+"""The manifests and the registration, as the API server takes them."""
+
+from __future__ import annotations
+
+import yaml
+
+from local_cluster.api import Cluster
+from tests.deploy.documents import MANIFESTS
+from tests.e2e.webhook.installation import NAMESPACE, TEMPLATE, WebhookProcess, install
+from tests.e2e.webhook.objects import the_world, warnings_of
+from webhook.api import registration
+
+STRICTLY = ("create", "--dry-run=server", "--validate=strict", "-f", "-")
+
+
+def test_the_api_server_takes_the_manifests_as_they_are(server: Cluster) -> None:
+    paths = sorted(MANIFESTS.glob("webhook-*.yaml"))
+
+    for path in paths:
+        apply = ("apply", "--dry-run=server", "--validate=strict", "-f", str(path))
+        assert warnings_of(server, *apply) == "", path
+    assert len(paths) == 6
+
+
+def test_the_api_server_takes_the_registration_once_it_is_filled_in(
+    server: Cluster, webhook: WebhookProcess
+) -> None:
+    filled = registration(yaml.safe_load(TEMPLATE.read_text()), webhook.certificate.ca.read_bytes())
+    filled["metadata"] = {**filled["metadata"], "name": "another"}
+
+    assert warnings_of(server, *STRICTLY, body=filled) == ""
+
+
+def test_the_account_may_read_and_nothing_else(server: Cluster) -> None:
+    account = f"--as=system:serviceaccount:{NAMESPACE}:webhook"
+    granted = server.kubectl("auth", "can-i", "--list", "--no-headers", account).stdout
+    about_objects = [
+        line for line in granted.splitlines() if "[" in line and " [get list watch]" in line
+    ]
+
+    writes = ("create", "update", "patch", "delete")
+    for resource in ("queues", "resourceclaims", "pods", "secrets", "deviceclasses"):
+        for verb in writes:
+            answer = server.kubectl("auth", "can-i", verb, resource, account, check=False)
+            assert answer.stdout.strip() == "no", (verb, resource)
+    assert len(about_objects) == 7
+
+
+def test_kinds_that_are_not_installed_keep_it_from_nothing(server: Cluster) -> None:
+    """Nor do claims on clusters without Dynamic Resource Allocation: those stores stay empty."""
+    kinds = ("configurations.akri.sh", "instances.akri.sh")
+    server.kubectl("delete", "crd", *kinds)
+    process = WebhookProcess(server)
+    process.start()
+    try:
+        process.wait_ready()
+    finally:
+        process.kill()
+        install(server)
+        server.apply({"apiVersion": "v1", "kind": "List", "items": the_world()})
+    for kind in ("configurations", "instances"):
+        assert f"not served here: /apis/akri.sh/v0/{kind}" in process.log.read_text()
