@@ -139,7 +139,7 @@ async def test_filter_refuses(client: Client, plugin: FakePlugin) -> None:
 
     assert await client.call("/filter", FILTER) == {
         "NodeNames": [],
-        "FailedAndUnresolvableNodes": dict.fromkeys(["node-1", "node-2"], "OverLimit: Enough."),
+        "FailedAndUnresolvableNodes": dict.fromkeys(["node-1", "node-2"], "OverLimit: Enough"),
         "Error": "",
     }
 
