@@ -304,7 +304,7 @@ def take_turns(
 def report(rounds: dict[str, list[Round]], ready: float, arguments: argparse.Namespace) -> None:
     size = len(a_review(0, arguments.claims))
     print(f"{arguments.claims} claims, {QUEUES} queues, {arguments.rate:.0f} reviews/s of {size} B")
-    print(f"start to ready: {ready:.2f} s")
+    print(f"start to ready: {ready:.2f} s; load average {os.getloadavg()[0]:.1f}")
     print(f"{'median of rounds':20}" + "".join(f"{name:>10}" for name in PEERS) + f"{'ratio':>8}")
     units = {"p50": "ms", "p99": "ms", "worst": "ms", "cpu": "ms/review", "rss_mib": ""}
     for field, unit in units.items():
