@@ -12,25 +12,33 @@ from scheduler_plugin.api import Queue, parse_queue
 
 DENIED = (
     'ClaimSharingDenied: ResourceClaim default/my-disk belongs to queue "vision", which does not'
-    ' share its claims with queue "robots".'
+    ' share its claims with queue "robots"'
 )
+OVER_LIMIT = (
+    'OverLimit: ResourceClaim default/second-disk does not fit: queue "research", which is above'
+    ' queue "robots", uses 1 disk, 1 more would pass its limit of 1'
+)
+PREEMPTION = "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
 FILES = sorted(OBJECTS.glob("*.yaml"))
 DOCUMENTS = [document for path in FILES for document in yaml.safe_load_all(path.read_text())]
 
 
+@pytest.mark.parametrize("sentence", [DENIED, OVER_LIMIT])
 @pytest.mark.parametrize(
     "message",
     [
-        f"0/2 nodes are available: 2 {DENIED}",
-        f"0/2 nodes are available: 2 {DENIED} preemption: 0/2 nodes are available: 2 No help.",
-        f"0/2 nodes are available: 1 {DENIED}, 1 resourceclaim not available on the node. still"
-        " not schedulable, preemption: 0/2 nodes are available: 2 Preemption is not helpful for"
-        " scheduling.",
-        f"0/2 nodes are available: 1 resourceclaim not available on the node, 1 {DENIED}. still",
+        "0/2 nodes are available: 2 {}.",
+        f"0/2 nodes are available: 2 {{}}. {PREEMPTION}",
+        "0/2 nodes are available: 1 {}, 1 cannot allocate all claims. still not schedulable,"
+        f" {PREEMPTION}",
+        "0/2 nodes are available: 1 resourceclaim not available on the node, 1 {}. still not"
+        f" schedulable, {PREEMPTION}",
     ],
 )
-def test_the_plugin_s_sentence_is_shown_without_kube_scheduler_s(message: str) -> None:
-    assert sentence_in(message) == DENIED
+def test_the_plugin_s_sentence_is_shown_without_kube_scheduler_s(
+    message: str, sentence: str
+) -> None:
+    assert sentence_in(message.format(sentence)) == f"{sentence}."
 
 
 def test_another_refusal_is_shown_whole() -> None:

@@ -8,6 +8,8 @@ from moorage_demo.scene import Object, Scene
 
 QUEUE_LABEL = "moorage.dev/queue"
 CLASS = "disk"
+# What kube-scheduler itself says of the nodes that it did not ask the plugin about.
+OTHER_REASONS = "cannot allocate all claims|resourceclaim not available on the node"
 
 
 class Sharing:
@@ -103,5 +105,5 @@ def _refusal(pod: Object) -> str | None:
 
 def sentence_in(message: str) -> str:
     """Of `0/2 nodes are available: 1 OverLimit: ..., 1 cannot allocate. preemption: ...`, ours."""
-    found = re.search(r" \d+ ([A-Z]\w+: .+?\.)(?=[,. ]|$)", message)
-    return found.group(1) if found else message
+    found = re.search(rf" \d+ ([A-Z]\w+: .+?)(?=, \d+ (?:{OTHER_REASONS})|\.( |$))", message)
+    return f"{found.group(1)}." if found else message
