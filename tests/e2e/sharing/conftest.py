@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator
 
 import pytest
 
+from local_cluster import namespaces
 from local_cluster.api import Cluster
 from tests.e2e.sharing import installation
 from tests.e2e.sharing.extender import Extender
@@ -43,10 +45,18 @@ def plugin(shared_cluster: Cluster, extender: Extender) -> Iterator[Plugin]:
 
 
 @pytest.fixture
-def story(plugin: Plugin, extender: Extender, namespace: str) -> Iterator[Story]:
-    """A story of its own; everything in it is gone at the end."""
+def story(
+    plugin: Plugin,
+    extender: Extender,
+    used_namespaces: list[str],
+    request: pytest.FixtureRequest,
+) -> Iterator[Story]:
+    """A story in a namespace of its own; everything in it is gone at the end."""
+    namespace = namespaces.name_for(request.node.name, f"{os.getpid()}-{len(used_namespaces)}")
+    used_namespaces.append(namespace)
     name = f"c{secrets.token_hex(3)}"
     with plugin.cluster.api() as api:
         one = Story(plugin.cluster, namespace, name, api, plugin=plugin, extender=extender)
+        one.begin()
         yield one
         one.end()

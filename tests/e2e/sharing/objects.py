@@ -32,9 +32,12 @@ def queue(name: str, *, parent: str = "", shares: Mapping[str, Object], **spec: 
     }
 
 
-def device_class(name: str, driver: str, *, accounted: str | None = "true", **spec: Any) -> Object:
+def device_class(
+    name: str, driver: str, *, accounted: str | None = "true", only: str = "true", **spec: Any
+) -> Object:
+    """A class of a driver's devices; `only` is CEL."""
     labels = {} if accounted is None else {ACCOUNTED: accounted}
-    selectors = [{"cel": {"expression": f"device.driver == '{driver}'"}}]
+    selectors = [{"cel": {"expression": f"device.driver == '{driver}' && {only}"}}]
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "DeviceClass",
@@ -90,6 +93,7 @@ def pod(
     templates: Iterable[str] = (),
     labels: Mapping[str, str] | None = None,
     resources: Mapping[str, Any] | None = None,
+    command: Iterable[str] = ("sleep", "100000"),
     **spec: Any,
 ) -> Object:
     """A pod of the scheduler `moorage` that uses all its claims and sleeps, if it is started."""
@@ -99,7 +103,7 @@ def pod(
         "name": "main",
         "image": BUSYBOX_IMAGE,
         "imagePullPolicy": "Never",
-        "command": ["sleep", "100000"],
+        "command": list(command),
         "resources": {"claims": [{"name": entry["name"]} for entry in used], **(resources or {})},
     }
     return {
@@ -141,3 +145,35 @@ def preferring(node: str) -> Object:
     preference = {"matchExpressions": [expression]}
     term = {"weight": 100, "preference": preference}
     return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def binding(pod: str, node: str, **metadata: Any) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": pod, **metadata},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }
+
+
+def scheduler_policy(namespace: str) -> tuple[Object, Object]:
+    """What sends a namespace's pods to our scheduler, as an administrator may want it."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+    expression = f'Object{{spec: Object.spec{{schedulerName: "{SCHEDULER}"}}}}'
+    mutation = {
+        "patchType": "ApplyConfiguration",
+        "applyConfiguration": {"expression": expression},
+    }
+    here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    policy = {
+        "metadata": {"name": namespace},
+        "spec": {
+            "matchConstraints": {
+                "namespaceSelector": here,
+                "resourceRules": [{**rule, "operations": ["CREATE"]}],
+            },
+            "reinvocationPolicy": "Never",
+            "mutations": [mutation],
+        },
+    }
+    return policy, {"metadata": {"name": namespace}, "spec": {"policyName": namespace}}

@@ -85,7 +85,7 @@ class Story(View):
         return created
 
     def label_namespace(self, labels: Mapping[str, str]) -> None:
-        self.api.patch(f"/api/v1/namespaces/{self.namespace}", {"metadata": {"labels": labels}})
+        self.patch("namespace", self.namespace, {"metadata": {"labels": labels}})
 
     def patch(self, kind: str, name: str, value: Mapping[str, Any], part: str = "") -> Object:
         """A merge patch; `part` is a subresource such as /status."""
@@ -132,6 +132,22 @@ class Story(View):
         how = ("--type=merge", "--patch", json.dumps({"metadata": marks}))
         self.cluster.kubectl(*what, *how, "--as", objects.BINDER)
 
+    def evict(self, pod: str) -> None:
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
+        self.api.create(self.path("pod", pod) + "/eviction", eviction)
+
+    def send_to_scheduler(self) -> None:
+        """Pods of this namespace name our scheduler from now on, whatever their manifest says."""
+        policy, binding = objects.scheduler_policy(self.namespace)
+        self.create("policy", policy)
+        self.create("policybinding", binding)
+        self.until("pods are sent to the scheduler", self._is_sent_to_scheduler)
+
+    def _is_sent_to_scheduler(self) -> bool:
+        probe = objects.pod("probe", schedulerName="default-scheduler")
+        admitted = self.api.create(f"{self.path('pod')}?dryRun=All", probe)
+        return bool(admitted["spec"]["schedulerName"] == objects.SCHEDULER)
+
     def holding(self, verb: str, pod: str) -> AbstractContextManager[None]:
         """Hold back what kube-scheduler asks about a pod."""
         return self.extender.holding(verb, self.key(pod))
@@ -146,6 +162,9 @@ class Story(View):
     def wait_bound(self, *pods: str) -> None:
         wanted = set(pods)
         self.until(f"{', '.join(pods)} are bound", lambda: wanted <= self.bound())
+
+    def wait_running(self, *pods: str) -> None:
+        self.until(f"{', '.join(pods)} run", lambda: all(map(self.is_running, pods)))
 
     def wait_refused(self, pod: str, reason: str) -> str:
         """Wait until the pod's condition gives this reason; returns its sentence."""
@@ -177,11 +196,26 @@ class Story(View):
             told = (*self.describe(), "the plugin's log ends so:", *self.plugin.last_lines())
             raise AssertionError("\n".join((str(error), *told))) from error
 
+    def begin(self) -> None:
+        """Make the namespace, with the account that its pods need."""
+        self.create("namespace", {"metadata": {"name": self.namespace}})
+        self.until("pods have an account", lambda: self.find("account", "default"))
+
     def end(self) -> None:
         """Delete everything, pods and claims first: a queue may have to outlive its claims."""
-        for kind in ("pod", "claim"):
-            self.api.delete(f"{self.path(kind)}?gracePeriodSeconds=0")
-        self.until("claims are gone", lambda: not self.all("claim"))
-        for kind, name in sorted(self.made, key=lambda made: CLUSTER_SCOPED.index(made[0])):
+        self.end_pods()
+        for kind, name in reversed(self.made):
             if self.find(kind, name):
                 self.api.delete(self.path(kind, name))
+
+    def end_pods(self) -> None:
+        """Delete pods and claims, and wait until devices and nodes are free."""
+        for pod in self.all("pod"):
+            # Nobody but the API server ends pods of nodes that have no kubelet.
+            is_real = pod["spec"].get("nodeName", NODE) not in (NODE, OTHER_NODE)
+            self.api.delete(
+                f"{self.path('pod', pod['metadata']['name'])}?gracePeriodSeconds={int(is_real)}"
+            )
+        self.until("pods are gone", lambda: not self.all("pod"))
+        self.api.delete(self.path("claim"))
+        self.until("claims are gone", lambda: not self.all("claim"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.e2e.sharing import objects
 from tests.e2e.sharing.stories import NODE, Story
 
@@ -30,6 +32,28 @@ def test_ancestors_count_what_their_descendants_add_and_remove(story: Story) -> 
         story.delete("pod", f"shares-{claim}")
 
         story.wait_figures(dict(zip(tree, left, strict=True)))
+
+
+@pytest.mark.parametrize("where", ["queue", "parent"])
+@pytest.mark.parametrize("preemptibility", ["preemptible", "non-preemptible"])
+def test_five_sharers_of_one_device_fit_into_one(
+    story: Story, where: str, preemptibility: str
+) -> None:
+    one: dict[str, Any] = {"quota": 1, "limit": 1}
+    free: dict[str, Any] = {"quota": -1, "limit": -1}
+    root = story.queue("root", **(one if where == "parent" else free))
+    vision = story.queue("vision", parent=root, **(one if where == "queue" else free))
+    story.devices(1)
+    story.claim()
+    pods = [f"sharer-{number}" for number in range(5)]
+
+    for pod in pods:
+        story.pod(pod, vision, preemptibility=preemptibility)
+
+    story.wait_bound(*pods)
+    story.wait_figures({root: 1, vision: 1})
+    strict = int(preemptibility == "non-preemptible")
+    story.wait_figures({root: strict, vision: strict}, "usageNonPreemptible")
 
 
 def test_a_claim_of_several_devices_costs_as_many(story: Story) -> None:

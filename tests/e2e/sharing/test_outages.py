@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from local_cluster.api import ApiError
 from tests.e2e.sharing.stories import Story
+from tests.e2e.webhook.installation import filled_in
 
 
 def test_killed_between_filter_and_bind_the_plugin_binds_after_its_start(story: Story) -> None:
@@ -122,3 +127,33 @@ def test_what_happened_while_the_plugin_was_down_is_charged_when_it_is_back(
     story.pod("next", robots, "ends")
     story.wait_bound("next")
     story.wait_figures({vision: 1, robots: 1})
+
+
+def test_with_all_of_moorage_down_pods_that_ask_for_no_device_are_scheduled_as_ever(
+    story: Story,
+) -> None:
+    story.devices(1)
+    story.claim()
+    with story.plugin.down(), _webhook_down(story):
+        story.plain_pod("unconcerned", schedulerName="default-scheduler")
+        story.wait_bound("unconcerned")
+
+
+@contextmanager
+def _webhook_down(story: Story) -> Iterator[None]:
+    """The API server asks a webhook that nobody runs; pods that name a claim show it."""
+    certificate = story.cluster.issue_certificate("moorage-webhook")
+    nobody = f"https://{story.cluster.host_address}:9"
+    story.create("webhook", filled_in(certificate.ca, nobody))
+
+    def is_refused() -> bool:
+        try:
+            story.pod("concerned", "", schedulerName="default-scheduler")
+        except ApiError as error:
+            return "failed calling webhook" in str(error)
+        story.delete("pod", "concerned")
+        return False
+
+    story.until("the webhook is asked", is_refused)
+    yield
+    story.delete("webhook", "moorage")

@@ -15,6 +15,8 @@ from tests.e2e.sharing.objects import Object
 CLAIM = "shared"
 
 KINDS = {
+    "namespace": "/api/v1/namespaces",
+    "account": "/api/v1/namespaces/{}/serviceaccounts",
     "pod": "/api/v1/namespaces/{}/pods",
     "event": "/api/v1/namespaces/{}/events",
     "template": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaimtemplates",
@@ -23,8 +25,20 @@ KINDS = {
     "class": "/apis/resource.k8s.io/v1/deviceclasses",
     "queue": "/apis/moorage.dev/v1alpha1/queues",
     "priority": "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "policy": "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
+    "webhook": "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+    "policybinding": "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
 }
-CLUSTER_SCOPED = ("queue", "class", "slice", "priority")
+CLUSTER_SCOPED = (
+    "webhook",
+    "namespace",
+    "slice",
+    "class",
+    "queue",
+    "priority",
+    "policy",
+    "policybinding",
+)
 
 
 @dataclass
@@ -76,6 +90,9 @@ class View:
     def bound(self) -> set[str]:
         """Names of the pods that have a node."""
         return {p["metadata"]["name"] for p in self.all("pod") if p["spec"].get("nodeName")}
+
+    def is_running(self, pod: str) -> bool:
+        return bool(self.get("pod", pod)["status"]["phase"] == "Running")
 
     def owner(self, claim: str = CLAIM) -> str:
         """The queue label of a claim, "" for none."""

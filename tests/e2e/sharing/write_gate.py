@@ -16,15 +16,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from local_cluster.api import ApiError, Cluster
+from tests.e2e.sharing import objects
 
 TIMEOUT_SECONDS = 30
 PROBE = "probe-of-the-gate"
-_BINDING = {
-    "apiVersion": "v1",
-    "kind": "Binding",
-    "metadata": {"name": PROBE},
-    "target": {"apiVersion": "v1", "kind": "Node", "name": "none"},
-}
 
 
 class WriteGate:
@@ -94,7 +89,7 @@ def _is_in_force(cluster: Cluster, namespace: str, gate: WriteGate) -> bool:
     """Whether it sees a binding of a pod that does not exist."""
     path = f"/api/v1/namespaces/{namespace}/pods/{PROBE}/binding?dryRun=All"
     with cluster.api() as api, suppress(ApiError):
-        api.create(path, _BINDING)
+        api.create(path, objects.binding(PROBE, "none"))
     return PROBE in gate.stopped
 
 

@@ -1,0 +1,165 @@
+"""The same on devices that exist: our driver prepares them, and containers run."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.driver import installation
+from tests.e2e.driver.installation import Drivers
+from tests.e2e.driver.stories import Story as DriverStory
+from tests.e2e.driver.stories import told
+from tests.e2e.sharing import objects
+from tests.e2e.sharing.objects import QUEUE
+from tests.e2e.sharing.plugin import Plugin
+from tests.e2e.sharing.stories import CLAIM, Story
+
+NODE = "node-a"
+HERE = {"nodeSelector": {"kubernetes.io/hostname": NODE}}
+
+# As a vendor's quickstart has it: no queue, no scheduler, nothing of ours.
+THIRD_PARTY_CLAIM = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: one-disk}
+spec: {devices: {requests: [{name: disk, exactly: {deviceClassName: disk.example.com}}]}}
+"""
+
+THIRD_PARTY_POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME, labels: {app: pod}}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: ctr
+    image: moorage.test/busybox:local
+    imagePullPolicy: Never
+    command: [sh, -c, "env; sleep 9999"]
+    resources: {claims: [{name: shared-disk}]}
+  resourceClaims: [{name: shared-disk, resourceClaimName: one-disk}]
+"""
+
+
+@pytest.fixture(scope="module")
+def drivers(plugin: Plugin) -> Iterator[Drivers]:
+    running = installation.start_processes(plugin.cluster)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def disk(story: Story, drivers: Drivers) -> Iterator[None]:
+    """One disk, which each of the two nodes publishes; its class has the story's name."""
+    with tempfile.TemporaryDirectory(prefix="moorage-") as folder:
+        one = DriverStory(story.cluster, drivers, story.namespace, story.name, Path(folder))
+        with told(one):
+            one.plug()
+            one.configure()
+            one.wait_devices(1)
+            story.until("its class is there", lambda: story.find("class", story.name))
+            yield
+            story.end_pods()
+            one.delete("akric", story.name)
+
+
+@pytest.mark.usefixtures("disk")
+def test_five_sharers_of_a_nodes_one_device_all_run_under_a_limit_of_one(story: Story) -> None:
+    vision = story.queue("vision", limit=1)
+    story.claim()
+    pods = [f"sharer-{number}" for number in range(5)]
+
+    for pod in pods:
+        story.pod(pod, vision, **HERE)
+
+    story.wait_running(*pods)
+    assert {story.node_of(pod) for pod in pods} == {NODE}
+    story.wait_figures({vision: 1})
+
+
+@pytest.mark.usefixtures("disk")
+def test_an_unmodified_manifest_of_two_pods_and_one_claim_is_owned_by_its_first_binder(
+    story: Story,
+) -> None:
+    vendors = f"disk.example.com-{secrets.token_hex(2)}"
+    vision = story.queue("vision", shares={vendors: {"limit": 1}})
+    robots = story.queue("robots", shares={vendors: {"limit": 1}})
+    ours = f'device.attributes["moorage.dev"].configuration == "{story.name}"'
+    story.create("class", objects.device_class(vendors, "moorage.dev", only=ours))
+    story.label_namespace({QUEUE: vision})
+    story.send_to_scheduler()
+
+    story.create("claim", yaml.safe_load(THIRD_PARTY_CLAIM.replace("disk.example.com", vendors)))
+    for pod in ("one", "two"):
+        story.create("pod", yaml.safe_load(THIRD_PARTY_POD.replace("NAME", pod)))
+
+    story.wait_running("one", "two")
+    assert story.owner("one-disk") == vision
+    assert story.owner_pod("one-disk") in {story.uid("pod", pod) for pod in ("one", "two")}
+    story.pod("foreign", robots, "one-disk")
+    story.wait_running("foreign")
+    story.wait_shared_out(vision)
+    usage = {queue: story.figure(queue, key=vendors) for queue in (vision, robots)}
+    assert usage == {vision: 1, robots: 0}
+
+
+@pytest.mark.usefixtures("disk")
+def test_a_foreign_pod_runs_on_when_the_owners_is_evicted_and_the_owner_stays_charged(
+    story: Story,
+) -> None:
+    vision, robots = story.queue("vision"), story.queue("robots")
+    story.claim()
+    story.pod("owner", vision)
+    story.wait_running("owner")
+    story.pod("foreign", robots)
+    story.wait_running("foreign")
+
+    story.evict("owner")
+
+    story.until("one consumer is left", lambda: story.consumers() == ["foreign"])
+    story.wait_figures({vision: 1, robots: 0})
+    assert story.owner() == vision
+    assert story.is_running("foreign")
+    story.pod("back", vision)
+    story.wait_running("back")
+    story.wait_figures({vision: 1, robots: 0})
+
+
+@pytest.mark.usefixtures("disk")
+def test_a_container_that_ends_frees_the_claim_that_it_was_the_last_to_use(story: Story) -> None:
+    vision, robots = story.queue("vision"), story.queue("robots")
+    story.claim()
+    story.pod("stays", vision)
+    story.wait_running("stays")
+    story.pod("ends", robots, command=["true"], restartPolicy="Never")
+
+    story.until("it ended", lambda: story.consumers() == ["stays"])
+
+    story.wait_figures({vision: 1, robots: 0})
+    assert story.is_running("stays")
+    story.delete("pod", "stays")
+    story.wait_owner("")
+    story.wait_figures({vision: 0})
+    assert not story.is_allocated(CLAIM)
+
+
+@pytest.mark.usefixtures("disk")
+def test_a_pod_written_for_the_device_plugin_is_charged_until_it_ends(story: Story) -> None:
+    vision = story.queue("vision", limit=1)
+    limits = {"limits": {f"akri.sh/{story.name}": "1"}}
+    ending = {"command": ["sh", "-c", "until test -e /tmp/end; do sleep 0.1; done"]}
+    story.plain_pod("first", vision, resources=limits, restartPolicy="Never", **ending)
+    story.wait_running("first")
+    story.wait_figures({vision: 1})
+    story.plain_pod("second", vision, resources=limits)
+    story.wait_refused("second", "OverLimit")
+
+    story.cluster.kubectl("exec", "-n", story.namespace, "first", "--", "touch", "/tmp/end")
+
+    story.wait_bound("second")
+    story.wait_figures({vision: 1})
