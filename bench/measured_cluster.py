@@ -39,6 +39,8 @@ EXTENDER = {
     "nodeCacheCapable": True,
     "httpTimeout": "10s",
 }
+# kube-scheduler's own defaults: with the short times of tests it loses its Lease to the load.
+LEADER_ELECTION = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
 
 Sample = tuple[str, Mapping[str, str], float]
 
@@ -85,7 +87,8 @@ def policies(cluster: Cluster, *, installed: bool) -> None:
 def scheduler(cluster: Cluster, *, extended: bool) -> Iterator[None]:
     """A kube-scheduler that has just been started, with the extender or without."""
     extenders = [EXTENDER] if extended else []
-    cluster.reconfigure(scheduler_overlay={"extenders": extenders})
+    overlay = {"extenders": extenders, "leaderElection": LEADER_ELECTION}
+    cluster.reconfigure(scheduler_overlay=overlay)
     cluster.part(SCHEDULER_PART).start()
     try:
         yield

@@ -31,7 +31,7 @@ from local_cluster.api import Cluster
 
 BARE, LEAST, PLUGIN = "bare", "do-nothing", "plugin"
 PEERS = (BARE, LEAST, PLUGIN)
-MOST_SECONDS = 300.0
+MOST_SECONDS = 120.0
 PARTS = ("kube-apiserver", "etcd", measured_cluster.SCHEDULER_PART)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NoReturn, TypeAlias
 
 from kube.api import ApiClient, JsonObject, NotFoundError, Resource, WatchSettings
@@ -24,6 +24,7 @@ from scheduler_plugin.fields import Unreadable
 from scheduler_plugin.names import AccountingSettings
 from scheduler_plugin.pods import PodView, pod_view
 from scheduler_plugin.projections import ClaimVersion, UnreadableQueue
+from scheduler_plugin.waiters import Waiters
 from scheduler_plugin.world import World
 from scheduler_plugin.world_changes import WorldChange
 
@@ -51,7 +52,7 @@ class ClusterWorld:
         self._client = client
         self._kinds = Kinds(Source(client, watch), self.world, self._changed, pod_groups)
         self._listeners: tuple[Listener, ...] = ()
-        self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self._waiters = Waiters()
         self._began_at = 0.0
         self._fed = asyncio.Event()
 
@@ -74,21 +75,14 @@ class ClusterWorld:
         """Call back with every change from now on, after the world took it. Be quick."""
         self._listeners += (listener,)
 
-    async def wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait until a change makes the condition true; False if that took too long."""
-        if condition():
-            return True
-        met: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiter = (condition, met)
-        self._waiters.append(waiter)
-        try:
-            async with asyncio.timeout(seconds):
-                await met
-        except TimeoutError:
-            return condition()
-        finally:
-            self._waiters.remove(waiter)
-        return True
+    async def wait_for(
+        self, condition: Callable[[], bool], seconds: float, about: Collection[str] = ()
+    ) -> bool:
+        """Wait until a change makes the condition true; False if that took too long.
+
+        `about` names, by UID, the pods and claims whose changes matter; empty for any change.
+        """
+        return await self._waiters.wait_for(condition, seconds, about)
 
     def note_claim(self, obj: JsonObject) -> None:
         """Take the answer to an own write at once; older than what is known, it changes nothing."""
@@ -172,6 +166,4 @@ class ClusterWorld:
                 listener(change)
             except Exception:  # One listener's error must not cost the others the change.
                 logger.exception("listener failed change=%s", change)
-        for condition, met in self._waiters:
-            if not met.done() and condition():
-                met.set_result(None)
+        self._waiters.changed(change)

@@ -10,7 +10,7 @@ same and be refused for it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Protocol
 
@@ -27,8 +27,11 @@ from scheduler_plugin.world import World
 
 logger = logging.getLogger(__name__)
 
-WATCH_SECONDS = 0.05
-"""How long the watch may take to bring what kube-scheduler wrote before it asked."""
+WATCH_SECONDS = 0.5
+"""How long the watch may take to bring what kube-scheduler wrote before it asked.
+
+Where it lags, the API server is busy, and a read for every bind would make it busier.
+"""
 
 ATTEMPTS = 5
 """How often a verdict is made anew because somebody else wrote a claim first."""
@@ -46,8 +49,13 @@ class KnowsTheCluster(Protocol):
     def why_not_ready(self) -> str:
         """Why verdicts cannot be made yet; "" where they can."""
 
-    async def wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait until a change makes the condition true; False if that took too long."""
+    async def wait_for(
+        self, condition: Callable[[], bool], seconds: float, about: Collection[str]
+    ) -> bool:
+        """Wait until a change of these pods or claims, named by UID, makes the condition true.
+
+        Empty for any change. False if that took too long.
+        """
 
     async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
         """Read a pod from the API server; the world knows it from then on. None for none."""
@@ -166,14 +174,16 @@ class Binds:
             known = facts.pod(pod.uid)
             return known is None or not awaits_extended_claim(known, facts.catalog)
 
-        if not await self._is_or_becomes(is_known):
+        if not await self._is_or_becomes(is_known, (pod.uid,)):
             await self._cluster.refresh_pod(pod.namespace, pod.name)
         return facts.pod(pod.uid) or pod
 
     async def _freshen(self, pod: PodView) -> str:
         """See the pod's reservations; returns what is missing in the API itself, "" for nothing."""
         facts = self._cluster.world.facts
-        if await self._is_or_becomes(lambda: not claims_to_read(pod, facts)):
+        known = [claim.uid for claim in facts.claims_of(pod)]
+        about = known if len(known) == len(pod.claim_names) else ()
+        if await self._is_or_becomes(lambda: not claims_to_read(pod, facts), about):
             return ""
         for name in claims_to_read(pod, facts):
             await self._cluster.refresh_claim(pod.namespace, name)
@@ -183,5 +193,5 @@ class Binds:
         named = ", ".join(f"{pod.namespace}/{name}" for name in missing)
         return f"{pod} has no reservation on ResourceClaim {named}, or that has no allocation."
 
-    async def _is_or_becomes(self, condition: Callable[[], bool]) -> bool:
-        return condition() or await self._cluster.wait_for(condition, WATCH_SECONDS)
+    async def _is_or_becomes(self, condition: Callable[[], bool], about: Collection[str]) -> bool:
+        return condition() or await self._cluster.wait_for(condition, WATCH_SECONDS, about)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from driver.api import DRIVER_NAME
@@ -69,7 +69,9 @@ class FakeCluster:
         results = found.results or (Result("req", DRIVER_NAME),)
         self.store(replace(found, results=results, reserved_for=reserved))
 
-    async def wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
+    async def wait_for(
+        self, condition: Callable[[], bool], seconds: float, about: Collection[str]
+    ) -> bool:
         for _ in range(5):
             await asyncio.sleep(0)
             if condition():

@@ -189,7 +189,7 @@ async def test_all_who_wait_are_asked_after_each_change(cluster: ClusterWorld) -
     cluster.note_claim(versioned(a_claim_object("a"), 6))
 
     assert await asyncio.gather(*waits) == [True, True, False]
-    assert cluster._waiters == []
+    assert len(cluster._waiters) == 0
 
 
 async def test_refreshed_claim_is_the_newest_that_is_known(
