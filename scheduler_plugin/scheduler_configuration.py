@@ -14,6 +14,10 @@ from scheduler_plugin.listening import Listening
 
 HTTP_TIMEOUT = "10s"
 
+CLIENT_CONNECTION = {"qps": 200, "burst": 400}
+"""kube-scheduler writes each claim and reads or writes each pod: with its own default, 50 requests
+a second, a queue of small pods waits for the client and not for the cluster."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallerFiles:
@@ -44,6 +48,7 @@ def scheduler_configuration(
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
+        "clientConnection": CLIENT_CONNECTION,
         "leaderElection": {
             "leaderElect": True,
             "resourceNamespace": namespace,
