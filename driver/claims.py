@@ -120,8 +120,8 @@ def plan_prepare(
             return Failure(f"device {_named(allocated)} is not known on this node")
         if not instance.online:
             return Failure(f"device {_named(allocated)} is offline")
-        if unusable := _unusable(instance):
-            return Failure(f"device {_named(allocated)} {unusable}")
+        if problem := unusable(instance):
+            return Failure(f"device {_named(allocated)} {problem}")
         devices.append(_prepared_device(claim.reference.uid, allocated, instance))
     return PreparedClaim(reference=claim.reference, boot_id=boot_id, devices=_in_order(devices))
 
@@ -150,7 +150,7 @@ def _named(device: AllocatedDevice) -> str:
     return f"{device.pool}/{device.device}"
 
 
-def _unusable(instance: Instance) -> str:
+def unusable(instance: Instance) -> str:
     """What the container runtime would refuse, and with it the claim's other devices."""
     for spec in instance.device_specs:
         if not (spec.container_path.startswith("/") and spec.host_path.startswith("/")):

@@ -1,0 +1,86 @@
+"""Values of an Instance's `deviceUsage`: who holds a slot.
+
+    ""  or an absent key    nobody
+    <node>                  the node, through the Instance's own resource
+    C:<device>:<node>       the node, through the Configuration's; the kubelet calls it <device>
+
+What a running Akri writes is read, too. Its <device> is "0" or "<configuration>-0", ours is
+"<instance>" or "<instance>-0". Names of nodes and devices have no colon, so there is one reading.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import assert_never
+
+from driver.api import NodeName
+
+_THROUGH_CONFIGURATION = "C"
+_NODE = re.compile(r"(?=.{1,253}$)[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class ByInstance:
+    """A node that was given the slot by name, `akri.sh/<configuration>-<hash>`."""
+
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True)
+class ByConfiguration:
+    """A node that was given the slot as one of the Configuration's, `akri.sh/<configuration>`.
+
+    Attributes:
+        device: What the kubelet calls it.
+    """
+
+    device: str
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownHolder:
+    """A value that names no holder. Such a slot is nobody's to give away."""
+
+    value: str
+
+
+Holder = ByInstance | ByConfiguration | UnknownHolder
+
+
+def parse_holder(value: object) -> Holder | None:
+    """The holder that a value of `deviceUsage` names; None where the slot is free."""
+    if value is None or value == "":
+        return None
+    text = str(value)
+    fields = text.split(":")
+    if len(fields) == 1 and _NODE.fullmatch(text):
+        return ByInstance(NodeName(text))
+    if len(fields) == 3 and _is_by_configuration(*fields):
+        return ByConfiguration(fields[1], NodeName(fields[2]))
+    return UnknownHolder(text)
+
+
+def _is_by_configuration(kind: str, device: str, node: str) -> bool:
+    return kind == _THROUGH_CONFIGURATION and bool(device) and bool(_NODE.fullmatch(node))
+
+
+def holder_value(holder: Holder | None) -> str:
+    """The value of `deviceUsage` that names this holder; `parse_holder` undoes it."""
+    match holder:
+        case None:
+            return ""
+        case ByInstance(node):
+            return node
+        case ByConfiguration(device, node):
+            return f"{_THROUGH_CONFIGURATION}:{device}:{node}"
+        case UnknownHolder(value):
+            return value
+        case _:
+            assert_never(holder)
+
+
+def is_held_by(holder: Holder | None, node: NodeName) -> bool:
+    """Whether this node holds the slot, in either way."""
+    return isinstance(holder, ByInstance | ByConfiguration) and holder.node == node

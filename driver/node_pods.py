@@ -1,0 +1,148 @@
+"""The pods of a node: what they ask of the device plugins, and what the kubelet says they have."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from driver.device_ids import RESOURCE_PREFIX, DeviceKey
+from driver.slots import Moment
+
+_FINISHED = frozenset({"Succeeded", "Failed"})
+_QUANTITY = re.compile(r"(\d+)(k?)")
+_NEVER_COVERED = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class PodName:
+    """A pod as the kubelet's listing names it, without UID."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodePod:
+    """A pod that is bound to the node.
+
+    Attributes:
+        finished: Whether its phase is Succeeded or Failed: none of its containers runs again.
+        requests: The most devices that it holds at one time of each `akri.sh/*` resource.
+    """
+
+    name: PodName
+    uid: str
+    finished: bool
+    requests: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NodePods:
+    """The node's pods, all that were bound to it at a moment or before, and still exist.
+
+    Attributes:
+        as_of: Before a consistent read of them was sent. A watch that lags behind is no such read.
+    """
+
+    as_of: Moment
+    pods: tuple[NodePod, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDevice:
+    """One device in the kubelet's pod-resources listing."""
+
+    pod: PodName
+    container: str
+    device: DeviceKey
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The kubelet's pod-resources listing, as far as it names `akri.sh/*` resources.
+
+    Attributes:
+        asked: Before the request was sent.
+    """
+
+    asked: Moment
+    devices: frozenset[ListedDevice]
+
+
+def node_pod(body: Mapping[str, Any]) -> NodePod:
+    """Parse a Pod."""
+    metadata, spec, status = body["metadata"], body["spec"], body.get("status") or {}
+    return NodePod(
+        name=PodName(metadata["namespace"], metadata["name"]),
+        uid=metadata["uid"],
+        finished=status.get("phase") in _FINISHED,
+        requests=_effective(spec, _claimed(status)),
+    )
+
+
+def _claimed(status: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+    """Container and resource of requests that Dynamic Resource Allocation serves (KEP-5004)."""
+    mappings = (status.get("extendedResourceClaimStatus") or {}).get("requestMappings") or ()
+    return frozenset((m["containerName"], m["resourceName"]) for m in mappings)
+
+
+def _effective(spec: Mapping[str, Any], claimed: frozenset[tuple[str, str]]) -> Mapping[str, int]:
+    """Kubernetes' rule: sidecars add up, other init containers need their most beside those before.
+
+    The kubelet follows it: devices of an init container are given on to later containers, and what
+    of them is left over stays the pod's.
+    """
+    running: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+    for container in spec.get("initContainers") or ():
+        wanted = _requests(container, claimed)
+        if container.get("restartPolicy") == "Always":
+            running += wanted
+        else:
+            most |= running + wanted
+    for container in spec.get("containers") or ():
+        running += _requests(container, claimed)
+    return dict(sorted((most | running).items()))
+
+
+def _requests(container: Mapping[str, Any], claimed: frozenset[tuple[str, str]]) -> Counter[str]:
+    resources = container.get("resources") or {}
+    wanted = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+    return Counter(
+        {
+            name: _amount(quantity)
+            for name, quantity in wanted.items()
+            if name.startswith(RESOURCE_PREFIX) and (container["name"], name) not in claimed
+        }
+    )
+
+
+def _amount(quantity: object) -> int:
+    """A whole quantity; one that is not understood is more than any listing covers."""
+    match = _QUANTITY.fullmatch(str(quantity))
+    if match is None:
+        return _NEVER_COVERED
+    return int(match[1]) * (1000 if match[2] else 1)
+
+
+def uncovered(pods: Iterable[NodePod], listing: Listing) -> dict[str, PodName]:
+    """Resources of which a pod may hold devices that the listing does not name, and such a pod.
+
+    The kubelet names a device only after the answer to Allocate, and none of a regular init
+    container; after its own restart it may know of no pod at all.
+    """
+    listed = Counter(
+        (d.pod, d.device.resource) for d in {(e.pod, e.device): e for e in listing.devices}.values()
+    )
+    found: dict[str, PodName] = {}
+    for pod in sorted(pods, key=lambda p: (p.name.namespace, p.name.name)):
+        for resource, amount in pod.requests.items():
+            if not pod.finished and listed[pod.name, resource] < amount:
+                found.setdefault(resource, pod.name)
+    return found

@@ -1,0 +1,273 @@
+"""Slots: the uses that an Instance allows at one time, and who has them.
+
+    Instance object ──instance_slots──► InstanceSlots ──► SlotWrite ──merge_patch──► Instance object
+
+The object is the truth. A view is what it said at one resource version; what is decided from it is
+written only if the object is still at that version (`SlotWrite`), else it is decided again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from driver.api import MAX_CAPACITY, ConfigurationName, InstanceName, NodeName
+from driver.device_ids import (
+    DeviceKey,
+    configuration_resource,
+    instance_resource,
+    is_own_device,
+    parse_slot_id,
+    slot_id,
+)
+from driver.device_usage import (
+    ByConfiguration,
+    ByInstance,
+    Holder,
+    UnknownHolder,
+    holder_value,
+    is_held_by,
+    parse_holder,
+)
+
+Moment = float
+"""Seconds of a clock that never steps back, comparable within one run of the driver."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceSlots:
+    """The slots of one Instance at one resource version.
+
+    Attributes:
+        capacity: Uses that are allowed at one time.
+        nodes: Those that see the device.
+        deleted: Whether the object only waits to be gone.
+        holders: Holders of the slots that are taken. After the capacity was lowered there may be
+            some beyond it; they stay until they are released.
+        strays: Keys of `deviceUsage` that name no slot of this Instance. They mean nothing.
+    """
+
+    namespace: str
+    name: InstanceName
+    uid: str
+    resource_version: str
+    configuration: ConfigurationName
+    capacity: int
+    nodes: frozenset[NodeName]
+    deleted: bool
+    holders: Mapping[int, Holder]
+    strays: tuple[str, ...] = ()
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        """Slots within the capacity that nobody holds, in order."""
+        return tuple(i for i in range(self.capacity) if i not in self.holders)
+
+    @property
+    def available(self) -> tuple[int, ...]:
+        """Free slots that may be given away now.
+
+        These are all free ones, unless slots beyond a lowered capacity are still in use: then so
+        many less that no more are ever in use than before.
+        """
+        return self.free[: max(0, self.capacity - len(self.holders))]
+
+    def held_by(self, node: NodeName) -> Mapping[int, Holder]:
+        """The slots that a node holds, in order."""
+        holders = sorted(self.holders.items())
+        return {index: holder for index, holder in holders if is_held_by(holder, node)}
+
+    def held_as(self, holder: Holder) -> tuple[int, ...]:
+        """The slots of exactly this holder, in order."""
+        return tuple(sorted(i for i, h in self.holders.items() if h == holder))
+
+    def is_offered_on(self, node: NodeName) -> bool:
+        """Whether the object says that this node may use the device."""
+        return node in self.nodes and not self.deleted
+
+
+def instance_slots(body: Mapping[str, Any]) -> InstanceSlots:
+    """Parse an Instance object; nonsense in it never becomes a slot that is free."""
+    metadata, spec = body["metadata"], body["spec"]
+    name = InstanceName(metadata["name"])
+    holders, strays = _usage(name, spec.get("deviceUsage") or {})
+    return InstanceSlots(
+        namespace=metadata["namespace"],
+        name=name,
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        configuration=ConfigurationName(spec["configurationName"]),
+        capacity=min(max(0, spec.get("capacity", 0)), MAX_CAPACITY),
+        nodes=frozenset(map(NodeName, spec.get("nodes") or ())),
+        deleted="deletionTimestamp" in metadata,
+        holders=holders,
+        strays=strays,
+    )
+
+
+def _usage(
+    name: InstanceName, usage: Mapping[str, Any]
+) -> tuple[dict[int, Holder], tuple[str, ...]]:
+    holders: dict[int, Holder] = {}
+    strays: list[str] = []
+    for key, value in sorted(usage.items()):
+        slot = parse_slot_id(key)
+        if slot is None or slot[0] != name:
+            strays.append(key)
+        elif holder := parse_holder(value):
+            holders[slot[1]] = holder
+    return holders, tuple(strays)
+
+
+def slot_devices(slots: InstanceSlots, node: NodeName) -> dict[int, DeviceKey | None]:
+    """Which of the kubelet's devices each slot that a node holds is for.
+
+    None where the value is one that no Allocate can have written: the id of another Instance or
+    slot, or an id that a lower slot has already.
+    """
+    found: dict[int, DeviceKey | None] = {}
+    for index, holder in slots.held_by(node).items():
+        device = _device(slots, index, holder)
+        found[index] = None if device in found.values() else device
+    return found
+
+
+def _device(slots: InstanceSlots, index: int, holder: Holder) -> DeviceKey | None:
+    slot = slot_id(slots.name, index)
+    if isinstance(holder, ByInstance):
+        return DeviceKey(instance_resource(slots.name), slot)
+    if not isinstance(holder, ByConfiguration):
+        return None
+    ours = is_own_device(holder.device, slots.configuration)
+    if ours and holder.device not in (slots.name, slot):
+        return None
+    return DeviceKey(configuration_resource(slots.configuration), holder.device)
+
+
+def held_devices(slots: InstanceSlots, node: NodeName) -> dict[str, int]:
+    """The slots that a node holds through the Configuration, by device id."""
+    resource = configuration_resource(slots.configuration)
+    found = slot_devices(slots, node).items()
+    return {device.id: index for index, device in found if device and device.resource == resource}
+
+
+def held_sentence(slots: InstanceSlots, index: int, node: NodeName) -> str:
+    """Who holds a slot, for a person who was refused it on `node`."""
+    slot = slot_id(slots.name, index)
+    match slots.holders.get(index):
+        case None:
+            return f"slot {slot} is free"
+        case ByInstance(holder):
+            return f"slot {slot} is held by {_named(holder, node)} through the Instance"
+        case ByConfiguration(device, holder):
+            through = f"through the Configuration {slots.configuration}, as device {device}"
+            return f"slot {slot} is held by {_named(holder, node)} {through}"
+        case UnknownHolder(value):
+            return f"slot {slot} has the value {value!r}, which names no holder"
+        case holder:
+            assert_never(holder)
+
+
+def _named(holder: NodeName, node: NodeName) -> str:
+    return f"this node, {node}," if holder == node else f"node {holder}"
+
+
+def usage_problems(slots: InstanceSlots, node: NodeName) -> tuple[str, ...]:
+    """What of `deviceUsage` only a person can put right, each as a sentence for an Event."""
+    unknown = [
+        held_sentence(slots, index, node)
+        for index, holder in sorted(slots.holders.items())
+        if isinstance(holder, UnknownHolder)
+    ]
+    strays = [f"key {key!r} names no slot of Instance {slots.name}" for key in slots.strays]
+    return (*unknown, *strays)
+
+
+def full_sentence(slots: InstanceSlots, node: NodeName) -> str:
+    """Why an Instance has no slot to give, with those who hold them."""
+    held = "; ".join(held_sentence(slots, index, node) for index in sorted(slots.holders))
+    why = f": {held}" if held else ""
+    return f"Instance {slots.name} has no slot left of its {slots.capacity}{why}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotWrite:
+    """A change of an Instance's slots, to be written whole or not at all.
+
+    It may be written only while the object is the one of this UID at this resource version. So it
+    may be sent again where the outcome is not known: either it succeeds, or the conflict proves
+    that no earlier sending can land any more.
+
+    Attributes:
+        node: In whose name, that is, by which field manager.
+        changes: Holder of each slot afterwards; None releases it.
+        unless_allocated: Devices that the kubelet must not have been given at or after that
+            moment, see `is_overtaken`.
+    """
+
+    namespace: str
+    instance: InstanceName
+    uid: str
+    resource_version: str
+    node: NodeName
+    changes: Mapping[int, Holder | None]
+    unless_allocated: Mapping[DeviceKey, Moment] = field(default_factory=dict)
+
+
+def slot_write(
+    slots: InstanceSlots,
+    node: NodeName,
+    changes: Mapping[int, Holder | None],
+    unless_allocated: Mapping[DeviceKey, Moment] | None = None,
+) -> SlotWrite:
+    """The write that makes these changes to what a view shows."""
+    return SlotWrite(
+        namespace=slots.namespace,
+        instance=slots.name,
+        uid=slots.uid,
+        resource_version=slots.resource_version,
+        node=node,
+        changes=dict(changes),
+        unless_allocated=unless_allocated or {},
+    )
+
+
+def is_overtaken(write: SlotWrite, allocated: Mapping[DeviceKey, Moment]) -> bool:
+    """Whether an Allocate came after the evidence for this write was read.
+
+    Asked under the lock that Allocate takes, and the write is sent under it, too: an Allocate of a
+    slot that is held already changes nothing in the object, so no precondition could see it.
+    """
+    return any(
+        device in allocated and allocated[device] >= moment
+        for device, moment in write.unless_allocated.items()
+    )
+
+
+def undo(write: SlotWrite, slots: InstanceSlots) -> SlotWrite | None:
+    """Release what a write took, as far as the object still shows it; None for nothing left."""
+    taken = {i: h for i, h in write.changes.items() if h is not None}
+    changes = dict.fromkeys((i for i, h in taken.items() if slots.holders.get(i) == h), None)
+    return slot_write(slots, write.node, changes) if changes and slots.uid == write.uid else None
+
+
+def merge_patch(write: SlotWrite) -> Mapping[str, Any]:
+    """The write as a JSON merge patch (RFC 7386); the API server checks UID and version.
+
+    Not server-side apply: an apply that leaves a key out removes it only if nobody else wrote it,
+    and slots that were written by hand or by another manager must be released as well.
+    """
+    usage = {
+        slot_id(write.instance, index): None if holder is None else holder_value(holder)
+        for index, holder in sorted(write.changes.items())
+    }
+    return {
+        "metadata": {"uid": write.uid, "resourceVersion": write.resource_version},
+        "spec": {"deviceUsage": usage},
+    }
+
+
+def by_name(slots: Iterable[InstanceSlots]) -> dict[InstanceName, InstanceSlots]:
+    """Views by the name of their Instance."""
+    return {view.name: view for view in slots}
