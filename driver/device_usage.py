@@ -53,13 +53,14 @@ def parse_holder(value: object) -> Holder | None:
     """The holder that a value of `deviceUsage` names; None where the slot is free."""
     if value is None or value == "":
         return None
-    text = str(value)
-    fields = text.split(":")
-    if len(fields) == 1 and _NODE.fullmatch(text):
-        return ByInstance(NodeName(text))
+    if not isinstance(value, str):
+        return UnknownHolder(str(value))
+    fields = value.split(":")
+    if _NODE.fullmatch(value):
+        return ByInstance(NodeName(value))
     if len(fields) == 3 and _is_by_configuration(*fields):
         return ByConfiguration(fields[1], NodeName(fields[2]))
-    return UnknownHolder(text)
+    return UnknownHolder(value)
 
 
 def _is_by_configuration(kind: str, device: str, node: str) -> bool:
