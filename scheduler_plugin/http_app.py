@@ -19,6 +19,7 @@ from scheduler_plugin.extender_messages import (
     Answer,
     BindArguments,
     NotAnswered,
+    Passed,
     decode_bind,
     decode_filter,
     decode_preempt,
@@ -28,6 +29,7 @@ from scheduler_plugin.extender_messages import (
     encode_preempt_error,
 )
 from scheduler_plugin.fields import JsonObject
+from scheduler_plugin.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -101,6 +103,7 @@ class ExtenderApp:
     def __init__(self, answers: AnswersKubeScheduler, limits: Limits = DEFAULT_LIMITS) -> None:
         self._answers = answers
         self._limits = limits
+        self._turns = Turns()
         self._calls: dict[str, tuple[_Call, _Encode]] = {
             "/filter": (self._filter, encode_error),
             "/preempt": (self._preempt, encode_preempt_error),
@@ -143,7 +146,11 @@ class ExtenderApp:
         call = decode_filter(body)
         if isinstance(call, NotAnswered):
             return encode_error(_logged("/filter", call))
-        return encode_filter(call, self._answers.filter(call.pod))
+        await self._turns.next()
+        answer = self._answers.filter(call.pod)
+        if isinstance(answer, Passed):  # Then the pod can be read.
+            self._turns.begin(call.pod["metadata"]["uid"])
+        return encode_filter(call, answer)
 
     async def _preempt(self, body: bytes) -> bytes:
         call = decode_preempt(body)
@@ -155,7 +162,10 @@ class ExtenderApp:
         call = decode_bind(body)
         if isinstance(call, NotAnswered):
             return encode_error(_logged("/bind", call))
-        return encode_error(await self._bound_in_time(call))
+        try:
+            return encode_error(await self._bound_in_time(call))
+        finally:
+            self._turns.end(call.uid)
 
     async def _bound_in_time(self, call: BindArguments) -> str:
         """Bind within the limit, or give up.

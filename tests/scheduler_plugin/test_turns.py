@@ -1,0 +1,74 @@
+"""When the next pod's turn comes."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from scheduler_plugin import turns
+from scheduler_plugin.turns import Turns
+
+
+async def is_kept(task: asyncio.Task[None]) -> bool:
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return not task.done()
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing goes on by itself within a test."""
+    monkeypatch.setattr(turns, "LONGEST_SECONDS", 60)
+
+
+@pytest.fixture
+async def full(patient: None) -> Turns:
+    found = Turns(most=2)
+    found.begin("a")
+    found.begin("b")
+    return found
+
+
+async def test_there_is_room_until_so_many_are_on_their_way(patient: None) -> None:
+    found = Turns(most=2)
+    found.begin("a")
+
+    await found.next()
+
+
+async def test_next_pod_waits_until_one_before_it_ended(full: Turns) -> None:
+    task = asyncio.create_task(full.next())
+    assert await is_kept(task)
+
+    full.end("another")
+    assert await is_kept(task)
+    full.end("a")
+
+    await task
+
+
+async def test_pod_that_is_asked_about_twice_counts_once(patient: None) -> None:
+    found = Turns(most=2)
+    found.begin("a")
+    found.begin("a")
+
+    await found.next()
+
+
+async def test_pod_that_never_comes_to_its_binding_stops_to_count(
+    full: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "BELIEVED_SECONDS", -1.0)
+    full.begin("a")
+    full.begin("b")
+
+    await full.next()
+    assert len(full) == 0
+
+
+async def test_nobody_waits_for_long(full: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "LONGEST_SECONDS", 0.001)
+
+    await full.next()
+    assert len(full) == 2
