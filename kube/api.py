@@ -31,6 +31,7 @@ from kube.objects import (
     identity_of,
     parse_resource_version,
 )
+from kube.processes import log_to_stderr, run_process
 from kube.requests import Preconditions, WriteOptions
 from kube.resources import ObjectPath, Resource, Selection
 
@@ -79,5 +80,7 @@ __all__ = [
     "WriteOptions",
     "connect",
     "identity_of",
+    "log_to_stderr",
     "parse_resource_version",
+    "run_process",
 ]

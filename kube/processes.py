@@ -1,0 +1,80 @@
+"""The life of a process of ours: it works until a signal, and waits for no thread at its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from typing import NoReturn
+
+from kube.errors import KubeconfigError
+
+logger = logging.getLogger(__name__)
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+
+
+def log_to_stderr(level: str, *ours: str) -> None:
+    """Log what our packages say at this level; libraries never say more than INFO."""
+    form = "%(asctime)s %(levelname)s %(name)s %(message)s"
+    logging.basicConfig(level=max(logging.INFO, logging.getLevelName(level)), format=form)
+    for package in (*ours, "kube"):
+        logging.getLogger(package).setLevel(level)
+
+
+def run_process(
+    work: Coroutine[None, None, None],
+    *,
+    plain_errors: tuple[type[Exception], ...] = (),
+    loop_factory: LoopFactory | None = None,
+) -> NoReturn:
+    """Do the work until it ends or a signal ends it, and leave the process.
+
+    What must be finished, the work finishes itself. Nobody waits for threads: one may hang for
+    long in the lookup of a name, or in a file of a device that is broken.
+
+    Args:
+        work: Cancelled by the first SIGINT or SIGTERM.
+        plain_errors: Errors whose sentence says it all, so that no traceback is logged; those of
+            the kubeconfig are.
+        loop_factory: None for asyncio's own event loop.
+    """
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        status = runner.run(_until_signal(work, (KubeconfigError, *plain_errors)))
+        logging.shutdown()
+        os._exit(status)
+
+
+async def _until_signal(
+    work: Coroutine[None, None, None], plain_errors: tuple[type[Exception], ...]
+) -> int:
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        logger.info("stopped by a signal")
+        return 0
+    except Exception as error:
+        if plain := _plain(error, plain_errors):
+            logger.error("%s", plain)  # noqa: TRY400  The sentence says it all.
+        else:
+            logger.exception("stopped by an error")
+        return 1
+    return 0
+
+
+def _plain(error: Exception, plain_errors: tuple[type[Exception], ...]) -> Exception | None:
+    """The error whose sentence says it all; of a group of tasks the first such."""
+    if isinstance(error, plain_errors):
+        return error
+    if isinstance(error, ExceptionGroup):
+        found = (_plain(one, plain_errors) for one in error.exceptions)
+        return next((one for one in found if one), None)
+    return None

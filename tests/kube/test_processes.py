@@ -1,0 +1,74 @@
+"""The process: it ends when it is told to, whatever its threads are waiting for."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+STUCK = """
+import asyncio, time
+from kube.api import run_process
+
+async def work():
+    looking_up = asyncio.create_task(asyncio.to_thread(time.sleep, 60))
+    await asyncio.sleep(0.1)
+    print("running", flush=True)
+    await looking_up
+
+run_process(work())
+"""
+
+FAILING = """
+import asyncio
+from kube.api import KubeconfigError, log_to_stderr, run_process
+
+class PlainError(Exception): ...
+
+async def fail():
+    raise {error}
+
+async def work():
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(fail())
+
+log_to_stderr("INFO")
+run_process(work(), plain_errors=(PlainError,))
+"""
+
+
+def test_a_stuck_thread_does_not_keep_the_process_from_stopping() -> None:
+    argv = [sys.executable, "-c", STUCK]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "running\n"
+
+        process.send_signal(signal.SIGTERM)
+
+        try:
+            assert process.wait(timeout=5) == 0
+        finally:
+            process.kill()
+
+
+def fails(error: str) -> str:
+    """What a process says whose task fails with this error."""
+    argv = [sys.executable, "-c", FAILING.replace("{error}", error)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 1
+    return done.stderr
+
+
+def test_an_error_whose_sentence_says_it_all_is_told_without_a_traceback() -> None:
+    for error in ("PlainError('no such port')", "KubeconfigError('no such port')"):
+        said = fails(error)
+
+        assert "ERROR kube.processes no such port" in said
+        assert "Traceback" not in said
+
+
+def test_any_other_error_is_told_with_its_traceback() -> None:
+    said = fails("ValueError('what is this')")
+
+    assert "stopped by an error" in said
+    assert "ValueError: what is this" in said
