@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 
 from driver.api import ConfigurationName, InstanceName, NodeName
 from driver.container_responses import ContainerResponse, Unusable, container_response
-from driver.device_ids import configuration_resource, instance_resource, parse_slot_id
+from driver.device_ids import configuration_resource, instance_resource, parse_slot_id, slot_id
 from driver.device_usage import ByConfiguration, ByInstance, Holder
 from driver.instances import Instance
 from driver.slots import (
@@ -200,6 +200,9 @@ def _named_slot(
         return _Slot(name, index, holder)
     if index in slots.holders:
         return Refused(held_sentence(slots, index, offer.node))
+    if index >= slots.capacity:
+        slot = slot_id(name, index)
+        return Refused(f"slot {slot} is beyond the capacity, {slots.capacity}")
     return Refused(full_sentence(slots, offer.node))
 
 
