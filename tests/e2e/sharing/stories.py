@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from local_cluster.api import ApiError, ConditionTimeoutError
@@ -27,10 +29,15 @@ __all__ = ["CLAIM", "NODE", "OTHER_NODE", "Story"]
 
 @dataclass(kw_only=True)
 class Story(View):
-    """One test's own namespace, queues and devices; everything else is the cluster's."""
+    """One test's own namespace, queues and devices; everything else is the cluster's.
+
+    Attributes:
+        unseen: Queues that the plugin may not know yet.
+    """
 
     plugin: Plugin
     extender: Extender
+    unseen: list[str] = field(default_factory=list)
 
     def queue(self, name: str, *, parent: str = "", **options: Any) -> str:
         """Create a Queue and return its full name.
@@ -42,6 +49,7 @@ class Story(View):
         share = {key: options.pop(key) for key in ("quota", "limit") if key in options}
         shares = {**options.pop("shares", {}), **({self.name: share} if share else {})}
         self.create("queue", objects.queue(full, parent=parent, shares=shares, **options))
+        self.unseen.append(full)
         return full
 
     def devices(self, count: int, *, node: str = NODE, **options: Any) -> None:
@@ -57,6 +65,7 @@ class Story(View):
     def claim(self, name: str = CLAIM, **options: Any) -> None:
         """Create a claim of this story's class. Options: see `objects.claim`."""
         class_name = options.pop("class_name", self.name)
+        self._wait_seen()
         self.create("claim", objects.claim(name, class_name, **options))
 
     def pod(self, name: str, queue: str, *claims: str, **options: Any) -> None:
@@ -67,6 +76,7 @@ class Story(View):
         labels = {**options.pop("labels", {}), **({objects.QUEUE: queue} if queue else {})}
         if preemptibility := options.pop("preemptibility", ""):
             labels[objects.PREEMPTIBILITY] = preemptibility
+        self._wait_seen()
         used = claims if claims or "templates" in options else (CLAIM,)
         self.create("pod", objects.pod(name, used, labels=labels, **options))
 
@@ -107,11 +117,25 @@ class Story(View):
 
     def change_queue(self, name: str, spec: Mapping[str, Any]) -> None:
         """Change a Queue, and wait until the plugin has seen it."""
-        changed = self.patch("queue", name, {"spec": spec})["metadata"]["generation"]
-        self.until(
-            f"the plugin knows {name} as it is now",
-            lambda: self.status(name).get("observedGeneration") == changed,
-        )
+        self.patch("queue", name, {"spec": spec})
+        self.unseen.append(name)
+        self._wait_seen()
+
+    def _wait_seen(self) -> None:
+        """Nothing makes kube-scheduler try a pod again whose queue was not known at first."""
+        for name in self.unseen:
+            self.until(f"the plugin knows {name} as it is now", partial(self._is_seen, name))
+        self.unseen.clear()
+
+    def _is_seen(self, name: str) -> bool:
+        queue = self.get("queue", name)
+        observed = queue.get("status", {}).get("observedGeneration")
+        return bool(observed == queue["metadata"]["generation"])
+
+    def try_again(self, claim: str = CLAIM) -> bool:
+        """Change a claim, so that kube-scheduler tries the pods again that were refused."""
+        labels = {"tried": secrets.token_hex(4)}
+        return bool(self.patch("claim", claim, {"metadata": {"labels": labels}}))
 
     def account(self, accounted: str) -> None:
         """Label this story's class."""

@@ -61,7 +61,7 @@ def test_a_pod_waits_for_a_queue_to_opt_in_again(story: Story) -> None:
 
     story.change_queue(private, {"claimSharing": {"policy": "Allow"}})
     # kube-scheduler knows no Queues; a change of the claim makes it try again.
-    story.patch("claim", CLAIM, {"metadata": {"labels": {"touched": "yes"}}})
+    story.try_again()
 
     story.wait_bound("waiting")
 
@@ -169,13 +169,16 @@ def test_the_queue_of_a_namespace_is_that_of_its_pods_where_it_may_use_it(story:
     story.devices(1)
     story.claim()
     story.label_namespace({QUEUE: ours})
-    story.pod("early", "")
-    story.wait_refused("early", "QueueNotAllowed")
+    story.pod("first", "")
+    # How soon the plugin knows the labels of a namespace is to be seen from nothing else.
+    story.until(
+        "the namespace may not use the queue",
+        lambda: story.try_again() and story.refused("first", "QueueNotAllowed: "),
+    )
 
     story.label_namespace({"team": story.name})
-    story.pod("late", "")
 
-    story.wait_bound("late")
+    story.until("it may", lambda: story.try_again() and story.node_of("first"))
     story.wait_figures({ours: 1})
 
 
