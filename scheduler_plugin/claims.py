@@ -24,6 +24,7 @@ from scheduler_plugin.names import (
     GROUP,
     NO_POD,
     NO_QUEUE,
+    OWNER_LEFT_AT_ANNOTATION,
     OWNER_POD_ANNOTATION,
     ClaimUid,
     PodUid,
@@ -87,6 +88,7 @@ class ClaimView:
             equal, since nothing that counts has changed.
         label: The queue label as it stands; "" for none. Whose claim it is: `owners`.
         owner_pod: The pod for which the binder wrote the label; "" where a user set it.
+        owner_left_at: The annotation as it stands; "" for none.
         results: None while the claim is not allocated.
         reserved_for: UIDs of the consumers that are pods, the earliest first.
         other_consumers: How many consumers are something else.
@@ -99,6 +101,7 @@ class ClaimView:
     label: QueueName = NO_QUEUE
     owner_pod: PodUid = NO_POD
     evict_foreign: bool = False
+    owner_left_at: str = ""
     requests: tuple[Request, ...] = ()
     results: tuple[Result, ...] | None = None
     reserved_for: tuple[PodUid, ...] = ()
@@ -162,6 +165,7 @@ def claim_view(obj: JsonObject, *, queue_label: str) -> ClaimView:
         label=_label(metadata, "metadata", queue_label),
         owner_pod=PodUid(annotations.get(OWNER_POD_ANNOTATION, "")),
         evict_foreign=annotations.get(EVICT_FOREIGN_ANNOTATION) == "true",
+        owner_left_at=annotations.get(OWNER_LEFT_AT_ANNOTATION, ""),
         requests=_requests(spec, "spec"),
         results=_results(status),
         reserved_for=tuple(uid for uid in consumers if uid),

@@ -89,6 +89,10 @@ class Facts:
     def pods_naming(self, claim: ClaimView) -> list[PodView]:
         return [self._pods[uid] for uid in self._naming.get(claim.key, ())]
 
+    def is_named_twice(self, claim: ClaimView) -> bool:
+        """Whether more than one pod names the claim."""
+        return len(self._naming.get(claim.key, ())) > 1
+
     def pods_in_namespace(self, namespace: str) -> list[PodUid]:
         return list(self._in_namespace.get(namespace, ()))
 

@@ -28,6 +28,8 @@ OWNER_POD_ANNOTATION = f"{GROUP}/owner-pod"
 """Annotation of a claim whose owner the binder wrote: UID of the pod whose queue became owner."""
 
 OWNER_LEFT_AT_ANNOTATION = f"{GROUP}/owner-left-at"
+"""Annotation of a claim that only foreign pods use: since when, in RFC 3339."""
+
 EVICT_FOREIGN_ANNOTATION = f"{GROUP}/evict-foreign"
 MAX_PODS_ANNOTATION = f"{GROUP}/max-pods-per-claim"
 """Annotation of a DeviceClass: how many pods may share one claim of it."""
@@ -39,6 +41,11 @@ PREEMPTIBILITY_LABELS = (f"{GROUP}/preemptibility", "kai.scheduler/preemptibilit
 """Labels of a pod; the first that has a meaning counts."""
 
 QUOTA_GATE = f"{GROUP}/quota"
+"""Scheduling gate of a pod that waits until its verdict is to admit."""
+
+ADMITTED_CONDITION = f"{GROUP}/Admitted"
+"""Condition of a pod: False, and why, while it waits at its gate."""
+
 POD_GROUP_ANNOTATION = "pod-group-name"
 
 QueueName = NewType("QueueName", str)

@@ -17,10 +17,12 @@ from scheduler_plugin.fields import (
     texts,
 )
 from scheduler_plugin.names import (
+    ADMITTED_CONDITION,
     NO_QUEUE,
     POD_GROUP_ANNOTATION,
     PREEMPTIBILITY_LABELS,
     QUEUE_ANNOTATION,
+    QUOTA_GATE,
     AccountingSettings,
     PodUid,
     Preemptibility,
@@ -64,6 +66,9 @@ class PodView:
         requests: Effective requests of extended resources, by name.
         extended_claim: The claim that kube-scheduler made for extended resources; "" for none.
         extended_resources: The resources that this claim covers.
+        gates: Its scheduling gates: while there is one, kube-scheduler leaves it alone.
+        admission: Reason of the condition that says what it waits for; "" where there is none.
+        deleting: Whether it is on its way out; until it is gone it may still run.
     """
 
     namespace: str
@@ -79,10 +84,19 @@ class PodView:
     requests: tuple[tuple[str, int], ...] = ()
     extended_claim: str = ""
     extended_resources: frozenset[str] = frozenset()
+    priority: int = 0
+    gates: tuple[str, ...] = ()
+    admission: str = ""
+    deleting: bool = False
 
     @property
     def is_bound(self) -> bool:
         return bool(self.node)
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether it waits until the plugin lets it go to kube-scheduler."""
+        return QUOTA_GATE in self.gates and not (self.node or self.ended or self.deleting)
 
     @property
     def may_use_devices(self) -> bool:
@@ -135,6 +149,8 @@ def pod_view(obj: JsonObject, settings: AccountingSettings) -> PodView:
     covered = "status.extendedResourceClaimStatus"
     extended = an_object(status.get("extendedResourceClaimStatus"), covered)
     mappings = objects(extended.get("requestMappings"), f"{covered}.requestMappings")
+    priority = number(spec.get("priority"), "spec.priority", default=0)
+    gates = tuple(_gates(spec))
     return PodView(
         namespace=text(metadata.get("namespace"), "metadata.namespace"),
         name=own_text(metadata.get("name"), "metadata.name"),
@@ -142,13 +158,17 @@ def pod_view(obj: JsonObject, settings: AccountingSettings) -> PodView:
         created=text(metadata.get("creationTimestamp"), "metadata.creationTimestamp"),
         queue=_queue_name(bound_queue or labels.get(settings.queue_label)),
         group=text(annotations.get(POD_GROUP_ANNOTATION), "metadata.annotations"),
-        non_preemptible=_non_preemptible(labels, spec, settings),
+        non_preemptible=_non_preemptible(labels, priority, settings),
         node=node,
         ended=text(status.get("phase"), "status.phase") in _TERMINAL,
         claims=tuple(_claims(spec, status)),
         requests=_effective_requests(spec),
         extended_claim=text(extended.get("resourceClaimName"), f"{covered}.resourceClaimName"),
         extended_resources=frozenset(text(m.get("resourceName"), where) for where, m in mappings),
+        priority=priority,
+        gates=gates,
+        admission=_admission(status) if gates else "",
+        deleting=metadata.get("deletionTimestamp") is not None,
     )
 
 
@@ -177,14 +197,25 @@ def _queue_name(value: str | None) -> QueueName:
     return QueueName(text(value, "metadata.labels"))
 
 
+def _gates(spec: JsonObject) -> Iterator[str]:
+    for where, gate in objects(spec.get("schedulingGates"), "spec.schedulingGates"):
+        yield text(gate.get("name"), f"{where}.name")
+
+
+def _admission(status: JsonObject) -> str:
+    for where, condition in objects(status.get("conditions"), "status.conditions"):
+        if condition.get("type") == ADMITTED_CONDITION:
+            return text(condition.get("reason"), f"{where}.reason")
+    return ""
+
+
 def _non_preemptible(
-    labels: Mapping[str, str], spec: JsonObject, settings: AccountingSettings
+    labels: Mapping[str, str], priority: int, settings: AccountingSettings
 ) -> bool:
     """What a label says, else the priority. A label without a meaning says nothing."""
     for key in PREEMPTIBILITY_LABELS:
         if labels.get(key) in _NON_PREEMPTIBLE:
             return _NON_PREEMPTIBLE[labels[key]]
-    priority = number(spec.get("priority"), "spec.priority", default=0)
     return priority >= settings.non_preemptible_priority
 
 

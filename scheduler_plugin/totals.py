@@ -45,6 +45,11 @@ class Totals:
         amounts = self._sums.get(queue)
         return amounts.get(key, 0) if amounts else 0
 
+    def own(self, queue: QueueName, key: ResourceKey) -> int:
+        """What is charged to the queue itself, its descendants' left out."""
+        amounts = self._own.get(queue)
+        return amounts.get(key, 0) if amounts else 0
+
     def of(self, queue: QueueName) -> Charges:
         return charges(self._sums.get(queue, {}))
 

@@ -1,0 +1,96 @@
+"""What a line waits for: the one sum that has to fall, or the one ceiling that has to rise.
+
+A pod that would pass a limit or a quota is refused at one *spot*: a queue, a resource and a kind
+of ceiling. As long as the spot has no room for it no verdict is needed, whatever else happens; to
+look whether it has costs a few sums, however many pods wait there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler_plugin.amounts import ResourceKey
+from scheduler_plugin.cases import Case, case_of
+from scheduler_plugin.ceilings import Overrun, non_preemptible_added, overruns, usage_added
+from scheduler_plugin.names import QueueName, Reason, Share
+from scheduler_plugin.pods import PodView
+from scheduler_plugin.verdicts import Refused
+from scheduler_plugin.waiting_lines import Shape
+from scheduler_plugin.world import World
+
+_CEILINGS = (Reason.OVER_LIMIT, Reason.NON_PREEMPTIBLE_OVER_QUOTA)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where there is no room: a limit, or a quota for non-preemptible use."""
+
+    place: QueueName
+    key: ResourceKey
+    reason: Reason
+
+    def room(self, world: World) -> int | None:
+        """How much more fits; None for any amount."""
+        share = world.facts.tree.share(self.place, self.key) or Share()
+        if self.reason is Reason.OVER_LIMIT:
+            most, charged, assumed = share.limit.most, world.ledger.usage, world.assumptions.usage
+        else:
+            most = share.quota.most
+            charged, assumed = world.ledger.non_preemptible, world.assumptions.non_preemptible
+        if most is None:
+            return None
+        return most - charged.amount(self.place, self.key) - assumed.amount(self.place, self.key)
+
+
+class Blockades:
+    """The lines that wait at spots, and how much each of them needs there."""
+
+    def __init__(self) -> None:
+        self._lines: dict[Spot, dict[Shape, int]] = {}
+        self._spots: dict[Shape, Spot] = {}
+
+    def put(self, shape: Shape, spot: Spot, needed: int) -> None:
+        self.remove(shape)
+        self._lines.setdefault(spot, {})[shape] = needed
+        self._spots[shape] = spot
+
+    def remove(self, shape: Shape) -> None:
+        spot = self._spots.pop(shape, None)
+        if spot is not None:
+            del self._lines[spot][shape]
+            if not self._lines[spot]:
+                del self._lines[spot]
+
+    def has(self, shape: Shape) -> bool:
+        return shape in self._spots
+
+    def opened(self, world: World) -> list[Shape]:
+        """The lines for whose first pod there is room by now."""
+        found: list[Shape] = []
+        for spot, lines in self._lines.items():
+            room = spot.room(world)
+            if room is None or room > 0:
+                found += (s for s, needed in lines.items() if room is None or needed <= room)
+        return found
+
+
+def spot_of(pod: PodView, refused: Refused, world: World) -> tuple[Spot, int] | None:
+    """Where a pod was refused and how much it needs there; None where it is no ceiling."""
+    if refused.reason not in _CEILINGS:
+        return None
+    case = case_of(pod, world.facts.claims_of(pod), world, at_bind=False)
+    overrun = _overrun(case, refused.reason)
+    if overrun is None:
+        return None
+    return Spot(overrun.place, overrun.key, refused.reason), overrun.more
+
+
+def _overrun(case: Case, reason: Reason) -> Overrun | None:
+    ledger, assumptions = case.world.ledger, case.world.assumptions
+    if reason is Reason.OVER_LIMIT:
+        sums = (ledger.usage, assumptions.usage, case.usage_alone)
+        found = overruns(case, usage_added(case), sums, lambda share: share.limit)
+    else:
+        sums = (ledger.non_preemptible, assumptions.non_preemptible, case.non_preemptible_alone)
+        found = overruns(case, non_preemptible_added(case), sums, lambda share: share.quota)
+    return next((overrun for overrun, _ in found), None)

@@ -1,0 +1,83 @@
+"""What is decided of pods that wait at the gate, and what people are told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from scheduler_plugin.names import QUOTA_GATE, PodUid, QueueName
+from scheduler_plugin.pods import PodView
+from scheduler_plugin.verdicts import Admitted, judge
+from scheduler_plugin.waiting_lines import missing_claims
+from scheduler_plugin.world import World
+
+
+class Wait(StrEnum):
+    """Why a pod waits beside what its verdict says."""
+
+    CLAIM_NOT_FOUND = "ClaimNotFound"
+    OTHER_GATES = "OtherGates"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRemoval:
+    """A pod whose gate is to be removed.
+
+    Attributes:
+        queue: Its queue; "" where it asks for nothing that queues count.
+        has_condition: Whether a condition says what it waited for, which is no longer so.
+    """
+
+    namespace: str
+    name: str
+    uid: PodUid
+    queue: QueueName
+    has_condition: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateCondition:
+    """What a pod's condition is to say: False, for this reason."""
+
+    namespace: str
+    name: str
+    uid: PodUid
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A pod's place in line: the first is 1. It says nothing about when its turn comes."""
+
+    queue: QueueName
+    number: int
+    waiting: int
+
+    def __str__(self) -> str:
+        return f'{self.number} of {self.waiting} pods that wait in queue "{self.queue}"'
+
+
+def gate_condition(pod: PodView, world: World, now: datetime) -> Iterator[GateCondition]:
+    """What to write on a waiting pod; nothing where its condition has the reason already."""
+    reason, message = _why(pod, world, now)
+    if reason and reason != pod.admission:
+        yield GateCondition(
+            namespace=pod.namespace, name=pod.name, uid=pod.uid, reason=reason, message=message
+        )
+
+
+def _why(pod: PodView, world: World, now: datetime) -> tuple[str, str]:
+    others = [gate for gate in pod.gates if gate != QUOTA_GATE]
+    if others:
+        named = ", ".join(f'"{gate}"' for gate in others)
+        return Wait.OTHER_GATES, f"It waits in line once its other gates are gone: {named}."
+    if missing := missing_claims(pod, world.facts):
+        named = ", ".join(f"{pod.namespace}/{name}" for name in missing)
+        return Wait.CLAIM_NOT_FOUND, f"It waits for a claim that is not there yet: {named}."
+    verdict = judge(pod, world.facts.claims_of(pod), world, now)
+    if isinstance(verdict, Admitted):
+        return "", ""
+    return verdict.reason, verdict.sentence

@@ -1,0 +1,225 @@
+"""The gate keeper: which waiting pods may have their gate removed now, in a fair order.
+
+    changes ──► lines woken ──► first of each line judged, fairest queue first
+                                   ├─ admitted ──► assumed, gate to be removed
+                                   └─ refused  ──► the line waits: at a spot, or for a change
+
+Removing a gate is a decision like Filter's: the pod holds an assumption from then on, so that no
+more pods go than fit. A gate cannot be put back: when the assumption lapses, the pod is
+kube-scheduler's to try again. A pod that does not fit lets those behind it pass that do, since
+devices may be in use for ever.
+
+A decision costs the lines that were woken, not the pods that wait: of pods that are alike only
+the first is judged, and a line that was refused for a ceiling is left alone until there is room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from scheduler_plugin.assumptions import LAPSE
+from scheduler_plugin.backoffs import Backoffs
+from scheduler_plugin.blockades import Blockades, spot_of
+from scheduler_plugin.gate_decisions import GateCondition, GateRemoval, Place, gate_condition
+from scheduler_plugin.names import PodUid
+from scheduler_plugin.pods import PodView
+from scheduler_plugin.rounds import Round
+from scheduler_plugin.verdicts import Admitted, Refused, Verdict, assume, judge
+from scheduler_plugin.waiting_lines import Line, Shape
+from scheduler_plugin.waiting_pods import WaitingPods
+from scheduler_plugin.world import World
+from scheduler_plugin.world_changes import (
+    ClaimChanged,
+    OtherChanged,
+    PodChanged,
+    QueueChanged,
+    WorldChange,
+)
+
+RECHECK = timedelta(minutes=1)
+"""How often lines are judged anew although no change seems to matter to them."""
+
+MOST_VERDICTS = 200
+"""How many verdicts are made in one go before others have their turn."""
+
+
+class GateKeeper:
+    """Decides about the waiting pods of one world. Tell it each change after the world took it."""
+
+    def __init__(self, world: World, *, most_verdicts: int = MOST_VERDICTS) -> None:
+        self._world = world
+        self._most = most_verdicts
+        self._waiting = WaitingPods(world)
+        self._blockades = Blockades()
+        self._open: dict[Shape, None] = {}
+        # Pods that are out of line until a time: their gate is being removed, or that failed.
+        self._away: dict[PodUid, datetime] = {}
+        self._failures = Backoffs()
+        self._untold: dict[PodUid, None] = {}
+        self._recheck_at: datetime | None = None
+        for pod in world.facts.pods():
+            self._note_pod(pod.uid)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def note(self, change: WorldChange) -> None:
+        """Take a change. One that no waiting pod has to do with costs next to nothing.
+
+        A decision elsewhere that assumes a claim, or no longer does, counts as its change.
+        """
+        match change:
+            case PodChanged(uid):
+                self._note_pod(uid)
+            case ClaimChanged(uid):
+                self._waiting.note_claim(uid)
+            case QueueChanged():
+                self._waiting.wake_all()
+            case OtherChanged():
+                self._waiting.review()
+
+    def _note_pod(self, uid: PodUid) -> None:
+        pod = self._world.facts.pod(uid)
+        if pod is None or not pod.is_gated:
+            self._away.pop(uid, None)
+            self._failures.forget(uid)
+        if uid in self._away:
+            return
+        self._waiting.note_pod(uid)
+        line = self._waiting.line_of(uid)
+        told = pod.admission if pod is not None else ""
+        if uid in self._waiting and (line is None or line.reason not in ("", told)):
+            self._untold[uid] = None
+
+    def removal_failed(self, uid: PodUid, now: datetime) -> None:
+        """A gate could not be removed: nothing is assumed of the pod, and it rests."""
+        if uid in self._away:
+            self._world.assumptions.forget(uid)
+            self._away[uid] = self._failures.failed(uid, now)
+
+    def place(self, uid: PodUid) -> Place | None:
+        """A pod's place in line; None for one that is not in any."""
+        line, found = self._waiting.line_of(uid), self._waiting.ahead_of(uid)
+        if line is None or found is None:
+            return None
+        ahead, waiting = found
+        return Place(line.shape.queue, ahead + 1, waiting)
+
+    # Decisions.
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the last decision stopped before its end: ask again."""
+        return bool(self._open or self._waiting.woken)
+
+    def next_look(self) -> datetime | None:
+        """When to decide again even though nothing changes; None where nobody waits."""
+        times = [*self._away.values()]
+        if self._recheck_at is not None and len(self._waiting):
+            times.append(self._recheck_at)
+        return min(times, default=None)
+
+    def decide(self, now: datetime) -> tuple[GateRemoval, ...]:
+        """The pods that go now, in the order of their turns; each is assumed to be bound."""
+        for pod in self._world.assumptions.expire(now):
+            self._wake_claims_of(pod)
+        self._come_back(now)
+        self._recheck(now)
+        self._wake(*self._blockades.opened(self._world))
+        return tuple(self._removals(now))
+
+    def _removals(self, now: datetime) -> Iterator[GateRemoval]:
+        taking_turns = Round(self._waiting.lines, self._world)
+        for _ in range(self._most):
+            self._wake(*self._waiting.take_woken())
+            taking_turns.add(self._open)
+            self._open.clear()
+            line = taking_turns.next()
+            if line is None:
+                return
+            removal = self._judge_first(line, now)
+            if removal is not None:
+                self._open[line.shape] = None
+                yield removal
+        self._open |= dict.fromkeys(taking_turns.rest())
+
+    def _wake(self, *shapes: Shape) -> None:
+        for shape in shapes:
+            self._blockades.remove(shape)
+            self._open[shape] = None
+
+    def _judge_first(self, line: Line, now: datetime) -> GateRemoval | None:
+        pod = self._world.facts.pod(line.turns[0][-1])
+        assert pod is not None, "whoever waits is known"
+        match self._verdict(pod, now):
+            case Admitted() as admitted:
+                return self._let_go(pod, admitted, now)
+            case Refused() as refused:
+                self._block(line, pod, refused)
+                return None
+
+    def _verdict(self, pod: PodView, now: datetime) -> Verdict:
+        return judge(pod, self._world.facts.claims_of(pod), self._world, now)
+
+    def _let_go(self, pod: PodView, admitted: Admitted, now: datetime) -> GateRemoval:
+        assume(pod, admitted, self._world, now)
+        self._away[pod.uid] = now + LAPSE
+        self._waiting.leave(pod.uid)
+        self._untold.pop(pod.uid, None)
+        self._wake_claims_of(pod.uid)
+        return GateRemoval(
+            namespace=pod.namespace,
+            name=pod.name,
+            uid=pod.uid,
+            queue=admitted.queue,
+            has_condition=bool(pod.admission),
+        )
+
+    def _wake_claims_of(self, uid: PodUid) -> None:
+        """What is assumed of a pod changed: others may join its claims, or have to pay."""
+        pod = self._world.facts.pod(uid)
+        for claim in self._world.facts.claims_of(pod) if pod is not None else ():
+            self._waiting.note_claim(claim.uid)
+
+    def _block(self, line: Line, pod: PodView, refused: Refused) -> None:
+        spot = spot_of(pod, refused, self._world)
+        if spot is not None:
+            self._blockades.put(line.shape, *spot)
+        if line.reason != refused.reason:
+            line.reason = refused.reason
+            self._untold |= dict.fromkeys(turn[-1] for turn in line.turns)
+
+    def _come_back(self, now: datetime) -> None:
+        """Pods that still have their gate although it should be gone by now."""
+        for uid in [uid for uid, until in self._away.items() if until <= now]:
+            del self._away[uid]
+            self._note_pod(uid)
+
+    def _recheck(self, now: datetime) -> None:
+        """What no change tells: decisions that lapsed while others were asked."""
+        if self._recheck_at is None or self._recheck_at <= now:
+            self._recheck_at = now + RECHECK
+            for shape, line in self._waiting.lines.items():
+                if any(line.claim_uids) or not self._blockades.has(shape):
+                    self._waiting.woken[shape] = None
+
+    # Conditions.
+
+    def take_conditions(self, now: datetime, most: int) -> tuple[GateCondition, ...]:
+        """Conditions to write: of pods whose reason is another than the one that is written."""
+        found: list[GateCondition] = []
+        self._untold |= self._waiting.moved
+        self._waiting.moved.clear()
+        while self._untold and len(found) < most:
+            uid = next(iter(self._untold))
+            del self._untold[uid]
+            pod = self._world.facts.pod(uid)
+            if pod is not None and uid in self._waiting:
+                found += gate_condition(pod, self._world, now)
+        return tuple(found)
+
+    def condition_failed(self, uid: PodUid) -> None:
+        """A condition could not be written: it is told again."""
+        if uid in self._waiting:
+            self._untold[uid] = None

@@ -1,0 +1,181 @@
+"""What becomes of a claim when its owner's last pod has left it and foreign pods stay.
+
+    an owner's pod uses it   or is about to: nothing, and the time of leaving is removed
+    only foreign pods        the time of leaving is noted on the claim, so that no restart
+                             extends the grace
+    ... and grace is over    all foreign pods are evicted as one set, where the owner's
+                             `onOwnerExit` says so, or the claim's annotation asks for it and the
+                             owner's `evictForeign` lets it
+
+An owner that never came has left, too: what counts is that it pays and does not use. Nothing is
+decided while a consumer is not known: it may be the owner's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from scheduler_plugin.claims import ClaimView
+from scheduler_plugin.names import ClaimUid, OnOwnerExit, PodUid, QueueName, SharingPolicy
+from scheduler_plugin.pods import PodView, oldest
+from scheduler_plugin.queues import EffectiveSharing
+from scheduler_plugin.world import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerLeftAt:
+    """The annotation to write on a claim.
+
+    Attributes:
+        resource_version: Of the claim as it was judged; the precondition of the write.
+        value: In RFC 3339; None to remove it.
+    """
+
+    namespace: str
+    name: str
+    uid: ClaimUid
+    resource_version: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PodToEvict:
+    """A pod, by its name and the UID that the eviction has as precondition."""
+
+    namespace: str
+    name: str
+    uid: PodUid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictForeign:
+    """The foreign pods of a claim: all of them are to go.
+
+    Attributes:
+        why: A sentence for their Events and the claim's.
+    """
+
+    namespace: str
+    name: str
+    uid: ClaimUid
+    owner: QueueName
+    pods: tuple[PodToEvict, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookAgain:
+    """Nothing to do before a time."""
+
+    at: datetime
+
+
+OwnerExit: TypeAlias = OwnerLeftAt | EvictForeign | LookAgain
+
+
+def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
+    """What to do about a claim's foreign pods; None for nothing until something changes."""
+    claim = world.facts.claim(uid)
+    if claim is None:
+        return None
+    if sum(1 for _ in world.facts.consumers(claim)) < len(claim.reserved_for):
+        return None
+    owner = _owner(claim, world)
+    foreign = _foreign(claim, owner, world)
+    if not owner or not foreign or _owner_uses(claim, owner, world):
+        return _left_at(claim, None) if claim.owner_left_at else None
+    left = _parsed(claim.owner_left_at)
+    if left is None:
+        return _left_at(claim, f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
+    since = max(left, _arrived(foreign) or left)
+    return _decided(_Outlived(claim, owner, foreign, since), world.facts.tree.sharing(owner), now)
+
+
+def _owner(claim: ClaimView, world: World) -> QueueName:
+    entry = world.ledger.claim(claim.uid)
+    return entry.owner if entry is not None else QueueName("")
+
+
+def _foreign(claim: ClaimView, owner: QueueName, world: World) -> tuple[PodView, ...]:
+    """The pods of other queues that run, the oldest first."""
+    running = (p for p in world.facts.consumers(claim) if p.is_bound and not p.ended)
+    return tuple(oldest(pod for pod in running if world.facts.queue_of(pod) != owner))
+
+
+def _owner_uses(claim: ClaimView, owner: QueueName, world: World) -> bool:
+    """Whether a pod of the owner uses the claim, or was admitted to."""
+    in_flight = (world.facts.pod(uid) for uid in world.assumptions.pods(claim.uid))
+    pods = (*world.facts.consumers(claim), *(pod for pod in in_flight if pod is not None))
+    return any(not pod.ended and world.facts.queue_of(pod) == owner for pod in pods)
+
+
+def _left_at(claim: ClaimView, value: str | None) -> OwnerLeftAt:
+    return OwnerLeftAt(
+        namespace=claim.namespace,
+        name=claim.name,
+        uid=claim.uid,
+        resource_version=claim.resource_version,
+        value=value,
+    )
+
+
+def _parsed(value: str) -> datetime | None:
+    """A time in RFC 3339; None for anything else, which is written anew."""
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
+
+
+def _arrived(foreign: tuple[PodView, ...]) -> datetime | None:
+    """No earlier than this were foreign pods there, whatever is left of an earlier allocation."""
+    return _parsed(foreign[0].created)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outlived:
+    """A claim that only foreign pods use, and since when."""
+
+    claim: ClaimView
+    owner: QueueName
+    foreign: tuple[PodView, ...]
+    since: datetime
+
+
+def _decided(found: _Outlived, sharing: EffectiveSharing, now: datetime) -> OwnerExit | None:
+    asks = _who_asks(found, sharing)
+    if not asks:
+        return None
+    due = found.since + sharing.owner_exit_grace_period
+    if now < due:
+        return LookAgain(due)
+    pods = [PodToEvict(p.namespace, p.name, p.uid) for p in found.foreign if not p.deleting]
+    return _eviction(found, tuple(pods), asks) if pods else None
+
+
+def _eviction(found: _Outlived, pods: tuple[PodToEvict, ...], asks: str) -> EvictForeign:
+    claim = found.claim
+    why = (
+        f'{claim} belongs to queue "{found.owner}", whose last pod left it at'
+        f" {found.since:%Y-%m-%dT%H:%M:%SZ}. {asks}: pods of other queues have to leave it now."
+    )
+    return EvictForeign(
+        namespace=claim.namespace,
+        name=claim.name,
+        uid=claim.uid,
+        owner=found.owner,
+        pods=pods,
+        why=why,
+    )
+
+
+def _who_asks(found: _Outlived, sharing: EffectiveSharing) -> str:
+    """What asks for the eviction of foreign pods, for a sentence; "" where nothing does."""
+    if sharing.on_owner_exit is OnOwnerExit.EVICT:
+        return f'Queue "{found.owner}" has onOwnerExit: Evict'
+    if found.claim.evict_foreign and sharing.evict_foreign is SharingPolicy.ALLOW:
+        return "The claim asks for it by its annotation"
+    return ""

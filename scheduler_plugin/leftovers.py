@@ -1,0 +1,124 @@
+"""What refused bindings and dead controllers leave on claims, and what is to be cleared of it.
+
+    finished pods that stay    a claim is reserved for pods that ended, although Kubernetes' own
+                               controller takes them out as soon as they do: their entries go
+    a left-over allocation     nobody reserves it, nobody is about to: a pod could pend on it for
+                               ever, or a queue pay for it
+    a lost queue               the label names a queue that does not exist: people are told, since
+                               a label is only ever changed by deleting the claim
+
+Only what has been so for a while is cleared, so that nothing is taken from a binding under way or
+done twice with that controller. How long it has been so is known of as long as this process runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from scheduler_plugin.claims import ClaimView
+from scheduler_plugin.costs import is_accounted
+from scheduler_plugin.facts import Facts
+from scheduler_plugin.names import NO_QUEUE, ClaimUid, PodUid, QueueName
+from scheduler_plugin.owners import labelled_owner
+from scheduler_plugin.world import World
+
+GRACE = timedelta(minutes=2)
+"""Longer than a decision in flight is believed, and than kube-scheduler backs off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimCleared:
+    """A claim's status as it should be.
+
+    Attributes:
+        resource_version: Of the claim as it was judged; the precondition of the write.
+        gone: Finished pods to be taken out of `reservedFor`.
+        deallocate: Whether the allocation goes, since no consumer is left.
+    """
+
+    namespace: str
+    name: str
+    uid: ClaimUid
+    resource_version: str
+    gone: tuple[PodUid, ...]
+    deallocate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LostQueue:
+    """A claim whose label names no queue."""
+
+    claim: ClaimView
+    queue: QueueName
+
+    def __str__(self) -> str:
+        """A sentence for people."""
+        said = f'{self.claim} belongs to queue "{self.queue}", which does not exist'
+        if self.claim.is_allocated:
+            return f"{said}: its use is charged to nobody's limit until the queue is made again."
+        return f"{said}: pods cannot use it until the queue, or the claim, is made again."
+
+
+def lost_queue(uid: ClaimUid, world: World) -> LostQueue | None:
+    """Whether a claim belongs to a queue that does not exist."""
+    claim = world.facts.claim(uid)
+    if claim is None or not is_accounted(claim, world.facts.catalog):
+        return None
+    owner = labelled_owner(claim, world.facts) or NO_QUEUE
+    return LostQueue(claim, owner) if owner and owner not in world.facts.tree else None
+
+
+class Leftovers:
+    """How long claims have had something on them that should not stay."""
+
+    def __init__(self, world: World, grace: timedelta = GRACE) -> None:
+        self._world = world
+        self._grace = grace
+        self._since: dict[ClaimUid, tuple[_LeftOver, datetime]] = {}
+
+    def __len__(self) -> int:
+        return len(self._since)
+
+    def look(self, uid: ClaimUid, now: datetime) -> ClaimCleared | datetime | None:
+        """What to clear of a claim now, or when to look again; None where it is in order."""
+        claim = self._world.facts.claim(uid)
+        found = _left_over(claim, self._world) if claim is not None else None
+        if claim is None or found is None:
+            self._since.pop(uid, None)
+            return None
+        known = self._since.get(uid)
+        since = known[1] if known is not None and known[0] == found else now
+        self._since[uid] = (found, since)
+        if now < since + self._grace:
+            return since + self._grace
+        return ClaimCleared(
+            namespace=claim.namespace,
+            name=claim.name,
+            uid=uid,
+            resource_version=claim.resource_version,
+            gone=found.finished,
+            deallocate=found.is_all,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _LeftOver:
+    finished: tuple[PodUid, ...]
+    is_all: bool
+
+
+def _left_over(claim: ClaimView, world: World) -> _LeftOver | None:
+    facts = world.facts
+    if not is_accounted(claim, facts.catalog) or not claim.is_allocated:
+        return None
+    if claim.uid in world.assumptions or _is_of_extended_resources(claim, facts):
+        return None
+    finished = tuple(pod.uid for pod in facts.consumers(claim) if pod.ended)
+    is_all = len(finished) == len(claim.reserved_for) and not claim.other_consumers
+    return _LeftOver(finished, is_all) if finished or is_all else None
+
+
+def _is_of_extended_resources(claim: ClaimView, facts: Facts) -> bool:
+    """Whether kube-scheduler made the claim: it deletes it, too."""
+    return any(pod.extended_claim == claim.name for pod in facts.pods_naming(claim))

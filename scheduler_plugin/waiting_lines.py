@@ -1,0 +1,102 @@
+"""Pods that wait in line: those that every verdict treats alike stand in one line.
+
+A verdict depends on a pod's *shape*: its queue and namespace, whether it is non-preemptible, what
+it requests, and its claims. A claim that nobody else names or uses is known by what it asks for,
+any other by its UID. So only the first pod of a line needs a verdict: what refuses it refuses all
+behind it. Order within a line, and among the lines of a queue: priority, then age.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from scheduler_plugin.amounts import Charges, summed
+from scheduler_plugin.assumptions import Assumptions
+from scheduler_plugin.claims import ClaimView, Request
+from scheduler_plugin.costs import asked_cost, claim_cost
+from scheduler_plugin.facts import Facts
+from scheduler_plugin.names import ClaimUid, PodUid, QueueName
+from scheduler_plugin.pods import PodView
+
+Turn: TypeAlias = tuple[int, str, str, str, PodUid]
+"""Whose turn it is: the smaller goes first."""
+
+PlainClaim: TypeAlias = tuple[QueueName, tuple[Request, ...]]
+"""Label and requests of a claim that only one pod has to do with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a verdict depends on."""
+
+    queue: QueueName
+    namespace: str
+    non_preemptible: bool
+    requests: tuple[tuple[str, int], ...]
+    claims: tuple[ClaimUid | PlainClaim, ...]
+
+
+def turn_of(pod: PodView) -> Turn:
+    return (-pod.priority, pod.created, pod.namespace, pod.name, pod.uid)
+
+
+def missing_claims(pod: PodView, facts: Facts) -> tuple[str, ...]:
+    """What the pod names and is not there yet: claims, and templates of claims to be made."""
+    names = [name for name in pod.claim_names if facts.claim_named(pod.namespace, name) is None]
+    return (*names, *(entry.template for entry in pod.claims if entry.template and not entry.claim))
+
+
+def shape_of(pod: PodView, facts: Facts, assumptions: Assumptions) -> Shape:
+    """The shape of a pod whose claims are all known."""
+    return Shape(
+        facts.queue_of(pod),
+        pod.namespace,
+        pod.non_preemptible,
+        pod.requests,
+        tuple(_known_by(claim, facts, assumptions) for claim in facts.claims_of(pod)),
+    )
+
+
+def _known_by(claim: ClaimView, facts: Facts, assumptions: Assumptions) -> ClaimUid | PlainClaim:
+    used = claim.is_allocated or claim.reserved_for or claim.other_consumers or claim.owner_pod
+    if used or claim.uid in assumptions or facts.is_named_twice(claim):
+        return claim.uid
+    return claim.label, claim.requests
+
+
+def asked(pod: PodView, facts: Facts) -> Charges:
+    """The most that a pod can be charged for."""
+    claims = (claim_cost(claim, facts.catalog) for claim in facts.claims_of(pod))
+    return summed((asked_cost(pod, facts.catalog), *claims))
+
+
+@dataclass(slots=True)
+class Line:
+    """The pods of one shape, in the order of their turns.
+
+    Attributes:
+        asks: What each of them asks for.
+        reason: Why the first was refused the last time; "" where it has not been.
+    """
+
+    shape: Shape
+    asks: Charges
+    reason: str = ""
+    turns: list[Turn] = field(default_factory=list)
+
+    def add(self, turn: Turn) -> None:
+        insort(self.turns, turn)
+
+    def remove(self, turn: Turn) -> None:
+        del self.turns[bisect_left(self.turns, turn)]
+
+    def ahead_of(self, turn: Turn) -> int:
+        """How many have their turn before."""
+        return bisect_left(self.turns, turn)
+
+    @property
+    def claim_uids(self) -> Iterator[ClaimUid]:
+        return (known for known in self.shape.claims if isinstance(known, str))

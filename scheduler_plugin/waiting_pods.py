@@ -1,0 +1,230 @@
+"""Who waits at the gate, in which line; and which lines a change may mean something to.
+
+A change costs what it touches: one pod its own claims, one claim the lines of the pods that name
+it. Only what all lines may depend on (classes, namespaces, PodGroups) makes all be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from scheduler_plugin.names import QUOTA_GATE, ClaimUid, PodUid
+from scheduler_plugin.pods import PodView
+from scheduler_plugin.waiting_lines import (
+    Line,
+    Shape,
+    Turn,
+    asked,
+    missing_claims,
+    shape_of,
+    turn_of,
+)
+from scheduler_plugin.world import World
+
+ClaimKey: TypeAlias = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A waiting pod; without a shape it cannot be judged yet."""
+
+    turn: Turn
+    shape: Shape | None
+    claims: tuple[ClaimKey, ...]
+
+
+def is_ready(pod: PodView, world: World) -> bool:
+    """Whether nothing but the quota keeps the pod: its claims are there, and no other gate."""
+    return pod.gates == (QUOTA_GATE,) and not missing_claims(pod, world.facts)
+
+
+class WaitingPods:
+    """The lines, and the pods in them or about to be.
+
+    Attributes:
+        lines: By shape; none is empty.
+        woken: Lines that came, changed or went, or that a change may matter to.
+        moved: Pods that wait for something else than before, perhaps.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.lines: dict[Shape, Line] = {}
+        self.woken: dict[Shape, None] = {}
+        self.moved: dict[PodUid, None] = {}
+        self._members: dict[PodUid, _Member] = {}
+        self._naming: dict[ClaimKey, dict[PodUid, None]] = {}
+        self._uids: dict[ClaimKey, ClaimUid] = {}
+        self._keys: dict[ClaimUid, ClaimKey] = {}
+        self._lines_of: dict[ClaimUid, dict[Shape, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __contains__(self, pod: PodUid) -> bool:
+        return pod in self._members
+
+    def line_of(self, pod: PodUid) -> Line | None:
+        """The line of a pod; None for one that does not wait or cannot be judged yet."""
+        member = self._members.get(pod)
+        return self.lines[member.shape] if member and member.shape else None
+
+    def ahead_of(self, pod: PodUid) -> tuple[int, int] | None:
+        """How many pods of the same queue have their turn before, and how many wait in all."""
+        member = self._members.get(pod)
+        if member is None or member.shape is None:
+            return None
+        lines = [x for x in self.lines.values() if x.shape.queue == member.shape.queue]
+        ahead = sum(line.ahead_of(member.turn) for line in lines)
+        return ahead, sum(len(line.turns) for line in lines)
+
+    # Changes.
+
+    def note_pod(self, uid: PodUid) -> None:
+        """A pod came, changed or went: any pod that may use devices."""
+        pod, before = self._world.facts.pod(uid), self._members.get(uid)
+        if pod is not None and pod.is_gated:
+            self._enter(pod)
+        elif before is not None:
+            self.leave(uid)
+        elif pod is not None:
+            self._look_at_neighbours(uid, _keys(pod))
+        self.wake(self._world.facts.claims_consumed_by(uid))
+
+    def note_claim(self, uid: ClaimUid) -> None:
+        """A claim came, changed or went, or a decision was made that uses it."""
+        claim = self._world.facts.claim(uid)
+        key = claim.key if claim is not None else self._keys.get(uid)
+        pods = self._naming.get(key, {}) if key is not None else {}
+        if key is None or not pods:
+            return
+        if len(pods) == 1 or self._knew(key) != self._knows(key):
+            self._learn(key)
+            for pod in list(pods):
+                self._place(pod)
+        self.wake((uid,))
+
+    def review(self) -> None:
+        """Something changed that any pod's shape or verdict may follow from."""
+        for uid in list(self._members):
+            self._place(uid)
+        for line in self.lines.values():
+            first = self._world.facts.pod(line.turns[0][-1])
+            if first is not None:
+                line.asks = asked(first, self._world.facts)
+        self.wake_all()
+
+    def take_woken(self) -> tuple[Shape, ...]:
+        """The lines that were woken since the last call; some of them may be gone."""
+        woken = tuple(self.woken)
+        self.woken.clear()
+        return woken
+
+    def wake_all(self) -> None:
+        self.woken |= dict.fromkeys(self.lines)
+
+    def wake(self, claims: Iterable[ClaimUid]) -> None:
+        """Something about these claims changed that no shape shows."""
+        for uid in claims:
+            self.woken |= self._lines_of.get(uid, {})
+
+    # Members.
+
+    def _enter(self, pod: PodView) -> None:
+        claims = _keys(pod)
+        before = self._members.get(pod.uid)
+        if before is not None and before.claims == claims:
+            self._place(pod.uid)
+            return
+        self.leave(pod.uid)
+        self._members[pod.uid] = _Member(turn_of(pod), None, claims)
+        self.moved[pod.uid] = None
+        for key in claims:
+            self._naming.setdefault(key, {})[pod.uid] = None
+            self._learn(key)
+        self._place(pod.uid)
+        self._look_at_neighbours(pod.uid, claims)
+
+    def leave(self, uid: PodUid) -> None:
+        """Take a pod out, if it is there, without a trace."""
+        member = self._members.pop(uid, None)
+        self.moved.pop(uid, None)
+        if member is None:
+            return
+        self._quit(member)
+        for key in member.claims:
+            del self._naming[key][uid]
+            if not self._naming[key]:
+                del self._naming[key]
+                self._keys.pop(self._uids.pop(key, ClaimUid("")), None)
+        self._look_at_neighbours(uid, member.claims)
+
+    def _look_at_neighbours(self, uid: PodUid, claims: Iterable[ClaimKey]) -> None:
+        """A claim that is a pod's alone is known by its shape, and no longer if two name it."""
+        for key in claims:
+            pods = self._naming.get(key, {})
+            if len(pods) <= 2:
+                for other in pods.keys() - {uid}:
+                    self._place(other)
+
+    def _place(self, uid: PodUid) -> None:
+        """Put a member into the line where it belongs by now."""
+        before, pod = self._members[uid], self._world.facts.pod(uid)
+        if pod is None:
+            return
+        world = self._world
+        ready = is_ready(pod, world)
+        shape = shape_of(pod, world.facts, world.assumptions) if ready else None
+        now = _Member(turn_of(pod), shape, before.claims)
+        if now != before:
+            self._quit(before)
+            self._members[uid] = now
+            self.moved[uid] = None
+            self._join(now, pod)
+
+    def _join(self, member: _Member, pod: PodView) -> None:
+        if member.shape is None:
+            return
+        line = self.lines.get(member.shape)
+        if line is None:
+            line = self.lines[member.shape] = Line(member.shape, asked(pod, self._world.facts))
+            self.woken[member.shape] = None
+            for uid in line.claim_uids:
+                self._lines_of.setdefault(uid, {})[member.shape] = None
+        line.add(member.turn)
+
+    def _quit(self, member: _Member) -> None:
+        if member.shape is None:
+            return
+        line = self.lines[member.shape]
+        line.remove(member.turn)
+        if line.turns:
+            return
+        del self.lines[member.shape]
+        self.woken[member.shape] = None
+        for uid in set(line.claim_uids):
+            del self._lines_of[uid][member.shape]
+            if not self._lines_of[uid]:
+                del self._lines_of[uid]
+
+    # Which claim a name stands for.
+
+    def _knows(self, key: ClaimKey) -> ClaimUid | None:
+        claim = self._world.facts.claim_named(*key)
+        return claim.uid if claim is not None else None
+
+    def _knew(self, key: ClaimKey) -> ClaimUid | None:
+        return self._uids.get(key)
+
+    def _learn(self, key: ClaimKey) -> None:
+        self._keys.pop(self._uids.pop(key, ClaimUid("")), None)
+        uid = self._knows(key)
+        if uid is not None:
+            self._uids[key], self._keys[uid] = uid, key
+
+
+def _keys(pod: PodView) -> tuple[ClaimKey, ...]:
+    return tuple((pod.namespace, name) for name in pod.claim_names)

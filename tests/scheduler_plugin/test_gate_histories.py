@@ -1,0 +1,361 @@
+"""However pods wait, come and go: the gate keeper decides what going through everything would.
+
+The machine plays users, kube-scheduler and the binder around a keeper that hears of each change.
+Each decision is compared with the plainest way to make it: judge every waiting pod, let the one go
+whose turn it is, and begin again until nobody fits.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from scheduler_plugin.amounts import ResourceKey
+from scheduler_plugin.claims import ClaimView, Result
+from scheduler_plugin.gate_decisions import Wait
+from scheduler_plugin.gates import GateKeeper
+from scheduler_plugin.names import QUOTA_GATE, PodUid, QueueName
+from scheduler_plugin.pods import PodView
+from scheduler_plugin.verdicts import Admitted, Refused, Verdict, assume, judge
+from scheduler_plugin.waiting_lines import missing_claims
+from scheduler_plugin.world import World
+from scheduler_plugin.world_changes import ClaimChanged, PodChanged, QueueChanged
+from tests.scheduler_plugin.builders import NOW, a_claim, a_pod, a_queue, a_request, a_world
+
+ONVIF = ResourceKey("onvif")
+PARENTS = {"left": "root", "right": "root", "leaf": "left"}
+CEILINGS = {"root": (4, 6), "left": (2, 4), "right": (1, -1), "leaf": (1, 2)}
+SLOTS = {"c0": 1, "c1": 1, "c2": 2, "c3": 3, "c4": 1, "c5": 2, "c6": 1, "c7": 1}
+OTHER_GATE = "example.com/hold"
+
+numbers = st.integers(0, 11)
+queues = st.sampled_from(["root", "left", "right", "leaf"])
+seldom = st.sampled_from([False, False, False, True])
+
+
+def verdict(world: World, pod: PodView, now: datetime) -> Verdict:
+    return judge(pod, world.facts.claims_of(pod), world, now)
+
+
+def plain_decision(world: World, waiting: list[PodUid], now: datetime) -> list[PodUid]:
+    """Who goes, and in which order, by going through everything."""
+    gone: list[PodUid] = []
+    while fitting := [
+        pod
+        for pod in world.facts.pods()
+        if pod.uid in waiting and pod.uid not in gone and may_be_judged(pod, world)
+        if isinstance(verdict(world, pod, now), Admitted)
+    ]:
+        first = min(fitting, key=lambda pod: (plain_precedence(pod, world), plain_turn(pod)))
+        admitted = verdict(world, first, now)
+        assert isinstance(admitted, Admitted)
+        assume(first, admitted, world, now)
+        gone.append(first.uid)
+    return gone
+
+
+def may_be_judged(pod: PodView, world: World) -> bool:
+    return pod.gates == (QUOTA_GATE,) and not missing_claims(pod, world.facts)
+
+
+def plain_turn(pod: PodView) -> tuple[int, str, str]:
+    return (-pod.priority, pod.created, pod.name)
+
+
+def plain_precedence(pod: PodView, world: World) -> tuple[tuple[bool, float], ...]:
+    """From the root: the part of the quota that is used, or how much more than it."""
+    levels: list[tuple[bool, float]] = []
+    path = world.facts.tree.path(world.facts.queue_of(pod))
+    for place in reversed(path):
+        used = usage(world, place)
+        quota = plain_quota(world, place)
+        levels.append((False, used / quota) if used < quota else (True, used - quota))
+    children = sum(usage(world, child) for child in world.facts.tree.children(path[0]))
+    return (*levels, (True, usage(world, path[0]) - children))
+
+
+def plain_quota(world: World, place: QueueName) -> int:
+    share = world.facts.tree.share(place, ONVIF)
+    assert share is not None
+    assert share.quota.most is not None
+    return share.quota.most
+
+
+def usage(world: World, place: QueueName) -> int:
+    charged = world.ledger.usage.amount(place, ONVIF)
+    return charged + world.assumptions.usage.amount(place, ONVIF)
+
+
+class Waiting(RuleBasedStateMachine):
+    """A cluster whose pods come with a gate, most of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = NOW
+        self.births = 0
+        self.specs: dict[str, tuple[int, int]] = dict(CEILINGS)
+        self.policies = dict.fromkeys(CEILINGS, "Allow")
+        self.world = a_world()
+        self.keeper = GateKeeper(self.world)
+        self.resting: dict[PodUid, datetime] = {}
+
+    @initialize(most=st.sampled_from([1, 3, 200]))
+    def begin(self, most: int) -> None:
+        for name in CEILINGS:
+            self.put_queue(name)
+        self.keeper = GateKeeper(self.world, most_verdicts=most)
+        for number, queue in enumerate(("left", "right", "leaf", "root", "left", "right")):
+            self.create_pod(f"p{number}", queue, [f"c{number}"], (False, 0, 0), True, True)
+
+    # Every change is told.
+
+    def put_queue(self, name: str) -> None:
+        parent = {"parent": PARENTS[name]} if name in PARENTS else {}
+        sharing = {"claimSharing": {"policy": self.policies[name]}}
+        self.world.put_queue(a_queue(name, **parent, **sharing, onvif=self.specs[name]))
+        self.keeper.note(QueueChanged(QueueName(name)))
+
+    def put_pod(self, pod: PodView) -> None:
+        self.world.put_pod(pod)
+        self.keeper.note(PodChanged(pod.uid))
+
+    def put_claim(self, claim: ClaimView) -> None:
+        self.world.put_claim(claim)
+        self.keeper.note(ClaimChanged(claim.uid))
+
+    def decided(self, pod: PodView) -> None:
+        for claim in self.world.facts.claims_of(pod):
+            self.keeper.note(ClaimChanged(claim.uid))
+
+    def pick(self, number: int, *, gated: bool | None = None) -> PodView | None:
+        found = [p for p in self.world.facts.pods() if gated is None or p.is_gated == gated]
+        return found[number % len(found)] if found else None
+
+    def drop_in_flight(self, pod: PodView) -> None:
+        self.world.assumptions.forget(pod.uid)
+        self.decided(pod)
+
+    # Users.
+
+    @rule(
+        name=st.sampled_from([f"p{number}" for number in range(12)]),
+        queue=queues,
+        named=st.lists(st.sampled_from(sorted(SLOTS)), unique=True, max_size=2),
+        traits=st.tuples(seldom, st.sampled_from([0, 0, 1]), st.sampled_from([0, 0, 1, 2])),
+        gated=st.sampled_from([True, True, True, False]),
+        complete=st.sampled_from([True, True, True, False]),
+    )
+    def create_pod(
+        self,
+        name: str,
+        queue: str,
+        named: list[str],
+        traits: tuple[bool, int, int],
+        gated: bool,
+        complete: bool,
+    ) -> None:
+        """Its claims are made before it, or some time after."""
+        if self.world.facts.pod_named("default", name) is not None:
+            return
+        non_preemptible, priority, own = traits
+        self.births += 1
+        pod = a_pod(
+            name,
+            uid=f"{name}-{self.births}",
+            created=f"2026-11-21T11:00:{self.births // 3:04}Z",
+            queue=queue,
+            claims=named,
+            requests={"akri.sh/onvif": own} if own else {},
+            non_preemptible=non_preemptible,
+            spec={"priority": priority},
+        )
+        if not pod.may_use_devices:
+            return
+        self.put_pod(replace(pod, gates=(QUOTA_GATE,) if gated else ()))
+        for claim in named if complete else ():
+            self.create_claim(claim, "")
+
+    @rule(name=st.sampled_from(sorted(SLOTS)), queue=st.sampled_from(["", "", "left", "right"]))
+    def create_claim(self, name: str, queue: str) -> None:
+        if self.world.facts.claim_named("default", name) is None:
+            self.births += 1
+            requests = [a_request(slots=str(SLOTS[name]))]
+            uid = f"{name}-{self.births}"
+            self.put_claim(a_claim(name, requests=requests, uid=uid, queue=queue))
+
+    @rule(name=st.sampled_from(sorted(SLOTS)))
+    def delete_claim(self, name: str) -> None:
+        claim = self.world.facts.claim_named("default", name)
+        if claim is not None and not claim.reserved_for:
+            self.world.delete_claim(claim.uid)
+            self.keeper.note(ClaimChanged(claim.uid))
+
+    @rule(number=numbers, way=st.sampled_from(["delete", "end", "hold", "ungate", "mark"]))
+    def change_pod(self, number: int, way: str) -> None:
+        pod = self.pick(number)
+        if pod is None:
+            return
+        if way == "delete":
+            self.delete_pod(pod)
+        elif way == "end":
+            self.put_pod(replace(pod, ended=True, node="node-a", gates=()))
+            self.release(pod)
+        elif way == "hold" and pod.is_gated:
+            other = () if OTHER_GATE in pod.gates else (OTHER_GATE,)
+            self.put_pod(replace(pod, gates=(*other, QUOTA_GATE)))
+        elif way == "ungate" and pod.is_gated:
+            self.put_pod(replace(pod, gates=()))
+        elif way == "mark" and not pod.node:
+            self.put_pod(replace(pod, deleting=True))
+
+    def delete_pod(self, pod: PodView) -> None:
+        claims = self.world.facts.claims_of(pod)
+        self.world.delete_pod(pod.uid)
+        self.keeper.note(PodChanged(pod.uid))
+        self.release(pod)
+        for claim in claims:
+            self.keeper.note(ClaimChanged(claim.uid))
+
+    def release(self, pod: PodView) -> None:
+        for claim in list(self.world.facts.claims()):
+            if pod.uid in claim.reserved_for:
+                left = tuple(uid for uid in claim.reserved_for if uid != pod.uid)
+                kept = claim if left else replace(claim, results=None, label=QueueName(""))
+                self.put_claim(replace(kept, reserved_for=left))
+
+    # Administrators.
+
+    @rule(name=queues, quota=st.integers(0, 4), more=st.integers(0, 4))
+    def set_ceilings(self, name: str, quota: int, more: int) -> None:
+        self.specs[name] = (quota, quota + more)
+        self.put_queue(name)
+
+    @rule(name=queues, policy=st.sampled_from(["Allow", "Deny"]))
+    def set_policy(self, name: str, policy: str) -> None:
+        self.policies[name] = policy
+        self.put_queue(name)
+
+    # kube-scheduler and the binder.
+
+    @rule(number=numbers, fails=seldom)
+    def schedule(self, number: int, fails: bool) -> None:
+        """Filter, reservations, owner and binding of a pod without a gate; or only Filter."""
+        pod = self.pick(number, gated=False)
+        if pod is None or pod.node or pod.gates or missing_claims(pod, self.world.facts):
+            return
+        self.drop_in_flight(pod)
+        found = verdict(self.world, pod, self.now)
+        if not isinstance(found, Admitted):
+            return
+        assume(pod, found, self.world, self.now)
+        self.decided(pod)
+        if not fails:
+            for standing in found.claims:
+                self.reserve(standing.claim, pod, standing.owner, standing.owner_pod)
+            self.put_pod(replace(pod, node="node-a"))
+
+    def reserve(
+        self, claim: ClaimView, pod: PodView, owner: QueueName, owner_pod: PodUid | None
+    ) -> None:
+        slots = claim.requests[0].alternatives[0].slots
+        results = claim.results or (Result("req", "moorage.dev", slots),)
+        reserved = replace(claim, results=results, reserved_for=(*claim.reserved_for, pod.uid))
+        if owner_pod is not None:
+            reserved = replace(reserved, label=owner, owner_pod=owner_pod)
+        self.put_claim(reserved)
+
+    @rule(number=numbers)
+    def ungate(self, number: int) -> None:
+        """The removal of a gate arrives."""
+        away = [uid for uid in self.keeper._away if uid not in self.resting]
+        if away:
+            pod = self.world.facts.pod(away[number % len(away)])
+            assert pod is not None
+            self.put_pod(replace(pod, gates=()))
+
+    @rule(number=numbers)
+    def fail_to_ungate(self, number: int) -> None:
+        away = [uid for uid in self.keeper._away if uid not in self.resting]
+        if away:
+            pod = self.world.facts.pod(away[number % len(away)])
+            assert pod is not None
+            self.keeper.removal_failed(pod.uid, self.now)
+            self.decided(pod)
+            self.resting[pod.uid] = self.keeper._away[pod.uid]
+
+    @rule(seconds=st.sampled_from([1, 20, 40, 400]))
+    def wait(self, seconds: int) -> None:
+        """Time goes by, and decisions without a sign of them lapse."""
+        self.now += timedelta(seconds=seconds)
+        self.resting = {uid: until for uid, until in self.resting.items() if until > self.now}
+
+    # The keeper.
+
+    @rule()
+    def decide(self) -> None:
+        """The same pods in the same order as by going through everything; no ceiling is passed."""
+        away = {uid for uid, until in self.keeper._away.items() if until > self.now}
+        waiting = [p.uid for p in self.world.facts.pods() if p.is_gated and p.uid not in away]
+        copied = deepcopy(self.world)
+        expected = plain_decision(copied, waiting, self.now)
+        before = {name: usage(self.world, QueueName(name)) for name in CEILINGS}
+
+        gone = [removal.uid for removal in self.keeper.decide(self.now)]
+        while self.keeper.has_more:
+            gone += [removal.uid for removal in self.keeper.decide(self.now)]
+
+        assert gone == expected
+        for name, (_, limit) in self.specs.items():
+            used = usage(self.world, QueueName(name))
+            assert used <= max(limit, before[name]) or limit < 0, name
+        self.tell()
+
+    def tell(self) -> None:
+        """Each pod is told why it waits, once."""
+        for condition in self.keeper.take_conditions(self.now, 100):
+            pod = self.world.facts.pod(condition.uid)
+            assert pod is not None
+            assert condition.reason != pod.admission
+            self.put_pod(replace(pod, admission=condition.reason))
+        assert self.keeper.take_conditions(self.now, 100) == ()
+        for pod in list(self.world.facts.pods()):
+            if pod.uid in self.keeper._waiting:
+                assert pod.admission == self.why(pod), pod
+
+    def why(self, pod: PodView) -> str:
+        if OTHER_GATE in pod.gates:
+            return Wait.OTHER_GATES
+        if missing_claims(pod, self.world.facts):
+            return Wait.CLAIM_NOT_FOUND
+        found = verdict(self.world, pod, self.now)
+        assert isinstance(found, Refused)
+        return found.reason
+
+    @invariant()
+    def waiting_are_the_gated_ones(self) -> None:
+        gated = {pod.uid for pod in self.world.facts.pods() if pod.is_gated}
+        away = set(self.keeper._away)
+        assert set(self.keeper._waiting._members) == gated - away
+        assert away <= gated
+
+    def teardown(self) -> None:
+        """When all pods are gone nothing is left of them."""
+        for pod in list(self.world.facts.pods()):
+            self.delete_pod(pod)
+        self.keeper.decide(self.now)
+        waiting = self.keeper._waiting
+        left = [waiting.lines, waiting._members, waiting._naming, waiting._uids, waiting._keys]
+        blockades = self.keeper._blockades
+        left += [waiting._lines_of, waiting.woken, blockades._lines, blockades._spots]
+        assert not any([*left, self.keeper._away, self.keeper._failures])
+        assert len(self.world.assumptions) == 0
+        assert not self.keeper.has_more
+
+
+TestWaiting = Waiting.TestCase
+TestWaiting.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
