@@ -66,8 +66,14 @@ def queue_object(obj: JsonObject) -> QueueObject:
 
 
 def queue_status(found: QueueObject, world: World, now: datetime) -> JsonObject | None:
-    """The status that a Queue should have; None where it has it."""
+    """The status that a Queue should have; None where it has it.
+
+    None, too, where the world knows another spec: "in force" must be so, and whichever of the two
+    is behind will hear of it.
+    """
     queue = found.queue
+    if isinstance(queue, Queue) and world.facts.tree.get(queue.name) != queue:
+        return None
     if isinstance(queue, UnreadableQueue):
         figures = {name: found.status[name] for name in _FIGURES if name in found.status}
     else:

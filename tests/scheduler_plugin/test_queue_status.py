@@ -138,6 +138,17 @@ def test_status_that_is_there_is_not_written() -> None:
     assert status_of(world, stored, later=True) is None
 
 
+def test_spec_that_the_world_does_not_know_is_not_said_to_be_in_force() -> None:
+    obj = a_queue_object("vision", onvif=(1, 2))
+    world = a_world()
+
+    assert status_of(world, obj) is None
+    put_object(world, a_queue_object("vision", onvif=(1, 3)))
+    assert status_of(world, obj) is None
+    put_object(world, obj)
+    assert status_of(world, obj)["usage"] == {"onvif": 0}
+
+
 def test_another_writers_condition_is_his() -> None:
     obj = a_queue_object("vision")
     world = a_world()
@@ -224,6 +235,7 @@ def test_transition_time_stays_while_the_status_stays() -> None:
 
     other_message = status_of(world, stored, later=True)
     stored["spec"] = {}
+    put_object(world, stored)
     other_status = status_of(world, stored, later=True)
 
     assert conditions(other_message) == {"Accepted": ("False", "Invalid", SINCE)}
