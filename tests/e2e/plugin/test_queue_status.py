@@ -351,6 +351,8 @@ async def test_changes_during_a_write_become_one_write_more(stage: Stage) -> Non
         await stage.client.replace(CLAIMS.path_of(claim, "status"), {**newest, "status": {}})
         stage.client.open.set()
 
+        # Before the writes that were held back the status is what it is after them.
+        await until_true(lambda: len(stage.client.applied) > 1)
         await stage.until_status("vision", lambda s: s["requested"] == {"onvif": 0})
         await stage.until_status("vision", lambda s: s["usage"] == {"onvif": 0})
 
