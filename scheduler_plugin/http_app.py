@@ -70,6 +70,7 @@ class Limits:
         bind_seconds: For a Bind; well inside the `httpTimeout` of 10 s, after which kube-scheduler
             would not hear why.
         stop_seconds: For requests under way when the server stops; more than one Bind takes.
+        on_their_way: Pods between Filter and the end of Bind; beyond that Filter is answered later.
     """
 
     body: int = 4 << 20
@@ -77,6 +78,7 @@ class Limits:
     receive_seconds: float = 5.0
     bind_seconds: float = 6.0
     stop_seconds: int = 8
+    on_their_way: int = 64
 
 
 DEFAULT_LIMITS = Limits()
@@ -103,7 +105,7 @@ class ExtenderApp:
     def __init__(self, answers: AnswersKubeScheduler, limits: Limits = DEFAULT_LIMITS) -> None:
         self._answers = answers
         self._limits = limits
-        self._turns = Turns()
+        self._turns = Turns(limits.on_their_way)
         self._calls: dict[str, tuple[_Call, _Encode]] = {
             "/filter": (self._filter, encode_error),
             "/preempt": (self._preempt, encode_preempt_error),

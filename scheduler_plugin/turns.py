@@ -10,9 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Hashable
 
-MOST = 64
-"""More than an API server works on at one time."""
-
 LONGEST_SECONDS = 0.2
 """What an answer is put off by at most, whatever is known: kube-scheduler must not stand still."""
 
@@ -23,7 +20,8 @@ BELIEVED_SECONDS = 5.0
 class Turns:
     """The pods between Filter and the end of Bind."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int) -> None:
+        """`most` should be more than an API server works on at one time."""
         self._most = most
         # When each stops to count: the first is the first to do so.
         self._until: dict[Hashable, float] = {}

@@ -18,14 +18,13 @@ import pytest
 
 from local_cluster.authority import Authority
 from local_cluster.certificates import CertificateSpec
-from scheduler_plugin import http_app, http_server, turns
+from scheduler_plugin import http_server, turns
 from scheduler_plugin.extender_messages import Answer, BindArguments, NotAnswered, Passed
 from scheduler_plugin.fields import JsonObject
 from scheduler_plugin.http_app import ExtenderApp, Limits
 from scheduler_plugin.http_server import Bound, CannotListenError, serving
 from scheduler_plugin.listening import Listening, TlsFiles
 from scheduler_plugin.names import Reason
-from scheduler_plugin.turns import Turns
 from scheduler_plugin.verdicts import Refused
 
 LOOPBACK = Listening(host="127.0.0.1", port=0, tls=None)
@@ -171,9 +170,8 @@ async def test_bind_binds_or_says_why_not(client: Client) -> None:
 async def test_filter_waits_until_one_of_many_before_is_bound(
     plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_app, "Turns", lambda: Turns(most=1))
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 60)
-    app = ExtenderApp(plugin)
+    app = ExtenderApp(plugin, Limits(on_their_way=1))
     await app._filter(json.dumps(FILTER).encode())
     second = asyncio.create_task(app._filter(json.dumps(FILTER).encode()))
     for _ in range(3):
@@ -189,10 +187,9 @@ async def test_filter_waits_until_one_of_many_before_is_bound(
 async def test_refused_pod_is_not_on_its_way(
     plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_app, "Turns", lambda: Turns(most=1))
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 60)
     plugin.answer = REFUSED
-    app = ExtenderApp(plugin)
+    app = ExtenderApp(plugin, Limits(on_their_way=1))
     async with asyncio.timeout(5):
         for _ in range(2):
             await app._filter(json.dumps(FILTER).encode())
