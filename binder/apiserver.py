@@ -116,8 +116,10 @@ class Binder:
         try:
             yield
         finally:
-            self._busy.subtract(claims)
-            self._busy = +self._busy
+            for claim in claims:
+                self._busy[claim] -= 1
+                if not self._busy[claim]:
+                    del self._busy[claim]
 
     async def _write(
         self, request: BindRequest, written: list[ClaimOwner]
