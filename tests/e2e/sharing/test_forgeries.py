@@ -62,6 +62,18 @@ def test_neither_the_queue_nor_the_preemptibility_of_a_bound_pod_is_changed(
         assert words in refusal
 
 
+def test_nobody_is_created_with_what_only_the_binder_writes(told: tuple[Story, str, str]) -> None:
+    story, _, robots = told
+    claim, pod = objects.claim("forged", story.name), objects.pod("forged")
+    claim["metadata"]["annotations"] = {OWNER_POD: story.uid("pod", "first")}
+    pod["metadata"]["annotations"] = {QUEUE: robots}
+
+    for kind, value in (("claim", claim), ("pod", pod)):
+        refusal = story.refusal(partial(story.create, kind, value))
+
+        assert "is refused at creation" in refusal
+
+
 def test_a_binding_does_not_smuggle_a_queue_in(told: tuple[Story, str, str]) -> None:
     story, _, robots = told
     story.plain_pod("second", schedulerName="nobody")

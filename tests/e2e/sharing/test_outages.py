@@ -26,7 +26,7 @@ def test_killed_between_filter_and_bind_the_plugin_binds_after_its_start(story: 
     story.wait_figures({vision: 1, robots: 0})
 
 
-def test_killed_between_label_and_binding_the_label_stands_and_the_pod_is_bound_once(
+def test_killed_between_label_and_binding_the_pod_is_bound_once_and_its_queue_owns(
     story: Story,
 ) -> None:
     vision, robots = story.queue("vision"), story.queue("robots", limit=0)
@@ -35,17 +35,17 @@ def test_killed_between_label_and_binding_the_label_stands_and_the_pod_is_bound_
     with story.bindings_stopped("request.name == 'first'") as gate:
         story.pod("first", vision)
         story.until("its binding is under way", lambda: "first" in gate.stopped)
-        story.plugin.kill()
-        story.plugin.wait_ready()
-        assert story.node_of("first") == ""
         assert (story.owner(), story.owner_pod()) == (vision, story.uid("pod", "first"))
 
-        story.pod("foreign", robots)
-        story.wait_bound("foreign")
+        story.plugin.kill()
 
-    story.wait_bound("first")
+        story.pod("foreign", robots)
+        story.plugin.wait_ready()
+        assert story.node_of("first") == ""
+    story.wait_bound("first", "foreign")
     assert (story.owner(), story.owner_pod()) == (vision, story.uid("pod", "first"))
     story.wait_figures({vision: 1, robots: 0})
+    assert story.bindings_of("first") == 1
 
 
 def test_an_api_server_restarted_in_the_middle_of_a_bind_has_one_binding_and_one_owner(
