@@ -96,11 +96,18 @@ class FakeInstances:
 
     def by_hand(self, slot: str, value: str | None) -> None:
         """What an administrator does with kubectl."""
-        body = self.bodies[slot.rpartition("-")[0]]
-        usage = {**body["spec"]["deviceUsage"], slot: value}
+        name = slot.rpartition("-")[0]
+        usage = {**self.bodies[name]["spec"]["deviceUsage"], slot: value}
+        self.edit(name, deviceUsage={k: v for k, v in usage.items() if v})
+
+    def edit(self, name: str, **spec: Any) -> None:
+        """Change fields of an Instance's spec."""
+        body = self.bodies[name]
         version = str(int(body["metadata"]["resourceVersion"]) + 1)
-        body["metadata"] = {**body["metadata"], "resourceVersion": version}
-        body["spec"] = {**body["spec"], "deviceUsage": {k: v for k, v in usage.items() if v}}
+        self.bodies[name] = {
+            "metadata": {**body["metadata"], "resourceVersion": version},
+            "spec": {**body["spec"], **spec},
+        }
 
 
 def a_camera(name: str = CAMERA_1, **overrides: Any) -> Instance:

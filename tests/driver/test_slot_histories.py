@@ -1,0 +1,231 @@
+"""Histories of slots: no order of events grants one twice or loses one.
+
+Several nodes see two devices. Pods come and go in every way, watches lag, writes conflict or stay
+unanswered, drivers and kubelets are killed between any two steps, and names of pods come again.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from driver.device_ids import configuration_resource, instance_resource
+from driver.slot_allocation import OfConfiguration
+from tests.driver.plugin_nodes import Cluster, FakeNode, Grant, let_pass, plugin_of
+from tests.driver.slot_builders import (
+    CAMERA_1,
+    CAMERA_2,
+    CONFIGURATION,
+    NODE_A,
+    NODE_B,
+    NODE_C,
+    FakeInstances,
+)
+
+NODES = (NODE_A, NODE_B, NODE_C)
+RESOURCES = (
+    configuration_resource(CONFIGURATION),
+    instance_resource(CAMERA_1),
+    instance_resource(CAMERA_2),
+)
+
+which = st.integers(0, len(NODES) - 1)
+cameras = st.sampled_from([CAMERA_1, CAMERA_2])
+faults = st.lists(st.sampled_from(["", "", "", "lost", "unanswered", "killed"]), max_size=8)
+often = st.sampled_from([True, True, True, False])
+
+
+class Histories(RuleBasedStateMachine):
+    """Three nodes and an API server."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cluster = Cluster(FakeInstances.of(CAMERA_1, CAMERA_2))
+        self.nodes = [FakeNode(self.cluster, name) for name in NODES]
+        self.unique = True
+        self.was_per_slot = False
+        for node in self.nodes:
+            self.send(node)
+
+    def send(self, node: FakeNode) -> None:
+        node.kubelet.lists = node.driver.lists(unique_devices=self.unique)
+
+    # Pods
+
+    def create(self, data: st.DataObject) -> None:
+        """Names come again as soon as they are free, as those of a StatefulSet do."""
+        name = next(n for n in map("web-{}".format, count()) if n not in self.cluster.pods)
+        node, resource = data.draw(st.sampled_from(NODES)), data.draw(st.sampled_from(RESOURCES))
+        amount, hidden = data.draw(st.integers(1, 2)), not data.draw(often)
+        self.cluster.bind(name, node, resource, amount, hidden=hidden)
+
+    @rule(data=st.data(), new=often, up_to_date=st.booleans(), faults=faults)
+    def admit(self, data: st.DataObject, new: bool, up_to_date: bool, faults: list[str]) -> None:
+        """One pod; a new one may wait for the next time."""
+        if new or not self.admitting():
+            self.create(data)
+        if not self.admitting():
+            return
+        node = data.draw(st.sampled_from(self.admitting()))
+        if up_to_date:
+            node.driver.watch()
+            self.send(node)
+        pod = node.kubelet.waiting()[0]
+        configuration = OfConfiguration(CONFIGURATION, unique_devices=self.unique)
+        node.admit(pod, plugin_of(next(iter(pod.requests)), configuration), faults)
+
+    def admitting(self) -> list[FakeNode]:
+        nodes = (node for node in self.nodes if node.kubelet.knows_its_pods)
+        return [node for node in nodes if node.kubelet.waiting()]
+
+    def granted(self) -> list[tuple[FakeNode, Grant]]:
+        return [(node, grant) for node in self.nodes for grant in node.kubelet.entered]
+
+    @precondition(lambda self: any(node.kubelet.answered for node in self.nodes))
+    @rule()
+    def enter(self) -> None:
+        for node in self.nodes:
+            node.kubelet.enter()
+
+    @precondition(lambda self: self.granted())
+    @rule(data=st.data(), how=st.sampled_from(["finish", "delete", "force"]), at_once=often)
+    def end(self, data: st.DataObject, how: str, at_once: bool) -> None:
+        """Completed, failed or evicted; deleted; deleted by force, or by a kubelet that is slow."""
+        node, grant = data.draw(st.sampled_from(self.granted()))
+        if how == "finish":
+            self.cluster.finish(grant.pod)
+        elif self.cluster.runs(grant.pod):
+            del self.cluster.pods[grant.pod.name.name]
+        if at_once or how == "delete":
+            self.forget(node)
+
+    @rule()
+    def remove_what_is_finished(self) -> None:
+        for name in [name for name, pod in self.cluster.pods.items() if pod.finished]:
+            del self.cluster.pods[name]
+
+    @rule(index=which)
+    def notice(self, index: int) -> None:
+        """A slow kubelet sees which of its pods are gone."""
+        self.forget(self.nodes[index])
+
+    def forget(self, node: FakeNode) -> None:
+        node.kubelet.forget(lambda grant: not self.cluster.runs(grant.pod))
+
+    # Drivers and kubelets
+
+    @rule(index=which)
+    def watch(self, index: int) -> None:
+        self.nodes[index].driver.watch()
+        self.send(self.nodes[index])
+
+    @rule(index=which, what=st.sampled_from(["list", "pods", "both", "decide"]))
+    def look(self, index: int, what: str) -> None:
+        """Read the evidence, or one piece of it, so that something happens before the other."""
+        driver, kubelet = self.nodes[index].driver, self.nodes[index].kubelet
+        if what in ("list", "both"):
+            driver.listing = kubelet.listing()
+        if what in ("pods", "both"):
+            driver.read_pods()
+        driver.decide()
+
+    @precondition(lambda self: any(node.driver.decided for node in self.nodes))
+    @rule(faults=faults)
+    def carry_out(self, faults: list[str]) -> None:
+        for node in self.nodes:
+            node.carry_out(faults)
+
+    @rule(index=which, faults=faults)
+    def reconcile(self, index: int, faults: list[str]) -> None:
+        self.look(index, "both")
+        self.nodes[index].carry_out(faults)
+
+    @rule(index=which, what=st.sampled_from(["driver", "kubelet", "kubelet, slowly"]))
+    def restart(self, index: int, what: str) -> None:
+        if what == "driver":
+            self.nodes[index].driver.start()
+        else:
+            self.nodes[index].kubelet.restart()
+        if what == "kubelet":
+            self.learn_pods()
+
+    @precondition(lambda self: not all(node.kubelet.knows_its_pods for node in self.nodes))
+    @rule()
+    def learn_pods(self) -> None:
+        for node in self.nodes:
+            node.kubelet.knows_its_pods = True
+            self.send(node)
+
+    @rule(seconds=st.sampled_from([0.1, 0.6, 1.1]))
+    def wait(self, seconds: float) -> None:
+        let_pass(self.cluster, self.nodes, seconds)
+
+    # People
+
+    @rule(camera=cameras, capacity=st.integers(0, 4))
+    def change_configuration(self, camera: str, capacity: int) -> None:
+        if capacity:
+            self.cluster.instances.edit(camera, capacity=capacity)
+        else:
+            self.unique = not self.unique
+            self.was_per_slot = True
+
+    @rule(camera=cameras, slot=st.integers(0, 3), index=which)
+    def take_by_hand(self, camera: str, slot: int, index: int) -> None:
+        name = f"{camera}-{slot}"
+        if name not in self.cluster.instances.usage():
+            self.cluster.instances.by_hand(name, NODES[index])
+
+    @precondition(lambda self: self.listed())
+    @rule(data=st.data())
+    def clear_by_hand(self, data: st.DataObject) -> None:
+        """And the node that uses the slot is the first to notice."""
+        node, grant = data.draw(st.sampled_from(self.listed()))
+        for slot in node.slots_of(grant.devices[0]):
+            self.cluster.instances.by_hand(slot, None)
+        node.settle()
+
+    def listed(self) -> list[tuple[FakeNode, Grant]]:
+        """Grants of running pods that their kubelet lists."""
+        return [
+            (node, grant)
+            for node, grant in self.granted()
+            if node.kubelet.knows_its_pods
+            and self.cluster.runs(grant.pod)
+            and grant.pod.uid not in self.cluster.hidden
+        ]
+
+    # What must hold
+
+    @invariant()
+    def every_device_in_use_has_one_slot(self) -> None:
+        for node in self.nodes:
+            devices = node.kubelet.devices()
+            assert len(devices) == len(set(devices))
+            for device in devices:
+                assert len(node.slots_of(device)) == 1, device
+
+    @precondition(lambda self: not self.was_per_slot)
+    @invariant()
+    def an_instance_is_used_once_per_node_through_the_configuration(self) -> None:
+        values = [v for v in self.cluster.instances.usage().values() if v.startswith("C:")]
+        assert len(values) == len(set(values))
+
+    def teardown(self) -> None:
+        """All pods end, and every slot is free."""
+        for pod in self.cluster.pods.values():
+            self.cluster.finish(pod)
+        for node in self.nodes:
+            node.kubelet.restart()
+            node.kubelet.knows_its_pods = True
+        let_pass(self.cluster, self.nodes, 2)
+        for node in [*self.nodes, *self.nodes]:
+            node.settle()
+        assert self.cluster.instances.usage() == {}
+
+
+TestHistories = Histories.TestCase
+TestHistories.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
