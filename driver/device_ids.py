@@ -81,6 +81,18 @@ def is_own_device(device: str, configuration: ConfigurationName) -> bool:
     return not prefix and bool(_OWN_ENDING.fullmatch(rest))
 
 
+def contested_instances(
+    configurations: Iterable[ConfigurationName], instances: Iterable[InstanceName]
+) -> frozenset[InstanceName]:
+    """Instances whose own resource would have the name of some Configuration's.
+
+    The kubelet lets the plugin that registers last replace the other. So the Configuration has the
+    name, and such an Instance is offered through its own Configuration only.
+    """
+    taken = {str(name) for name in configurations}
+    return frozenset(name for name in instances if name in taken)
+
+
 def name_problems(configuration: Configuration) -> Iterable[Problem]:
     """What keeps a Configuration's devices from being offered through the device plugin."""
     name = configuration.name

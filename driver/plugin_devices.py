@@ -6,7 +6,12 @@
 
 Healthy on the holder, since the kubelet starts no further container of a pod with a device that is
 not. An id that this node holds stays listed, even where the Configuration now makes other ids or
-fewer slots. The whole list is made anew each time.
+fewer slots.
+
+The shell makes the whole list anew and sends it when it differs from the last: on each event of an
+Instance of the plugin, on each answer of discovery, on a change of the Configuration; and whether
+it differs or not after a refused Allocate and every minute. An Instance's plugin ends when the
+Instance is gone; a Configuration's stays while the Configuration has Instances here.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from heapq import heapify, heappop, heappush
 
 from driver.api import InstanceName
 from driver.device_ids import parse_slot_id
@@ -31,24 +32,37 @@ def preferred_devices(
         instances: Those of the resource.
     """
     chosen = list(dict.fromkeys(must_include))
-    rest = set(available).difference(chosen)
     given = Counter(_instance(device, instances) for device in chosen)
-    while rest and len(chosen) < size:
-        device = min(rest, key=lambda d: _order(d, given, instances))
-        rest.remove(device)
-        chosen.append(device)
-        given[_instance(device, instances)] += 1
+    queues = _queues(set(available).difference(chosen), instances)
+    # The next turn of each Instance; `given` is part of it and changes only with its own turns.
+    turns = [(given[name], -_left(name, instances), name) for name in queues]
+    heapify(turns)
+    while turns and len(chosen) < size:
+        turn, left, name = heappop(turns)
+        chosen.append(queues[name].pop())
+        if queues[name]:
+            heappush(turns, (turn + 1, left, name))
     return tuple(chosen)
 
 
-def _order(
-    device: str, given: Counter[str], instances: Mapping[InstanceName, InstanceSlots]
-) -> tuple[int, int, str, int, str]:
-    name = _instance(device, instances)
-    slots = instances.get(InstanceName(name))
-    left = len(slots.available) if slots else 0
+def _queues(
+    devices: Iterable[str], instances: Mapping[InstanceName, InstanceSlots]
+) -> dict[str, list[str]]:
+    """Devices by Instance, each with the lowest slot last."""
+    queues: dict[str, list[str]] = {}
+    for device in sorted(devices, key=_rank, reverse=True):
+        queues.setdefault(_instance(device, instances), []).append(device)
+    return queues
+
+
+def _rank(device: str) -> tuple[int, str]:
     slot = parse_slot_id(device)
-    return given[name], -left, name, slot[1] if slot else 0, device
+    return (slot[1] if slot else 0), device
+
+
+def _left(name: str, instances: Mapping[InstanceName, InstanceSlots]) -> int:
+    slots = instances.get(InstanceName(name))
+    return len(slots.available) if slots else 0
 
 
 def _instance(device: str, known: Collection[str]) -> str:

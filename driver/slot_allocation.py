@@ -27,7 +27,13 @@ from dataclasses import dataclass, field, replace
 
 from driver.api import ConfigurationName, InstanceName, NodeName
 from driver.container_responses import ContainerResponse, Unusable, container_response
-from driver.device_ids import configuration_resource, instance_resource, parse_slot_id, slot_id
+from driver.device_ids import (
+    configuration_resource,
+    instance_resource,
+    is_own_device,
+    parse_slot_id,
+    slot_id,
+)
 from driver.device_usage import ByConfiguration, ByInstance, Holder
 from driver.instances import Instance
 from driver.slots import (
@@ -210,19 +216,30 @@ def _configuration_slot(
     plugin: OfConfiguration, device: str, offer: Offer, changes: _Changes
 ) -> _Slot | Refused:
     holder = ByConfiguration(device, offer.node)
-    mine = [s for _, s in sorted(offer.slots.items()) if s.configuration == plugin.name]
-    for slots in mine:
+    for slots in _candidates(plugin, device, offer):
         held = held_devices(_view(slots.name, offer, changes), offer.node)
         if device in held:
             return _Slot(slots.name, held[device], holder)
-    names = {slots.name for slots in mine}
-    if plugin.unique_devices:
-        name = InstanceName(device)
-        return _any_slot(name, offer, changes) if name in names else _unknown(plugin, device)
     parsed = parse_slot_id(device)
-    if parsed is None or parsed[0] not in names:
-        return _unknown(plugin, device)
-    return _named_slot(*parsed, holder, offer, changes)
+    if plugin.unique_devices and _is_of(plugin, InstanceName(device), offer):
+        return _any_slot(InstanceName(device), offer, changes)
+    if not plugin.unique_devices and parsed and _is_of(plugin, parsed[0], offer):
+        return _named_slot(*parsed, holder, offer, changes)
+    return _unknown(plugin, device)
+
+
+def _is_of(plugin: OfConfiguration, name: InstanceName, offer: Offer) -> bool:
+    slots = offer.slots.get(name)
+    return slots is not None and slots.configuration == plugin.name
+
+
+def _candidates(plugin: OfConfiguration, device: str, offer: Offer) -> tuple[InstanceSlots, ...]:
+    """The Instances that may have a slot under this id; Akri's ids do not say which."""
+    if not is_own_device(device, plugin.name):
+        return tuple(s for _, s in sorted(offer.slots.items()) if s.configuration == plugin.name)
+    parsed = parse_slot_id(device)
+    name = parsed[0] if parsed else InstanceName(device)
+    return (offer.slots[name],) if _is_of(plugin, name, offer) else ()
 
 
 def _any_slot(name: InstanceName, offer: Offer, changes: _Changes) -> _Slot | Refused:

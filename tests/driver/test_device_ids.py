@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from driver.api import ConfigurationName, InstanceName
 from driver.device_ids import (
     configuration_resource,
+    contested_instances,
     instance_resource,
     is_own_device,
     name_problems,
@@ -16,7 +17,7 @@ from driver.device_ids import (
     slot_id,
 )
 from tests.driver.builders import a_configuration
-from tests.driver.slot_builders import CAMERA_1, CONFIGURATION
+from tests.driver.slot_builders import CAMERA_1, CAMERA_2, CONFIGURATION
 
 
 def test_only_resources_carry_the_prefix() -> None:
@@ -53,6 +54,12 @@ def test_other_texts_are_no_slots(text: str) -> None:
 )
 def test_ids_of_akris_making_are_told_apart(device: str, own: bool) -> None:
     assert is_own_device(device, ConfigurationName("akri-onvif")) == own
+
+
+def test_an_instance_gives_way_to_a_configuration_of_its_name() -> None:
+    configurations = [CONFIGURATION, ConfigurationName("akri-onvif-8120fe")]
+
+    assert contested_instances(configurations, [CAMERA_1, CAMERA_2]) == {CAMERA_1}
 
 
 def test_a_name_that_fits_has_no_problem() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from driver.api import NodeName
 from driver.device_ids import DeviceKey
 from driver.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
 from driver.slot_reconciliation import (
@@ -19,6 +20,7 @@ from driver.slot_reconciliation import (
     reconcile,
 )
 from driver.slots import SlotWrite, is_overtaken
+from tests.driver.device_sharing_tables import USAGE
 from tests.driver.slot_builders import (
     CAMERA_1,
     CAMERA_2,
@@ -66,11 +68,13 @@ class FakeNode:
         self.allocated[device] = at
         return self
 
-    def look(self, *, asked: float = NOW, as_of: float = NOW) -> Reconciliation:
+    def look(
+        self, *, asked: float = NOW, as_of: float = NOW, name: NodeName = NODE_A
+    ) -> Reconciliation:
         listing = Listing(asked, frozenset(self.listed)) if self.answers else None
         pods = NodePods(as_of, tuple(self.pods.values()))
         evidence = Evidence(listing=listing, pods=pods, allocated=self.allocated)
-        return reconcile(NODE_A, self.api.views(), evidence)
+        return reconcile(name, self.api.views(), evidence)
 
     def settle(self) -> dict[str, str]:
         """Carry out what is decided; afterwards there is nothing more to decide."""
@@ -218,10 +222,24 @@ def test_evidence_from_before_the_allocate_proves_nothing(asked: float, as_of: f
     assert node.look(asked=NOW + SETTLED, as_of=NOW).writes
 
 
-def test_the_guard_is_the_earlier_of_both_pieces_of_evidence() -> None:
-    write = FakeNode().slot(SLOT).look(asked=NOW, as_of=NOW - 3).writes[0]
+@pytest.mark.parametrize(("asked", "as_of"), [(NOW, NOW - 3), (NOW - 3, NOW)])
+def test_the_guard_is_the_earlier_of_both_pieces_of_evidence(asked: float, as_of: float) -> None:
+    write = FakeNode().slot(SLOT).look(asked=asked, as_of=as_of).writes[0]
 
     assert write.unless_allocated == {SLOT_DEVICE: NOW - 3}
+
+
+@pytest.mark.parametrize("state", USAGE)
+def test_v3_every_state_of_the_tables_goes_back_to_the_initial_one(state: str) -> None:
+    """Both nodes release what their pods had."""
+    node = FakeNode()
+    for slot, value in USAGE[state].items():
+        node.slot(slot, value)
+
+    for name in (NODE_A, NODE_B):
+        node.api.write(node.look(name=name).writes)
+
+    assert node.api.usage() == {}
 
 
 # Evidence that is late, missing or partial.
