@@ -32,9 +32,13 @@ def precedence(queue: QueueName, keys: Iterable[ResourceKey], world: World) -> P
     asked = tuple(keys)
     if not asked:
         return _NOTHING_ASKED
-    places = reversed(world.facts.tree.path(queue))
-    levels = [max(_standing(place, key, world) for key in asked) for place in places]
-    return (*levels, max((True, float(_own(queue, key, world))) for key in asked))
+    tree = world.facts.tree
+    levels = [
+        max(_standing(place, key, world) for key in asked) for place in reversed(tree.path(queue))
+    ]
+    if tree.is_parent(queue):
+        levels.append(max((True, float(_own(queue, key, world))) for key in asked))
+    return tuple(levels)
 
 
 def _standing(place: QueueName, key: ResourceKey, world: World) -> Standing:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from scheduler_plugin.amounts import Charges, summed
-from scheduler_plugin.assumptions import Assumptions
 from scheduler_plugin.claims import ClaimView, Request
 from scheduler_plugin.costs import asked_cost, claim_cost
 from scheduler_plugin.facts import Facts
@@ -49,22 +48,20 @@ def missing_claims(pod: PodView, facts: Facts) -> tuple[str, ...]:
     return (*names, *(entry.template for entry in pod.claims if entry.template and not entry.claim))
 
 
-def shape_of(pod: PodView, facts: Facts, assumptions: Assumptions) -> Shape:
+def shape_of(pod: PodView, facts: Facts) -> Shape:
     """The shape of a pod whose claims are all known."""
     return Shape(
         facts.queue_of(pod),
         pod.namespace,
         pod.non_preemptible,
         pod.requests,
-        tuple(_known_by(claim, facts, assumptions) for claim in facts.claims_of(pod)),
+        tuple(_known_by(claim, facts) for claim in facts.claims_of(pod)),
     )
 
 
-def _known_by(claim: ClaimView, facts: Facts, assumptions: Assumptions) -> ClaimUid | PlainClaim:
+def _known_by(claim: ClaimView, facts: Facts) -> ClaimUid | PlainClaim:
     used = claim.is_allocated or claim.reserved_for or claim.other_consumers or claim.owner_pod
-    if used or claim.uid in assumptions or facts.is_named_twice(claim):
-        return claim.uid
-    return claim.label, claim.requests
+    return claim.uid if used or facts.is_named_twice(claim) else (claim.label, claim.requests)
 
 
 def asked(pod: PodView, facts: Facts) -> Charges:

@@ -177,7 +177,7 @@ class WaitingPods:
             return
         world = self._world
         ready = is_ready(pod, world)
-        shape = shape_of(pod, world.facts, world.assumptions) if ready else None
+        shape = shape_of(pod, world.facts) if ready else None
         now = _Member(turn_of(pod), shape, before.claims)
         if now != before:
             self._quit(before)

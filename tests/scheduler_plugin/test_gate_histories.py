@@ -29,11 +29,15 @@ from tests.scheduler_plugin.builders import NOW, a_claim, a_pod, a_queue, a_requ
 
 ONVIF = ResourceKey("onvif")
 PARENTS = {"left": "root", "right": "root", "leaf": "left"}
-CEILINGS = {"root": (4, 6), "left": (2, 4), "right": (1, -1), "leaf": (1, 2)}
-SLOTS = {"c0": 1, "c1": 1, "c2": 2, "c3": 3, "c4": 1, "c5": 2, "c6": 1, "c7": 1}
+CEILINGS = {"root": (4, 6), "left": (3, 5), "right": (2, -1), "leaf": (1, 3)}
+SHARED = ("c0", "c1", "c2", "c3")
+SLOTS = {"c2": 2, "c3": 3, "p3": 2, "p8": 3}
 OTHER_GATE = "example.com/hold"
+OWN = "a claim of its own"
 
 numbers = st.integers(0, 11)
+pod_names = st.sampled_from([f"p{number}" for number in range(14)])
+shared_claims = st.sampled_from([*SHARED, "p1", "p2"])
 queues = st.sampled_from(["root", "left", "right", "leaf"])
 seldom = st.sampled_from([False, False, False, True])
 
@@ -75,8 +79,10 @@ def plain_precedence(pod: PodView, world: World) -> tuple[tuple[bool, float], ..
         used = usage(world, place)
         quota = plain_quota(world, place)
         levels.append((False, used / quota) if used < quota else (True, used - quota))
-    children = sum(usage(world, child) for child in world.facts.tree.children(path[0]))
-    return (*levels, (True, usage(world, path[0]) - children))
+    children = world.facts.tree.children(path[0])
+    if children:
+        levels.append((True, usage(world, path[0]) - sum(usage(world, c) for c in children)))
+    return tuple(levels)
 
 
 def plain_quota(world: World, place: QueueName) -> int:
@@ -109,8 +115,10 @@ class Waiting(RuleBasedStateMachine):
         for name in CEILINGS:
             self.put_queue(name)
         self.keeper = GateKeeper(self.world, most_verdicts=most)
-        for number, queue in enumerate(("left", "right", "leaf", "root", "left", "right")):
-            self.create_pod(f"p{number}", queue, [f"c{number}"], (False, 0, 0), True, True)
+        for number in range(10):
+            queue = ("left", "right", "leaf", "root")[number % 4]
+            named = [SHARED[number % 3] if number % 3 else f"p{number}"]
+            self.create_pod(f"p{number}", queue, named, (False, 0, 0), True, True)
 
     # Every change is told.
 
@@ -143,9 +151,9 @@ class Waiting(RuleBasedStateMachine):
     # Users.
 
     @rule(
-        name=st.sampled_from([f"p{number}" for number in range(12)]),
+        name=pod_names,
         queue=queues,
-        named=st.lists(st.sampled_from(sorted(SLOTS)), unique=True, max_size=2),
+        named=st.one_of(st.just([OWN]), st.lists(shared_claims, unique=True, max_size=2)),
         traits=st.tuples(seldom, st.sampled_from([0, 0, 1]), st.sampled_from([0, 0, 1, 2])),
         gated=st.sampled_from([True, True, True, False]),
         complete=st.sampled_from([True, True, True, False]),
@@ -163,6 +171,7 @@ class Waiting(RuleBasedStateMachine):
         if self.world.facts.pod_named("default", name) is not None:
             return
         non_preemptible, priority, own = traits
+        named = [name if claim == OWN else claim for claim in named]
         self.births += 1
         pod = a_pod(
             name,
@@ -180,15 +189,15 @@ class Waiting(RuleBasedStateMachine):
         for claim in named if complete else ():
             self.create_claim(claim, "")
 
-    @rule(name=st.sampled_from(sorted(SLOTS)), queue=st.sampled_from(["", "", "left", "right"]))
+    @rule(name=shared_claims, queue=st.sampled_from(["", "", "left", "right"]))
     def create_claim(self, name: str, queue: str) -> None:
         if self.world.facts.claim_named("default", name) is None:
             self.births += 1
-            requests = [a_request(slots=str(SLOTS[name]))]
+            requests = [a_request(slots=str(SLOTS.get(name, 1)))]
             uid = f"{name}-{self.births}"
             self.put_claim(a_claim(name, requests=requests, uid=uid, queue=queue))
 
-    @rule(name=st.sampled_from(sorted(SLOTS)))
+    @rule(name=shared_claims)
     def delete_claim(self, name: str) -> None:
         claim = self.world.facts.claim_named("default", name)
         if claim is not None and not claim.reserved_for:
@@ -230,7 +239,7 @@ class Waiting(RuleBasedStateMachine):
 
     # Administrators.
 
-    @rule(name=queues, quota=st.integers(0, 4), more=st.integers(0, 4))
+    @rule(name=queues, quota=st.integers(0, 5), more=st.sampled_from([0, 1, 4, 9]))
     def set_ceilings(self, name: str, quota: int, more: int) -> None:
         self.specs[name] = (quota, quota + more)
         self.put_queue(name)
@@ -358,4 +367,4 @@ class Waiting(RuleBasedStateMachine):
 
 
 TestWaiting = Waiting.TestCase
-TestWaiting.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
+TestWaiting.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)

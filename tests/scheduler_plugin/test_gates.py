@@ -1,0 +1,562 @@
+"""The gate keeper: who goes, in which order, what it costs, and what the others are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from scheduler_plugin import gates
+from scheduler_plugin import verdicts as verdicts_module
+from scheduler_plugin.assumptions import LAPSE
+from scheduler_plugin.claims import ClassName
+from scheduler_plugin.fields import Unreadable
+from scheduler_plugin.gate_decisions import GateCondition, GateRemoval, Wait
+from scheduler_plugin.gates import RECHECK, GateKeeper
+from scheduler_plugin.names import QUOTA_GATE, QueueName, Reason
+from scheduler_plugin.pods import PodView, pod_view
+from scheduler_plugin.verdicts import Verdict
+from scheduler_plugin.world import World
+from scheduler_plugin.world_changes import ClaimChanged, OtherChanged, PodChanged, QueueChanged
+from tests.scheduler_plugin.builders import (
+    NOW,
+    SETTINGS,
+    a_claim,
+    a_pod,
+    a_pod_object,
+    a_queue,
+    a_world,
+    amounts,
+    an_allocated_claim,
+    claim_uid,
+    our_class,
+    pod_uid,
+    put,
+)
+
+GATES = [{"name": QUOTA_GATE}]
+
+
+def a_gated_pod(name: str = "a", **overrides: Any) -> PodView:
+    """A pod that waits at the gate; it asks for one device unless it names claims."""
+    spec = {"schedulingGates": GATES, **overrides.pop("spec", {})}
+    wanted = {} if "claims" in overrides else {"requests": {"akri.sh/onvif": 1}}
+    return a_pod(name, **{"queue": "a", "spec": spec, **wanted, **overrides})
+
+
+def names(removals: tuple[GateRemoval, ...]) -> list[str]:
+    return [removal.name for removal in removals]
+
+
+def told(world: World, keeper: GateKeeper, pod: PodView) -> None:
+    world.put_pod(pod)
+    keeper.note(PodChanged(pod.uid))
+
+
+def fill(world: World, name: str, queue: str, count: int) -> PodView:
+    """A pod that runs and uses some devices."""
+    pod = a_pod(name, queue=queue, requests={"akri.sh/onvif": count}, node="node-a")
+    put(world, pod)
+    return pod
+
+
+def end(world: World, keeper: GateKeeper, pod: PodView) -> None:
+    told(world, keeper, replace(pod, ended=True))
+
+
+# Who goes.
+
+
+def test_a_pod_that_fits_goes_and_is_assumed_to_be_bound() -> None:
+    world = a_world(a_queue("a", onvif=(0, 2)), a_gated_pod("a"))
+    keeper = GateKeeper(world)
+
+    assert keeper.decide(NOW) == (
+        GateRemoval(
+            namespace="default",
+            name="a",
+            uid=pod_uid("a"),
+            queue=QueueName("a"),
+            has_condition=False,
+        ),
+    )
+    assert world.assumptions.usage.of(QueueName("a")) == amounts(onvif=1)
+    assert keeper.decide(NOW) == ()
+
+
+def test_no_more_pods_go_than_fit() -> None:
+    pods = [a_gated_pod(f"p{n}") for n in range(5)]
+    keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 2)), *pods))
+
+    assert names(keeper.decide(NOW)) == ["p0", "p1"]
+
+
+def test_a_pod_that_asks_for_nothing_accounted_goes_at_once() -> None:
+    pod = a_gated_pod("a", requests={"example.com/gpu": 1}, queue="")
+    world = a_world(pod)
+
+    assert names(GateKeeper(world).decide(NOW)) == ["a"]
+    assert len(world.assumptions) == 0
+
+
+def test_pods_that_share_a_claim_go_together() -> None:
+    pods = [a_gated_pod(f"p{n}", claims=["cam"]) for n in range(3)]
+    keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 1)), a_claim("cam"), *pods))
+
+    assert names(keeper.decide(NOW)) == ["p0", "p1", "p2"]
+
+
+def test_a_pod_without_the_gate_is_not_kept() -> None:
+    pod = a_pod("a", queue="a", requests={"akri.sh/onvif": 1})
+    keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 2)), pod))
+
+    assert len(keeper) == 0
+    assert keeper.decide(NOW) == ()
+
+
+@pytest.mark.parametrize("change", [{"deleting": True}, {"gates": ()}, {"ended": True}])
+def test_a_pod_that_changes_its_mind_leaves_no_trace(change: dict[str, Any]) -> None:
+    pod = a_gated_pod("a")
+    world = a_world(a_queue("a", onvif=(0, 0)), pod)
+    keeper = GateKeeper(world)
+    assert keeper.decide(NOW) == ()
+
+    told(world, keeper, replace(pod, **change))
+    put(world, a_queue("a", onvif=(0, 5)))
+    keeper.note(QueueChanged(QueueName("a")))
+
+    assert len(keeper) == 0
+    assert keeper.decide(NOW) == ()
+
+
+def test_a_deleted_pod_makes_room_for_the_next() -> None:
+    world = a_world(a_queue("a", onvif=(0, 1)), a_gated_pod("p0"), a_gated_pod("p1"))
+    keeper = GateKeeper(world)
+    assert names(keeper.decide(NOW)) == ["p0"]
+
+    world.delete_pod(pod_uid("p0"))
+    keeper.note(PodChanged(pod_uid("p0")))
+
+    assert names(keeper.decide(NOW)) == ["p1"]
+
+
+def test_a_pod_with_another_gate_holds_no_room() -> None:
+    held = a_gated_pod("p0", spec={"schedulingGates": [{"name": "example.com/hold"}, *GATES]})
+    world = a_world(a_queue("a", onvif=(0, 1)), held, a_gated_pod("p1"))
+
+    assert names(GateKeeper(world).decide(NOW)) == ["p1"]
+
+
+def test_a_pod_goes_once_its_claim_is_made() -> None:
+    entry = {"name": "cam", "resourceClaimTemplateName": "cams"}
+    pod = a_gated_pod("a", claims=[], resource_claims=[entry])
+    world = a_world(a_queue("a", onvif=(0, 1)), pod)
+    keeper = GateKeeper(world)
+    assert keeper.decide(NOW) == ()
+
+    made = [{"name": "cam", "resourceClaimName": "a-cam-x"}]
+    status = {"resourceClaimStatuses": made}
+    told(world, keeper, a_gated_pod("a", claims=[], resource_claims=[entry], status=status))
+    assert keeper.decide(NOW) == ()
+    put(world, a_claim("a-cam-x"))
+    keeper.note(ClaimChanged(claim_uid("a-cam-x")))
+
+    assert names(keeper.decide(NOW)) == ["a"]
+
+
+# The order.
+
+
+def test_priority_goes_first_then_age() -> None:
+    world = a_world(
+        a_queue("a", onvif=(0, 9)),
+        a_gated_pod("young", created="2026-11-21T11:00:02Z"),
+        a_gated_pod("old", created="2026-11-21T11:00:01Z"),
+        a_gated_pod("urgent", created="2026-11-21T11:00:03Z", spec={"priority": 7}),
+    )
+
+    assert names(GateKeeper(world).decide(NOW)) == ["urgent", "old", "young"]
+
+
+def test_the_queue_that_is_furthest_under_its_quota_goes_first() -> None:
+    world = a_world(
+        a_queue("root", onvif=(8, 8)),
+        a_queue("a", parent="root", onvif=(4, 8)),
+        a_queue("b", parent="root", onvif=(2, 8)),
+        *(a_gated_pod(f"a{n}", created="2026-11-21T10:00:00Z") for n in range(8)),
+        *(a_gated_pod(f"b{n}", queue="b") for n in range(8)),
+    )
+    fill(world, "runs", "a", 1)
+
+    # a: 1/4, 2/4, 3/4, 4/4; b: 0/2, 1/2, 2/2; then whoever is less over its quota.
+    expected = ["b0", "a0", "a1", "b1", "a2", "a3", "b2"]
+    assert names(GateKeeper(world).decide(NOW)) == expected
+
+
+def test_siblings_are_compared_at_each_level_of_the_tree() -> None:
+    """The subtree that is further under its quota goes first, however full the queue in it is."""
+    world = a_world(
+        a_queue("root", onvif=(5, 5)),
+        a_queue("left", parent="root", onvif=(8, 9)),
+        a_queue("a", parent="left", onvif=(1, 9)),
+        a_queue("b", parent="root", onvif=(2, 9)),
+        *(a_gated_pod(f"a{n}") for n in range(3)),
+        *(a_gated_pod(f"b{n}", queue="b") for n in range(3)),
+    )
+    fill(world, "runs", "a", 2)
+    fill(world, "other", "b", 1)
+
+    assert names(GateKeeper(world).decide(NOW)) == ["a0", "a1"]
+
+
+def test_an_unlimited_quota_does_not_starve_a_sibling() -> None:
+    world = a_world(
+        a_queue("root", onvif=(4, 4)),
+        a_queue("a", parent="root", onvif=(-1, -1)),
+        a_queue("b", parent="root", onvif=(4, -1)),
+        *(a_gated_pod(f"a{n}", created="2026-11-21T10:00:00Z") for n in range(4)),
+        *(a_gated_pod(f"b{n}", queue="b") for n in range(4)),
+    )
+
+    assert names(GateKeeper(world).decide(NOW)) == ["a0", "b0", "a1", "b1"]
+
+
+def test_a_pod_that_does_not_fit_lets_those_pass_that_do() -> None:
+    world = a_world(
+        a_queue("a", onvif=(0, 2)),
+        a_gated_pod("large", requests={"akri.sh/onvif": 3}, spec={"priority": 5}),
+        a_gated_pod("small"),
+    )
+
+    assert names(GateKeeper(world).decide(NOW)) == ["small"]
+
+
+def test_a_places_number_counts_those_of_the_same_queue() -> None:
+    world = a_world(
+        a_queue("a", onvif=(0, 0)),
+        a_queue("b", onvif=(0, 0)),
+        a_gated_pod("p1", created="2026-11-21T11:00:01Z"),
+        a_gated_pod("p2", created="2026-11-21T11:00:02Z", non_preemptible=True),
+        a_gated_pod("p3", created="2026-11-21T11:00:03Z"),
+        a_gated_pod("other", queue="b", created="2026-11-21T10:00:00Z"),
+    )
+    keeper = GateKeeper(world)
+
+    assert str(keeper.place(pod_uid("p3"))) == '3 of 3 pods that wait in queue "a"'
+    assert str(keeper.place(pod_uid("p2"))) == '2 of 3 pods that wait in queue "a"'
+    assert keeper.place(pod_uid("unknown")) is None
+
+
+# When it decides anew.
+
+
+def test_usage_that_falls_lets_the_next_pod_go() -> None:
+    world = a_world(a_queue("a", onvif=(0, 2)), a_gated_pod("p0"), a_gated_pod("p1"))
+    running = fill(world, "runs", "a", 2)
+    keeper = GateKeeper(world)
+    assert keeper.decide(NOW) == ()
+
+    end(world, keeper, running)
+
+    assert names(keeper.decide(NOW)) == ["p0", "p1"]
+
+
+def test_a_limit_that_is_raised_by_100_lets_100_pods_go() -> None:
+    pods = [a_gated_pod(f"p{n:04}") for n in range(300)]
+    world = a_world(a_queue("a", onvif=(0, 0)), *pods)
+    keeper = GateKeeper(world)
+    assert keeper.decide(NOW) == ()
+
+    put(world, a_queue("a", onvif=(0, 100)))
+    keeper.note(QueueChanged(QueueName("a")))
+
+    assert names(keeper.decide(NOW)) == [f"p{n:04}" for n in range(100)]
+
+
+def test_a_claim_that_becomes_charged_lets_its_other_pods_join() -> None:
+    pod = a_gated_pod("b", claims=["cam"])
+    world = a_world(a_queue("a", onvif=(0, 0)), pod, a_claim("cam"))
+    keeper = GateKeeper(world)
+    assert keeper.decide(NOW) == ()
+
+    put(world, an_allocated_claim("cam", "x", queue="a"))
+    keeper.note(ClaimChanged(claim_uid("cam")))
+
+    assert names(keeper.decide(NOW)) == ["b"]
+
+
+def test_a_claim_that_others_name_too_is_not_taken_for_one_of_many() -> None:
+    """Its other pod may pay for it; a third one stays at its gate all the time."""
+    held = {"schedulingGates": [{"name": "example.com/hold"}, *GATES]}
+    world = a_world(
+        a_queue("a", onvif=(0, 0)),
+        *(a_claim(name) for name in ("cam", "own")),
+        a_gated_pod("first", claims=["own"], created="2026-11-21T10:00:00Z"),
+        a_gated_pod("joins", claims=["cam"]),
+    )
+    keeper = GateKeeper(world)
+    told(world, keeper, a_gated_pod("held", claims=["cam"], spec=held))
+    told(world, keeper, a_gated_pod("urgent", claims=["cam"], spec={"priority": 1}))
+    assert keeper.decide(NOW) == ()
+
+    put(world, a_queue("a", onvif=(0, 1)))
+    keeper.note(QueueChanged(QueueName("a")))
+
+    assert names(keeper.decide(NOW)) == ["urgent", "joins"]
+
+
+def test_a_sharer_that_ends_makes_room_for_the_next() -> None:
+    few = our_class(annotations={"moorage.dev/max-pods-per-claim": "1"})
+    running = a_pod("runs", queue="a", claims=["cam"], node="node-a")
+    cam = an_allocated_claim("cam", "runs", queue="a")
+    world = a_world(few, a_queue("a"), running, cam, a_gated_pod("next", claims=["cam"]))
+    keeper = GateKeeper(world)
+    assert keeper.decide(NOW) == ()
+
+    end(world, keeper, running)
+
+    assert names(keeper.decide(NOW)) == ["next"]
+
+
+def test_a_class_that_is_no_longer_accounted_lets_pods_go() -> None:
+    world = a_world(a_queue("a", onvif=(0, 0)), a_gated_pod("a"))
+    keeper = GateKeeper(world)
+    assert keeper.decide(NOW) == ()
+
+    world.delete_class(ClassName("onvif"))
+    put(world, a_queue("a"))
+    keeper.note(OtherChanged())
+
+    assert names(keeper.decide(NOW)) == ["a"]
+
+
+def test_what_no_change_tells_is_found_within_a_minute() -> None:
+    world = a_world(a_gated_pod("a"))
+    keeper = GateKeeper(world)
+    assert keeper.decide(NOW) == ()
+    put(world, a_queue("a", onvif=(0, 1)))
+    assert keeper.decide(NOW) == ()
+
+    assert keeper.next_look() == NOW + RECHECK
+    assert names(keeper.decide(NOW + RECHECK)) == ["a"]
+
+
+def test_after_its_lapse_a_pod_without_a_gate_is_not_decided_about_again() -> None:
+    pod = a_gated_pod("p0")
+    world = a_world(a_queue("a", onvif=(0, 1)), pod, a_gated_pod("p1"))
+    keeper = GateKeeper(world)
+    assert names(keeper.decide(NOW)) == ["p0"]
+    told(world, keeper, replace(pod, gates=()))
+
+    assert keeper.decide(NOW + LAPSE - timedelta(seconds=1)) == ()
+    assert names(keeper.decide(NOW + LAPSE)) == ["p1"]
+
+
+def test_a_pod_whose_gate_is_still_there_after_the_lapse_waits_again() -> None:
+    keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 1)), a_gated_pod("a")))
+    keeper.decide(NOW)
+
+    assert keeper.next_look() == NOW + LAPSE
+    assert names(keeper.decide(NOW + LAPSE)) == ["a"]
+
+
+def test_a_gate_that_cannot_be_removed_starves_nobody() -> None:
+    world = a_world(a_queue("a", onvif=(0, 1)), a_gated_pod("p0"), a_gated_pod("p1"))
+    keeper = GateKeeper(world)
+    assert names(keeper.decide(NOW)) == ["p0"]
+    keeper.removal_failed(pod_uid("p0"), NOW)
+    assert names(keeper.decide(NOW)) == ["p0"]
+    keeper.removal_failed(pod_uid("p0"), NOW)
+
+    assert names(keeper.decide(NOW)) == ["p1"]
+
+
+def test_decisions_stop_where_others_have_their_turn_and_go_on_there() -> None:
+    pods = [a_gated_pod(f"p{n}") for n in range(4)]
+    keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 9)), *pods), most_verdicts=3)
+
+    assert names(keeper.decide(NOW)) == ["p0", "p1", "p2"]
+    assert keeper.has_more
+    assert names(keeper.decide(NOW)) == ["p3"]
+    assert not keeper.has_more
+
+
+# What it costs.
+
+
+@pytest.fixture
+def verdicts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the pods that the keeper judges."""
+    judged: list[str] = []
+    judge: Callable[..., Verdict] = verdicts_module.judge
+
+    def counted(pod: PodView, *rest: Any) -> Verdict:
+        judged.append(pod.name)
+        return judge(pod, *rest)
+
+    monkeypatch.setattr(gates, "judge", counted)
+    return judged
+
+
+def test_of_pods_that_are_alike_one_is_judged(verdicts: list[str]) -> None:
+    claims = [a_claim(f"c{n}") for n in range(500)]
+    pods = [a_gated_pod(f"p{n}", claims=[f"c{n}"]) for n in range(500)]
+    keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 0)), *claims, *pods))
+
+    assert keeper.decide(NOW) == ()
+    assert verdicts == ["p0"]
+
+
+def test_a_change_elsewhere_judges_nobody(verdicts: list[str]) -> None:
+    world = a_world(a_queue("a", onvif=(0, 0)), a_queue("b", onvif=(0, 9)))
+    running = fill(world, "runs", "b", 2)
+    put(world, *(a_gated_pod(f"p{n}") for n in range(50)))
+    keeper = GateKeeper(world)
+    keeper.decide(NOW)
+    verdicts.clear()
+
+    end(world, keeper, running)
+    told(world, keeper, a_gated_pod("another"))
+    keeper.decide(NOW)
+
+    assert verdicts == []
+
+
+def test_a_pod_that_starts_costs_one_verdict_and_one_for_whom_it_keeps_waiting(
+    verdicts: list[str],
+) -> None:
+    world = a_world(a_queue("a", onvif=(0, 1)), *(a_gated_pod(f"p{n}") for n in range(50)))
+    running = fill(world, "runs", "a", 1)
+    keeper = GateKeeper(world)
+    keeper.decide(NOW)
+    verdicts.clear()
+
+    end(world, keeper, running)
+    keeper.decide(NOW)
+
+    assert verdicts == ["p0", "p1"]
+
+
+# What people are told.
+
+
+def test_a_waiting_pod_is_told_why_it_waits() -> None:
+    pod = a_gated_pod("a")
+    keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 0)), pod))
+    keeper.decide(NOW)
+
+    assert keeper.take_conditions(NOW, 10) == (
+        GateCondition(
+            namespace="default",
+            name="a",
+            uid=pod_uid("a"),
+            reason=Reason.OVER_LIMIT,
+            message='Pod default/a does not fit: queue "a" uses 0 onvif, 1 more would pass its'
+            " limit of 0.",
+        ),
+    )
+    assert keeper.take_conditions(NOW, 10) == ()
+
+
+def test_a_pod_that_goes_at_once_is_told_nothing() -> None:
+    keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 1)), a_gated_pod("a")))
+    keeper.decide(NOW)
+
+    assert keeper.take_conditions(NOW, 10) == ()
+
+
+def test_a_pod_that_was_told_before_a_restart_is_not_told_again() -> None:
+    pod = replace(a_gated_pod("a"), admission=Reason.OVER_LIMIT)
+    keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 0)), pod))
+    keeper.decide(NOW)
+
+    assert keeper.take_conditions(NOW, 10) == ()
+
+
+def test_numbers_that_change_are_no_news_and_another_reason_is() -> None:
+    pod = a_gated_pod("a", requests={"akri.sh/onvif": 3})
+    world = a_world(a_queue("a", onvif=(0, 1)), pod)
+    keeper = GateKeeper(world)
+    keeper.decide(NOW)
+    told(world, keeper, replace(pod, admission=keeper.take_conditions(NOW, 1)[0].reason))
+
+    put(world, a_queue("a", onvif=(0, 2)))
+    keeper.note(QueueChanged(QueueName("a")))
+    keeper.decide(NOW)
+    assert keeper.take_conditions(NOW, 10) == ()
+
+    world.delete_queue(QueueName("a"))
+    keeper.note(QueueChanged(QueueName("a")))
+    keeper.decide(NOW)
+    assert [c.reason for c in keeper.take_conditions(NOW, 10)] == [Reason.QUEUE_NOT_FOUND]
+
+
+def test_conditions_are_taken_in_portions_and_told_again_where_they_failed() -> None:
+    pods = [a_gated_pod(f"p{n}") for n in range(5)]
+    keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 0)), *pods))
+    keeper.decide(NOW)
+
+    assert [c.name for c in keeper.take_conditions(NOW, 3)] == ["p0", "p1", "p2"]
+    keeper.condition_failed(pod_uid("p1"))
+    assert [c.name for c in keeper.take_conditions(NOW, 9)] == ["p3", "p4", "p1"]
+
+
+def test_other_gates_and_missing_claims_are_told() -> None:
+    held = a_gated_pod("p0", spec={"schedulingGates": [{"name": "example.com/hold"}, *GATES]})
+    entry = {"name": "cam", "resourceClaimTemplateName": "cams"}
+    lacking = a_gated_pod("p1", claims=[], resource_claims=[entry])
+    keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 1)), held, lacking))
+    keeper.decide(NOW)
+
+    found = {c.name: (c.reason, c.message) for c in keeper.take_conditions(NOW, 9)}
+    assert found["p0"][0] == Wait.OTHER_GATES
+    assert '"example.com/hold"' in found["p0"][1]
+    assert found["p1"][0] == Wait.CLAIM_NOT_FOUND
+    assert "default/cams" in found["p1"][1]
+
+
+def test_a_removal_says_whether_a_condition_is_to_be_put_right() -> None:
+    pod = replace(a_gated_pod("a"), admission=Reason.OVER_LIMIT)
+    keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 1)), pod))
+
+    assert keeper.decide(NOW)[0].has_condition
+
+
+# What is read of pods.
+
+
+def test_gates_priority_and_condition_are_read() -> None:
+    condition = {"type": "moorage.dev/Admitted", "status": "False", "reason": "OverLimit"}
+    pod = a_gated_pod("a", spec={"priority": 7}, status={"conditions": [condition]})
+
+    assert (pod.gates, pod.priority, pod.admission) == ((QUOTA_GATE,), 7, "OverLimit")
+    assert pod.is_gated
+    assert not pod.deleting
+
+
+def test_a_pod_on_its_way_out_is_not_gated() -> None:
+    obj = a_pod_object("a", spec={"schedulingGates": GATES})
+    obj["metadata"]["deletionTimestamp"] = "2026-11-21T11:00:00Z"
+    pod = pod_view(obj, SETTINGS)
+
+    assert isinstance(pod, PodView)
+    assert pod.deleting
+    assert not pod.is_gated
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "path"),
+    [
+        ({"schedulingGates": [{"name": 1}]}, {}, "spec.schedulingGates[0].name"),
+        ({"schedulingGates": "x"}, {}, "spec.schedulingGates"),
+        ({"schedulingGates": GATES}, {"conditions": 1}, "status.conditions"),
+    ],
+)
+def test_odd_gates_name_the_field(spec: dict[str, Any], status: Any, path: str) -> None:
+    found = pod_view(a_pod_object("a", spec=spec, status=status), SETTINGS)
+
+    assert isinstance(found, Unreadable)
+    assert found.problem.path == path

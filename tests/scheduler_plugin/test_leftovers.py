@@ -1,0 +1,150 @@
+"""What is cleared of claims after a while, and what is left alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from scheduler_plugin.leftovers import GRACE, ClaimCleared, Leftovers, lost_queue
+from scheduler_plugin.names import PodUid, QueueName
+from scheduler_plugin.world import World
+from tests.scheduler_plugin.builders import (
+    NOW,
+    a_claim,
+    a_class,
+    a_pod,
+    a_queue,
+    a_request,
+    a_world,
+    admit,
+    an_allocated_claim,
+    claim_uid,
+    pod_uid,
+    put,
+)
+
+CLAIM = claim_uid("cam")
+RUNS = a_pod("runs", queue="a", claims=["cam"], node="node-a")
+ENDED = a_pod("ended", queue="a", claims=["cam"], node="node-a", phase="Succeeded")
+
+
+def cleared(*gone: PodUid, deallocate: bool) -> ClaimCleared:
+    return ClaimCleared(
+        namespace="default",
+        name="cam",
+        uid=CLAIM,
+        resource_version="1",
+        gone=gone,
+        deallocate=deallocate,
+    )
+
+
+def after_the_grace(world: World) -> object:
+    left_over = Leftovers(world)
+    assert not isinstance(left_over.look(CLAIM, NOW), ClaimCleared)
+    return left_over.look(CLAIM, NOW + GRACE)
+
+
+def test_an_allocation_that_nobody_reserves_is_cleared_after_a_grace() -> None:
+    left_over = Leftovers(a_world(an_allocated_claim("cam")))
+
+    assert left_over.look(CLAIM, NOW) == NOW + GRACE
+    assert left_over.look(CLAIM, NOW + GRACE - timedelta(seconds=1)) == NOW + GRACE
+    assert left_over.look(CLAIM, NOW + GRACE) == cleared(deallocate=True)
+
+
+def test_an_allocation_that_is_used_in_between_has_its_grace_anew() -> None:
+    world = a_world(RUNS, an_allocated_claim("cam"))
+    left_over = Leftovers(world)
+    left_over.look(CLAIM, NOW)
+    put(world, an_allocated_claim("cam", "runs"))
+    assert left_over.look(CLAIM, NOW + GRACE) is None
+    assert len(left_over) == 0
+    put(world, an_allocated_claim("cam"))
+
+    assert left_over.look(CLAIM, NOW + GRACE) == NOW + 2 * GRACE
+
+
+def test_an_allocation_that_a_decision_relies_on_is_left_alone() -> None:
+    pod = a_pod("a", queue="a", claims=["cam"])
+    world = a_world(a_queue("a"), pod, an_allocated_claim("cam"))
+    left_over = Leftovers(world)
+    left_over.look(CLAIM, NOW)
+    admit(world, pod, now=NOW + GRACE)
+
+    assert left_over.look(CLAIM, NOW + GRACE) is None
+
+
+def test_finished_pods_are_taken_out_of_a_claim() -> None:
+    world = a_world(RUNS, ENDED, an_allocated_claim("cam", "ended", "runs"))
+
+    assert after_the_grace(world) == cleared(pod_uid("ended"), deallocate=False)
+
+
+def test_with_the_last_finished_pod_the_allocation_goes() -> None:
+    world = a_world(ENDED, an_allocated_claim("cam", "ended"))
+
+    assert after_the_grace(world) == cleared(pod_uid("ended"), deallocate=True)
+
+
+def test_a_pod_that_finishes_later_has_its_own_grace() -> None:
+    world = a_world(RUNS, ENDED, an_allocated_claim("cam", "ended", "runs"))
+    left_over = Leftovers(world)
+    left_over.look(CLAIM, NOW)
+    put(world, replace(RUNS, ended=True))
+
+    assert left_over.look(CLAIM, NOW + GRACE) == NOW + 2 * GRACE
+
+
+def test_consumers_that_are_not_known_or_no_pods_keep_the_allocation() -> None:
+    assert after_the_grace(a_world(an_allocated_claim("cam", "unknown"))) is None
+    used = replace(an_allocated_claim("cam"), other_consumers=1)
+    assert after_the_grace(a_world(used)) is None
+
+
+def test_what_queues_do_not_count_is_left_alone() -> None:
+    uncounted = an_allocated_claim("cam", requests=[a_request("gpu")])
+
+    assert after_the_grace(a_world(a_class("gpu"), uncounted)) is None
+
+
+def test_a_claim_for_extended_resources_is_kube_schedulers_to_delete() -> None:
+    pod = replace(a_pod("a", queue="a", requests={"akri.sh/onvif": 1}), extended_claim="cam")
+
+    assert after_the_grace(a_world(pod, an_allocated_claim("cam"))) is None
+
+
+def test_a_claim_that_is_deleted_is_forgotten() -> None:
+    world = a_world(an_allocated_claim("cam"))
+    left_over = Leftovers(world)
+    left_over.look(CLAIM, NOW)
+    world.delete_claim(CLAIM)
+
+    assert left_over.look(CLAIM, NOW + GRACE) is None
+    assert len(left_over) == 0
+
+
+def test_a_claim_of_a_deleted_queue_is_told() -> None:
+    world = a_world(a_queue("a"), a_claim("cam", queue="a"))
+    assert lost_queue(CLAIM, world) is None
+
+    world.delete_queue(QueueName("a"))
+
+    found = lost_queue(CLAIM, world)
+    assert str(found) == (
+        'ResourceClaim default/cam belongs to queue "a", which does not exist: pods cannot use it'
+        " until the queue, or the claim, is made again."
+    )
+
+
+def test_a_running_claim_of_a_deleted_queue_is_told() -> None:
+    world = a_world(RUNS, an_allocated_claim("cam", "runs", queue="gone"))
+
+    assert "charged to nobody's limit" in str(lost_queue(CLAIM, world))
+
+
+def test_a_stale_label_of_a_deleted_queue_is_no_news() -> None:
+    """The binder removes it anyway."""
+    assert lost_queue(CLAIM, a_world(a_claim("cam", queue="gone", owner_pod="a"))) is None
+    uncounted = a_claim("cam", queue="gone", requests=[a_request("gpu")])
+    assert lost_queue(CLAIM, a_world(a_class("gpu"), uncounted)) is None
