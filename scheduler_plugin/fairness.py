@@ -8,37 +8,32 @@ next ceiling that there is: the queue's own limit, or a ceiling above it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TypeAlias
 
-from scheduler_plugin.amounts import ResourceKey
+from scheduler_plugin.amounts import Charges, ResourceKey
 from scheduler_plugin.names import QueueName
 from scheduler_plugin.world import World
 
 Standing: TypeAlias = tuple[bool, float]
 """Whether a queue is over its quota, and by how much; else the part of it that it uses."""
 
-Precedence: TypeAlias = tuple[Standing, ...]
-"""The standings of a queue and its ancestors, from the root: the smaller goes first."""
-
-_NOTHING_ASKED: Precedence = ()
+_NOTHING_ASKED: Standing = (False, -1.0)
 
 
-def precedence(queue: QueueName, keys: Iterable[ResourceKey], world: World) -> Precedence:
-    """Where a queue's pods stand that ask for these resources; the scarcest of them counts.
+def standing(place: QueueName, asked: Charges, world: World) -> Standing:
+    """How a queue stands towards pods that ask for this; the scarcest resource counts.
 
-    It only grows while more is charged or assumed. Pods that ask for nothing go before all.
+    The smaller goes first. It only grows while more is charged or assumed. Pods that ask for
+    nothing go before all others.
     """
-    asked = tuple(keys)
-    if not asked:
-        return _NOTHING_ASKED
-    tree = world.facts.tree
-    levels = [
-        max(_standing(place, key, world) for key in asked) for place in reversed(tree.path(queue))
-    ]
-    if tree.is_parent(queue):
-        levels.append(max((True, float(_own(queue, key, world))) for key in asked))
-    return tuple(levels)
+    return max((_standing(place, key, world) for key, _ in asked), default=_NOTHING_ASKED)
+
+
+def own_standing(queue: QueueName, asked: Charges, world: World) -> Standing:
+    """The same of what is charged to a queue itself, beside its children."""
+    own = ((True, float(_own(queue, key, world))) for key, _ in asked)
+    return max(own, default=_NOTHING_ASKED)
 
 
 def _standing(place: QueueName, key: ResourceKey, world: World) -> Standing:

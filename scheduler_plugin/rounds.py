@@ -1,62 +1,110 @@
-"""One round of decisions: the lines that may go, the fairest first."""
+"""One round of decisions: the lines that may go, the fairest first.
+
+The lines hang on the tree of queues. At each queue the child goes next that stands best
+(`fairness`); of those that stand equally, the one whose next pod has the earlier turn.
+
+    above the roots ──► root ──► child ──► … ──► the queue's own lines, by turn
+
+Each queue keeps its children in a heap. While pods are admitted a standing only grows, and only on
+the paths that are charged; so the first of a heap is looked at again, and not all of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush, heapreplace
 from typing import TypeAlias
 
-from scheduler_plugin.fairness import Precedence, precedence
+from scheduler_plugin.fairness import Standing, own_standing, standing
+from scheduler_plugin.names import NO_QUEUE, QueueName
 from scheduler_plugin.waiting_lines import Line, Shape, Turn
 from scheduler_plugin.world import World
 
-_Rank: TypeAlias = tuple[Precedence, Turn, Shape]
+_Entry: TypeAlias = tuple[Standing, Turn, QueueName]
+"""A child of a queue, as it stood when somebody looked; the name of none: its own lines."""
+
+_TOP = NO_QUEUE
+_OWN = NO_QUEUE
 
 
 class Round:
-    """Lines by the precedence of their queue, then by the turn of their first pod.
-
-    While pods are admitted a rank only grows; so the smallest is found by looking again at the one
-    that was the smallest, and not at all of them.
-    """
+    """The lines that take part, each until its turn comes."""
 
     def __init__(self, lines: Mapping[Shape, Line], world: World) -> None:
         self._lines = lines
         self._world = world
-        self._heap: list[_Rank] = []
         self._shapes: set[Shape] = set()
+        self._children: dict[QueueName, list[_Entry]] = {}
+        self._known: dict[tuple[QueueName, QueueName], _Entry] = {}
+        self._own: dict[QueueName, list[tuple[Turn, Shape]]] = {}
 
     def add(self, shapes: Iterable[Shape]) -> None:
         """Let these lines take part; one that is in the round already takes part once."""
-        new = [shape for shape in shapes if shape in self._lines and shape not in self._shapes]
-        self._shapes.update(new)
-        ranks = [self._rank(self._lines[shape]) for shape in new]
-        if len(ranks) > 1:
-            self._heap += ranks
-            heapify(self._heap)
-        else:
-            for rank in ranks:
-                heappush(self._heap, rank)
+        for shape in shapes:
+            line = self._lines.get(shape)
+            if line is not None and shape not in self._shapes:
+                self._shapes.add(shape)
+                self._hang(line)
+
+    def _hang(self, line: Line) -> None:
+        queue = line.shape.queue
+        heappush(self._own.setdefault(queue, []), (line.turns[0], line.shape))
+        for place, child in self._path(queue):
+            entry = self._entry(place, child, line)
+            known = self._known.get((place, child))
+            # What stands in the heap may be better than the child is by now, never worse.
+            if known is None or entry < known:
+                self._known[place, child] = entry
+                heappush(self._children.setdefault(place, []), entry)
+
+    def _path(self, queue: QueueName) -> Iterable[tuple[QueueName, QueueName]]:
+        """Each place on the way down to a queue's own lines, and the child that the way takes."""
+        places = (_TOP, *reversed(self._world.facts.tree.path(queue)))
+        return zip(places, (*places[1:], _OWN), strict=True)
+
+    def _entry(self, place: QueueName, child: QueueName, line: Line) -> _Entry:
+        stands = own_standing(place, line.asks, self._world)
+        if child != _OWN:
+            stands = standing(child, line.asks, self._world)
+        return stands, line.turns[0], child
 
     def next(self) -> Line | None:
         """The line whose turn it is; it is out of the round then. None at the round's end."""
-        while self._heap:
-            before = heappop(self._heap)
-            shape = before[-1]
-            line = self._lines.get(shape)
-            rank = self._rank(line) if line is not None else None
-            if rank is not None and rank[:2] > before[:2]:
-                heappush(self._heap, rank)
+        line = self._first(_TOP)
+        if line is not None:
+            self._shapes.discard(line.shape)
+            self._first(_TOP)  # Without it its queue may stand better: note that while it is first.
+        return line
+
+    def _first(self, place: QueueName) -> Line | None:
+        heap = self._children.get(place, [])
+        while heap:
+            child = heap[0][-1]
+            line = self._first_own(place) if child == _OWN else self._first(child)
+            if line is None:
+                heappop(heap)
+                self._known.pop((place, child), None)
                 continue
-            self._shapes.discard(shape)
-            if line is not None:
+            entry = self._entry(place, child, line)
+            if entry == heap[0]:
                 return line
+            heapreplace(heap, entry)
+            self._known[place, child] = entry
+        return None
+
+    def _first_own(self, queue: QueueName) -> Line | None:
+        heap = self._own.get(queue, [])
+        while heap:
+            turn, shape = heap[0]
+            line = self._lines.get(shape) if shape in self._shapes else None
+            if line is None:
+                heappop(heap)
+            elif line.turns[0] == turn:
+                return line
+            else:
+                heapreplace(heap, (line.turns[0], shape))
         return None
 
     def rest(self) -> Iterable[Shape]:
         """The lines whose turn has not come."""
         return self._shapes
-
-    def _rank(self, line: Line) -> _Rank:
-        keys = (key for key, _ in line.asks)
-        return precedence(line.shape.queue, keys, self._world), line.turns[0], line.shape

@@ -1,8 +1,8 @@
 """However pods wait, come and go: the gate keeper decides what going through everything would.
 
 The machine plays users, kube-scheduler and the binder around a keeper that hears of each change.
-Each decision is compared with the plainest way to make it: judge every waiting pod, let the one go
-whose turn it is, and begin again until nobody fits.
+Each decision is gone through with the plainest means: before each pod that goes every waiting pod
+is judged, and none of those that fit may have its turn before; in the end nobody is left who fits.
 """
 
 from __future__ import annotations
@@ -46,21 +46,24 @@ def verdict(world: World, pod: PodView, now: datetime) -> Verdict:
     return judge(pod, world.facts.claims_of(pod), world, now)
 
 
-def plain_decision(world: World, waiting: list[PodUid], now: datetime) -> list[PodUid]:
-    """Who goes, and in which order, by going through everything."""
-    gone: list[PodUid] = []
-    while fitting := [
-        pod
-        for pod in world.facts.pods()
-        if pod.uid in waiting and pod.uid not in gone and may_be_judged(pod, world)
-        if isinstance(verdict(world, pod, now), Admitted)
-    ]:
-        first = min(fitting, key=lambda pod: (plain_precedence(pod, world), plain_turn(pod)))
-        admitted = verdict(world, first, now)
+def check_decision(world: World, waiting: list[PodUid], gone: list[PodUid], now: datetime) -> None:
+    """Each that went was one whose turn it was, and nobody is left who fits."""
+    fitting = plain_fitting(world, waiting, now)
+    for uid in gone:
+        pod = next(pod for pod in fitting if pod.uid == uid)
+        check_turn(pod, fitting, world)
+        admitted = verdict(world, pod, now)
         assert isinstance(admitted, Admitted)
-        assume(first, admitted, world, now)
-        gone.append(first.uid)
-    return gone
+        assume(pod, admitted, world, now)
+        waiting.remove(uid)
+        fitting = plain_fitting(world, waiting, now)
+    assert not fitting
+
+
+def plain_fitting(world: World, waiting: list[PodUid], now: datetime) -> list[PodView]:
+    """By judging every pod that waits."""
+    pods = [pod for pod in world.facts.pods() if pod.uid in waiting and may_be_judged(pod, world)]
+    return [pod for pod in pods if isinstance(verdict(world, pod, now), Admitted)]
 
 
 def may_be_judged(pod: PodView, world: World) -> bool:
@@ -71,18 +74,40 @@ def plain_turn(pod: PodView) -> tuple[int, str, str]:
     return (-pod.priority, pod.created, pod.name)
 
 
-def plain_precedence(pod: PodView, world: World) -> tuple[tuple[bool, float], ...]:
-    """From the root: the part of the quota that is used, or how much more than it."""
-    levels: list[tuple[bool, float]] = []
-    path = world.facts.tree.path(world.facts.queue_of(pod))
-    for place in reversed(path):
-        used = usage(world, place)
-        quota = plain_quota(world, place)
-        levels.append((False, used / quota) if used < quota else (True, used - quota))
-    children = world.facts.tree.children(path[0])
-    if children:
-        levels.append((True, usage(world, path[0]) - sum(usage(world, c) for c in children)))
-    return tuple(levels)
+def check_turn(pod: PodView, fitting: list[PodView], world: World) -> None:
+    """No sibling stands better at any level, and nobody of its queue has an earlier turn."""
+    path = world.facts.tree.path(pod.queue)[::-1]
+    rivals = fitting
+    for level, place in enumerate(path):
+        for other in rivals:
+            beside = world.facts.tree.path(other.queue)[::-1]
+            assert plain_standing(place, world) <= standing_at(level, beside, world), (pod, other)
+        rivals = [p for p in rivals if place in world.facts.tree.path(p.queue)]
+    for other in rivals:
+        if other.queue == pod.queue:
+            assert plain_turn(pod) <= plain_turn(other)
+        else:
+            beside = world.facts.tree.path(other.queue)[::-1]
+            own = (True, plain_own(pod.queue, world))
+            assert own <= standing_at(len(path), beside, world), (pod, other)
+
+
+def standing_at(level: int, path: tuple[QueueName, ...], world: World) -> tuple[bool, float]:
+    """The standing of a queue's ancestor at a level; below it, that of its own use."""
+    if level < len(path):
+        return plain_standing(path[level], world)
+    return True, plain_own(path[-1], world)
+
+
+def plain_standing(queue: QueueName, world: World) -> tuple[bool, float]:
+    """The part of the quota that is used, or how much more than it."""
+    used, quota = usage(world, queue), plain_quota(world, queue)
+    return (False, used / quota) if used < quota else (True, used - quota)
+
+
+def plain_own(queue: QueueName, world: World) -> int:
+    children = world.facts.tree.children(queue)
+    return usage(world, queue) - sum(usage(world, child) for child in children)
 
 
 def plain_quota(world: World, place: QueueName) -> int:
@@ -307,18 +332,17 @@ class Waiting(RuleBasedStateMachine):
 
     @rule()
     def decide(self) -> None:
-        """The same pods in the same order as by going through everything; no ceiling is passed."""
+        """Whose turn it is goes, all that fit go, and no ceiling is passed."""
         away = {uid for uid, until in self.keeper._away.items() if until > self.now}
         waiting = [p.uid for p in self.world.facts.pods() if p.is_gated and p.uid not in away]
         copied = deepcopy(self.world)
-        expected = plain_decision(copied, waiting, self.now)
         before = {name: usage(self.world, QueueName(name)) for name in CEILINGS}
 
         gone = [removal.uid for removal in self.keeper.decide(self.now)]
         while self.keeper.has_more:
             gone += [removal.uid for removal in self.keeper.decide(self.now)]
 
-        assert gone == expected
+        check_decision(copied, waiting, gone, self.now)
         for name, (_, limit) in self.specs.items():
             used = usage(self.world, QueueName(name))
             assert used <= max(limit, before[name]) or limit < 0, name

@@ -212,6 +212,24 @@ def test_siblings_are_compared_at_each_level_of_the_tree() -> None:
     assert names(GateKeeper(world).decide(NOW)) == ["a0", "a1"]
 
 
+def test_siblings_that_stand_equally_take_turns_by_age() -> None:
+    """A single device goes round, whatever the queues are called."""
+    queues = [a_queue(name, parent="root", onvif=(0, -1)) for name in "abc"]
+    pods = [
+        a_gated_pod(f"{queue}{n}", queue=queue, created=f"2026-11-21T11:00:{n}{offset}Z")
+        for n in range(3)
+        for offset, queue in enumerate("cab")
+    ]
+    world = a_world(a_queue("root", onvif=(0, 1)), *queues, *pods)
+    keeper, went = GateKeeper(world), []
+    while gone := names(keeper.decide(NOW)):
+        went += gone
+        world.delete_pod(pod_uid(gone[0]))
+        keeper.note(PodChanged(pod_uid(gone[0])))
+
+    assert went == ["c0", "a0", "b0", "c1", "a1", "b1", "c2", "a2", "b2"]
+
+
 def test_an_unlimited_quota_does_not_starve_a_sibling() -> None:
     world = a_world(
         a_queue("root", onvif=(4, 4)),
