@@ -14,6 +14,7 @@ NAMESPACE = "moorage-system"
 CLUSTER_KINDS = {
     "ClusterRole",
     "ClusterRoleBinding",
+    "FlowSchema",
     "Namespace",
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -66,6 +67,7 @@ PLUGIN = (
     | all_verbs(("create", "patch"), "events.events.k8s.io")
 )
 LEASE = "leases.coordination.k8s.io/moorage-scheduler"
+LEASE_PATH = "/apis/coordination.k8s.io/v1/namespaces/moorage-system/leases/moorage-scheduler"
 
 
 def test_the_plugin_may_do_what_it_does_and_no_more(server: Cluster) -> None:
@@ -113,3 +115,33 @@ def test_kube_scheduler_may_not_say_who_owns_a_claim(server: Cluster) -> None:
 
     assert "set after creation only by" in refused
     assert allowed.returncode == 0, allowed.stderr
+
+
+@pytest.mark.parametrize("account", ["scheduler", "scheduler-plugin"])
+def test_the_api_server_works_for_the_scheduler_as_for_kubernetes_own(
+    server: Cluster, account: str
+) -> None:
+    pods, lease = "/api/v1/pods?limit=1", LEASE_PATH
+
+    assert served_as(server, account, pods) == ("moorage-scheduler", "workload-high")
+    assert served_as(server, account, lease) == ("moorage-scheduler-lease", "leader-election")
+
+
+def served_as(cluster: Cluster, account: str, path: str) -> tuple[str, str]:
+    """The FlowSchema and the priority level that a request falls under."""
+    told = Identity(cluster, account).kubectl("get", "--raw", path, "-v=8")
+    return (
+        name_of(cluster, "flowschema", told.stderr, "Flowschema"),
+        name_of(cluster, "prioritylevelconfiguration", told.stderr, "Prioritylevel"),
+    )
+
+
+def name_of(cluster: Cluster, kind: str, said: str, header: str) -> str:
+    """The object whose UID a header of the answer names."""
+    found = re.search(rf"X-Kubernetes-Pf-{header}-Uid: ([0-9a-f-]+)", said)
+    assert found, said
+    return next(
+        str(obj["metadata"]["name"])
+        for obj in cluster.list(kind)
+        if obj["metadata"]["uid"] == found[1]
+    )
