@@ -55,31 +55,34 @@ class Histories(RuleBasedStateMachine):
 
     # Pods
 
-    def create(self, data: st.DataObject) -> None:
+    def create(self, data: st.DataObject, node: FakeNode) -> None:
         """Names come again as soon as they are free, as those of a StatefulSet do."""
         name = next(n for n in map("web-{}".format, count()) if n not in self.cluster.pods)
-        node, resource = data.draw(st.sampled_from(NODES)), data.draw(st.sampled_from(RESOURCES))
+        resource = data.draw(st.sampled_from(RESOURCES))
         amount, hidden = data.draw(st.integers(1, 2)), not data.draw(often)
-        self.cluster.bind(name, node, resource, amount, hidden=hidden)
+        self.cluster.bind(name, node.name, resource, amount, hidden=hidden)
 
-    @rule(data=st.data(), new=often, up_to_date=st.booleans(), faults=faults)
-    def admit(self, data: st.DataObject, new: bool, up_to_date: bool, faults: list[str]) -> None:
-        """One pod; a new one may wait for the next time."""
-        if new or not self.admitting():
-            self.create(data)
-        if not self.admitting():
-            return
-        node = data.draw(st.sampled_from(self.admitting()))
+    @rule(data=st.data(), index=which, up_to_date=st.booleans(), faults=faults)
+    def admit(self, data: st.DataObject, index: int, up_to_date: bool, faults: list[str]) -> None:
+        """A pod that waits, or a new one."""
+        node = self.nodes[index]
         if up_to_date:
             node.driver.watch()
             self.send(node)
-        pod = node.kubelet.waiting()[0]
-        configuration = OfConfiguration(CONFIGURATION, unique_devices=self.unique)
-        node.admit(pod, plugin_of(next(iter(pod.requests)), configuration), faults)
+        if not node.kubelet.waiting():
+            self.create(data, node)
+        if node.kubelet.knows_its_pods:
+            pod = node.kubelet.waiting()[0]
+            configuration = OfConfiguration(CONFIGURATION, unique_devices=self.unique)
+            node.admit(pod, plugin_of(next(iter(pod.requests)), configuration), faults)
 
-    def admitting(self) -> list[FakeNode]:
-        nodes = (node for node in self.nodes if node.kubelet.knows_its_pods)
-        return [node for node in nodes if node.kubelet.waiting()]
+    @rule(data=st.data(), index=which, up_to_date=st.booleans())
+    def admit_during_a_pass(self, data: st.DataObject, index: int, up_to_date: bool) -> None:
+        """The evidence is read before the pod, and what it led to is carried out afterwards."""
+        self.wait(1.1)
+        self.look(index, "both")
+        self.admit(data, index, up_to_date, [])
+        self.nodes[index].carry_out([])
 
     def granted(self) -> list[tuple[FakeNode, Grant]]:
         return [(node, grant) for node in self.nodes for grant in node.kubelet.entered]
@@ -93,24 +96,24 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: self.granted())
     @rule(data=st.data(), how=st.sampled_from(["finish", "delete", "force"]), at_once=often)
     def end(self, data: st.DataObject, how: str, at_once: bool) -> None:
-        """Completed, failed or evicted; deleted; deleted by force, or by a kubelet that is slow."""
+        """Completed, failed or evicted; deleted; deleted by force. The kubelet may be slow.
+
+        Not with devices that its listing never names: the pod's phase is then all there is to see.
+        """
         node, grant = data.draw(st.sampled_from(self.granted()))
         if how == "finish":
             self.cluster.finish(grant.pod)
         elif self.cluster.runs(grant.pod):
             del self.cluster.pods[grant.pod.name.name]
-        if at_once or how == "delete":
+        if at_once or how == "delete" or grant.pod.uid in self.cluster.hidden:
             self.forget(node)
 
-    @rule()
-    def remove_what_is_finished(self) -> None:
-        for name in [name for name, pod in self.cluster.pods.items() if pod.finished]:
-            del self.cluster.pods[name]
-
-    @rule(index=which)
-    def notice(self, index: int) -> None:
-        """A slow kubelet sees which of its pods are gone."""
+    @rule(index=which, remove=st.booleans())
+    def notice(self, index: int, remove: bool) -> None:
+        """A slow kubelet sees which of its pods are gone; finished ones may be removed."""
         self.forget(self.nodes[index])
+        for name in [n for n, pod in self.cluster.pods.items() if pod.finished and remove]:
+            del self.cluster.pods[name]
 
     def forget(self, node: FakeNode) -> None:
         node.kubelet.forget(lambda grant: not self.cluster.runs(grant.pod))
@@ -173,18 +176,23 @@ class Histories(RuleBasedStateMachine):
             self.unique = not self.unique
             self.was_per_slot = True
 
-    @rule(camera=cameras, slot=st.integers(0, 3), index=which)
-    def take_by_hand(self, camera: str, slot: int, index: int) -> None:
+    @rule(camera=cameras, slot=st.integers(0, 3), value=st.sampled_from([*NODES, None]))
+    def edit_by_hand(self, camera: str, slot: int, value: str | None) -> None:
+        """A slot that no device has; `clear_by_hand` is about the others."""
         name = f"{camera}-{slot}"
-        if name not in self.cluster.instances.usage():
-            self.cluster.instances.by_hand(name, NODES[index])
+        used = {s for n in self.nodes for d in n.kubelet.devices() for s in n.slots_of(d)}
+        if name not in used:
+            self.cluster.instances.by_hand(name, value)
 
     @precondition(lambda self: self.listed())
     @rule(data=st.data())
     def clear_by_hand(self, data: st.DataObject) -> None:
         """And the node that uses the slot is the first to notice."""
         node, grant = data.draw(st.sampled_from(self.listed()))
-        for slot in node.slots_of(grant.devices[0]):
+        within = {
+            f"{i.name}-{n}" for i in self.cluster.instances.views() for n in range(i.capacity)
+        }
+        for slot in within.intersection(node.slots_of(grant.devices[0])):
             self.cluster.instances.by_hand(slot, None)
         node.settle()
 
