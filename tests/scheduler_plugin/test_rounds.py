@@ -1,0 +1,99 @@
+"""A round finds the line that looking at all of them would find, whatever comes in between."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler_plugin.amounts import Charges
+from scheduler_plugin.fairness import own_standing, standing
+from scheduler_plugin.names import PodUid, QueueName
+from scheduler_plugin.rounds import Round
+from scheduler_plugin.waiting_lines import Line, Shape
+from scheduler_plugin.world import World
+from tests.scheduler_plugin.builders import a_queue, a_world, amounts
+
+PARENTS = {"left": "root", "right": "root", "leaf": "left", "twig": "left", "root": "", "lone": ""}
+QUOTAS = {"root": 9, "left": 4, "right": 2, "leaf": 1, "twig": 2, "lone": 1}
+ASKED = (amounts(onvif=1), amounts(onvif=2), amounts(gpu=1), amounts(onvif=1, gpu=1), amounts())
+
+queues = st.sampled_from(sorted(PARENTS))
+some_lines = st.lists(
+    st.tuples(queues, st.integers(0, 9), st.sampled_from(ASKED)), min_size=1, max_size=12
+)
+use = st.tuples(queues, st.sampled_from(ASKED))
+
+
+def new_world() -> World:
+    world = a_world()
+    for name, parent in PARENTS.items():
+        above = {"parent": parent} if parent else {}
+        quota = QUOTAS[name]
+        world.put_queue(a_queue(name, **above, onvif=(quota, -1), gpu=(quota // 2, -1)))
+    return world
+
+
+def a_line(number: int, queue: str, age: int, asks: Charges) -> Line:
+    shape = Shape(QueueName(queue), f"n{number}", False, (), ())
+    name = f"p{number}"
+    return Line(shape, asks, turns=[(0, f"{age}", "default", name, PodUid(name))])
+
+
+def plain_next(lines: list[Line], world: World, level: int = 0) -> Line:
+    """Down from the root: the child that stands best; of equals, whose next turn is earlier."""
+    children: dict[QueueName | None, list[Line]] = {}
+    for line in lines:
+        path = world.facts.tree.path(line.shape.queue)[::-1]
+        children.setdefault(path[level] if level < len(path) else None, []).append(line)
+    ranked = []
+    for child, below in children.items():
+        first = plain_next(below, world, level + 1) if child else min(below, key=turn)
+        own = own_standing(first.shape.queue, first.asks, world)
+        stands = standing(child, first.asks, world) if child else own
+        ranked.append((stands, first.turns[0], first))
+    return min(ranked, key=lambda found: found[:2])[-1]
+
+
+def turn(line: Line) -> tuple[object, ...]:
+    return line.turns[0]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    early=some_lines, late=some_lines, uses=st.lists(use, max_size=24), gaps=st.lists(st.booleans())
+)
+def test_the_first_is_found(
+    early: list[tuple[str, int, Charges]],
+    late: list[tuple[str, int, Charges]],
+    uses: list[tuple[str, Charges]],
+    gaps: list[bool],
+) -> None:
+    world = new_world()
+    found = [a_line(number, *of) for number, of in enumerate([*early, *late])]
+    lines = {line.shape: line for line in found}
+    taking_turns = Round(lines, world)
+    waiting, coming = found[: len(early)], found[len(early) :]
+    taking_turns.add([line.shape for line in waiting])
+    while waiting:
+        first = taking_turns.next()
+        assert first == plain_next(waiting, world)
+        waiting.remove(first)
+        if uses:
+            queue, amount = uses.pop()
+            world.ledger.usage.add(QueueName(queue), amount)
+        if coming and not (gaps and gaps.pop()):
+            waiting.append(coming.pop())
+            taking_turns.add([waiting[-1].shape])
+    assert taking_turns.next() is None
+    assert not list(taking_turns.rest())
+
+
+def test_a_line_that_is_gone_has_no_turn() -> None:
+    gone, stays = a_line(0, "left", 0, ASKED[0]), a_line(1, "left", 1, ASKED[0])
+    lines = {line.shape: line for line in (gone, stays)}
+    taking_turns = Round(lines, new_world())
+    taking_turns.add([gone.shape, stays.shape, stays.shape])
+    del lines[gone.shape]
+
+    assert taking_turns.next() == stays
+    assert taking_turns.next() is None
