@@ -138,10 +138,13 @@ class GateKeeper:
             line = taking_turns.next()
             if line is None:
                 return
-            removal = self._judge_first(line, now)
-            if removal is not None:
-                self._open[line.shape] = None
-                yield removal
+            pod, verdict = self._judge_first(line, now)
+            if isinstance(verdict, Refused):
+                self._block(line, pod, verdict)
+                continue
+            self._open[line.shape] = None
+            yield self._let_go(pod, verdict, now)
+            taking_turns.charged({verdict.queue, *(claim.owner for claim in verdict.claims)})
         self._open |= dict.fromkeys(taking_turns.rest())
 
     def _wake(self, *shapes: Shape) -> None:
@@ -149,18 +152,10 @@ class GateKeeper:
             self._blockades.remove(shape)
             self._open[shape] = None
 
-    def _judge_first(self, line: Line, now: datetime) -> GateRemoval | None:
+    def _judge_first(self, line: Line, now: datetime) -> tuple[PodView, Verdict]:
         pod = self._world.facts.pod(line.turns[0][-1])
         assert pod is not None, "whoever waits is known"
-        match self._verdict(pod, now):
-            case Admitted() as admitted:
-                return self._let_go(pod, admitted, now)
-            case Refused() as refused:
-                self._block(line, pod, refused)
-                return None
-
-    def _verdict(self, pod: PodView, now: datetime) -> Verdict:
-        return judge(pod, self._world.facts.claims_of(pod), self._world, now)
+        return pod, judge(pod, self._world.facts.claims_of(pod), self._world, now)
 
     def _let_go(self, pod: PodView, admitted: Admitted, now: datetime) -> GateRemoval:
         assume(pod, admitted, self._world, now)

@@ -5,8 +5,8 @@ The lines hang on the tree of queues. At each queue the child goes next that sta
 
     above the roots ──► root ──► child ──► … ──► the queue's own lines, by turn
 
-Each queue keeps its children in a heap. While pods are admitted a standing only grows, and only on
-the paths that are charged; so the first of a heap is looked at again, and not all of them.
+Each queue keeps its children in a heap. While pods are admitted standings change on the paths that
+are charged alone; so these are looked at again, and whatever is the first of a heap.
 """
 
 from __future__ import annotations
@@ -50,12 +50,14 @@ class Round:
         queue = line.shape.queue
         heappush(self._own.setdefault(queue, []), (line.turns[0], line.shape))
         for place, child in self._path(queue):
-            entry = self._entry(place, child, line)
-            known = self._known.get((place, child))
-            # What stands in the heap may be better than the child is by now, never worse.
-            if known is None or entry < known:
-                self._known[place, child] = entry
-                heappush(self._children.setdefault(place, []), entry)
+            self._put(place, child, line)
+
+    def _put(self, place: QueueName, child: QueueName, line: Line) -> None:
+        """What stands in the heap may be better than the child is by now, never worse."""
+        entry, known = self._entry(place, child, line), self._known.get((place, child))
+        if known is None or entry < known:
+            self._known[place, child] = entry
+            heappush(self._children.setdefault(place, []), entry)
 
     def _path(self, queue: QueueName) -> Iterable[tuple[QueueName, QueueName]]:
         """Each place on the way down to a queue's own lines, and the child that the way takes."""
@@ -73,14 +75,25 @@ class Round:
         line = self._first(_TOP)
         if line is not None:
             self._shapes.discard(line.shape)
-            self._first(_TOP)  # Without it its queue may stand better: note that while it is first.
+            self.charged((line.shape.queue,))
         return line
+
+    def charged(self, queues: Iterable[QueueName]) -> None:
+        """What these queues are charged changed; another line of theirs may be the next now."""
+        for queue in queues:
+            for place, child in reversed(list(self._path(queue))):
+                line = self._first_of(place, child)
+                if line is not None:
+                    self._put(place, child, line)
+
+    def _first_of(self, place: QueueName, child: QueueName) -> Line | None:
+        return self._first_own(place) if child == _OWN else self._first(child)
 
     def _first(self, place: QueueName) -> Line | None:
         heap = self._children.get(place, [])
         while heap:
             child = heap[0][-1]
-            line = self._first_own(place) if child == _OWN else self._first(child)
+            line = self._first_of(place, child)
             if line is None:
                 heappop(heap)
                 self._known.pop((place, child), None)

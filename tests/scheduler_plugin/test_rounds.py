@@ -81,6 +81,7 @@ def test_the_first_is_found(
         if uses:
             queue, amount = uses.pop()
             world.ledger.usage.add(QueueName(queue), amount)
+            taking_turns.charged([QueueName(queue)])
         if coming and not (gaps and gaps.pop()):
             waiting.append(coming.pop())
             taking_turns.add([waiting[-1].shape])
