@@ -1,8 +1,12 @@
 """The scheduler plugin: charges every claim once, to the right queue.
 
-    objects of the API ──views──► world ──► facts ──► ledger, assumptions
-    pod, claims, world ──verdicts.judge──► Admitted ──bind_request──► binder
-                                      └──► Refused(reason, sentence)
+    API server ──objects──► cluster ──views──► world ──► facts ──► ledger, assumptions
+    kube-scheduler ──Filter, Preempt, Bind──► http_server ──► kube_scheduler
+        pod, claims, world ──verdicts.judge──► Admitted ──bind_request──► binder
+                                          └──► Refused(reason, sentence)
+    ledger ──queue_status──► apiserver_queues ──► status of Queues
 
-All of it is pure; nothing runs yet. Start reading at `verdicts.judge`.
+Start reading at `verdicts.judge`, or at `serve_main` for how the parts are put together. What
+decides about waiting, leaving and orphans (`gates`, `leaving`, `orphans`, `leftovers`) is written
+and tested, and nothing calls it yet.
 """
