@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from scheduler_plugin.extender_messages import BindArguments, NotAnswered, Passed
 
 from scheduler_plugin.bindings import BindFailed
+from scheduler_plugin.extender_messages import BindArguments, NotAnswered, Passed
 from scheduler_plugin.kube_scheduler import Extender
 from scheduler_plugin.kube_scheduler_binds import ATTEMPTS
 from scheduler_plugin.names import QueueName, Reason
