@@ -25,7 +25,7 @@ $(READY): requirements-dev.lock pyproject.toml
 
 check: $(READY) ## Format, lint, types, import contracts, stale stubs (changes nothing)
 	$(BIN)/ruff format --check --quiet .
-	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff check --quiet --no-cache .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tests.stubs --check
