@@ -236,4 +236,4 @@ class Histories(RuleBasedStateMachine):
 
 
 TestHistories = Histories.TestCase
-TestHistories.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
+TestHistories.settings = settings(max_examples=75, stateful_step_count=50, deadline=None)

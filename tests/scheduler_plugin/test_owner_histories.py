@@ -349,4 +349,4 @@ class Owners(RuleBasedStateMachine):
 
 
 TestOwners = Owners.TestCase
-TestOwners.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
+TestOwners.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
