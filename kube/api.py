@@ -22,6 +22,7 @@ from kube.errors import (
     UnavailableError,
 )
 from kube.event_series import Event, EventType, ObjectReference
+from kube.key_locks import KeyLocks
 from kube.leases import LeaseView
 from kube.objects import (
     Identity,
@@ -54,6 +55,7 @@ __all__ = [
     "Identity",
     "InvalidError",
     "JsonObject",
+    "KeyLocks",
     "KubeconfigError",
     "LeaderElector",
     "LeadershipLostError",

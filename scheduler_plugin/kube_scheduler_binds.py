@@ -14,12 +14,11 @@ from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Protocol
 
-from kube.api import ApiError
+from kube.api import ApiError, KeyLocks
 from scheduler_plugin.bindings import BindFailed, BindRequest, CarriesOut, ClaimsChanged
 from scheduler_plugin.claims import ClaimView
 from scheduler_plugin.extender_messages import BindArguments
 from scheduler_plugin.freshness import awaits_extended_claim, claims_to_read, unowned_claims
-from scheduler_plugin.key_locks import KeyLocks
 from scheduler_plugin.names import AccountingSettings, ClaimUid, PodUid
 from scheduler_plugin.pods import PodView
 from scheduler_plugin.verdicts import Admitted, Refused, assume, bind_request, judge

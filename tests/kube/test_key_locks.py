@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from scheduler_plugin.key_locks import KeyLocks
+from kube.api import KeyLocks
 
 
 async def test_those_who_want_one_key_follow_each_other_in_order() -> None:
