@@ -34,15 +34,15 @@ def artifacts_dir() -> Path:
 def cluster() -> Iterator[Cluster]:
     """One cluster with two nodes for all stories."""
     own = os.environ.get("MOORAGE_CLUSTER_DIR")
-    settings = _settings_in(Path(own)) if own else ClusterSettings(work_dir=_session_dir("e2e"))
-    yield from _kept(settings, keep=own is not None)
+    settings = settings_in(Path(own)) if own else ClusterSettings(work_dir=session_dir("e2e"))
+    yield from kept(settings, keep=own is not None)
 
 
 @pytest.fixture(scope="session")
 def apiserver() -> Iterator[Cluster]:
     """Etcd and the API server alone: up in seconds, and its parts may be killed."""
-    settings = ClusterSettings(work_dir=_session_dir("api"), nodes=0, parts=CONTROL_PLANE)
-    yield from _kept(settings, keep=False)
+    settings = ClusterSettings(work_dir=session_dir("api"), nodes=0, parts=CONTROL_PLANE)
+    yield from kept(settings, keep=False)
 
 
 @pytest.fixture(scope="session")
@@ -106,7 +106,7 @@ def _mend(cluster: Cluster) -> None:
         say(f"still broken: {error}")
 
 
-def _session_dir(kind: str) -> Path:
+def session_dir(kind: str) -> Path:
     """Of this test run alone, and of this worker, so that runs do not meet."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
     prefix = f".cluster-{kind}-{worker}-"
@@ -117,13 +117,13 @@ def _session_dir(kind: str) -> Path:
     return ROOT / f"{prefix}{os.getpid()}"
 
 
-def _settings_in(work_dir: Path) -> ClusterSettings:
+def settings_in(work_dir: Path) -> ClusterSettings:
     """Of the cluster that is there: tests that use it must not make it another one."""
     record = load_record(layout_of(work_dir))
     return record.settings if record else ClusterSettings(work_dir=work_dir)
 
 
-def _kept(settings: ClusterSettings, *, keep: bool) -> Iterator[Cluster]:
+def kept(settings: ClusterSettings, *, keep: bool) -> Iterator[Cluster]:
     try:
         found = Cluster.up(settings)
     except LocalClusterError:
