@@ -24,6 +24,8 @@ KINDS = {
     "slice": "/apis/resource.k8s.io/v1/resourceslices",
     "class": "/apis/resource.k8s.io/v1/deviceclasses",
     "queue": "/apis/moorage.dev/v1alpha1/queues",
+    "configuration": "/apis/akri.sh/v0/namespaces/{}/configurations",
+    "instance": "/apis/akri.sh/v0/namespaces/{}/instances",
     "priority": "/apis/scheduling.k8s.io/v1/priorityclasses",
     "policy": "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
     "webhook": "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
