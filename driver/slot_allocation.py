@@ -120,6 +120,17 @@ class _Slot:
 _Changes = dict[InstanceName, dict[int, Holder | None]]
 
 
+def concerned(
+    plugin: Plugin, containers: Sequence[Sequence[str]], offer: Offer
+) -> tuple[InstanceName, ...]:
+    """The Instances that an Allocate may take slots of, by name: those to be locked."""
+    if isinstance(plugin, OfInstance):
+        return (plugin.name,)
+    devices = {device for ids in containers for device in ids}
+    found = (slots.name for d in devices for slots in _candidates(plugin, d, offer))
+    return tuple(sorted(set(found)))
+
+
 def plan_allocate(
     plugin: Plugin, containers: Sequence[Sequence[str]], offer: Offer
 ) -> Allocation | Refused:

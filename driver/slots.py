@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from driver.api import MAX_CAPACITY, ConfigurationName, InstanceName, NodeName
+from driver.api import DRIVER_NAME, MAX_CAPACITY, ConfigurationName, InstanceName, NodeName
 from driver.device_ids import (
     DeviceKey,
     configuration_resource,
@@ -30,6 +30,12 @@ from driver.device_usage import (
     is_held_by,
     parse_holder,
 )
+
+SLOTS_FINALIZER = f"{DRIVER_NAME}/slots"
+"""On an Instance of which slots are held: whoever deletes it, or its Configuration, waits for them.
+
+It comes and goes with the writes of slots, so that no Instance keeps it whose slots are free.
+"""
 
 Moment = float
 """Seconds of a clock that never steps back, comparable within one run of the driver."""
@@ -58,6 +64,7 @@ class InstanceSlots:
     deleted: bool
     holders: Mapping[int, Holder]
     strays: tuple[str, ...] = ()
+    finalizers: tuple[str, ...] = ()
 
     @property
     def free(self) -> tuple[int, ...]:
@@ -103,6 +110,7 @@ def instance_slots(body: Mapping[str, Any]) -> InstanceSlots:
         deleted="deletionTimestamp" in metadata,
         holders=holders,
         strays=strays,
+        finalizers=tuple(metadata.get("finalizers") or ()),
     )
 
 
@@ -202,6 +210,7 @@ class SlotWrite:
     Attributes:
         node: In whose name, that is, by which field manager.
         changes: Holder of each slot afterwards; None releases it.
+        finalizers: Those of the object afterwards; None leaves them alone.
         unless_allocated: Devices that the kubelet must not have been given at or after that
             moment, see `is_overtaken`.
     """
@@ -212,6 +221,7 @@ class SlotWrite:
     resource_version: str
     node: NodeName
     changes: Mapping[int, Holder | None]
+    finalizers: tuple[str, ...] | None = None
     unless_allocated: Mapping[DeviceKey, Moment] = field(default_factory=dict)
 
 
@@ -229,8 +239,20 @@ def slot_write(
         resource_version=slots.resource_version,
         node=node,
         changes=dict(changes),
+        finalizers=_finalizers(slots, changes),
         unless_allocated=unless_allocated or {},
     )
+
+
+def _finalizers(
+    slots: InstanceSlots, changes: Mapping[int, Holder | None]
+) -> tuple[str, ...] | None:
+    """Ours is there as long as a slot is held; an object that is being deleted takes no new one."""
+    held = any(holder is not None for holder in {**slots.holders, **changes}.values())
+    others = tuple(name for name in slots.finalizers if name != SLOTS_FINALIZER)
+    if held == (len(others) < len(slots.finalizers)) or (held and slots.deleted):
+        return None
+    return (*others, SLOTS_FINALIZER) if held else others
 
 
 def is_overtaken(write: SlotWrite, allocated: Mapping[DeviceKey, Moment]) -> bool:
@@ -262,10 +284,10 @@ def merge_patch(write: SlotWrite) -> Mapping[str, Any]:
         slot_id(write.instance, index): None if holder is None else holder_value(holder)
         for index, holder in sorted(write.changes.items())
     }
-    return {
-        "metadata": {"uid": write.uid, "resourceVersion": write.resource_version},
-        "spec": {"deviceUsage": usage},
-    }
+    metadata: dict[str, Any] = {"uid": write.uid, "resourceVersion": write.resource_version}
+    if write.finalizers is not None:
+        metadata["finalizers"] = list(write.finalizers)
+    return {"metadata": metadata, "spec": {"deviceUsage": usage}}
 
 
 def by_name(slots: Iterable[InstanceSlots]) -> dict[InstanceName, InstanceSlots]:

@@ -62,12 +62,13 @@ def patched(body: Mapping[str, Any], write: SlotWrite) -> dict[str, Any]:
     """The object after a write, as the API server merges it (RFC 7386)."""
     patch = merge_patch(write)
     metadata, spec = body["metadata"], body["spec"]
-    if patch["metadata"] != {k: metadata[k] for k in patch["metadata"]}:
+    expected = {k: v for k, v in patch["metadata"].items() if k != "finalizers"}
+    if expected != {k: metadata[k] for k in expected}:
         raise ConflictError(write.instance)
     usage = {**spec["deviceUsage"], **patch["spec"]["deviceUsage"]}
     version = str(int(metadata["resourceVersion"]) + 1)
     return {
-        "metadata": {**metadata, "resourceVersion": version},
+        "metadata": {**metadata, **patch["metadata"], "resourceVersion": version},
         "spec": {**spec, "deviceUsage": {k: v for k, v in usage.items() if v is not None}},
     }
 

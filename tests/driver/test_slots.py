@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from driver.device_ids import DeviceKey
-from driver.device_usage import ByConfiguration, ByInstance
+from driver.device_usage import ByConfiguration, ByInstance, Holder
 from driver.slots import (
+    SLOTS_FINALIZER,
     InstanceSlots,
     full_sentence,
     held_sentence,
+    instance_slots,
     is_overtaken,
     merge_patch,
     slot_devices,
@@ -154,9 +158,46 @@ def test_a_patch_names_uid_and_version() -> None:
     write = slot_write(some_slots(), NODE_A, {1: None, 0: ByInstance(NODE_A)})
 
     assert merge_patch(write) == {
-        "metadata": {"uid": f"uid-of-{CAMERA_1}", "resourceVersion": "1"},
+        "metadata": {
+            "uid": f"uid-of-{CAMERA_1}",
+            "resourceVersion": "1",
+            "finalizers": [SLOTS_FINALIZER],
+        },
         "spec": {"deviceUsage": {f"{CAMERA_1}-0": NODE_A, f"{CAMERA_1}-1": None}},
     }
+
+
+def with_metadata(slots: dict[str, Any], **metadata: Any) -> InstanceSlots:
+    return instance_slots({**slots, "metadata": {**slots["metadata"], **metadata}})
+
+
+@pytest.mark.parametrize(
+    ("usage", "finalizers", "changes", "after"),
+    [
+        ({}, ["other"], {0: ByInstance(NODE_A)}, ("other", SLOTS_FINALIZER)),
+        ({f"{CAMERA_1}-0": NODE_A}, [SLOTS_FINALIZER], {1: ByInstance(NODE_A)}, None),
+        ({f"{CAMERA_1}-0": NODE_A}, [], {1: ByInstance(NODE_A)}, (SLOTS_FINALIZER,)),
+        ({f"{CAMERA_1}-0": NODE_A}, ["other", SLOTS_FINALIZER], {0: None}, ("other",)),
+        ({f"{CAMERA_1}-0": NODE_A, f"{CAMERA_1}-1": NODE_B}, [SLOTS_FINALIZER], {0: None}, None),
+        ({f"{CAMERA_1}-0": NODE_A}, [], {0: None}, None),
+    ],
+)
+def test_an_instance_is_kept_while_slots_are_held(
+    usage: dict[str, str],
+    finalizers: list[str],
+    changes: dict[int, Holder | None],
+    after: tuple[str, ...] | None,
+) -> None:
+    slots = with_metadata(an_instance_object(usage=usage), finalizers=finalizers)
+
+    assert slot_write(slots, NODE_A, changes).finalizers == after
+
+
+def test_no_finalizer_is_added_to_what_is_being_deleted() -> None:
+    """The API server would refuse the whole write."""
+    slots = with_metadata(an_instance_object(), deletionTimestamp="2026-11-21T12:00:00Z")
+
+    assert slot_write(slots, NODE_A, {0: ByInstance(NODE_A)}).finalizers is None
 
 
 @pytest.mark.parametrize(("given", "overtaken"), [(9.9, False), (10.0, True), (10.1, True)])

@@ -1,0 +1,136 @@
+"""Which device plugins a node has, and what they list."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from driver.api import Configuration, ConfigurationName, InstanceName
+from driver.plugin_devices import PluginDevice
+from driver.plugin_lists import Offered, PluginLists, plugin_lists
+from driver.slots import InstanceSlots, instance_slots
+from tests.driver.builders import a_configuration
+from tests.driver.slot_builders import (
+    BOTH,
+    CAMERA_1,
+    CAMERA_2,
+    CONFIGURATION,
+    NODE_A,
+    NODE_B,
+    RESOURCE,
+    an_instance_object,
+    by_configuration,
+    some_slots,
+    two_cameras,
+)
+
+IL_1, IL_2 = f"akri.sh/{CAMERA_1}", f"akri.sh/{CAMERA_2}"
+
+
+def offered(
+    *configurations: Configuration,
+    online: Collection[InstanceName] = BOTH,
+    names: Iterable[str] = (CONFIGURATION,),
+) -> Offered:
+    return Offered(
+        configurations={c.name: c for c in configurations},
+        online=online,
+        names=[ConfigurationName(name) for name in names],
+    )
+
+
+def cameras(**overrides: Any) -> Configuration:
+    return a_configuration(CONFIGURATION, capacity=2, **overrides)
+
+
+def by_resource(lists: PluginLists) -> dict[str, dict[str, bool]]:
+    """Health by device id by resource."""
+    return {str(p): {d.id: d.healthy for d in devices} for p, devices in lists.items()}
+
+
+def lists(instances: Iterable[InstanceSlots], found: Offered) -> dict[str, dict[str, bool]]:
+    return by_resource(plugin_lists(instances, NODE_A, found))
+
+
+def test_one_plugin_for_each_instance_and_one_for_the_configuration() -> None:
+    assert lists(two_cameras(), offered(cameras())) == {
+        IL_1: {f"{CAMERA_1}-0": True, f"{CAMERA_1}-1": True},
+        IL_2: {f"{CAMERA_2}-0": True, f"{CAMERA_2}-1": True},
+        RESOURCE: {CAMERA_1: True, CAMERA_2: True},
+    }
+
+
+def test_lists_are_sorted_so_that_the_same_is_sent_once() -> None:
+    found = plugin_lists(reversed(two_cameras()), NODE_A, offered(cameras()))
+
+    assert all(list(devices) == sorted(devices) for devices in found.values())
+
+
+def test_instances_of_other_nodes_have_no_plugin_here() -> None:
+    assert lists(two_cameras(nodes=[NODE_B]), offered(cameras())) == {}
+
+
+def test_an_instance_that_is_gone_from_here_keeps_its_plugin_while_it_is_held() -> None:
+    slots = some_slots(usage={f"{CAMERA_1}-0": NODE_A}, nodes=[])
+
+    assert lists([slots], offered(cameras()))[IL_1] == {
+        f"{CAMERA_1}-0": False,
+        f"{CAMERA_1}-1": False,
+    }
+
+
+def test_without_an_answer_of_the_handler_what_is_held_stays_healthy() -> None:
+    """A container that crashes just then is to be started again."""
+    usage = {f"{CAMERA_1}-0": NODE_A, f"{CAMERA_2}-1": by_configuration(CAMERA_2)}
+
+    assert lists(two_cameras(usage), offered(online=())) == {
+        IL_1: {f"{CAMERA_1}-0": True, f"{CAMERA_1}-1": False},
+        IL_2: {f"{CAMERA_2}-0": False, f"{CAMERA_2}-1": False},
+        RESOURCE: {CAMERA_2: True},
+    }
+
+
+def test_an_id_that_is_held_through_the_configuration_is_not_held_through_the_instance() -> None:
+    usage = {f"{CAMERA_1}-0": by_configuration(f"{CAMERA_1}-0")}
+
+    found = lists([some_slots(usage=usage)], offered())
+
+    assert found[IL_1] == {f"{CAMERA_1}-0": False, f"{CAMERA_1}-1": False}
+    assert found[RESOURCE] == {f"{CAMERA_1}-0": True}
+
+
+def test_an_instance_that_is_being_deleted_gives_nothing_new_and_keeps_what_is_held() -> None:
+    body = an_instance_object(usage={f"{CAMERA_1}-0": NODE_A})
+    body["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
+
+    found = lists([instance_slots(body)], offered(cameras(), online=()))
+
+    assert found == {IL_1: {f"{CAMERA_1}-0": True, f"{CAMERA_1}-1": False}, RESOURCE: {}}
+
+
+def test_a_name_that_another_configuration_has_belongs_to_that_configuration() -> None:
+    found = lists(two_cameras(), offered(cameras(), names=(CONFIGURATION, CAMERA_1)))
+
+    assert set(found) == {IL_2, RESOURCE}
+
+
+def test_a_name_too_long_for_the_kubelet_has_no_plugins() -> None:
+    name = "c" * 60
+    slots = some_slots(f"{name}-8120fe")
+
+    found = lists([slots], offered(a_configuration(name), names=[name]))
+
+    assert found == {}
+
+
+def test_every_id_of_a_slot_each() -> None:
+    found = lists(two_cameras(), offered(cameras(unique_devices=False)))
+
+    assert set(found[RESOURCE]) == {f"{c}-{i}" for c in BOTH for i in range(2)}
+
+
+def test_a_device_that_is_offline_is_unhealthy() -> None:
+    found = plugin_lists(two_cameras(), NODE_A, offered(cameras(), online=[CAMERA_1]))
+
+    (configuration,) = [devices for plugin, devices in found.items() if str(plugin) == RESOURCE]
+    assert configuration == (PluginDevice(CAMERA_1, True), PluginDevice(CAMERA_2, False))
