@@ -66,6 +66,9 @@ class DoNothing:
             200, msgspec.json.encode({**review, "response": {"uid": uid, "allowed": True}})
         )
 
+    async def mutate(self, body: bytes) -> Answer:
+        return await self.answer(body)
+
 
 @dataclass(frozen=True)
 class Round:

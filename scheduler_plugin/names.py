@@ -21,6 +21,9 @@ FIELD_MANAGER = f"{GROUP}/scheduler-plugin"
 QUEUE_LABEL = f"{GROUP}/queue"
 """Label of claims, pods and namespaces; the key is a setting."""
 
+MANAGED_LABEL = f"{GROUP}/managed"
+"""Label of a namespace that opts in with `true`: its pods are sent to the accounting scheduler."""
+
 QUEUE_ANNOTATION = f"{GROUP}/queue"
 """Annotation of a bound pod, written with its binding: the queue that counts from then on."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,7 +18,7 @@ from scheduler_plugin.api import (
     QueueName,
     Unreadable,
 )
-from webhook import claims, pods, queues, reviews
+from webhook import claims, mutations, pods, queues, reviews
 from webhook.findings import Findings, refused
 from webhook.reviews import MalformedReviewError, Review
 from webhook.surroundings import Surroundings
@@ -74,11 +74,19 @@ class Admission:
         return self._cluster.why_not_ready()
 
     async def answer(self, body: bytes) -> Answer:
-        """Answer one review; never raises."""
+        """Answer whether an object may be written; never raises."""
+        return await self._answered(body, self._judged)
+
+    async def mutate(self, body: bytes) -> Answer:
+        """Answer what a new pod of a namespace that opted in lacks; never raises."""
+        return await self._answered(body, self._mutated)
+
+    async def _answered(self, body: bytes, reply: Callable[[Review], Awaitable[Answer]]) -> Answer:
         if why := self.why_not_ready():
             return _failed(503, f"The webhook of Moorage is starting. {why}")
         try:
-            return await self._judged(reviews.decode(body))
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                return await reply(reviews.decode(body))
         except MalformedReviewError as error:
             return _failed(400, str(error))
         except (ApiError, TimeoutError) as error:
@@ -98,8 +106,22 @@ class Admission:
         if subject is None:
             sentence = f"A {review.operation} of {_what(review)} came without the object."
             return Answer(200, reviews.cannot_judge(review, sentence))
-        async with asyncio.timeout(LOOKUP_SECONDS):
-            return Answer(200, reviews.answer(review, await judge(review)))
+        return Answer(200, reviews.answer(review, await judge(review)))
+
+    async def _mutated(self, review: Review) -> Answer:
+        """Nothing is refused here: that is for who validates, once all have had their say."""
+        asked = (review.kind.group, review.kind.kind, review.operation)
+        if asked != ("", "Pod", "CREATE") or review.sub_resource:
+            return Answer(200, reviews.edited(review, ()))
+        pod = pods.new_pod(review, self._around.settings)
+        if isinstance(pod, Unreadable) or not mutations.is_ours(pod, self._around):
+            return Answer(200, reviews.edited(review, ()))
+        found = await self._found(review.namespace, pod)
+        namespace = await self._cluster.namespace(review.namespace)
+        if queue := mutations.namespace_queue(namespace, self._around):
+            await self._cluster.look_for_queue(queue)
+        edits = mutations.edits(review, pod, found, namespace, self._around)
+        return Answer(200, reviews.edited(review, edits))
 
     async def _claim(self, review: Review) -> Findings:
         queue = claims.claim_queue(review, self._around.settings.queue_label)
@@ -119,12 +141,16 @@ class Admission:
         pod = pods.new_pod(review, self._around.settings)
         if isinstance(pod, Unreadable):
             return refused([pod.problem])
-        # Nearly always the stores have them: tasks would cost more than they could save.
-        found = [await self._named(review.namespace, entry) for entry in pod.view.claims]
+        found = await self._found(review.namespace, pod)
         if pod.queue:
             await self._cluster.look_for_queue(pod.queue)
         namespace = await self._cluster.namespace(review.namespace)
         return pods.judge_pod(pod, found, namespace, self._around)
+
+    async def _found(self, namespace: str, pod: pods.NewPod) -> Sequence[pods.FoundClaim]:
+        """What the pod's claims are, in the order of its spec."""
+        # Nearly always the stores have them: tasks would cost more than they could save.
+        return [await self._named(namespace, entry) for entry in pod.view.claims]
 
     async def _named(self, namespace: str, entry: PodClaim) -> pods.FoundClaim:
         if entry.template:

@@ -46,7 +46,7 @@ from scheduler_plugin.api import (
     namespace_view,
     parse_queue,
 )
-from webhook.surroundings import Surroundings
+from webhook.surroundings import PodSettings, Surroundings
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Cluster:
     """All that the rules ask for. Readable at any time; complete once `why_not_ready` is empty."""
 
     def __init__(
-        self, client: ApiClient, settings: AccountingSettings, scheduler_names: frozenset[str]
+        self, client: ApiClient, settings: AccountingSettings, about_pods: PodSettings
     ) -> None:
         tree = QueueTree()
         self._client = client
@@ -107,7 +107,7 @@ class Cluster:
             catalog=Catalog(tree.lists),
             exists=self._exists,
             settings=settings,
-            scheduler_names=scheduler_names,
+            pods=about_pods,
         )
         self._subscribe(self._surroundings)
 

@@ -1,6 +1,7 @@
 """Serves reviews over TLS: an ASGI application on uvicorn, without a framework in between.
 
-POST /validate    an AdmissionReview
+POST /validate    an AdmissionReview: may the object be written?
+POST /mutate      an AdmissionReview: what does the object lack?
 GET  /healthz     the process answers
 GET  /readyz      its stores are filled
 """
@@ -51,6 +52,7 @@ class AnswersReviews(Protocol):
 
     def why_not_ready(self) -> str: ...
     async def answer(self, body: bytes) -> Answer: ...
+    async def mutate(self, body: bytes) -> Answer: ...
 
 
 class Application:
@@ -70,26 +72,29 @@ class Application:
     async def _answer(self, scope: Message, receive: Receive) -> Answer:
         match scope["method"], scope["path"]:
             case "POST", "/validate":
-                return await self._validate(receive)
+                return await _answered(receive, self._admission.answer)
+            case "POST", "/mutate":
+                return await _answered(receive, self._admission.mutate)
             case "GET", "/healthz":
                 return Answer(200, b'"ok"')
             case "GET", "/readyz":
                 why = self._admission.why_not_ready()
                 return _failed(503, why) if why else Answer(200, b'"ok"')
-            case _, "/validate" | "/healthz" | "/readyz":
+            case _, "/validate" | "/mutate" | "/healthz" | "/readyz":
                 return _failed(405, f"{scope['path']} does not know {scope['method']}.")
             case _:
-                return _failed(404, "There are /validate, /healthz and /readyz.")
+                return _failed(404, "There are /validate, /mutate, /healthz and /readyz.")
 
-    async def _validate(self, receive: Receive) -> Answer:
-        try:
-            async with asyncio.timeout(BODY_SECONDS):
-                body = await _body(receive)
-        except TimeoutError:
-            return _failed(408, f"The body took longer than {BODY_SECONDS:.0f} s.")
-        except _TooLongError:
-            return _failed(413, f"The body is longer than {MOST_BYTES} bytes.")
-        return await self._admission.answer(body)
+
+async def _answered(receive: Receive, answer: Callable[[bytes], Awaitable[Answer]]) -> Answer:
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            body = await _body(receive)
+    except TimeoutError:
+        return _failed(408, f"The body took longer than {BODY_SECONDS:.0f} s.")
+    except _TooLongError:
+        return _failed(413, f"The body is longer than {MOST_BYTES} bytes.")
+    return await answer(body)
 
 
 async def _body(receive: Receive) -> bytes:

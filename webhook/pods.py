@@ -4,6 +4,9 @@ A pod that asks for nothing accounted is never refused. A claim that does not ex
 out to be accounted: kube-scheduler and the scheduler plugin see to it then. What a pod's queue
 label may say does not depend on `labelAtCreate`: that is about who pays for a claim, and a pod
 pays for its own use only.
+
+An administrator may let other schedulers be. Their pods are charged all the same, but only once
+they run: the claims of such a pod are orphans, and no limit holds for them.
 """
 
 from __future__ import annotations
@@ -24,10 +27,10 @@ from scheduler_plugin.api import (
     is_accounted,
     pod_view,
 )
-from webhook.findings import NOTHING_FOUND, Findings, listed, refused
+from webhook.findings import Findings, listed
 from webhook.queue_labels import label_path, label_problems, queue_label
 from webhook.reviews import Review
-from webhook.surroundings import Surroundings
+from webhook.surroundings import OtherSchedulers, Surroundings
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 NODES_GROUP = "system:nodes"
@@ -82,15 +85,22 @@ def judge_pod(
         namespace: The pod's namespace.
         around: What is known of the cluster.
     """
-    accounted = [*_accounted_claims(pod.view, claims, around), *_accounted_requests(pod, around)]
-    problems = list(_bypasses(pod, listed(accounted), around)) if accounted else []
+    accounted = accounted_uses(pod, claims, around)
+    problems, warnings = _bypasses(pod, accounted, around)
     may_be_accounted = bool(accounted) or None in claims
     if pod.queue is not None and may_be_accounted:
         path = label_path("metadata", around.settings.queue_label)
         problems += label_problems(pod.queue, path, namespace, around)
-    if not problems:
-        return NOTHING_FOUND
-    return _mirrored(problems) if pod.is_mirror else refused(problems)
+    if pod.is_mirror:
+        return _mirrored(problems)
+    return Findings(tuple(problems), warnings)
+
+
+def accounted_uses(
+    pod: NewPod, claims: Sequence[FoundClaim], around: Surroundings
+) -> tuple[str, ...]:
+    """What of the pod's claims and requests is accounted, for a sentence; see `judge_pod`."""
+    return (*_accounted_claims(pod.view, claims, around), *_accounted_requests(pod, around))
 
 
 def _accounted_claims(
@@ -112,14 +122,25 @@ def _accounted_requests(pod: NewPod, around: Surroundings) -> Iterator[str]:
             yield f"resource {resource}"
 
 
-def _bypasses(pod: NewPod, what: str, around: Surroundings) -> Iterator[Problem]:
+def _bypasses(
+    pod: NewPod, accounted: Sequence[str], around: Surroundings
+) -> tuple[list[Problem], tuple[str, ...]]:
+    """Problems and warnings about who chooses the node."""
+    if not accounted:
+        return [], ()
+    problems, what = [], listed(accounted)
     if pod.view.node:
         sentence = f"{what}: uses are charged to queues, so a scheduler must choose the node."
-        yield Problem("spec.nodeName", sentence)
-    if pod.scheduler_name not in around.scheduler_names:
-        names = " or ".join(f'"{name}"' for name in sorted(around.scheduler_names))
-        sentence = f'{what}: uses are charged to queues, which scheduler "{pod.scheduler_name}"'
-        yield Problem("spec.schedulerName", f"{sentence} does not know; use {names}.")
+        problems.append(Problem("spec.nodeName", sentence))
+    if pod.scheduler_name in around.pods.scheduler_names:
+        return problems, ()
+    names = " or ".join(f'"{name}"' for name in sorted(around.pods.scheduler_names))
+    sentence = f'{what}: uses are charged to queues, which scheduler "{pod.scheduler_name}"'
+    if around.pods.other_schedulers is OtherSchedulers.ALLOW:
+        late = f"does not know: this one is charged once it runs. {names} would judge it first."
+        return problems, (str(Problem("spec.schedulerName", f"{sentence} {late}")),)
+    problems.append(Problem("spec.schedulerName", f"{sentence} does not know; use {names}."))
+    return problems, ()
 
 
 def _mirrored(problems: Sequence[Problem]) -> Findings:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -56,6 +58,18 @@ class Review(msgspec.Struct, frozen=True, rename="camel"):
     old: dict[str, Any] | None = msgspec.field(name="oldObject", default=None)
 
 
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A field of the reviewed object, and what is to stand there from now on.
+
+    Attributes:
+        path: Of the field, such as `spec.schedulerName`; no key in it has a dot.
+    """
+
+    path: str
+    value: Any
+
+
 class _Envelope(msgspec.Struct, rename="camel"):
     api_version: Literal["admission.k8s.io/v1"]
     kind: Literal["AdmissionReview"]
@@ -91,6 +105,19 @@ def answer(review: Review, findings: Findings) -> bytes:
         response["status"] = _status(review, findings)
     if findings.warnings:
         response["warnings"] = [cut(text) for text in findings.warnings[:MOST_WARNINGS]]
+    return _encode(response)
+
+
+def edited(review: Review, edits: Sequence[Edit]) -> bytes:
+    """The review that goes back with a JSON patch (RFC 6902): `add` replaces what is there."""
+    response: dict[str, Any] = {"uid": review.uid, "allowed": True}
+    if edits:
+        patch = [
+            {"op": "add", "path": f"/{edit.path.replace('.', '/')}", "value": edit.value}
+            for edit in edits
+        ]
+        response["patchType"] = "JSONPatch"
+        response["patch"] = b64encode(msgspec.json.encode(patch)).decode()
     return _encode(response)
 
 

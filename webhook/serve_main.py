@@ -24,7 +24,7 @@ async def serve_webhook(settings: WebhookSettings) -> None:
         OSError: The address is taken.
     """
     async with connect(settings.kubeconfig) as client:
-        cluster = Cluster(client, settings.accounting, settings.scheduler_names)
+        cluster = Cluster(client, settings.accounting, settings.about_pods)
         server = HttpsServer(
             Application(Admission(cluster)),
             settings.listen_address,

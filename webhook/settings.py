@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scheduler_plugin.api import QUEUE_LABEL, AccountingSettings
+from webhook.surroundings import Hold, OtherSchedulers, PodSettings
 
 TLS_FOLDER = Path("/etc/moorage/tls")
 
@@ -19,7 +20,6 @@ class WebhookSettings:
     Attributes:
         listen_address: Host and port; the host "" is every address.
         kubeconfig: None for the ServiceAccount of the pod.
-        scheduler_names: The schedulers that accounting is part of.
     """
 
     listen_address: tuple[str, int]
@@ -27,7 +27,7 @@ class WebhookSettings:
     key: Path
     kubeconfig: Path | None
     log_level: str
-    scheduler_names: frozenset[str]
+    about_pods: PodSettings
     accounting: AccountingSettings
 
 
@@ -44,7 +44,11 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> WebhookSe
         key=arguments.tls_private_key_file,
         kubeconfig=arguments.kubeconfig,
         log_level=arguments.log_level,
-        scheduler_names=arguments.scheduler_names,
+        about_pods=PodSettings(
+            scheduler_names=arguments.scheduler_names,
+            hold=Hold(arguments.hold),
+            other_schedulers=OtherSchedulers(arguments.other_schedulers),
+        ),
         accounting=AccountingSettings(queue_label=arguments.queue_label),
     )
 
@@ -66,10 +70,25 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--tls-private-key-file", default=TLS_FOLDER / "tls.key", type=Path, metavar="FILE")
     add(
         "--scheduler-names",
-        default=frozenset({"moorage"}),
+        default=("moorage",),
         type=_names,
         metavar="NAME[,NAME...]",
-        help="schedulers that may place pods on accounted devices (default: moorage)",
+        help="schedulers that may place pods on accounted devices; pods of namespaces that opt in"
+        " are sent to the first (default: moorage)",
+    )
+    add(
+        "--hold",
+        default=str(Hold.GATE),
+        choices=[str(hold) for hold in Hold],
+        help="how pods of namespaces that opt in wait for quota: at a gate, or by being refused"
+        " and tried again (default: Gate)",
+    )
+    add(
+        "--other-schedulers",
+        default=str(OtherSchedulers.REFUSE),
+        choices=[str(choice) for choice in OtherSchedulers],
+        help="pods of other schedulers that ask for accounted devices; those that are allowed are"
+        " charged only once they run (default: Refuse)",
     )
     add("--queue-label", default=QUEUE_LABEL, type=_not_empty, metavar="KEY")
     add(
@@ -89,8 +108,9 @@ def _address(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def _names(text: str) -> frozenset[str]:
-    names = frozenset(name.strip() for name in text.split(",")) - {""}
+def _names(text: str) -> tuple[str, ...]:
+    stripped = (name.strip() for name in text.split(","))
+    names = tuple(dict.fromkeys(name for name in stripped if name))
     if not names:
         raise argparse.ArgumentTypeError("at least one scheduler must be named")
     return names

@@ -24,11 +24,11 @@ from scheduler_plugin.api import (
 )
 from tests.scheduler_plugin.builders import a_queue, a_request, our_class, read
 from webhook.reviews import Review, decode
-from webhook.surroundings import Surroundings
+from webhook.surroundings import PodSettings, Surroundings
 
 QUEUE_LABEL = "moorage.dev/queue"
 LABEL_PATH = f"metadata.labels[{QUEUE_LABEL}]"
-SCHEDULERS = frozenset({"moorage"})
+DEFAULTS = PodSettings()
 
 GROUPS: Mapping[str, tuple[str, str]] = {
     "Pod": ("", "v1"),
@@ -76,7 +76,9 @@ def a_template(name: str = "cams") -> ClaimTemplateView:
     return read(claim_template_view(a_template_object(name), queue_label=QUEUE_LABEL))
 
 
-def surroundings(*objects: object, queue_label: str = QUEUE_LABEL) -> Surroundings:
+def surroundings(
+    *objects: object, queue_label: str = QUEUE_LABEL, pods: PodSettings = DEFAULTS
+) -> Surroundings:
     """What is known: these objects, and the class `onvif` of Moorage's."""
     tree = QueueTree()
     catalog = Catalog(tree.lists)
@@ -101,7 +103,7 @@ def surroundings(*objects: object, queue_label: str = QUEUE_LABEL) -> Surroundin
         catalog=catalog,
         exists=known.__contains__,
         settings=AccountingSettings(queue_label=queue_label),
-        scheduler_names=SCHEDULERS,
+        pods=pods,
     )
 
 

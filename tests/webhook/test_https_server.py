@@ -26,6 +26,9 @@ class Echo:
     async def answer(self, body: bytes) -> Answer:
         return Answer(200, str(len(body)).encode())
 
+    async def mutate(self, body: bytes) -> Answer:
+        return Answer(200, str(-len(body)).encode())
+
 
 def parts(*bodies: bytes) -> list[dict[str, Any]]:
     last = len(bodies) - 1
@@ -67,6 +70,10 @@ async def status_and_body(*args: Any, **options: Any) -> tuple[int, Any]:
 
 async def test_a_body_in_parts_is_put_together() -> None:
     assert await status_and_body("POST", "/validate", parts(b"abc", b"", b"de")) == (200, 5)
+
+
+async def test_who_mutates_is_asked_on_a_path_of_its_own() -> None:
+    assert await status_and_body("POST", "/mutate", parts(b"abc")) == (200, -3)
 
 
 async def test_the_longest_body_is_read() -> None:
@@ -112,7 +119,13 @@ async def test_ready() -> None:
 
 @pytest.mark.parametrize(
     ("method", "path", "code"),
-    [("GET", "/validate", 405), ("POST", "/readyz", 405), ("POST", "/", 404), ("PUT", "/x", 404)],
+    [
+        ("GET", "/validate", 405),
+        ("PUT", "/mutate", 405),
+        ("POST", "/readyz", 405),
+        ("POST", "/", 404),
+        ("PUT", "/x", 404),
+    ],
 )
 async def test_anything_else_is_not_there(method: str, path: str, code: int) -> None:
     assert (await status_and_body(method, path))[0] == code

@@ -8,6 +8,7 @@ import pytest
 
 from tests.deploy.documents import objects_of_kind
 from webhook.settings import parse_settings
+from webhook.surroundings import Hold, OtherSchedulers, PodSettings
 
 
 def test_defaults() -> None:
@@ -16,7 +17,8 @@ def test_defaults() -> None:
     assert settings.listen_address == ("", 9443)
     assert settings.certificate == Path("/etc/moorage/tls/tls.crt")
     assert settings.key == Path("/etc/moorage/tls/tls.key")
-    assert settings.scheduler_names == {"moorage"}
+    assert settings.about_pods == PodSettings()
+    assert settings.about_pods.scheduler_names == ("moorage",)
     assert settings.accounting.queue_label == "moorage.dev/queue"
     assert settings.kubeconfig is None
 
@@ -34,10 +36,17 @@ def test_addresses(text: str, address: tuple[str, int]) -> None:
     assert parse_settings([f"--listen-address={text}"], {}).listen_address == address
 
 
-def test_several_schedulers() -> None:
-    settings = parse_settings(["--scheduler-names=moorage, default-scheduler,"], {})
+def test_several_schedulers_in_their_order() -> None:
+    settings = parse_settings(["--scheduler-names=moorage, default-scheduler,,moorage"], {})
 
-    assert settings.scheduler_names == {"moorage", "default-scheduler"}
+    assert settings.about_pods.scheduler_names == ("moorage", "default-scheduler")
+
+
+def test_what_becomes_of_pods() -> None:
+    settings = parse_settings(["--hold=Retry", "--other-schedulers=Allow"], {})
+
+    assert settings.about_pods.hold is Hold.RETRY
+    assert settings.about_pods.other_schedulers is OtherSchedulers.ALLOW
 
 
 @pytest.mark.parametrize(
@@ -49,6 +58,8 @@ def test_several_schedulers() -> None:
         "--listen-address=host:https",
         "--scheduler-names=",
         "--scheduler-names= ,",
+        "--hold=Maybe",
+        "--other-schedulers=Some",
         "--queue-label=",
         "--log-level=LOUD",
         "--unknown",
