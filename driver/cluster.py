@@ -239,7 +239,7 @@ class NodeCluster:
             return
         bodies = [
             instance_body(instance, inventory.configurations[instance.configuration], self._node)
-            for instance in inventory.instances
+            for instance in inventory.local
         ]
         decisions = plan_instances(
             bodies,

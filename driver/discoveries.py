@@ -89,9 +89,10 @@ class Discoveries:
 
     async def _listen(self, name: ConfigurationName, question: _Question) -> None:
         details = parse_details(question.handler, question.details)
-        answers = self._handlers.named(question.handler).discover(details)
+        handler = self._handlers.named(question.handler)
+        answers, shared = handler.discover(details), handler.is_shared(details)
         async with aclosing(answers):
             async for devices in answers:
                 logger.info("discovered configuration=%s devices=%d", name, len(devices))
-                self.heard[name] = Heard(question.uid, devices)
+                self.heard[name] = Heard(question.uid, devices, shared)
                 self._on_answer()

@@ -23,10 +23,12 @@ class Heard:
 
     Attributes:
         uid: The Configuration that was asked for; one recreated under the name asks anew.
+        shared: Whether other nodes may see the very same devices.
     """
 
     uid: str
     devices: tuple[Device, ...]
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +37,21 @@ class Inventory:
 
     Attributes:
         configurations: Those in force whose devices are known.
-        instances: Their devices, by name.
+        instances: Their devices, by name; `local` are those that only this node can see.
         unheard: Names that are held, and of which nothing is known now.
     """
 
     configurations: Mapping[ConfigurationName, Configuration]
     instances: tuple[Instance, ...]
     unheard: frozenset[ConfigurationName]
+
+    @property
+    def local(self) -> tuple[Instance, ...]:
+        return tuple(i for i in self.instances if not i.shared)
+
+    @property
+    def shared(self) -> tuple[Instance, ...]:
+        return tuple(i for i in self.instances if i.shared)
 
 
 def in_force(verdicts: Iterable[Verdict]) -> tuple[Configuration, ...]:
@@ -63,5 +73,6 @@ def inventory_of(
             unheard.add(name)
             continue
         known[name] = verdict.configuration
-        instances.extend(instances_of(answer.devices, verdict.configuration, node))
+        place = None if answer.shared else node
+        instances.extend(instances_of(answer.devices, verdict.configuration, place))
     return Inventory(known, tuple(instances), frozenset(unheard))

@@ -30,7 +30,11 @@ async def run_node(settings: NodeSettings) -> None:
         cdi_files=Folder(settings.cdi_root),
         lock=ProcessLock(paths.lock),
     )
-    handlers = Handlers(HandlerSettings(rescan_interval=settings.rescan_interval))
+    handlers = Handlers(
+        HandlerSettings(
+            rescan_interval=settings.rescan_interval, debug_echo_file=settings.debug_echo_file
+        )
+    )
     async with connect(settings.kubeconfig) as client, asyncio.TaskGroup() as tasks:
         cluster = NodeCluster(
             client,

@@ -109,7 +109,7 @@ def publish(
     """
     wanted = {
         device.name: Offer(device.body, device.instance)
-        for device in published(inventory.instances, features)
+        for device in published(inventory.local, features)
     }
     kept, frozen = _kept(inventory, previous, wanted, allocated, now), _frozen(inventory, previous)
     held_back = _held_back(wanted, kept, previous)

@@ -14,6 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from driver.api import NodeName
+from driver.discovery.handlers import DEBUG_ECHO_FILE
 from driver.durations import parse_duration
 
 
@@ -41,6 +42,7 @@ class NodeSettings(CommonSettings):
         kubelet_root: The kubelet's `--root-dir`, as this process sees it.
         cdi_root: Where the container runtime looks for dynamic CDI files.
         rescan_interval: The safety net under the events of the kernel.
+        debug_echo_file: While it says OFFLINE, the debugEcho handler finds nothing.
     """
 
     node: NodeName
@@ -48,6 +50,7 @@ class NodeSettings(CommonSettings):
     kubelet_root: Path
     cdi_root: Path
     rescan_interval: timedelta
+    debug_echo_file: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +60,12 @@ class SharedSettings(CommonSettings):
     Attributes:
         namespace: Where its Lease is.
         identity: The holder's name in the Lease; unique per process.
+        lost_node_grace: How long a node may be away and keep its slots.
     """
 
     namespace: str
     identity: str
+    lost_node_grace: timedelta
 
 
 def parse_settings(
@@ -78,13 +83,19 @@ def parse_settings(
         "unique_devices_default": arguments.unique_devices_default == "true",
     }
     if arguments.command == "shared":
-        return SharedSettings(namespace=arguments.namespace, identity=arguments.identity, **common)
+        return SharedSettings(
+            namespace=arguments.namespace,
+            identity=arguments.identity,
+            lost_node_grace=arguments.lost_node_grace,
+            **common,
+        )
     return NodeSettings(
         node=NodeName(arguments.node_name),
         pod_uid=arguments.pod_uid,
         kubelet_root=arguments.kubelet_root,
         cdi_root=arguments.cdi_root,
         rescan_interval=arguments.rescan_interval,
+        debug_echo_file=arguments.debug_echo_file,
         **common,
     )
 
@@ -123,6 +134,13 @@ def _node_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str])
         type=_duration,
         help="how often all devices are read anew, beside the kernel's events (default: 60s)",
     )
+    parser.add_argument(
+        "--debug-echo-file",
+        default=DEBUG_ECHO_FILE,
+        type=Path,
+        metavar="FILE",
+        help=f"while it says OFFLINE, debugEcho finds nothing (default: {DEBUG_ECHO_FILE})",
+    )
 
 
 def _shared_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
@@ -134,6 +152,12 @@ def _shared_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str
     )
     identity = f"{environ.get('POD_NAME') or socket.gethostname()}_{os.getpid()}"
     parser.add_argument("--identity", default=identity, help="holder's name in the Lease")
+    parser.add_argument(
+        "--lost-node-grace",
+        default=timedelta(minutes=5),
+        type=_duration,
+        help="how long a node may be deleted or not Ready and keep its slots (default: 5m)",
+    )
 
 
 def _common_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from driver.api import Problem
@@ -17,20 +18,20 @@ from driver.discovery.details import shown
 
 Details = TypeVar("Details", contravariant=True)
 
+DEBUG_ECHO_FILE = Path("/tmp/debug-echo-availability.txt")
+
 
 class DiscoveryHandler(Protocol[Details]):
-    """Finds devices of one kind.
-
-    Attributes:
-        shared: Whether several nodes may see one and the same device.
-    """
+    """Finds devices of one kind."""
 
     name: str
-    shared: bool
 
     @property
     def problem(self) -> str | None:
         """Why devices cannot be discovered now, in one sentence; the handler keeps trying."""
+
+    def is_shared(self, details: Details) -> bool:
+        """Whether several nodes may see one and the same device that these details ask for."""
 
     def discover(self, details: Details) -> AsyncGenerator[tuple[Device, ...], None]:
         """Yield all devices, sorted by id, and again whenever they change.
@@ -46,9 +47,11 @@ class HandlerSettings:
 
     Attributes:
         rescan_interval: The safety net under events.
+        debug_echo_file: What takes debugEcho's devices away, see `debug_echo`.
     """
 
     rescan_interval: timedelta = timedelta(seconds=60)
+    debug_echo_file: Path = DEBUG_ECHO_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,22 @@ def _build_udev(settings: HandlerSettings) -> DiscoveryHandler[Any]:
     return UdevHandler(UdevSettings(rescan_interval=settings.rescan_interval))
 
 
-_HANDLERS = {"udev": _Entry(_parse_udev, _build_udev)}
+def _parse_debug_echo(details: str) -> object:
+    from driver.discovery.debug_echo_details import parse_debug_echo_details
+
+    return parse_debug_echo_details(details)
+
+
+def _build_debug_echo(settings: HandlerSettings) -> DiscoveryHandler[Any]:
+    from driver.discovery.debug_echo import DebugEchoHandler
+
+    return DebugEchoHandler(settings.debug_echo_file)
+
+
+_HANDLERS = {
+    "debugEcho": _Entry(_parse_debug_echo, _build_debug_echo),
+    "udev": _Entry(_parse_udev, _build_udev),
+}
 
 
 def parse_details(name: str, details: str) -> object | tuple[Problem, ...]:

@@ -15,7 +15,6 @@ class UdevHandler:
     """The udev handler; one watch serves all that discover, as long as there is one."""
 
     name = "udev"
-    shared = False
 
     def __init__(self, settings: UdevSettings | None = None) -> None:
         self._settings = settings or UdevSettings()
@@ -27,6 +26,10 @@ class UdevHandler:
     def problem(self) -> str | None:
         """Why devices cannot be discovered now; the handler keeps trying."""
         return None if self._watch is None else self._watch.problem
+
+    def is_shared(self, details: UdevDetails) -> bool:
+        """Never: what udev finds is a part of this node."""
+        return False
 
     async def discover(self, details: UdevDetails) -> AsyncGenerator[tuple[Device, ...], None]:
         """Yield all devices that the rules select, sorted by id, and again whenever they change.

@@ -19,12 +19,14 @@ class FakeHandler:
     """A handler whose answers the test gives."""
 
     name = "udev"
-    shared = False
     problem = None
 
     def __init__(self) -> None:
         self.answers: asyncio.Queue[tuple[Device, ...] | Exception] = asyncio.Queue()
         self.listening = 0
+
+    def is_shared(self, details: Any) -> bool:
+        return False
 
     async def discover(self, details: Any) -> AsyncGenerator[tuple[Device, ...], None]:
         self.listening += 1

@@ -28,6 +28,20 @@ def test_what_was_heard_becomes_instances() -> None:
     assert inventory.unheard == frozenset()
 
 
+def test_devices_that_other_nodes_see_too_are_named_without_the_node() -> None:
+    camera, disk = a_verdict("camera"), a_verdict("disk")
+    heard = {
+        camera.name: Heard(camera.uid, (a_device("foo0"),), shared=True),
+        disk.name: Heard(disk.uid, (a_device("foo0"),)),
+    }
+
+    inventory = inventory_of([camera, disk], heard, NODE)
+
+    assert [i.name for i in inventory.shared] == ["camera-8120fe"]
+    assert [i.configuration for i in inventory.local] == ["disk"]
+    assert inventory.local[0].hash != "8120fe"
+
+
 def test_an_empty_answer_is_an_answer() -> None:
     verdict = a_verdict()
 

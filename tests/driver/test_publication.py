@@ -266,3 +266,11 @@ class NodeLife(RuleBasedStateMachine):
 
 
 TestNodeLife = NodeLife.TestCase
+
+
+def test_a_device_that_several_nodes_see_is_not_in_a_node_s_slices() -> None:
+    configuration = a_configuration()
+    shared = instances_of([a_device("foo0")], configuration, None)
+    inventory = Inventory({configuration.name: configuration}, shared, frozenset())
+
+    assert published_from(inventory).offers == {}

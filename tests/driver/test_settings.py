@@ -37,6 +37,17 @@ def test_the_shared_driver_is_named_after_its_pod() -> None:
     assert isinstance(settings, SharedSettings)
     assert settings.namespace == "ns"
     assert settings.identity.startswith("shared-0_")
+    assert settings.lost_node_grace == timedelta(minutes=5)
+
+
+def test_flags_for_trying_things_out() -> None:
+    node = parse_settings(["node", "--node-name=a", "--debug-echo-file=/x/y"], {})
+    shared = parse_settings(["shared", "--lost-node-grace=2s"], {})
+
+    assert isinstance(node, NodeSettings)
+    assert isinstance(shared, SharedSettings)
+    assert node.debug_echo_file == Path("/x/y")
+    assert shared.lost_node_grace == timedelta(seconds=2)
 
 
 @pytest.mark.parametrize(

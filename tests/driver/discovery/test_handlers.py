@@ -26,7 +26,9 @@ def test_problems_of_details_are_handed_on() -> None:
 
 def test_an_unknown_name_is_a_problem_of_the_name() -> None:
     assert check_details("uDev", RULES) == (
-        Problem("spec.discoveryHandler.name", '"uDev" is no known handler; there are udev.'),
+        Problem(
+            "spec.discoveryHandler.name", '"uDev" is no known handler; there are debugEcho, udev.'
+        ),
     )
 
 
@@ -35,7 +37,7 @@ def test_there_is_one_handler_of_each_name() -> None:
 
     assert handlers.named("udev") is handlers.named("udev")
     assert handlers.named("udev").name == "udev"
-    assert handlers.named("udev").shared is False
+    assert handlers.named("udev").is_shared(parse_details("udev", RULES)) is False
     assert handlers.named("udev").problem is None
 
 
