@@ -1,0 +1,115 @@
+"""Requests of `akri.sh/...` resources are charged to the pod's queue, with no claims anywhere."""
+
+from __future__ import annotations
+
+from tests.e2e.legacy.stories import LegacyStory, container
+from tests.e2e.sharing.objects import QUEUE
+from tests.e2e.webhook.installation import WebhookProcess
+
+NON_PREEMPTIBLE = "non-preemptible"
+
+
+def test_requests_of_both_levels_are_charged_until_their_pods_end(story: LegacyStory) -> None:
+    root = story.queue("root", limit=3)
+    vision, robots = story.queue("vision", parent=root, limit=2), story.queue("robots", parent=root)
+    camera, _ = story.offer()
+    story.user("of-any", vision)
+    story.user("of-one", vision, camera)
+    story.wait_bound("of-any", "of-one")
+    story.wait_figures({root: 2, vision: 2, robots: 0})
+
+    story.user("beyond", vision, camera)
+    sentence = story.wait_refused("beyond", "OverLimit")
+    assert f'queue "{vision}"' in sentence
+    assert "limit of 2" in sentence
+    story.user("last-of-the-root", robots)
+    story.wait_bound("last-of-the-root")
+    story.user("beyond-the-root", robots)
+    assert f'queue "{root}"' in story.wait_refused("beyond-the-root", "OverLimit")
+    story.wait_figures({root: 3, vision: 2, robots: 1})
+
+    story.finish("of-any", "Succeeded")
+    story.wait_bound("beyond")
+    story.finish("of-one", "Failed")
+    story.delete("pod", "last-of-the-root")
+    story.wait_bound("beyond-the-root")
+    story.wait_figures({root: 2, vision: 1, robots: 1})
+
+
+def test_what_a_pod_asks_for_is_what_kubernetes_counts(story: LegacyStory) -> None:
+    """Containers together with sidecars, or the greediest of its init containers."""
+    vision = story.queue("vision", quota=4, limit=9)
+    camera, other = story.offer()
+    starts = container("starts", {camera: 3})
+    stays = container("stays", {camera: 1}, restartPolicy="Always")
+    story.user("greedy", vision, other, preemptibility=NON_PREEMPTIBLE, initContainers=[starts])
+    story.wait_bound("greedy")
+    # Its one container asks for another resource: 3 of the camera, then 1 of the other.
+    story.wait_figures({vision: 4})
+    story.wait_figures({vision: 4}, "usageNonPreemptible")
+
+    story.delete("pod", "greedy")
+    story.user("with-sidecar", vision, camera, 2, initContainers=[stays])
+    story.wait_bound("with-sidecar")
+    story.wait_figures({vision: 3})
+
+    story.user("strict", vision, "", 2, preemptibility=NON_PREEMPTIBLE)
+    story.wait_bound("strict")
+    story.user("beyond", vision, other, 3, preemptibility=NON_PREEMPTIBLE)
+    story.wait_refused("beyond", "NonPreemptibleOverQuota")
+    story.wait_figures({vision: 5})
+
+
+def test_a_resource_without_a_configuration_is_nobodys_business(story: LegacyStory) -> None:
+    story.offer()
+    unknown = f"{story.name}-unknown"
+    story.let_node_offer("fake-0000", {unknown: 1})
+
+    story.user("of-none", "", unknown)
+    story.user("without-a-queue", "")
+
+    story.wait_bound("of-none")
+    story.wait_refused("without-a-queue", "NoQueue")
+
+
+def test_the_webhook_and_the_policies_keep_the_rules_here_too(story: LegacyStory) -> None:
+    vision = story.queue("vision")
+    story.offer()
+
+    past = story.refusal(lambda: story.user("past", vision, schedulerName="default-scheduler"))
+    unknown = story.refusal(lambda: story.user("unknown", f"nobody-{story.name}"))
+    story.user("good", vision)
+    label = {"metadata": {"labels": {QUEUE: "another"}}}
+    changed = story.refusal(lambda: story.patch("pod", "good", label))
+
+    assert "spec.schedulerName" in past
+    assert f'queue "nobody-{story.name}"' in unknown.lower()
+    assert f"label {QUEUE} cannot be added, changed or removed" in changed
+    warned = [
+        (policy["metadata"]["name"], policy["status"]["typeChecking"])
+        for policy in story.cluster.list("validatingadmissionpolicies")
+        if policy["status"].get("typeChecking", {}).get("expressionWarnings")
+    ]
+    assert warned == []
+
+
+def test_all_is_charged_as_before_by_a_plugin_that_was_killed(
+    story: LegacyStory, webhook: WebhookProcess
+) -> None:
+    """Each component says once that there is no DRA here, and works."""
+    vision = story.queue("vision", limit=1)
+    story.offer()
+    story.user("first", vision)
+    story.wait_bound("first")
+    lines = len(story.plugin.handle.logs().splitlines())
+
+    story.plugin.kill()
+    story.plugin.wait_ready()
+    story.user("second", vision)
+
+    story.wait_refused("second", "OverLimit")
+    story.wait_figures({vision: 1})
+    said = story.plugin.handle.logs().splitlines()[lines:]
+    assert sum("resourceclaims of resource.k8s.io/v1 are not served" in line for line in said) == 1
+    kind = "/apis/resource.k8s.io/v1/resourceclaims\n"
+    assert webhook.log.read_text().count(f"not served here: {kind}") == 1
