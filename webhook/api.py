@@ -12,10 +12,11 @@ __all__ = ["registration"]
 def registration(
     template: Mapping[str, Any], ca_certificate: bytes, *, base_url: str = ""
 ) -> dict[str, Any]:
-    """Fill a ValidatingWebhookConfiguration in, so that the API server trusts the webhook.
+    """Fill a webhook configuration in, so that the API server trusts the webhook.
 
     Args:
-        template: The object as `deploy/webhook/` has it, without a caBundle.
+        template: A ValidatingWebhookConfiguration or MutatingWebhookConfiguration, as
+            `deploy/webhook/` has it, without a caBundle.
         ca_certificate: PEM of whoever signed the webhook's certificate, or that one itself.
         base_url: Where the webhook runs outside the cluster, such as `https://10.0.0.1:9443`;
             "" for the Service that the template names.

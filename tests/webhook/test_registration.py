@@ -8,35 +8,42 @@ from typing import Any
 import pytest
 import yaml
 
+from scheduler_plugin.api import MANAGED_LABEL
 from tests.deploy.documents import DEPLOY, MANIFESTS, objects_of_kind
 from webhook.api import registration
 
-FILE = DEPLOY / "webhook/validatingwebhookconfiguration.yaml"
-TEMPLATE: Any = yaml.safe_load(FILE.read_text())
-EACH = pytest.mark.parametrize("entry", TEMPLATE["webhooks"], ids=lambda entry: entry["name"])
+FOLDER = DEPLOY / "webhook"
+VALIDATING: Any = yaml.safe_load((FOLDER / "validatingwebhookconfiguration.yaml").read_text())
+MUTATING: Any = yaml.safe_load((FOLDER / "mutatingwebhookconfiguration.yaml").read_text())
+ENTRIES = [*VALIDATING["webhooks"], *MUTATING["webhooks"]]
+EACH = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["name"])
+EACH_TEMPLATE = pytest.mark.parametrize("template", [VALIDATING, MUTATING], ids=lambda t: t["kind"])
 
 
-def test_installers_fill_in_the_authority() -> None:
-    filled = registration(TEMPLATE, b"-----BEGIN CERTIFICATE-----")
+@EACH_TEMPLATE
+def test_installers_fill_in_the_authority(template: Any) -> None:
+    filled = registration(template, b"-----BEGIN CERTIFICATE-----")
 
-    for before, after in zip(TEMPLATE["webhooks"], filled["webhooks"], strict=True):
+    for before, after in zip(template["webhooks"], filled["webhooks"], strict=True):
         config = after["clientConfig"]
         assert b64decode(config.pop("caBundle")) == b"-----BEGIN CERTIFICATE-----"
         assert after == before
 
 
 def test_a_process_outside_the_cluster_is_called_by_its_address() -> None:
-    filled = registration(TEMPLATE, b"ca", base_url="https://10.0.0.1:9443")
+    for template, path in ((VALIDATING, "validate"), (MUTATING, "mutate")):
+        filled = registration(template, b"ca", base_url="https://10.0.0.1:9443")
 
-    for entry in filled["webhooks"]:
-        assert entry["clientConfig"].keys() == {"url", "caBundle"}
-        assert entry["clientConfig"]["url"] == "https://10.0.0.1:9443/validate"
+        for entry in filled["webhooks"]:
+            assert entry["clientConfig"].keys() == {"url", "caBundle"}
+            assert entry["clientConfig"]["url"] == f"https://10.0.0.1:9443/{path}"
 
 
 def test_nobody_applies_it_by_accident() -> None:
-    assert FILE.parent != MANIFESTS
-    assert objects_of_kind("ValidatingWebhookConfiguration") == []
-    assert "caBundle" not in str(TEMPLATE)
+    assert FOLDER != MANIFESTS
+    for template in (VALIDATING, MUTATING):
+        assert objects_of_kind(template["kind"]) == []
+        assert "caBundle" not in str(template)
 
 
 @EACH
@@ -70,7 +77,7 @@ def test_it_calls_the_service_of_the_manifests(entry: Any) -> None:
 def test_only_pods_leave_out_namespaces_that_must_start_alone() -> None:
     selected = {
         entry["name"]: entry["namespaceSelector"]
-        for entry in TEMPLATE["webhooks"]
+        for entry in VALIDATING["webhooks"]
         if "namespaceSelector" in entry
     }
 
@@ -78,6 +85,25 @@ def test_only_pods_leave_out_namespaces_that_must_start_alone() -> None:
     (requirement,) = selected["pods.webhook.moorage.dev"]["matchExpressions"]
     assert requirement["operator"] == "NotIn"
     assert requirement["values"] == ["kube-system", "moorage-system"]
+
+
+def test_a_namespace_opts_in_to_be_changed_but_not_those_that_must_start_alone() -> None:
+    (entry,) = MUTATING["webhooks"]
+    opted_in, kept_out = entry["namespaceSelector"]["matchExpressions"]
+
+    assert opted_in == {"key": MANAGED_LABEL, "operator": "In", "values": ["true"]}
+    (pods,) = (e for e in VALIDATING["webhooks"] if "namespaceSelector" in e)
+    assert kept_out in pods["namespaceSelector"]["matchExpressions"]
+
+
+def test_the_same_pods_are_changed_and_judged() -> None:
+    """Else one would be sent where the other does not know it; the order of calls is no matter."""
+    (changed,) = MUTATING["webhooks"]
+    (judged,) = (e for e in VALIDATING["webhooks"] if "namespaceSelector" in e)
+
+    assert changed["rules"] == judged["rules"]
+    assert changed["matchConditions"][-1:] == judged["matchConditions"]
+    assert changed["reinvocationPolicy"] == "IfNeeded"
 
 
 def test_the_webhook_may_read_and_nothing_else() -> None:

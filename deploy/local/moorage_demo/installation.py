@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 NAMESPACE = "moorage-system"
 FOLDERS = ("deploy/crds", "deploy/policies", "deploy/manifests")
 WORKLOADS = ("DaemonSet", "Deployment")
-WEBHOOK = ROOT / "deploy/webhook/validatingwebhookconfiguration.yaml"
+WEBHOOKS = ROOT / "deploy/webhook"
 WEBHOOK_SECRET = "moorage-webhook-tls"
 WEBHOOK_HOST = f"moorage-webhook.{NAMESPACE}.svc"
 SECONDS = 120.0
@@ -67,8 +67,9 @@ def install_workloads(cluster: Cluster) -> None:
 
 def register_webhook(cluster: Cluster) -> None:
     """Last, since from then on the API server asks a webhook that must be there to answer."""
-    template = yaml.safe_load(WEBHOOK.read_text())
-    cluster.apply(registration(template, webhook_certificate(cluster).ca.read_bytes()))
+    authority = webhook_certificate(cluster).ca.read_bytes()
+    for manifest in sorted(WEBHOOKS.glob("*.yaml")):
+        cluster.apply(registration(yaml.safe_load(manifest.read_text()), authority))
 
 
 def workloads() -> Iterator[tuple[str, str]]:

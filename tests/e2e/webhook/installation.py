@@ -22,6 +22,7 @@ from webhook.api import registration
 ROOT = DEPLOY.parent
 NAMESPACE = "moorage-system"
 TEMPLATE = DEPLOY / "webhook/validatingwebhookconfiguration.yaml"
+MUTATING_TEMPLATE = DEPLOY / "webhook/mutatingwebhookconfiguration.yaml"
 RIGHTS = ("webhook-serviceaccount", "webhook-clusterrole", "webhook-clusterrolebinding")
 STOP_SECONDS = 20
 
@@ -109,17 +110,19 @@ def install(cluster: Cluster) -> None:
 @contextmanager
 def registered(cluster: Cluster, process: WebhookProcess) -> Iterator[None]:
     """The API server asks this process, at the latest when the block begins."""
+    # The one that is waited for comes last.
+    cluster.apply(filled_in(process.certificate.ca, process.url, MUTATING_TEMPLATE))
     cluster.apply(filled_in(process.certificate.ca, process.url))
     try:
         cluster.wait_until("the webhook is asked", lambda: _is_asked(cluster))
         yield
     finally:
-        cluster.kubectl("delete", "validatingwebhookconfiguration", "moorage")
+        kinds = "validatingwebhookconfiguration,mutatingwebhookconfiguration"
+        cluster.kubectl("delete", kinds, "moorage")
 
 
-def filled_in(ca: Path, base_url: str) -> dict[str, Any]:
-    template = yaml.safe_load(TEMPLATE.read_text())
-    return registration(template, ca.read_bytes(), base_url=base_url)
+def filled_in(ca: Path, base_url: str, template: Path = TEMPLATE) -> dict[str, Any]:
+    return registration(yaml.safe_load(template.read_text()), ca.read_bytes(), base_url=base_url)
 
 
 def _is_asked(cluster: Cluster) -> bool:

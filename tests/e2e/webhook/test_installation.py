@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 import yaml
 
 from local_cluster.api import Cluster
 from tests.deploy.documents import MANIFESTS
-from tests.e2e.webhook.installation import NAMESPACE, TEMPLATE, WebhookProcess, install
+from tests.e2e.webhook.installation import (
+    MUTATING_TEMPLATE,
+    NAMESPACE,
+    TEMPLATE,
+    WebhookProcess,
+    install,
+)
 from tests.e2e.webhook.objects import the_world, warnings_of
 from webhook.api import registration
 
@@ -22,10 +31,11 @@ def test_the_api_server_takes_the_manifests_as_they_are(server: Cluster) -> None
     assert len(paths) == 6
 
 
+@pytest.mark.parametrize("template", [TEMPLATE, MUTATING_TEMPLATE], ids=lambda path: path.stem)
 def test_the_api_server_takes_the_registration_once_it_is_filled_in(
-    server: Cluster, webhook: WebhookProcess
+    server: Cluster, webhook: WebhookProcess, template: Path
 ) -> None:
-    filled = registration(yaml.safe_load(TEMPLATE.read_text()), webhook.certificate.ca.read_bytes())
+    filled = registration(yaml.safe_load(template.read_text()), webhook.certificate.ca.read_bytes())
     filled["metadata"] = {**filled["metadata"], "name": "another"}
 
     assert warnings_of(server, *STRICTLY, body=filled) == ""
