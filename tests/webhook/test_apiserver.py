@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from typing import Any
 
 import pytest
@@ -134,6 +135,70 @@ async def test_what_no_rule_is_about_is_refused_with_a_sentence(
     assert sentence.endswith(".")
 
 
+async def patch(cluster: FakeCluster, kind: str, *objects: Any, **request: Any) -> Any:
+    """The operations that a new object is changed by; none is an answer, too."""
+    answer = await Admission(cluster).mutate(a_review_body(kind, *objects, **request))
+    assert answer.code == 200, answer
+    found = test_reviews.decoded(answer.body)
+    assert found["allowed"] is True
+    return json.loads(b64decode(found.get("patch", "W10=")))
+
+
+async def test_a_new_pod_gets_what_it_lacks() -> None:
+    """A claim, a template and a queue of a moment ago are looked up as ever."""
+    labels = {"moorage.dev/queue": "new"}
+    cluster = FakeCluster(
+        templates={"cams": a_template()}, unseen={"new": a_queue("new")}, labels=labels
+    )
+    entries = [{"name": "one", "resourceClaimTemplateName": "cams"}]
+
+    found = await patch(cluster, "Pod", a_pod_object(resource_claims=entries))
+
+    assert found == [
+        {"op": "add", "path": "/spec/schedulerName", "value": "moorage"},
+        {
+            "op": "add",
+            "path": "/spec/schedulingGates",
+            "value": [{"name": "moorage.dev/quota"}],
+        },
+        {"op": "add", "path": "/metadata/labels", "value": labels},
+    ]
+
+
+async def test_pods_of_others_wait_for_no_look_at_the_cluster() -> None:
+    lost = FakeCluster(lost=UnavailableError("no connection"))
+    elsewhere = a_pod_object(claims=["cam"], spec={"schedulerName": "volcano"})
+
+    assert await patch(lost, "Pod", elsewhere) == []
+    assert await patch(lost, "Pod", a_pod_object(claims=["cam"], node="node-a")) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "request_fields"),
+    [
+        ("Queue", {}),
+        ("Pod", {"operation": "UPDATE"}),
+        ("Pod", {"subResource": "status"}),
+        ("Pod", {"object": None}),
+        ("Pod", {"object": {"spec": {"containers": 3}}}),
+    ],
+)
+async def test_what_is_no_new_pod_stays_as_it_is(kind: str, request_fields: Any) -> None:
+    cluster = FakeCluster(claims={"cam": a_claim("cam")})
+
+    assert await patch(cluster, kind, a_pod_object(claims=["cam"]), **request_fields) == []
+
+
+async def test_without_an_answer_to_a_mutation_the_failure_policy_decides() -> None:
+    body = a_review_body("Pod", a_pod_object(claims=["cam"]))
+
+    for cluster in (
+        FakeCluster(not_ready="Not read yet: queues."),
+        FakeCluster(lost=UnavailableError("no connection")),
+    ):
+        assert (await Admission(cluster).mutate(body)).code == 503
+
+
 async def test_a_malformed_review_is_a_bad_request() -> None:
     code, sentence = await failed(FakeCluster(), b"{")
 
@@ -197,6 +262,6 @@ async def test_objects_of_any_shape_are_answered(new: Any, old: Any, kind: str) 
         oldObject={"spec": new},
     )
 
-    answer = await Admission(FakeCluster()).answer(review)
-
-    assert answer.code in (200, 400), answer
+    admission = Admission(FakeCluster())
+    for answer in (await admission.answer(review), await admission.mutate(review)):
+        assert answer.code in (200, 400), answer

@@ -19,7 +19,7 @@ from tests.scheduler_plugin.builders import (
 from tests.webhook.builders import LABEL_PATH, a_review, a_template, surroundings
 from webhook.findings import NOTHING_FOUND, Findings
 from webhook.pods import FoundClaim, NewPod, judge_pod, new_pod
-from webhook.surroundings import Surroundings
+from webhook.surroundings import OtherSchedulers, PodSettings, Surroundings
 
 NAMESPACE = NamespaceView("default", {})
 TEMPLATED = [{"name": "cam", "resourceClaimTemplateName": "cams"}]
@@ -103,6 +103,32 @@ def test_another_scheduler_does_not_place_accounted_devices() -> None:
         "ResourceClaim default/cam: uses are charged to queues, which scheduler"
         ' "default-scheduler" does not know; use "moorage".',
     )
+
+
+def test_other_schedulers_may_be_let_be_with_a_warning() -> None:
+    around = surroundings(
+        a_queue("vision"), pods=PodSettings(other_schedulers=OtherSchedulers.ALLOW)
+    )
+    body = a_body(scheduler="kai-scheduler", claims=["cam"])
+
+    found = findings(body, [a_claim("cam")], around)
+
+    assert found.problems == ()
+    assert found.warnings == (
+        "spec.schedulerName: ResourceClaim default/cam: uses are charged to queues, which"
+        ' scheduler "kai-scheduler" does not know: this one is charged once it runs. "moorage"'
+        " would judge it first.",
+    )
+
+
+def test_but_not_whoever_chooses_the_node_beforehand_or_a_queue_that_is_not_there() -> None:
+    around = surroundings(pods=PodSettings(other_schedulers=OtherSchedulers.ALLOW))
+    body = a_body(scheduler="kai-scheduler", node="node-a", queue="nobody", claims=["cam"])
+
+    found = findings(body, [a_claim("cam")], around)
+
+    assert paths(found) == ["spec.nodeName", LABEL_PATH]
+    assert len(found.warnings) == 1
 
 
 def test_claims_that_will_be_made_of_a_template_count_already() -> None:
