@@ -1,0 +1,98 @@
+"""The API server's Instances as slots: followed, read, and written until the outcome is known."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping
+from typing import NoReturn
+
+from driver.api import InstanceName, NodeName
+from driver.apiserver import INSTANCES, field_manager
+from driver.slots import InstanceSlots, SlotWrite, by_name, instance_slots, merge_patch
+from kube.api import (
+    ApiClient,
+    Backoff,
+    Change,
+    ConflictError,
+    NotFoundError,
+    Store,
+    UnavailableError,
+    WriteOptions,
+)
+
+logger = logging.getLogger(__name__)
+
+WRITE_SECONDS = 2.0
+READ_SECONDS = 2.0
+
+DECIDED_SECONDS = 6.0
+"""How long a write is repeated whose outcome is not known; the kubelet waits for all of it."""
+
+_BACKOFF = Backoff(first_seconds=0.1, cap_seconds=1.0)
+
+
+class SlotObjects:
+    """All Instances, with their slots."""
+
+    def __init__(self, client: ApiClient, node: NodeName) -> None:
+        self._client = client
+        self._manager = field_manager(node)
+        self._store = Store(client, INSTANCES.select(), instance_slots)
+
+    async def run(self) -> NoReturn:
+        """Follow them until cancelled."""
+        await self._store.run()
+
+    async def in_sync(self) -> None:
+        """Wait until all that exist are known."""
+        await self._store.synced.wait()
+
+    def subscribe(self, listener: Callable[[Change[InstanceSlots]], None]) -> None:
+        """Call back with every change; what is there comes as Added."""
+        self._store.subscribe(listener)
+
+    def views(self) -> Mapping[InstanceName, InstanceSlots]:
+        """All that is known, own writes included."""
+        return by_name(self._store)
+
+    async def read(self, namespace: str, name: InstanceName) -> None:
+        """Know an Instance as it is now. Raises ApiError."""
+        try:
+            path = INSTANCES.at(name, namespace)
+            self._store.note(await self._client.get(path, timeout_seconds=READ_SECONDS))
+        except NotFoundError:
+            await self._store.catch_up(READ_SECONDS)
+
+    async def write(self, write: SlotWrite) -> bool:
+        """Carry out a write, and know what came of it.
+
+        Returns False where somebody else wrote first; what is there then is known.
+
+        Raises:
+            ApiError: If it is refused, or if the API server is away for too long: then it may be
+                carried out or not, and slot reconciliation finds out.
+        """
+        give_up_at = asyncio.get_running_loop().time() + DECIDED_SECONDS
+        for attempt in range(1, 1 << 30):
+            try:
+                await self._send(write)
+            except (ConflictError, NotFoundError):
+                await self.read(write.namespace, write.instance)
+                return False
+            except UnavailableError as error:
+                delay = _BACKOFF.delay(attempt, random.random)
+                if asyncio.get_running_loop().time() + delay > give_up_at:
+                    raise
+                logger.warning("slots not written yet instance=%s error=%s", write.instance, error)
+                await asyncio.sleep(delay)
+            else:
+                break
+        return True
+
+    async def _send(self, write: SlotWrite) -> None:
+        path = INSTANCES.at(write.instance, write.namespace)
+        options = WriteOptions(field_manager=self._manager, timeout_seconds=WRITE_SECONDS)
+        answer = await self._client.merge_patch(path, merge_patch(write), options=options)
+        self._store.note(answer)

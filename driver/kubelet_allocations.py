@@ -1,0 +1,174 @@
+"""What the kubelet asks of the device plugins, answered: the procedure of `slot_allocation`.
+
+Everything that an Allocate takes is written before the answer. A call is carried out to its end
+even where the kubelet has given it up: what was written then is released by slot reconciliation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from driver.api import InstanceName
+from driver.container_responses import ContainerResponse
+from driver.device_ids import DeviceKey
+from driver.preferences import preferred_devices
+from driver.slot_allocation import (
+    Allocation,
+    Offer,
+    OfInstance,
+    Plugin,
+    Refused,
+    concerned,
+    plan_allocate,
+)
+from driver.slots import InstanceSlots, Moment, SlotWrite, undo
+from kube.api import ApiError, KeyLocks
+
+logger = logging.getLogger(__name__)
+
+ATTEMPTS = 8
+"""How often an Allocate is planned anew because somebody else wrote first."""
+
+FORGET_SECONDS = 60.0
+"""Older than any evidence that slot reconciliation may still act on."""
+
+
+class HasSlots(Protocol):
+    """Instances on the API server, see `apiserver_slots.SlotObjects`; all calls raise ApiError."""
+
+    def views(self) -> Mapping[InstanceName, InstanceSlots]: ...
+    async def read(self, namespace: str, name: InstanceName) -> None: ...
+    async def write(self, write: SlotWrite) -> bool: ...
+
+
+class Given:
+    """What was given to the kubelet by this process.
+
+    Attributes:
+        moments: When each device was given last.
+        locks: By Instance; whoever takes or releases slots holds them.
+    """
+
+    def __init__(self, clock: Callable[[], Moment]) -> None:
+        self.moments: dict[DeviceKey, Moment] = {}
+        self.locks: KeyLocks[InstanceName] = KeyLocks()
+        self.clock = clock
+
+    def note(self, devices: Iterable[DeviceKey]) -> None:
+        """They are being given, or were just now."""
+        self.moments.update(dict.fromkeys(devices, self.clock()))
+
+    def forget_old(self) -> None:
+        """Keep no device for ever that was given once."""
+        oldest = self.clock() - FORGET_SECONDS
+        for device in [d for d, moment in self.moments.items() if moment < oldest]:
+            del self.moments[device]
+
+
+class KubeletAllocations:
+    """Answers the kubelet (`kubelet_device_plugins.AnswersKubelet`).
+
+    Args:
+        slots: The Instances.
+        offer: What there is to give at this moment.
+        given: Shared with whoever releases slots.
+        on_refused: Told the plugin of every call that was refused: its list is stale.
+    """
+
+    def __init__(
+        self,
+        slots: HasSlots,
+        offer: Callable[[], Offer],
+        given: Given,
+        on_refused: Callable[[Plugin], None],
+    ) -> None:
+        self._slots = slots
+        self._offer = offer
+        self._given = given
+        self._on_refused = on_refused
+
+    def preferred(
+        self, plugin: Plugin, available: Sequence[str], must_include: Sequence[str], size: int
+    ) -> tuple[str, ...]:
+        """The devices that are best given together."""
+        return preferred_devices(available, must_include, size, self._of(plugin))
+
+    def _of(self, plugin: Plugin) -> Mapping[InstanceName, InstanceSlots]:
+        views = self._slots.views()
+        if isinstance(plugin, OfInstance):
+            return {plugin.name: views[plugin.name]} if plugin.name in views else {}
+        return {name: view for name, view in views.items() if view.configuration == plugin.name}
+
+    async def allocate(
+        self, plugin: Plugin, containers: Sequence[Sequence[str]]
+    ) -> tuple[ContainerResponse, ...] | Refused:
+        """Give devices to the containers of one pod, all or none."""
+        devices = {DeviceKey(str(plugin), device) for ids in containers for device in ids}
+        async with self._given.locks.of(concerned(plugin, containers, self._offer())):
+            self._given.note(devices)
+            answer = await self._allocate(plugin, containers)
+            self._given.note(devices)
+        if isinstance(answer, Refused):
+            logger.warning("refused resource=%s why=%s", plugin, answer.sentence)
+            self._on_refused(plugin)
+            return answer
+        logger.info("allocated resource=%s devices=%s", plugin, sorted(d.id for d in devices))
+        return answer.responses
+
+    async def _allocate(
+        self, plugin: Plugin, containers: Sequence[Sequence[str]]
+    ) -> Allocation | Refused:
+        taken: list[SlotWrite] = []
+        try:
+            answer = await self._granted(plugin, containers, taken)
+        except ApiError as error:
+            answer = Refused(f"{plugin}: slots cannot be taken now: {error}")
+        if isinstance(answer, Refused):
+            await self._give_back(taken)
+        return answer
+
+    async def _granted(
+        self, plugin: Plugin, containers: Sequence[Sequence[str]], taken: list[SlotWrite]
+    ) -> Allocation | Refused:
+        read: set[InstanceName] = set()
+        for _ in range(ATTEMPTS):
+            plan = plan_allocate(plugin, containers, self._offer())
+            if isinstance(plan, Refused):
+                return plan
+            written = await self._write_all(plan, taken)
+            unread = set(plan.unwritten) - {write.instance for write in taken} - read
+            if written and not unread:
+                return plan
+            await self._read(unread)
+            read |= unread
+        return Refused(f"{plugin}: others wrote its slots {ATTEMPTS} times while they were taken")
+
+    async def _write_all(self, plan: Allocation, taken: list[SlotWrite]) -> bool:
+        for write in plan.writes:
+            if not await self._slots.write(write):
+                return False
+            taken.append(write)
+        return True
+
+    async def _read(self, names: Collection[InstanceName]) -> None:
+        views = self._slots.views()
+        known = [views[name] for name in sorted(names) if name in views]
+        await asyncio.gather(*(self._slots.read(view.namespace, view.name) for view in known))
+
+    async def _give_back(self, taken: Sequence[SlotWrite]) -> None:
+        """Release what was taken; where that fails, slot reconciliation does it later."""
+        for write in taken:
+            try:
+                await self._undo(write)
+            except ApiError as error:
+                logger.warning("slots left taken instance=%s error=%s", write.instance, error)
+
+    async def _undo(self, write: SlotWrite) -> None:
+        for _ in range(ATTEMPTS):
+            view = self._slots.views().get(write.instance)
+            release = undo(write, view) if view is not None else None
+            if release is None or await self._slots.write(release):
+                return

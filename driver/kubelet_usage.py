@@ -1,0 +1,207 @@
+"""What containers use, by the kubelet's account, and slots that follow: `slot_reconciliation`.
+
+    pod events, a start, a minute ──► pass: listing, pods, decision ──► writes, Events
+
+Passes do not overlap. One that leaves something waiting is followed by another soon, and by
+others ever later: whatever settles it shows in an event of its pod as well.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+from driver.api import NodeName
+from driver.device_usage import holder_value
+from driver.kubelet_allocations import Given, HasSlots
+from driver.node_pods import Listing, NodePod, NodePods, node_pod
+from driver.passes import Passes
+from driver.slot_reconciliation import Evidence, Reconciliation, SlotConflict, reconcile
+from driver.slots import InstanceSlots, Moment, SlotWrite, is_overtaken, slot_devices
+from kube.api import (
+    ApiClient,
+    Backoff,
+    Change,
+    Deleted,
+    Event,
+    EventType,
+    Modified,
+    ObjectReference,
+    PermanentError,
+    Resource,
+    Store,
+)
+
+logger = logging.getLogger(__name__)
+
+PODS = Resource("", "v1", "pods")
+
+SAFETY_NET_SECONDS = 60.0
+
+_AGAIN = Backoff(first_seconds=0.2, cap_seconds=10.0)
+
+ListsUsage = Callable[[], Awaitable[Listing | None]]
+"""The kubelet's pod-resources listing; None if it does not answer."""
+
+
+class NodePodObjects:
+    """The pods that are bound to this node, on the API server."""
+
+    def __init__(self, client: ApiClient, node: NodeName, clock: Callable[[], Moment]) -> None:
+        self._client = client
+        self._clock = clock
+        self._selection = PODS.select(field_selector=f"spec.nodeName={node}")
+        self._store = Store(client, self._selection, node_pod)
+        self._read_at: Moment = clock()
+
+    async def run(self) -> NoReturn:
+        """Follow them until cancelled."""
+        await self._store.run()
+
+    async def in_sync(self) -> None:
+        """Wait until all that there were at the start are known."""
+        await self._store.synced.wait()
+
+    def subscribe(self, listener: Callable[[Change[NodePod]], None]) -> None:
+        self._store.subscribe(listener)
+
+    def known(self) -> NodePods:
+        """Those that are known; any other was bound after the last consistent read."""
+        return NodePods(self._read_at, tuple(self._store))
+
+    async def read(self) -> NodePods:
+        """All of this moment. Raises ApiError."""
+        moment = self._clock()
+        found = await self._client.list(self._selection)
+        self._read_at = moment
+        return NodePods(moment, tuple(map(node_pod, found.items)))
+
+
+class HasPods(Protocol):
+    """See `NodePodObjects`."""
+
+    def known(self) -> NodePods: ...
+    async def read(self) -> NodePods: ...
+
+
+@dataclass(eq=False)
+class SlotKeeper:
+    """Keeps this node's slots at what its containers use.
+
+    Attributes:
+        usage: Asks the kubelet.
+        given: What Allocates leave to be known, and the locks that they hold.
+        record: Takes Events and returns at once.
+    """
+
+    node: NodeName
+    slots: HasSlots
+    pods: HasPods
+    usage: ListsUsage
+    given: Given
+    record: Callable[[Event], None]
+
+    def __post_init__(self) -> None:
+        self._passes = Passes(self._pass, name="reconciling slots")
+        self._waits = 0
+        self._told: frozenset[SlotConflict] = frozenset()
+
+    async def run(self) -> NoReturn:
+        """Reconcile until cancelled."""
+        await self._passes.run()
+
+    def pod_changed(self, change: Change[NodePod]) -> None:
+        """A pod of this node came, changed or went."""
+        if _pod_of(change).requests:
+            self._wake()
+
+    def instance_changed(self, change: Change[InstanceSlots]) -> None:
+        """Slots of this node were written, perhaps by hand."""
+        match change:
+            case Deleted():
+                return
+            case Modified(_, old, new) if old.held_by(self.node) == new.held_by(self.node):
+                return
+            case _:
+                self._wake()
+
+    def _wake(self) -> None:
+        self._waits = 0
+        self._passes.ask()
+
+    async def _pass(self) -> float:
+        self.given.forget_old()
+        found = await self._reconciled()
+        self._tell(found.conflicts)
+        if not all([await self._is_carried_out(write) for write in found.writes]):
+            self._passes.ask()
+        for waiting in found.waiting:
+            logger.debug("waiting slot=%s why=%s", waiting.subject, waiting.reason)
+        self._waits = self._waits + 1 if found.waiting else 0
+        # No jitter: the first looks are what people wait for, and nobody else is asked.
+        return _AGAIN.delay(self._waits, lambda: 1.0) if self._waits else SAFETY_NET_SECONDS
+
+    async def _reconciled(self) -> Reconciliation:
+        listing = await self.usage()
+        pods = self.pods.known()
+        if listing is not None and self._holds_unlisted(listing):
+            pods = await self.pods.read()
+        evidence = Evidence(listing=listing, pods=pods, allocated=self.given.moments)
+        return reconcile(self.node, self.slots.views().values(), evidence)
+
+    def _holds_unlisted(self, listing: Listing) -> bool:
+        listed = {used.device for used in listing.devices}
+        views = self.slots.views().values()
+        held = (device for view in views for device in slot_devices(view, self.node).values())
+        return any(device not in listed for device in held)
+
+    async def _is_carried_out(self, write: SlotWrite) -> bool:
+        """Whether the write needs no other look."""
+        async with self.given.locks.of((write.instance,)):
+            if is_overtaken(write, self.given.moments):
+                return False
+            try:
+                is_written = await self.slots.write(write)
+            except PermanentError as error:
+                logger.warning("slots not written instance=%s error=%s", write.instance, error)
+                return True
+        if is_written:
+            logger.info("slots follow use instance=%s slots=%s", write.instance, _said(write))
+        return is_written
+
+    def _tell(self, conflicts: Sequence[SlotConflict]) -> None:
+        """Once for as long as it lasts."""
+        for conflict in conflicts:
+            if conflict not in self._told:
+                logger.warning("slot conflict pod=%s: %s", conflict.pod, conflict.sentence)
+                self.record(self._event(conflict))
+        self._told = frozenset(conflicts)
+
+    def _event(self, conflict: SlotConflict) -> Event:
+        pod = conflict.pod
+        uids = (known.uid for known in self.pods.known().pods if known.name == pod)
+        return Event(
+            regarding=ObjectReference(
+                api_version="v1",
+                kind="Pod",
+                name=pod.name,
+                namespace=pod.namespace,
+                uid=next(uids, ""),
+            ),
+            type=EventType.WARNING,
+            reason="SlotConflict",
+            action="Reconcile",
+            note=conflict.sentence,
+        )
+
+
+def _said(write: SlotWrite) -> str:
+    return ", ".join(
+        f"{index}: {holder_value(holder) or 'free'}" for index, holder in write.changes.items()
+    )
+
+
+def _pod_of(change: Change[NodePod]) -> NodePod:
+    return change.old if isinstance(change, Deleted) else change.new

@@ -1,0 +1,247 @@
+"""Slots follow what the kubelet's containers use: passes, writes, and what people are told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from driver.device_ids import DeviceKey
+from driver.kubelet_allocations import Given
+from driver.kubelet_usage import SlotKeeper
+from driver.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
+from driver.slots import instance_slots
+from kube.api import Added, Deleted, Event, InvalidError, Modified, ObjectKey
+from tests.driver.fake_slots import FakeSlotObjects
+from tests.driver.slot_builders import CAMERA_1, NODE_A, NODE_B, FakeInstances, an_instance_object
+
+RESOURCE = f"akri.sh/{CAMERA_1}"
+SLOT_0, SLOT_1 = f"{CAMERA_1}-0", f"{CAMERA_1}-1"
+USER = PodName("default", "user")
+KEY = ObjectKey("default", "user")
+
+
+def a_pod(*, finished: bool = False, amount: int = 1) -> NodePod:
+    return NodePod(USER, "uid-of-user", finished, {RESOURCE: amount} if amount else {})
+
+
+class FakePods:
+    """What a watch shows, and what a read shows."""
+
+    def __init__(self) -> None:
+        self.stored: tuple[NodePod, ...] = ()
+        self.seen: tuple[NodePod, ...] = ()
+        self.reads = 0
+
+    def known(self) -> NodePods:
+        return NodePods(0.0, self.seen)
+
+    async def read(self) -> NodePods:
+        self.reads += 1
+        self.seen = self.stored
+        return NodePods(asyncio.get_running_loop().time(), self.stored)
+
+
+class FakeNodeSide:
+    """A node's slots, its kubelet's account, and its keeper."""
+
+    def __init__(self) -> None:
+        self.slots = FakeSlotObjects(FakeInstances.of(CAMERA_1))
+        self.pods = FakePods()
+        self.used: set[tuple[PodName, str]] | None = set()
+        self.asked = 0
+        self.events: list[Event] = []
+        self.given = Given(asyncio.get_running_loop().time)
+        self.keeper = SlotKeeper(
+            NODE_A, self.slots, self.pods, self._usage, self.given, self.events.append
+        )
+
+    async def _usage(self) -> Listing | None:
+        self.asked += 1
+        if self.used is None:
+            return None
+        devices = (ListedDevice(p, "main", DeviceKey(RESOURCE, d)) for p, d in self.used)
+        return Listing(asyncio.get_running_loop().time(), frozenset(devices))
+
+    def by_hand(self, slot: str, value: str | None) -> None:
+        self.slots.stored.by_hand(slot, value)
+        self.slots.sees_all()
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.keeper.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not condition():  # noqa: ASYNC110  Many things make it true.
+                await asyncio.sleep(0.005)
+
+    async def passes(self, number: int = 1) -> None:
+        """Wait until so many more have begun."""
+        wanted = self.asked + number
+        await self.until(lambda: self.asked >= wanted)
+
+
+async def test_at_the_start_what_nobody_uses_is_released() -> None:
+    side = FakeNodeSide()
+    side.by_hand(SLOT_0, NODE_A)
+    side.by_hand(SLOT_1, NODE_B)
+
+    async with side.kept():
+        await side.until(lambda: side.slots.stored.usage() == {SLOT_1: NODE_B})
+
+    assert side.pods.reads == 1
+
+
+async def test_no_pod_is_read_while_all_slots_are_listed() -> None:
+    side = FakeNodeSide()
+    side.by_hand(SLOT_0, NODE_A)
+    side.pods.stored = side.pods.seen = (a_pod(),)
+    side.used = {(USER, SLOT_0)}
+
+    async with side.kept():
+        await side.passes()
+        side.keeper.pod_changed(Added(KEY, a_pod()))
+        await side.passes()
+
+    assert side.pods.reads == 0
+    assert side.slots.writes == []
+
+
+async def test_a_pod_that_goes_starts_a_pass() -> None:
+    side = FakeNodeSide()
+    side.by_hand(SLOT_0, NODE_A)
+    side.pods.stored = side.pods.seen = (a_pod(),)
+    side.used = {(USER, SLOT_0)}
+
+    async with side.kept():
+        await side.passes()
+        side.used, side.pods.stored = set(), ()
+        side.keeper.pod_changed(Deleted(KEY, a_pod()))
+        await side.until(lambda: side.slots.stored.usage() == {})
+
+
+async def test_pods_without_devices_start_no_pass() -> None:
+    side = FakeNodeSide()
+
+    async with side.kept():
+        await side.passes()
+        side.keeper.pod_changed(Added(KEY, a_pod(amount=0)))
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    assert side.asked == 1
+
+
+async def test_a_listing_that_lags_is_asked_for_again_soon() -> None:
+    side = FakeNodeSide()
+    side.by_hand(SLOT_0, NODE_A)
+    side.used = {(USER, SLOT_0)}
+
+    async with side.kept():
+        await side.passes(2)
+        side.used = set()
+        await side.until(lambda: side.slots.stored.usage() == {})
+
+
+async def test_without_the_kubelets_account_nothing_is_released() -> None:
+    side = FakeNodeSide()
+    side.by_hand(SLOT_0, NODE_A)
+    side.used = None
+
+    async with side.kept():
+        await side.passes(3)
+        assert side.slots.writes == []
+        side.used = set()
+        await side.until(lambda: side.slots.stored.usage() == {})
+
+
+async def test_a_slot_that_is_given_while_it_is_judged_stays() -> None:
+    """The write waits for the lock that the Allocate holds, and then it is overtaken."""
+    side = FakeNodeSide()
+    side.by_hand(SLOT_0, NODE_A)
+    side.pods.stored = ()
+
+    async with side.given.locks.of([CAMERA_1]):
+        task = asyncio.create_task(side.keeper.run())
+        await side.until(lambda: side.pods.reads > 0)
+        side.given.note([DeviceKey(RESOURCE, SLOT_0)])
+        side.used, side.pods.stored = {(USER, SLOT_0)}, (a_pod(),)
+    await side.passes()
+    task.cancel()
+    await asyncio.wait([task])
+
+    assert side.slots.writes == []
+    assert side.slots.stored.usage() == {SLOT_0: NODE_A}
+
+
+async def test_a_conflict_is_decided_anew_at_once() -> None:
+    side = FakeNodeSide()
+    side.by_hand(SLOT_0, NODE_A)
+    side.slots.stored.by_hand(SLOT_1, NODE_B)
+
+    async with side.kept():
+        await side.until(lambda: side.slots.stored.usage() == {SLOT_1: NODE_B})
+
+    assert len(side.slots.writes) == 2
+
+
+async def test_a_write_that_is_refused_for_good_does_not_hold_up_the_rest() -> None:
+    side = FakeNodeSide()
+    side.by_hand(SLOT_0, NODE_A)
+    side.slots.faults = [lambda *_: InvalidError("no", status=422)]
+
+    async with side.kept():
+        await side.until(lambda: len(side.slots.writes) == 1)
+        side.keeper.pod_changed(Added(KEY, a_pod()))
+        await side.until(lambda: side.slots.stored.usage() == {})
+
+
+async def test_a_container_without_a_slot_gets_it_back() -> None:
+    side = FakeNodeSide()
+    side.pods.stored = side.pods.seen = (a_pod(),)
+    side.used = {(USER, SLOT_0)}
+
+    async with side.kept():
+        await side.until(lambda: side.slots.stored.usage() == {SLOT_0: NODE_A})
+
+    assert side.events == []
+
+
+async def test_a_container_whose_slot_another_node_has_is_told_of_once() -> None:
+    side = FakeNodeSide()
+    side.by_hand(SLOT_0, NODE_B)
+    side.pods.stored = side.pods.seen = (a_pod(),)
+    side.used = {(USER, SLOT_0)}
+
+    async with side.kept():
+        await side.until(lambda: bool(side.events))
+        side.keeper.pod_changed(Added(KEY, a_pod()))
+        await side.passes(1)
+        side.keeper.pod_changed(Added(KEY, a_pod()))
+        await side.passes(1)
+
+    (event,) = side.events
+    assert (event.reason, event.regarding.uid) == ("SlotConflict", "uid-of-user")
+    assert "held by node node-b" in event.note
+
+
+async def test_only_own_slots_that_change_start_a_pass() -> None:
+    side = FakeNodeSide()
+    free = instance_slots(an_instance_object())
+    others = instance_slots(an_instance_object(usage={SLOT_0: NODE_B}))
+    own = instance_slots(an_instance_object(usage={SLOT_0: NODE_A}))
+
+    async with side.kept():
+        await side.passes()
+        side.keeper.instance_changed(Modified(KEY, free, others))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert side.asked == 1
+        side.keeper.instance_changed(Modified(KEY, own, free))
+        await side.passes()
