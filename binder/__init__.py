@@ -1,8 +1,9 @@
-"""The binder: writes who owns a claim, binds the pod, and ends what the allocation outlived.
+"""The binder: writes who owns a claim, binds the pod, and keeps claims in order around that.
 
     request ──► who owns it (pure) ─patch─► claim ──► binding (pure) ─create─► pod
                                             claim ◄── take back, where the pod was not bound
-    changed claim ──► ended? (scheduler_plugin.owner_life) ──► keeper ─patch─► claim
+    changed claim ──► what next? (scheduler_plugin.upkeep) ──► keeper ─patch─► claim
+                                                                  └──evict──► foreign pods
 
 It decides nothing about queues. Each write names the UID and the version of what it was decided
 on, so that it happens to that or not at all; whatever is done twice is done once.

@@ -1,6 +1,6 @@
 """The only door into the binder."""
 
 from binder.apiserver import Binder
-from binder.apiserver_keeper import OwnerKeeper
+from binder.apiserver_keeper import ClaimKeeper
 
-__all__ = ["Binder", "OwnerKeeper"]
+__all__ = ["Binder", "ClaimKeeper"]

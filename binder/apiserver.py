@@ -8,13 +8,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
+from datetime import datetime
 
-from binder.apiserver_claims import ClaimWriter, FencedError
+from binder.apiserver_claims import ClaimWriter
+from binder.apiserver_evictions import Evictor
+from binder.apiserver_keeper import ClaimKeeper
+from binder.apiserver_steps import Steps
+from binder.fences import FencedError
 from binder.pod_bindings import Fate, Seen, binding, fate
 from kube.api import (
     ApiClient,
     ApiError,
     ConflictError,
+    Event,
     JsonObject,
     NotFoundError,
     Resource,
@@ -30,6 +36,7 @@ from scheduler_plugin.api import (
     ClaimUid,
     Fence,
     Outcome,
+    Upkeep,
 )
 
 logger = logging.getLogger(__name__)
@@ -75,6 +82,20 @@ class Binder:
             note_claim=self.note_claim,
             write_seconds=self.write_seconds,
         )
+
+    def keeper(
+        self, upkeep: Upkeep, record: Callable[[Event], None], clock: Callable[[], datetime]
+    ) -> ClaimKeeper:
+        """What does for claims whatever they need beside bindings.
+
+        Args:
+            upkeep: Decides what that is.
+            record: Takes Events and returns at once.
+            clock: The time now.
+        """
+        evictor = Evictor(self.client, self.fence, write_seconds=self.write_seconds)
+        steps = Steps(self._claims, evictor, upkeep, record, clock)
+        return ClaimKeeper(steps, self.fence, is_busy=self.is_busy)
 
     def is_busy(self, claim: ClaimUid) -> bool:
         """Whether a call for a pod that uses the claim is under way."""

@@ -1,16 +1,19 @@
-"""Claims on the API server: the only place from which an owner is written or removed."""
+"""Claims on the API server: the only place from which the binder writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
+from binder.claim_statuses import cleared_status, is_as_judged
+from binder.fences import FencedError, check
 from binder.owner_writes import (
     NO_OWNER,
     ClaimState,
     OwnerMarks,
     claim_state,
     has_users_label,
+    left_patch,
     marks_patch,
     may_be_taken_back,
     steps,
@@ -27,18 +30,21 @@ from kube.api import (
     UnavailableError,
     WriteOptions,
 )
-from scheduler_plugin.api import BindFailed, ClaimOwner, ClaimsChanged, Fence
+from scheduler_plugin.api import (
+    BindFailed,
+    ClaimCleared,
+    ClaimOwner,
+    ClaimsChanged,
+    Fence,
+    OwnerLeftAt,
+)
 
 CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
 
 
-class FencedError(Exception):
-    """Raised where a write may not begin, since the Lease may be lost before it ends."""
-
-
 @dataclass(frozen=True, slots=True)
 class ClaimWriter:
-    """Writes owners: fenced, limited in time, each with UID and version as precondition.
+    """Writes claims: fenced, limited in time, each with UID and version as precondition.
 
     Attributes:
         queue_label: Key of the label; a setting.
@@ -57,16 +63,20 @@ class ClaimWriter:
         """Write who owns a claim; None when it says so."""
         if steps(claim) and has_users_label(claim):
             return BindFailed(_users_label(claim), is_certain=True)
-        version = claim.resource_version
         try:
-            for marks in steps(claim):
-                state = await self._mark(claim, marks, version)
-                version = state.resource_version
+            await self.write_owner(claim)
         except (ConflictError, NotFoundError):
             return ClaimsChanged(claim)
         except (ApiError, FencedError) as error:
             return BindFailed(f"{_name(claim)}: {error}", is_certain=not _is_unknown(error))
         return None
+
+    async def write_owner(self, claim: ClaimOwner) -> None:
+        """The same for a claim that no user labelled; raises as `remove_owner` does."""
+        version = claim.resource_version
+        for marks in steps(claim):
+            state = await self._mark(claim, marks, version)
+            version = state.resource_version
 
     async def take_back(self, claim: ClaimOwner, pod: str) -> None:
         """Remove what was written for a pod that was not bound, unless another pod uses it.
@@ -90,6 +100,29 @@ class ClaimWriter:
         """
         await self._patch(path, NO_OWNER, Preconditions(uid, version))
 
+    async def note_left(self, left: OwnerLeftAt) -> None:
+        """Write, or remove, the time at which the owner's last pod left.
+
+        Raises as `remove_owner` does.
+        """
+        path = CLAIMS.at(left.name, left.namespace)
+        preconditions = Preconditions(left.uid, left.resource_version)
+        await self._send(path, left_patch(left.value), preconditions)
+
+    async def clear(self, cleared: ClaimCleared) -> None:
+        """Take consumers that ended out of a claim, and the allocation with the last of them.
+
+        Raises as `remove_owner` does.
+        """
+        path = CLAIMS.at(cleared.name, cleared.namespace)
+        obj = await self.client.get(path, timeout_seconds=self.write_seconds / 2)
+        self.note_claim(obj)
+        if not is_as_judged(obj, cleared):
+            raise ConflictError(f"{cleared.namespace}/{cleared.name} is in another version")
+        path = CLAIMS.at(cleared.name, cleared.namespace, subresource="status")
+        preconditions = Preconditions(cleared.uid, cleared.resource_version)
+        await self._send(path, cleared_status(obj, cleared), preconditions)
+
     async def _mark(self, claim: ClaimOwner, marks: OwnerMarks, version: str) -> ClaimState:
         """Bring a claim to these marks, however often the answer is lost."""
         try:
@@ -107,9 +140,12 @@ class ClaimWriter:
     async def _patch(
         self, path: ObjectPath, marks: OwnerMarks, preconditions: Preconditions
     ) -> ClaimState:
-        if why := self.fence.why_not(self.write_seconds):
-            raise FencedError(why)
-        patch = marks_patch(marks, self.queue_label)
+        return await self._send(path, marks_patch(marks, self.queue_label), preconditions)
+
+    async def _send(
+        self, path: ObjectPath, patch: JsonObject, preconditions: Preconditions
+    ) -> ClaimState:
+        check(self.fence, self.write_seconds)
         options = WriteOptions(timeout_seconds=self.write_seconds)
         answer = await self.client.merge_patch(
             path, patch, preconditions=preconditions, options=options

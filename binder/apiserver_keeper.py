@@ -1,7 +1,11 @@
-"""The keeper of owners on the API server: what ended is removed, soon and for certain.
+"""The keeper of claims on the API server: what a claim needs next is done, soon and for certain.
+
+    changed claim ─┐                                 ┌─ later: an alarm
+    alarm ─────────┼─► asked ─► what does it need? ──┤
+    all, each minute┘   (scheduler_plugin.upkeep)    └─ now: to do ─► API server ─► changed claim
 
 It hears of claims that changed. Because it may not have been there, or may have been told not to
-write, it looks at all claims when it starts and every minute.
+write, it looks at all claims when it starts, when Queues changed, and every minute.
 """
 
 from __future__ import annotations
@@ -10,20 +14,32 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
+from datetime import datetime, timedelta
 from typing import NoReturn
 
-from binder.apiserver_claims import CLAIMS, ClaimWriter, FencedError
+from binder import apiserver_events
+from binder.alarms import Alarms
+from binder.apiserver_evictions import HeldBackError
+from binder.apiserver_steps import Steps
+from binder.fences import FencedError
 from kube.api import (
-    ApiClient,
     ApiError,
     Backoff,
     ConflictError,
-    JsonObject,
     NotFoundError,
     PermanentError,
 )
-from scheduler_plugin.api import ClaimUid, Fence, World, ended_owner
+from scheduler_plugin.api import (
+    ClaimUid,
+    EvictForeign,
+    Fence,
+    LookAgain,
+    QueueName,
+    Step,
+    lost_queue,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -33,103 +49,212 @@ AT_ONCE = 4
 IN_ONE_GO = 200
 """How many claims are looked at before others have their turn."""
 
+SETTLE_SECONDS = 0.05
+"""How long changes are gathered: a binding changes a claim several times in a row."""
+
+ALL_AGAIN_SECONDS = 5.0
+"""How long it rests after a look at all claims, however many Queues change."""
+
+FENCED_SECONDS = 1.0
+"""How soon it is asked again whether the Lease is ours."""
+
+BUSY = timedelta(seconds=1)
+"""How soon a claim is looked at again that a binding was using."""
+
+EVICTED = timedelta(seconds=10)
+"""How long evicted pods may take to be seen as such before they are evicted again."""
+
 _BACKOFF = Backoff(first_seconds=0.2, cap_seconds=30.0)
+_HELD_BACK = Backoff(first_seconds=4.0, cap_seconds=60.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """How often a claim's eviction was held back in a row, and until when it is not tried."""
+
+    failures: int
+    until: datetime
 
 
 @dataclass(eq=False)
-class OwnerKeeper:
-    """Removes owners that ended.
+class ClaimKeeper:
+    """Does for claims what they need beside bindings; to be run once the world is in sync.
 
     Attributes:
-        client: Of the API server, as the binder's ServiceAccount.
-        fence: Asked before each write.
-        world: What is known; its stores must be in sync when `run` begins.
-        note_claim: Told each claim that the API server answers with.
+        steps: Carries it out.
+        fence: Asked before each round of writes, and again before each write.
         is_busy: Whether a binding that uses the claim is under way.
         write_seconds: How long one write may take.
         recheck_seconds: How often all claims are looked at.
     """
 
-    client: ApiClient
+    steps: Steps
     fence: Fence
-    world: World
     _: KW_ONLY
-    note_claim: Callable[[JsonObject], None]
     is_busy: Callable[[ClaimUid], bool]
     write_seconds: float = 2.0
     recheck_seconds: float = 60.0
 
     def __post_init__(self) -> None:
+        self._world = self.steps.upkeep.world
+        self._asked: dict[ClaimUid, None] = {}
         self._pending: dict[ClaimUid, None] = {}
-        self._asked = asyncio.Event()
+        self._alarms: Alarms[ClaimUid] = Alarms()
+        self._rests: dict[ClaimUid, _Rest] = {}
+        self._told: dict[ClaimUid, QueueName] = {}
+        self._to_look = asyncio.Event()
+        self._to_do = asyncio.Event()
+        self._all = asyncio.Event()
         self._failures = 0
-        self._claims = ClaimWriter(
-            self.client,
-            self.fence,
-            queue_label=self.world.facts.settings.queue_label,
-            note_claim=self.note_claim,
-            write_seconds=self.write_seconds,
-        )
 
     def changed(self, claim_uids: Iterable[ClaimUid]) -> None:
-        """Claims changed, or pods or decisions that their owners depend on."""
-        for uid in claim_uids:
-            if ended_owner(uid, self.world):
-                self._pending[uid] = None
-                self._asked.set()
+        """Claims changed, or pods or decisions that they depend on. Costs next to nothing."""
+        self._asked.update(dict.fromkeys(claim_uids))
+        if self._asked:
+            self._to_look.set()
+
+    def queues_changed(self) -> None:
+        """What Queues say may concern any claim."""
+        self._all.set()
 
     async def run(self) -> None:
         """Keep until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._look_again())
+            group.create_task(self._look_at_all())
+            group.create_task(self._look())
             group.create_task(self._keep())
 
-    async def _look_again(self) -> NoReturn:
+    async def _look_at_all(self) -> NoReturn:
         while True:
-            uids = [claim.uid for claim in self.world.facts.claims()]
-            for start in range(0, len(uids), IN_ONE_GO):
-                self.changed(uids[start : start + IN_ONE_GO])
-                await asyncio.sleep(0)
-            await asyncio.sleep(self.recheck_seconds * random.uniform(0.9, 1.0))
+            self._all.clear()
+            self.changed([claim.uid for claim in self._world.facts.claims()])
+            seconds = self.recheck_seconds * random.uniform(0.9, 1.0)
+            rest = min(ALL_AGAIN_SECONDS, seconds)
+            await asyncio.sleep(rest)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds - rest):
+                    await self._all.wait()
+
+    async def _look(self) -> NoReturn:
+        while True:
+            await self._until_asked()
+            await asyncio.sleep(SETTLE_SECONDS)
+            self._to_look.clear()
+            asked = {**self._asked, **dict.fromkeys(self._alarms.take(self.steps.clock()))}
+            self._asked.clear()
+            for number, uid in enumerate(asked):
+                self._look_at(uid)
+                if number % IN_ONE_GO == IN_ONE_GO - 1:
+                    await asyncio.sleep(0)
+
+    async def _until_asked(self) -> None:
+        moment = self._alarms.next_moment()
+        seconds = (moment - self.steps.clock()).total_seconds() if moment is not None else None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, seconds) if seconds is not None else None):
+                await self._to_look.wait()
+
+    def _look_at(self, uid: ClaimUid) -> None:
+        try:
+            self._tell_lost(uid)
+            if self._step(uid) is not None:
+                self._pending[uid] = None
+                self._to_do.set()
+        except Exception:  # An odd claim must not cost the others their keeper.
+            logger.exception("claim not looked at uid=%s", uid)
+
+    def _step(self, uid: ClaimUid) -> Step | None:
+        """What to do now; where that comes later, an alarm is set."""
+        now = self.steps.clock()
+        step = self.steps.upkeep.next_step(uid, now)
+        rest = self._rests.get(uid)
+        if not isinstance(step, EvictForeign):
+            self._rests.pop(uid, None)
+        elif rest is not None and now < rest.until:
+            step = LookAgain(rest.until)
+        if not isinstance(step, LookAgain):
+            self._alarms.drop(uid)
+            return step
+        self._set_alarm(uid, step.at)
+        return None
+
+    def _set_alarm(self, uid: ClaimUid, moment: datetime) -> None:
+        self._alarms.set(uid, moment)
+        # Whoever waits for the next alarm may be waiting for a later one.
+        self._to_look.set()
+
+    def _tell_lost(self, uid: ClaimUid) -> None:
+        """Once, for as long as the queue stays lost."""
+        found = lost_queue(uid, self._world)
+        if found is None:
+            self._told.pop(uid, None)
+        elif self._told.get(uid) != found.queue and not self.fence.why_not(self.write_seconds):
+            self._told[uid] = found.queue
+            logger.warning("queue lost claim=%s queue=%s", found.claim, found.queue)
+            self.steps.record(apiserver_events.queue_lost(found))
 
     async def _keep(self) -> NoReturn:
         while True:
-            await self._asked.wait()
-            self._asked.clear()
-            failures = await self._remove_pending()
-            self._failures = self._failures + 1 if failures else 0
+            await self._to_do.wait()
+            self._to_do.clear()
+            if why := self.fence.why_not(self.write_seconds):
+                logger.debug("no claim is written now: %s", why)
+                await asyncio.sleep(FENCED_SECONDS)
+            else:
+                failures = await self._do_pending()
+                self._failures = self._failures + 1 if failures else 0
+                await asyncio.sleep(_BACKOFF.delay(self._failures, random.random))
             if self._pending:
-                self._asked.set()
-            await asyncio.sleep(_BACKOFF.delay(self._failures, random.random))
+                self._to_do.set()
 
-    async def _remove_pending(self) -> int:
-        """Remove what ended, and return how much of it has to be tried again."""
-        if why := self.fence.why_not(self.write_seconds):
-            logger.debug("no owner is removed now: %s", why)
-            return 1
+    async def _do_pending(self) -> int:
+        """Do some of what there is to do; returns how much of it has to be tried again."""
         uids = list(self._pending)[:AT_ONCE]
         async with asyncio.TaskGroup() as group:
             for uid in uids:
-                group.create_task(self._remove(uid))
+                group.create_task(self._do(uid))
         return sum(uid in self._pending for uid in uids)
 
-    async def _remove(self, uid: ClaimUid) -> None:
-        """Remove one owner; it stays pending, behind all others, where that may succeed later."""
+    async def _do(self, uid: ClaimUid) -> None:
+        """Do one step; it stays pending, behind all others, where that may succeed later."""
         del self._pending[uid]
-        ended = ended_owner(uid, self.world)
-        if ended is None or self.is_busy(uid):
+        if self.is_busy(uid):
+            self._set_alarm(uid, self.steps.clock() + BUSY)
             return
-        claim = f"{ended.namespace}/{ended.name}"
-        path = CLAIMS.at(ended.name, ended.namespace)
+        step = self._step(uid)
+        if step is None:
+            return
         try:
-            await self._claims.remove_owner(path, uid, ended.resource_version)
+            await self.steps.carry_out(step)
         except (ConflictError, NotFoundError) as error:
             # Whoever wrote it is heard of, and then it is looked at again.
-            logger.debug("owner of another version claim=%s: %s", claim, error)
+            logger.debug("claim in another version uid=%s: %s", uid, error)
+        except HeldBackError as error:
+            self._hold_back(step, str(error))
         except PermanentError as error:
-            logger.warning("owner not removed claim=%s: %s", claim, error)
+            logger.warning("claim not kept uid=%s step=%s: %s", uid, _name(step), error)
         except (ApiError, FencedError) as error:
-            logger.warning("owner not removed yet claim=%s: %s", claim, error)
+            logger.warning("claim not kept yet uid=%s step=%s: %s", uid, _name(step), error)
             self._pending[uid] = None
         else:
-            logger.info("owner ended claim=%s", claim)
+            self._done(uid, step)
+
+    def _done(self, uid: ClaimUid, step: Step) -> None:
+        if isinstance(step, EvictForeign):
+            self._rests[uid] = _Rest(0, self.steps.clock() + EVICTED)
+        self.changed([uid])
+
+    def _hold_back(self, step: Step, why: str) -> None:
+        if not isinstance(step, EvictForeign):
+            return
+        before = self._rests.get(step.uid)
+        failures = before.failures + 1 if before is not None else 1
+        seconds = _HELD_BACK.delay(failures, random.random)
+        self._rests[step.uid] = _Rest(failures, self.steps.clock() + timedelta(seconds=seconds))
+        logger.warning("eviction held back claim=%s/%s: %s", step.namespace, step.name, why)
+        self.steps.record(apiserver_events.held_back(step, why))
+        self.changed([step.uid])
+
+
+def _name(step: Step) -> str:
+    return type(step).__name__

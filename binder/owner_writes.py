@@ -81,6 +81,11 @@ def marks_patch(marks: OwnerMarks, queue_label: str) -> dict[str, Any]:
     }
 
 
+def left_patch(value: str | None) -> dict[str, Any]:
+    """A merge patch of the time at which the owner left; None removes it."""
+    return {"metadata": {"annotations": {OWNER_LEFT_AT_ANNOTATION: value}}}
+
+
 def claim_state(obj: Mapping[str, Any], queue_label: str) -> ClaimState:
     """Read a ResourceClaim; what is odd counts as not there."""
     metadata = _an_object(obj.get("metadata"))

@@ -22,6 +22,8 @@ from scheduler_plugin.claims import (
 from scheduler_plugin.costs import is_accounted
 from scheduler_plugin.devices import ClassView, InstanceView, class_view, instance_view
 from scheduler_plugin.fields import Unreadable
+from scheduler_plugin.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodToEvict
+from scheduler_plugin.leftovers import ClaimCleared, LostQueue, lost_queue
 from scheduler_plugin.names import (
     ACCOUNTED_LABEL,
     EVICT_FOREIGN_ANNOTATION,
@@ -52,6 +54,7 @@ from scheduler_plugin.names import (
     Share,
     SharingPolicy,
 )
+from scheduler_plugin.orphans import Attribution
 from scheduler_plugin.owner_life import EndedOwner, ended_owner
 from scheduler_plugin.pods import (
     NamespaceView,
@@ -62,7 +65,8 @@ from scheduler_plugin.pods import (
 )
 from scheduler_plugin.queue_objects import parse_queue
 from scheduler_plugin.queues import EffectiveSharing, QueueTree
-from scheduler_plugin.selectors import LabelSelector
+from scheduler_plugin.selectors import LabelSelector, Operator, Requirement
+from scheduler_plugin.upkeep import Step, Upkeep
 from scheduler_plugin.world import World
 
 __all__ = [
@@ -81,6 +85,7 @@ __all__ = [
     "QUOTA_GATE",
     "VERSION",
     "AccountingSettings",
+    "Attribution",
     "BindFailed",
     "BindRequest",
     "Bound",
@@ -88,6 +93,7 @@ __all__ = [
     "Catalog",
     "Ceiling",
     "Charges",
+    "ClaimCleared",
     "ClaimOwner",
     "ClaimSharing",
     "ClaimTemplateView",
@@ -98,15 +104,21 @@ __all__ = [
     "ClassView",
     "EffectiveSharing",
     "EndedOwner",
+    "EvictForeign",
     "Fence",
     "InstanceView",
     "LabelSelector",
+    "LookAgain",
+    "LostQueue",
     "NamespaceView",
     "OnOwnerExit",
+    "Operator",
     "OrphanPolicy",
     "Outcome",
+    "OwnerLeftAt",
     "OwnerLifetime",
     "PodClaim",
+    "PodToEvict",
     "PodUid",
     "PodView",
     "Preemptibility",
@@ -115,10 +127,13 @@ __all__ = [
     "QueueName",
     "QueueTree",
     "Reason",
+    "Requirement",
     "ResourceKey",
     "Share",
     "SharingPolicy",
+    "Step",
     "Unreadable",
+    "Upkeep",
     "World",
     "claim_template_view",
     "claim_view",
@@ -126,6 +141,7 @@ __all__ = [
     "ended_owner",
     "instance_view",
     "is_accounted",
+    "lost_queue",
     "namespace_view",
     "parse_queue",
     "pod_view",

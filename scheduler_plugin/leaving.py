@@ -13,7 +13,7 @@ decided while a consumer is not known: it may be the owner's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeAlias
 
@@ -31,6 +31,7 @@ class OwnerLeftAt:
     Attributes:
         resource_version: Of the claim as it was judged; the precondition of the write.
         value: In RFC 3339; None to remove it.
+        sentence: For the Event; "" where there is nothing to tell.
     """
 
     namespace: str
@@ -38,6 +39,7 @@ class OwnerLeftAt:
     uid: ClaimUid
     resource_version: str
     value: str | None
+    sentence: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
         return _left_at(claim, None) if claim.owner_left_at else None
     left = _parsed(claim.owner_left_at)
     if left is None:
-        return _left_at(claim, f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
+        return _leaves(_Outlived(claim, owner, foreign, now), world.facts.tree.sharing(owner))
     since = max(left, _arrived(foreign) or left)
     return _decided(_Outlived(claim, owner, foreign, since), world.facts.tree.sharing(owner), now)
 
@@ -111,13 +113,14 @@ def _owner_uses(claim: ClaimView, owner: QueueName, world: World) -> bool:
     return any(not pod.ended and world.facts.queue_of(pod) == owner for pod in pods)
 
 
-def _left_at(claim: ClaimView, value: str | None) -> OwnerLeftAt:
+def _left_at(claim: ClaimView, value: str | None, sentence: str = "") -> OwnerLeftAt:
     return OwnerLeftAt(
         namespace=claim.namespace,
         name=claim.name,
         uid=claim.uid,
         resource_version=claim.resource_version,
         value=value,
+        sentence=sentence,
     )
 
 
@@ -145,6 +148,23 @@ class _Outlived:
     since: datetime
 
 
+def _leaves(found: _Outlived, sharing: EffectiveSharing) -> OwnerLeftAt:
+    """The time of leaving, and what becomes of the foreign pods as things stand now."""
+    fate = "They keep it, and the queue stays charged."
+    if asks := _who_asks(found, sharing):
+        due = found.since + sharing.owner_exit_grace_period
+        fate = f"{asks}: they are evicted from {_rfc3339(due)} on, if no pod of the queue comes."
+    sentence = (
+        f'{found.claim} belongs to queue "{found.owner}", none of whose pods uses it any more;'
+        f" {len(found.foreign)} of other queues do. {fate}"
+    )
+    return _left_at(found.claim, _rfc3339(found.since), sentence)
+
+
+def _rfc3339(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
 def _decided(found: _Outlived, sharing: EffectiveSharing, now: datetime) -> OwnerExit | None:
     asks = _who_asks(found, sharing)
     if not asks:
@@ -160,7 +180,7 @@ def _eviction(found: _Outlived, pods: tuple[PodToEvict, ...], asks: str) -> Evic
     claim = found.claim
     why = (
         f'{claim} belongs to queue "{found.owner}", whose last pod left it at'
-        f" {found.since:%Y-%m-%dT%H:%M:%SZ}. {asks}: pods of other queues have to leave it now."
+        f" {_rfc3339(found.since)}. {asks}: pods of other queues have to leave it now."
     )
     return EvictForeign(
         namespace=claim.namespace,

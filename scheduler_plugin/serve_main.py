@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import NoReturn
 
-from binder.api import Binder, OwnerKeeper
+from binder.api import Binder, ClaimKeeper
 from kube.api import ApiClient, EventRecorder, connect
 from scheduler_plugin.apiserver_queues import QueueStatusWriter
 from scheduler_plugin.cluster import ClusterWorld
 from scheduler_plugin.http_server import serving
 from scheduler_plugin.kube_scheduler import Extender
 from scheduler_plugin.kube_scheduler_lease import KubeSchedulerLease
-from scheduler_plugin.names import FIELD_MANAGER, ClaimUid
+from scheduler_plugin.names import FIELD_MANAGER
 from scheduler_plugin.settings import ServeSettings
+from scheduler_plugin.upkeep import Upkeep
 from scheduler_plugin.world import World
 from scheduler_plugin.world_changes import (
     ClaimChanged,
@@ -72,14 +73,9 @@ class Plugin:
             note_claim=self._cluster.note_claim,
             note_pod=self._cluster.note_pod,
         )
-        self._keeper = OwnerKeeper(
-            client,
-            self._lease,
-            self._cluster.world,
-            note_claim=self._cluster.note_claim,
-            is_busy=binder.is_busy,
-        )
         self._events = EventRecorder(client, FIELD_MANAGER, settings.instance)
+        upkeep = Upkeep(self._cluster.world, settings.leftover_grace)
+        self._keeper = binder.keeper(upkeep, self._events.record, _clock)
         self._statuses = QueueStatusWriter(
             client, self._cluster.world, self._lease, self._events.record
         )
@@ -96,14 +92,14 @@ class Plugin:
         with _collecting_seldom():
             await self._cluster.in_sync()
         self._cluster.subscribe(self._statuses.changed)
-        self._cluster.subscribe(_telling(self._keeper.changed, self._cluster.world))
+        self._cluster.subscribe(_telling(self._keeper, self._cluster.world))
         tasks.create_task(self._statuses.run())
         tasks.create_task(self._keeper.run())
         tasks.create_task(self._expire())
         self._statuses.changed()
 
     async def _expire(self) -> NoReturn:
-        """Verdicts drop what lapsed, too; without any, the keeper of owners would wait for ever."""
+        """Verdicts drop what lapsed, too; without any, the keeper of claims would wait for ever."""
         while True:
             self._cluster.world.assumptions.expire(_clock())
             await asyncio.sleep(EXPIRE_SECONDS)
@@ -122,20 +118,20 @@ def _collecting_seldom() -> Iterator[None]:
     gc.freeze()
 
 
-def _telling(
-    changed: Callable[[Iterable[ClaimUid]], None], world: World
-) -> Callable[[WorldChange], None]:
-    """Tell the keeper of owners which claims a change concerns."""
+def _telling(keeper: ClaimKeeper, world: World) -> Callable[[WorldChange], None]:
+    """Tell the keeper of claims which of them a change concerns."""
 
     def take(change: WorldChange) -> None:
         match change:
             case ClaimChanged(uid):
-                changed((uid,))
+                keeper.changed((uid,))
             case PodChanged(uid):
-                changed(world.facts.claims_consumed_by(uid))
-                changed(world.facts.claims_written_for(uid))
-            case QueueChanged() | OtherChanged():
-                pass  # No owner depends on them.
+                keeper.changed(world.facts.claims_consumed_by(uid))
+                keeper.changed(world.facts.claims_written_for(uid))
+            case QueueChanged():
+                keeper.queues_changed()
+            case OtherChanged():
+                pass  # The next look at all claims sees it.
 
     return take
 

@@ -10,11 +10,13 @@ import re
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from driver.api import Problem
 from kube.api import Resource
 from scheduler_plugin.kube_scheduler_lease import LeaseSettings
+from scheduler_plugin.leftovers import GRACE as LEFTOVER_GRACE
 from scheduler_plugin.listening import ADDRESS_FLAG, Listening, TlsFiles, parse_listening
 from scheduler_plugin.names import (
     NO_QUEUE,
@@ -28,6 +30,7 @@ from scheduler_plugin.scheduler_configuration import CallerFiles
 
 _NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _LABEL_KEY = re.compile(rf"({_NAME}/)?[A-Za-z0-9]([-_.A-Za-z0-9]{{0,61}}[A-Za-z0-9])?")
+_LONGEST_SECONDS = 86_400
 _LARGEST_PRIORITY = 2_000_001_000
 """That of system-node-critical: no pod has more."""
 
@@ -39,6 +42,7 @@ class ServeSettings:
     Attributes:
         kubeconfig: None for the ServiceAccount of the pod.
         instance: This process's name in Events.
+        leftover_grace: How long what refused bindings leave on claims stays.
         pod_groups: The kinds whose objects say which queue the pods of a group have.
     """
 
@@ -48,6 +52,7 @@ class ServeSettings:
     listening: Listening
     lease: LeaseSettings
     accounting: AccountingSettings
+    leftover_grace: timedelta
     pod_groups: tuple[Resource, ...]
 
 
@@ -99,6 +104,7 @@ def parse_settings(
         listening=listening,
         lease=lease,
         accounting=_accounting(arguments),
+        leftover_grace=timedelta(seconds=arguments.leftover_grace),
         pod_groups=tuple(dict.fromkeys(arguments.pod_groups)),
     )
 
@@ -219,6 +225,14 @@ def _accounting_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long an owner that was written at a binding stays",
     )
     parser.add_argument(
+        "--leftover-grace",
+        default=LEFTOVER_GRACE.total_seconds(),
+        type=_seconds,
+        metavar="SECONDS",
+        help="how long an allocation that nobody uses, and pods that ended, stay on a claim"
+        " (default: 120)",
+    )
+    parser.add_argument(
         "--pod-groups",
         default=(Resource("scheduling.run.ai", "v2alpha2", "podgroups"),),
         type=_kinds,
@@ -272,6 +286,16 @@ def _priority(text: str) -> int:
     if number is None or abs(number) > _LARGEST_PRIORITY:
         raise argparse.ArgumentTypeError(f"{text!r} is no priority that a pod can have")
     return number
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= _LONGEST_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds up to a day")
+    return seconds
 
 
 def _kinds(text: str) -> tuple[Resource, ...]:

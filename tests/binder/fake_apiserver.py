@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -78,10 +78,13 @@ class Answer:
 class RefusedError(Exception):
     """Raised where the server refuses a request."""
 
-    def __init__(self, status: int, reason: str, message: str) -> None:
+    def __init__(
+        self, status: int, reason: str, message: str, causes: Sequence[Mapping[str, str]] = ()
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.reason = reason
+        self.causes = list(causes)
 
 
 class FakeApiServer:
@@ -92,6 +95,9 @@ class FakeApiServer:
         asked: Method and last part of the path of each request that arrived.
         labels: Each label that was stored on a claim, in order; "" for its removal.
         bound: UIDs of the pods that were bound, in order.
+        budgets: The PodDisruptionBudgets that it lists; what they refuse is `protected`.
+        protected: Names of the pods that may not be evicted.
+        evicted: Names of the pods that were, in order.
     """
 
     def __init__(self) -> None:
@@ -100,6 +106,9 @@ class FakeApiServer:
         self.asked: list[str] = []
         self.labels: list[str] = []
         self.bound: list[str] = []
+        self.budgets: list[dict[str, Any]] = []
+        self.protected: set[str] = set()
+        self.evicted: list[str] = []
         self.next_happening: Callable[[], Awaitable[Happening]] = self._scripted
         self._version = 100
         self.client = ApiClient(cast(Transport, self))
@@ -149,19 +158,28 @@ class FakeApiServer:
             return _refusal(refusal)
         if error := _BROKEN_BEFORE.get(happening):
             raise error
-        answer = self._answer(method, url.partition("?")[0], body)
+        path, _, query = url.partition("?")
+        answer = self._answer(method, path, body, is_dry="dryRun=All" in query)
         if error := _BROKEN_AFTER.get(happening):
             raise error
         return answer
 
-    def _answer(self, method: str, path: str, body: Any) -> Answer:
-        self.asked.append(f"{method} {path.rpartition('/')[2]}")
+    def _answer(self, method: str, path: str, body: Any, *, is_dry: bool) -> Answer:
+        last = path.rpartition("/")[2]
+        self.asked.append(f"{method} {last}{' (dry)' if is_dry else ''}")
         try:
-            match method:
-                case "GET":
+            match method, last:
+                case "GET", "poddisruptionbudgets":
+                    metadata = {"resourceVersion": str(self._version)}
+                    found = {"metadata": metadata, "items": self.budgets}
+                case "GET", _:
                     found = self._found(path)
-                case "PATCH":
+                case "PATCH", "status":
+                    found = self._patch_status(path.removesuffix("/status"), body)
+                case "PATCH", _:
                     found = self._patch(path, body)
+                case _, "eviction":
+                    found = self._evict(path.removesuffix("/eviction"), body, is_dry=is_dry)
                 case _:
                     found = self._bind(path.removesuffix("/binding"), body)
         except RefusedError as error:
@@ -185,6 +203,29 @@ class FakeApiServer:
             after["metadata"][part] = {k: v for k, v in merged.items() if v is not None}
         self._check_policy(before["metadata"], after["metadata"])
         return before if after == before else self._store(path, after)
+
+    def _patch_status(self, path: str, patch: Mapping[str, Any]) -> dict[str, Any]:
+        after = deepcopy(self._found(path))
+        for key in ("uid", "resourceVersion"):
+            if patch["metadata"][key] != after["metadata"][key]:
+                raise RefusedError(409, "Conflict", f"{key} differs")
+        merged = {**after["status"], **patch["status"]}
+        after["status"] = {key: value for key, value in merged.items() if value is not None}
+        return self._store(path, after)
+
+    def _evict(self, path: str, body: Mapping[str, Any], *, is_dry: bool) -> dict[str, Any]:
+        pod = deepcopy(self._found(path))
+        if pod["metadata"]["uid"] != body["deleteOptions"]["preconditions"]["uid"]:
+            raise RefusedError(409, "Conflict", "uid differs")
+        name = pod["metadata"]["name"]
+        if name in self.protected:
+            cause = {"reason": "DisruptionBudget", "message": "The budget needs 1 healthy pod."}
+            raise RefusedError(429, "TooManyRequests", "Cannot evict pod.", [cause])
+        if not is_dry:
+            pod["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
+            self._store(path, pod)
+            self.evicted.append(name)
+        return {"kind": "Status", "status": "Success"}
 
     def _check_policy(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         old, new = (metadata["labels"].get(QUEUE, "") for metadata in (before, after))
@@ -235,5 +276,10 @@ def _path(plural: str, namespace: str, name: str) -> str:
 
 
 def _refusal(error: RefusedError) -> Answer:
-    body = {"kind": "Status", "reason": error.reason, "message": str(error)}
+    body = {
+        "kind": "Status",
+        "reason": error.reason,
+        "message": str(error),
+        "details": {"causes": error.causes},
+    }
     return Answer(error.status, json.dumps(body).encode())

@@ -3,74 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 
 import pytest
 
 from binder import apiserver_keeper
-from binder.api import OwnerKeeper
-from kube.api import Backoff, JsonObject
-from scheduler_plugin.api import ClaimUid, World
-from scheduler_plugin.claims import claim_view
 from tests.binder.builders import FakeFence
-from tests.binder.fake_apiserver import OWNER_LEFT_AT, QUEUE, FakeApiServer, Fault
-from tests.scheduler_plugin.builders import a_claim_object, a_world, claim_uid, put, read
+from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault
+from tests.binder.keeping import Scene, no_delays
+from tests.scheduler_plugin.builders import a_claim_object, claim_uid
+
+__all__ = ["no_delays"]
 
 NOBODY = ("", "")
 WRITTEN = ("a", "uid-of-a")
-
-
-@pytest.fixture(autouse=True)
-def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apiserver_keeper, "_BACKOFF", Backoff(0.0, 0.0))
-
-
-class Scene:
-    """A keeper, its world, and an API server that the world hears of."""
-
-    def __init__(self, fence: FakeFence | None = None) -> None:
-        self.server = FakeApiServer()
-        self.world: World = a_world()
-        self.busy: set[ClaimUid] = set()
-        self.keeper = OwnerKeeper(
-            self.server.client,
-            fence or FakeFence(),
-            self.world,
-            note_claim=self.hear,
-            is_busy=lambda uid: uid in self.busy,
-        )
-
-    def hear(self, claim: JsonObject) -> None:
-        """What the stores do with an event."""
-        put(self.world, read(claim_view(claim, queue_label=QUEUE)))
-
-    def add(self, name: str = "cam", queue: str = "a", owner_pod: str = "a") -> None:
-        """A claim that is not allocated."""
-        left = {OWNER_LEFT_AT: "2026-11-21T12:00:00Z"} if owner_pod else {}
-        body = a_claim_object(name, queue=queue, owner_pod=owner_pod, annotations=left)
-        self.server.put("resourceclaims", body)
-        self.hear(self.server.claim(name))
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        """Let everybody have their turns until it is so."""
-        for _ in range(10_000):
-            if condition():
-                return
-            await asyncio.sleep(0)
-        raise AssertionError("it never came to that")
-
-    async def until_idle(self) -> None:
-        """Until the keeper has nothing to do any more."""
-        await self.until(lambda: not self.keeper._pending)
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.keeper.run())
-        yield
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
 
 
 async def test_an_owner_that_ended_before_the_start_is_removed() -> None:
@@ -177,7 +122,7 @@ async def test_a_removal_whose_answer_is_lost_does_no_harm_twice() -> None:
 
 async def test_nothing_is_removed_behind_a_closed_fence() -> None:
     fence = FakeFence(open_for=0)
-    scene = Scene(fence)
+    scene = Scene(fence=fence)
     scene.add()
     async with scene.running():
         await scene.until(lambda: len(fence.asked) > 3)
@@ -238,10 +183,7 @@ async def test_whoever_starts_after_a_kill_removes_what_is_left(fault: Fault) ->
     async with scene.running():
         await scene.until(lambda: not scene.server.happenings)
 
-    later = Scene()
-    later.server = scene.server
-    later.keeper.client = scene.server.client
-    later.keeper.__post_init__()
+    later = Scene(server=scene.server)
     later.hear(scene.server.claim())
     async with later.running():
         await later.until(lambda: scene.server.owner() == NOBODY)

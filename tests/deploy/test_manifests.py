@@ -87,7 +87,7 @@ def test_no_rule_reaches_secrets() -> None:
     assert reached.isdisjoint({"secrets", "configmaps", "serviceaccounts/token"})
 
 
-def test_nobody_changes_pods_and_only_the_scheduler_plugin_binds_them() -> None:
+def test_nobody_changes_pods_and_only_the_scheduler_plugin_binds_and_evicts_them() -> None:
     about_pods = [
         (name, resource, verb)
         for name, rule in rules()
@@ -96,7 +96,10 @@ def test_nobody_changes_pods_and_only_the_scheduler_plugin_binds_them() -> None:
         if resource.startswith(("pods", "bindings")) and verb not in ("get", "list", "watch")
     ]
 
-    assert about_pods == [("moorage-scheduler-plugin", "pods/binding", "create")]
+    assert about_pods == [
+        ("moorage-scheduler-plugin", "pods/binding", "create"),
+        ("moorage-scheduler-plugin", "pods/eviction", "create"),
+    ]
 
 
 def test_a_node_reads_configurations_and_writes_no_status() -> None:

@@ -81,7 +81,8 @@ def test_each_refusal_is_a_sentence_even_where_it_cannot_be_composed(name: str) 
 
 
 def test_claims_are_protected_in_all_versions_of_their_api() -> None:
-    for name in ("moorage-claims", "moorage-claim-templates"):
+    names = ("moorage-claims", "moorage-claim-templates", "moorage-scheduler-plugin-claims")
+    for name in names:
         (rule,) = POLICIES[name]["matchConstraints"]["resourceRules"]
         assert rule["apiVersions"] == RESOURCE_VERSIONS
 
@@ -99,6 +100,7 @@ def test_each_request_has_its_policy() -> None:
     }
     assert matched("moorage-bindings") == {("CREATE", "pods/binding"), ("CREATE", "bindings")}
     assert matched("moorage-scheduler-plugin-pods") == {("*", "pods"), ("*", "pods/*")}
+    assert matched("moorage-scheduler-plugin-claims") == {("UPDATE", "resourceclaims/status")}
     assert ("UPDATE", "podgroups") in matched("moorage-podgroups")
 
 
@@ -118,7 +120,8 @@ def test_owner_annotations_are_the_same_on_claims_and_in_templates() -> None:
 
 
 def test_the_scheduler_plugin_is_the_binder() -> None:
-    """They are one process, so the policy about its pods must be about the same account."""
-    conditions = POLICIES["moorage-scheduler-plugin-pods"]["matchConditions"]
+    """They are one process, so the policies about it must be about the same account."""
+    for name in ("moorage-scheduler-plugin-pods", "moorage-scheduler-plugin-claims"):
+        conditions = POLICIES[name]["matchConditions"]
 
-    assert conditions[0]["expression"] == f"request.userInfo.username == '{BINDER}'"
+        assert conditions[0]["expression"] == f"request.userInfo.username == '{BINDER}'"

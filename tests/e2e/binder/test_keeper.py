@@ -5,12 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 
 import pytest
 
-from binder.api import OwnerKeeper
+from binder.api import Binder, ClaimKeeper
 from kube.api import ApiClient, JsonObject
-from scheduler_plugin.api import AccountingSettings, ClaimView, PodView, World, claim_view, pod_view
+from scheduler_plugin.api import (
+    AccountingSettings,
+    ClaimView,
+    PodView,
+    Upkeep,
+    World,
+    claim_view,
+    pod_view,
+)
 from tests.e2e.binder.test_binds import Open, a_binder
 from tests.e2e.binder.world import QUEUE, Stage, new_stage, owner_of, uid_of
 
@@ -30,14 +39,11 @@ def know(world: World, *, claim: JsonObject | None = None, pod: JsonObject | Non
 
 
 @asynccontextmanager
-async def a_keeper(client: ApiClient, world: World) -> AsyncIterator[OwnerKeeper]:
-    keeper = OwnerKeeper(
-        client,
-        Open(),
-        world,
-        note_claim=lambda claim: know(world, claim=claim),
-        is_busy=lambda _: False,
+async def a_keeper(client: ApiClient, world: World) -> AsyncIterator[ClaimKeeper]:
+    binder = Binder(
+        client, Open(), queue_label=QUEUE, note_claim=lambda claim: know(world, claim=claim)
     )
+    keeper = binder.keeper(Upkeep(world), lambda _: None, lambda: datetime.now(UTC))
     task = asyncio.create_task(keeper.run())
     yield keeper
     task.cancel()

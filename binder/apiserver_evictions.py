@@ -1,0 +1,131 @@
+"""Evictions on the API server: all foreign pods of a claim, or none of them.
+
+    all would be let go? (dry run) ─► budgets let them go together? ─► still due? ─► evict each
+
+What is asked first makes a half-evicted set rare and does not rule it out: a budget may change
+between the question and the eviction, and then those that are left are tried again later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+
+from binder.disruption_budgets import CoveredPod, covered_pod, disruption_budget, too_many
+from binder.fences import check
+from kube.api import (
+    ApiClient,
+    ApiError,
+    ConflictError,
+    JsonObject,
+    NotFoundError,
+    Resource,
+    WriteOptions,
+)
+from scheduler_plugin.api import EvictForeign, Fence, PodToEvict
+
+PODS = Resource("", "v1", "pods")
+BUDGETS = Resource("policy", "v1", "poddisruptionbudgets")
+BUDGET_CAUSE = "DisruptionBudget"
+
+
+class HeldBackError(Exception):
+    """Raised where a pod of the set may not be evicted now, as a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evictor:
+    """Evicts sets of pods: fenced, limited in time, each with its UID as precondition.
+
+    Attributes:
+        write_seconds: How long one call may take.
+    """
+
+    client: ApiClient
+    fence: Fence
+    _: KW_ONLY
+    write_seconds: float
+
+    async def evict(
+        self,
+        found: EvictForeign,
+        is_due: Callable[[PodToEvict], bool],
+        evicted: Callable[[PodToEvict], None],
+    ) -> None:
+        """Evict the set.
+
+        Args:
+            found: All pods that are to go.
+            is_due: Asked again right before each eviction, since time passes before it.
+            evicted: Told each pod that was evicted, at once.
+
+        Raises:
+            HeldBackError: A budget or a policy does not let one of them go.
+            ApiError, FencedError: It is not known, or not allowed now.
+        """
+        await self._ask(found)
+        for pod in found.pods:
+            if is_due(pod) and await self._evict(pod):
+                evicted(pod)
+
+    async def _ask(self, found: EvictForeign) -> None:
+        """Raises HeldBackError where not all of them would be let go."""
+        there = [pod for pod in found.pods if await self._evict(pod, dry_run=True)]
+        if len(there) < 2:
+            return
+        pods = [await self._covered(pod) for pod in there]
+        listed = await self.client.list(
+            BUDGETS.select(found.namespace), timeout_seconds=self.write_seconds
+        )
+        budgets = [budget for obj in listed.items if (budget := disruption_budget(obj))]
+        if why := too_many(budgets, [pod for pod in pods if pod is not None]):
+            raise HeldBackError(why)
+
+    async def _covered(self, pod: PodToEvict) -> CoveredPod | None:
+        path = PODS.at(pod.name, pod.namespace)
+        try:
+            obj = await self.client.get(path, timeout_seconds=self.write_seconds)
+        except NotFoundError:
+            return None
+        return covered_pod(obj) if obj["metadata"]["uid"] == pod.uid else None
+
+    async def _evict(self, pod: PodToEvict, *, dry_run: bool = False) -> bool:
+        """False where the pod is gone, or another one has its name."""
+        check(self.fence, self.write_seconds)
+        options = WriteOptions(dry_run=dry_run, timeout_seconds=self.write_seconds)
+        try:
+            await self.client.create(PODS, _eviction(pod), subresource="eviction", options=options)
+        except (NotFoundError, ConflictError):
+            return False
+        except ApiError as error:
+            if _is_refusal(error):
+                said = f"Pod {pod.namespace}/{pod.name}: {_said(error)}"
+                raise HeldBackError(said) from error
+            raise
+        return True
+
+
+def _eviction(pod: PodToEvict) -> JsonObject:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+        "deleteOptions": {"preconditions": {"uid": pod.uid}},
+    }
+
+
+def _is_refusal(error: ApiError) -> bool:
+    """Whether that is an answer about the pod; a server that is busy or broken gives none.
+
+    A pod of more than one budget is refused with an error of the server that has no reason.
+    """
+    if any(cause.get("reason") == BUDGET_CAUSE for cause in error.causes):
+        return True
+    return (400 <= error.status < 500 and error.status not in (408, 429)) or (
+        error.status == 500 and not error.reason
+    )
+
+
+def _said(error: ApiError) -> str:
+    causes = (str(cause.get("message", "")) for cause in error.causes)
+    return " ".join([error.message, *(cause for cause in causes if cause)])

@@ -1,0 +1,62 @@
+"""What a claim needs next, of all that the life around it can ask for.
+
+    1 an owner that ended is removed            `owner_life`
+    2 an orphan is attributed                   `orphans`
+    3 what bindings left on it is cleared       `leftovers`
+    4 foreign pods outlive the owner's          `leaving`
+
+One step at a time: each changes what the next is judged by. Whatever comes too early has a time at
+which the claim is to be looked at again; everything else begins with a change of the claim, of its
+pods, of decisions in flight or of Queues.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from scheduler_plugin.leaving import EvictForeign, LookAgain, OwnerLeftAt, owner_exit
+from scheduler_plugin.leftovers import GRACE, ClaimCleared, Leftovers
+from scheduler_plugin.names import ClaimUid
+from scheduler_plugin.orphans import Attribution, attribution
+from scheduler_plugin.owner_life import EndedOwner, ended_owner
+from scheduler_plugin.world import World
+
+Step: TypeAlias = EndedOwner | Attribution | ClaimCleared | OwnerLeftAt | EvictForeign
+
+
+class Upkeep:
+    """Decides about one claim at a time; it knows only how long left-overs have been there.
+
+    Attributes:
+        world: What is decided by.
+    """
+
+    def __init__(self, world: World, grace: timedelta = GRACE) -> None:
+        """`grace` is how long left-overs stay."""
+        self.world = world
+        self._leftovers = Leftovers(world, grace)
+
+    def next_step(self, uid: ClaimUid, now: datetime) -> Step | LookAgain | None:
+        """What to do about a claim, or when to look again; None until something changes."""
+        # Asked first and always, since the grace runs from the first look.
+        left_over = self._leftovers.look(uid, now)
+        step = ended_owner(uid, self.world) or attribution(uid, self.world)
+        if step is not None:
+            return step
+        if isinstance(left_over, ClaimCleared):
+            return left_over
+        return _earlier(owner_exit(uid, self.world, now), left_over)
+
+    def eviction(self, uid: ClaimUid, now: datetime) -> EvictForeign | None:
+        """The eviction that is due now, whatever else the claim needs; None for none."""
+        found = owner_exit(uid, self.world, now)
+        return found if isinstance(found, EvictForeign) else None
+
+
+def _earlier(
+    step: OwnerLeftAt | EvictForeign | LookAgain | None, at: datetime | None
+) -> OwnerLeftAt | EvictForeign | LookAgain | None:
+    if at is None or (step is not None and not isinstance(step, LookAgain)):
+        return step
+    return LookAgain(min(at, step.at) if step is not None else at)

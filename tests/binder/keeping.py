@@ -1,0 +1,129 @@
+"""A keeper of claims, its world, and an API server in memory that the world hears of."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from binder import apiserver_keeper
+from kube.api import Backoff, Event, JsonObject
+from scheduler_plugin.api import ClaimUid, Upkeep, World
+from scheduler_plugin.claims import claim_view
+from scheduler_plugin.pods import pod_view
+from tests.binder.builders import FakeFence, a_binder
+from tests.binder.fake_apiserver import OWNER_LEFT_AT, QUEUE, FakeApiServer
+from tests.scheduler_plugin.builders import (
+    NOW,
+    SETTINGS,
+    a_claim_object,
+    a_pod_object,
+    a_world,
+    claim_uid,
+    put,
+    read,
+)
+
+
+@pytest.fixture(autouse=True)
+def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SETTLE_SECONDS", "FENCED_SECONDS", "ALL_AGAIN_SECONDS"):
+        monkeypatch.setattr(apiserver_keeper, name, 0.0)
+    monkeypatch.setattr(apiserver_keeper, "_BACKOFF", Backoff(0.0, 0.0))
+
+
+class Scene:
+    """Everything of one test.
+
+    Attributes:
+        now: What the keeper takes for the time.
+        events: What people were told, in order.
+    """
+
+    def __init__(
+        self,
+        *objects: object,
+        fence: FakeFence | None = None,
+        server: FakeApiServer | None = None,
+    ) -> None:
+        self.server = server or FakeApiServer()
+        self.world: World = a_world(*objects)
+        self.busy: set[ClaimUid] = set()
+        self.events: list[Event] = []
+        self.now: datetime = NOW
+        binder = a_binder(self.server, fence, note_claim=self.noted)
+        upkeep = Upkeep(self.world)
+        self.keeper = binder.keeper(upkeep, self.events.append, lambda: self.now)
+        self.keeper.is_busy = lambda uid: uid in self.busy
+
+    def noted(self, claim: JsonObject) -> None:
+        """What the stores do with an answer."""
+        self.hear(claim)
+        self.keeper.changed([ClaimUid(claim["metadata"]["uid"])])
+
+    def hear(self, claim: JsonObject) -> None:
+        """What the stores do with an event; the keeper is not told."""
+        put(self.world, read(claim_view(claim, queue_label=QUEUE)))
+
+    def add(self, name: str = "cam", queue: str = "a", owner_pod: str = "a") -> None:
+        """A claim that is not allocated."""
+        left = {OWNER_LEFT_AT: "2026-11-21T12:00:00Z"} if owner_pod else {}
+        self.put_claim(name, queue=queue, owner_pod=owner_pod, annotations=left)
+
+    def put_claim(self, name: str = "cam", **fields: Any) -> None:
+        """A claim as somebody else wrote it."""
+        self.server.put("resourceclaims", a_claim_object(name, **fields))
+        self.hear(self.server.claim(name))
+
+    def put_pod(self, name: str, **fields: Any) -> None:
+        body = a_pod_object(name, **{"queue": name, "claims": ["cam"], "node": "n", **fields})
+        self.server.put("pods", body)
+        put(self.world, read(pod_view(self.server.pod(name), SETTINGS)))
+
+    def remove_pod(self, name: str) -> None:
+        """The pod is gone, whether the server had it still or not."""
+        pod = self.world.facts.pod_named("default", name)
+        assert pod is not None
+        self.world.delete_pod(pod.uid)
+        self.keeper.changed([claim_uid("cam")])
+
+    def later(self, **time: float) -> None:
+        """Time passes, and the keeper wakes up."""
+        self.now += timedelta(**time)
+        self.keeper.changed([claim_uid("cam")])
+
+    @property
+    def told(self) -> list[tuple[str, str]]:
+        """Reason of each Event, and what it is about."""
+        return [(event.reason, event.regarding.name) for event in self.events]
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Let everybody have their turns until it is so."""
+        for _ in range(10_000):
+            if condition():
+                return
+            await asyncio.sleep(0)
+        raise AssertionError("it never came to that")
+
+    async def until_idle(self) -> None:
+        """Until the keeper has nothing to do any more, for many turns in a row."""
+        idle = 0
+        for _ in range(10_000):
+            keeper = self.keeper
+            idle = 0 if keeper._pending or keeper._asked else idle + 1
+            if idle == 30:
+                return
+            await asyncio.sleep(0)
+        raise AssertionError("it is never idle")
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.keeper.run())
+        yield
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
