@@ -9,7 +9,7 @@ import pytest
 from kube.api import ApiClient, connect
 from local_cluster.api import Cluster
 from tests.e2e.webhook.installation import WebhookProcess, install, registered
-from tests.e2e.webhook.objects import CLOSED, OPEN, VERSIONS, the_world
+from tests.e2e.webhook.objects import CLOSED, MANAGED, OPEN, VERSIONS, the_world
 
 
 @pytest.fixture(scope="package")
@@ -19,7 +19,7 @@ def server(apiserver: Cluster) -> Iterator[Cluster]:
     with apiserver.reconfigured(runtime_config=beta):
         install(apiserver)
         apiserver.apply({"apiVersion": "v1", "kind": "List", "items": the_world()})
-        for namespace in (OPEN, CLOSED, "kube-system"):
+        for namespace in (OPEN, CLOSED, MANAGED, "kube-system"):
             # Pods need the account; there is no controller here that makes it.
             apiserver.service_account_kubeconfig("default", namespace=namespace)
         yield apiserver

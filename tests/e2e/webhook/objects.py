@@ -16,6 +16,10 @@ LABEL_PATH = f"metadata.labels[{QUEUE_LABEL}]"
 OPEN, CLOSED = "webhook-open", "webhook-closed"
 """Namespaces: one that every queue admits, one with a label that some queues do not admit."""
 
+MANAGED_LABEL = "moorage.dev/managed"
+MANAGED = "webhook-managed"
+"""A namespace that opted in, and whose pods have the queue `open`."""
+
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 CLAIMS = {version: Resource("resource.k8s.io", version, "resourceclaims") for version in VERSIONS}
 TEMPLATES = {
@@ -149,6 +153,7 @@ def the_world() -> list[dict[str, Any]]:
     return [
         a_namespace(OPEN, team="lab"),
         a_namespace(CLOSED, team="shop"),
+        a_namespace(MANAGED, **{MANAGED_LABEL: "true", QUEUE_LABEL: "open"}),
         a_class("onvif", spec={}),
         a_class("nic", spec={}),
         a_class("gpu", **gpu, spec={"extendedResourceName": "example.com/gpu"}),
