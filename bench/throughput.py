@@ -18,9 +18,9 @@ import json
 import statistics
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench import cluster_load, measured_cluster
@@ -72,30 +72,51 @@ def command(peer: str, kubeconfig: Path) -> tuple[str, ...]:
     return ("-m", "scheduler_plugin", "serve", *given, "--lease", measured_cluster.LEASE)
 
 
-async def bound_at(client: ApiClient, load: Load) -> list[float]:
-    """Release the pods, and return when each binding was seen."""
-    selection = cluster_load.PODS.select(cluster_load.NAMESPACE, field_selector="spec.nodeName!=")
+@dataclass(slots=True)
+class Bindings:
+    """The bindings that are seen.
+
+    Attributes:
+        times: When each was seen.
+        enough: Set when as many are seen as were asked for.
+    """
+
+    times: list[float] = field(default_factory=list)
+    enough: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@asynccontextmanager
+async def watched_bindings(client: ApiClient, namespace: str, most: int) -> AsyncIterator[Bindings]:
+    """Watch the pods of a namespace being bound."""
+    selection = cluster_load.PODS.select(namespace, field_selector="spec.nodeName!=")
     store = Store(client, selection, lambda pod: str(pod["metadata"]["name"]))
     task = asyncio.create_task(store.run())
     await store.synced.wait()
-    times: list[float] = []
-    all_bound = asyncio.Event()
+    seen = Bindings()
 
     def note(_change: object) -> None:
-        times.append(time.perf_counter())
-        if len(times) == load.pods:
-            all_bound.set()
+        seen.times.append(time.perf_counter())
+        if len(seen.times) >= most:
+            seen.enough.set()
 
     store.subscribe(note)
-    await cluster_load.release(client)
     try:
-        async with asyncio.timeout(MOST_SECONDS):
-            await all_bound.wait()
+        yield seen
     finally:
         task.cancel()
         await asyncio.wait([task])
-        print(f"  {len(times)} of {load.pods} pods bound", flush=True)
-    return times
+
+
+async def bound_at(client: ApiClient, load: Load) -> list[float]:
+    """Release the pods, and return when each binding was seen."""
+    async with watched_bindings(client, cluster_load.NAMESPACE, load.pods) as seen:
+        await cluster_load.release(client)
+        try:
+            async with asyncio.timeout(MOST_SECONDS):
+                await seen.enough.wait()
+        finally:
+            print(f"  {len(seen.times)} of {load.pods} pods bound", flush=True)
+    return seen.times
 
 
 async def run(cluster: Cluster, peer: str, load: Load) -> Figures:

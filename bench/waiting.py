@@ -1,0 +1,212 @@
+"""What pods that wait for quota cost those that fit, and how soon they start when there is room.
+
+    PYTHONPATH=deploy/local python -m bench.waiting [--rounds N] [--waiting 5000]
+
+The load of `bench.throughput` is bound beside nobody who waits (`none`), beside pods that wait at
+the gate (`gate`), and beside as many without a gate, which kube-scheduler tries again and again
+(`retry`). Then the limit of one of the full queues is raised by 100: how long until the first of
+its pods is bound, and the hundredth. Each is measured once in every round, in turns; ratios are
+medians of the rounds' ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from bench import cluster_load, measured_cluster, throughput
+from bench.cluster_load import Load
+from bench.process_figures import cpu_seconds
+from kube.api import ApiClient, connect
+from local_cluster.api import Cluster
+from scheduler_plugin.api import GROUP, QUEUE_KIND, QUEUE_LABEL, QUOTA_GATE, VERSION
+
+NONE, GATE, RETRY = "none", "gate", "retry"
+PEERS = (NONE, GATE, RETRY)
+NAMESPACE = "bench-waiting"
+FULL_QUEUES = 10
+RAISED_BY = 100
+MOST_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One run: pods bound per second, and seconds after a limit was raised; NaN for too long."""
+
+    per_second: float
+    cpu: float
+    first_seconds: float = float("nan")
+    all_seconds: float = float("nan")
+    started: int = 0
+
+
+def a_full_queue(number: int) -> dict[str, Any]:
+    share = {"deviceClass": cluster_load.DEVICE_CLASS, "quota": 0, "limit": 0}
+    metadata = {"name": full_queue(number)}
+    spec = {"resources": [share]}
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": QUEUE_KIND,
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def full_queue(number: int) -> str:
+    return f"full-{number % FULL_QUEUES}"
+
+
+def a_waiting_pod(number: int, peer: str) -> dict[str, Any]:
+    """One that has a claim of its own."""
+    body = cluster_load.a_pod(number, Load(0, 1 << 30, 0))
+    body["metadata"]["namespace"] = NAMESPACE
+    body["metadata"]["labels"][QUEUE_LABEL] = full_queue(number)
+    if peer == GATE:
+        body["spec"]["schedulingGates"] = [{"name": QUOTA_GATE}]
+    return body
+
+
+def a_claim(number: int) -> dict[str, Any]:
+    body = cluster_load.a_claim(number)
+    body["metadata"]["namespace"] = NAMESPACE
+    return body
+
+
+async def furnish(cluster: Cluster, load: Load) -> None:
+    async with connect(cluster.kubeconfig) as client:
+        await cluster_load.furnish(client, load)
+        await client.create(cluster_load.NAMESPACES, {"metadata": {"name": NAMESPACE}})
+        account = {"metadata": {"name": "default", "namespace": NAMESPACE}}
+        await client.create(cluster_load.ACCOUNTS, account)
+        for number in range(FULL_QUEUES):
+            await client.create(cluster_load.QUEUE_OBJECTS, a_full_queue(number))
+
+
+async def line_up(cluster: Cluster, client: ApiClient, peer: str, waiting: int) -> None:
+    """Pods that wait, until everything has been said about them."""
+    claims = (a_claim(n) for n in range(waiting))
+    await cluster_load.create_all(client, cluster_load.CLAIMS, claims)
+    pods = (a_waiting_pod(n, peer) for n in range(waiting))
+    await cluster_load.create_all(client, cluster_load.PODS, pods)
+    measured_cluster.until_steady(lambda: measured_cluster.api_requests(cluster), seconds=3.0)
+
+
+async def run(cluster: Cluster, peer: str, load: Load, waiting: int) -> Figures:
+    async with connect(cluster.kubeconfig) as client:
+        with throughput.extended_by(cluster, throughput.PLUGIN) as pid:
+            if peer != NONE:
+                await line_up(cluster, client, peer, waiting)
+            await cluster_load.pile_up(client, load)
+            refused = load.pods + (waiting if peer == RETRY else 0)
+            cluster.wait_until(
+                "all pods wait",
+                lambda: measured_cluster.unschedulable_pods(cluster) == refused,
+                seconds=180,
+            )
+            before = cpu_seconds(pid or 0)
+            times = await throughput.bound_at(client, load)
+            cpu = (cpu_seconds(pid or 0) - before) / load.pods * 1000
+            speed = (len(times) - 1) / (times[-1] - times[0])
+            found = Figures(speed, cpu)
+            if peer != NONE:
+                found = Figures(speed, cpu, *await raise_a_limit(client))
+        await throughput.clear(cluster, client)
+        if peer != NONE:
+            await clear(cluster, client)
+    return found
+
+
+async def raise_a_limit(client: ApiClient) -> tuple[float, float, int]:
+    """Seconds until the first pod is bound and until all that fit are, and how many are bound."""
+    async with throughput.watched_bindings(client, NAMESPACE, RAISED_BY) as seen:
+        begun = time.perf_counter()
+        await set_limit(client, RAISED_BY)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MOST_SECONDS):
+                await seen.enough.wait()
+                # Whoever comes after these came through without room.
+                await asyncio.sleep(2.0)
+    await set_limit(client, 0)
+    after = [moment - begun for moment in seen.times]
+    return _nth(after, 1), _nth(after, RAISED_BY), len(after)
+
+
+def _nth(times: Sequence[float], number: int) -> float:
+    return times[number - 1] if len(times) >= number else float("nan")
+
+
+async def set_limit(client: ApiClient, limit: int) -> None:
+    share = {"deviceClass": cluster_load.DEVICE_CLASS, "quota": 0, "limit": limit}
+    path = cluster_load.QUEUE_OBJECTS.at(full_queue(0))
+    await client.merge_patch(path, {"spec": {"resources": [share]}})
+
+
+async def clear(cluster: Cluster, client: ApiClient) -> None:
+    at_once = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
+    claims = await client.list(cluster_load.CLAIMS.select(NAMESPACE))
+    path = f"/apis/resource.k8s.io/v1/namespaces/{NAMESPACE}/resourceclaims"
+    with cluster.api() as api:
+        api.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/pods", at_once)
+        for claim in claims.items:
+            if claim["metadata"].get("finalizers"):
+                name = claim["metadata"]["name"]
+                api.patch(f"{path}/{name}", {"metadata": {"finalizers": None}})
+        api.delete(path)
+
+
+def measure(
+    peers: Sequence[str], rounds: int, load: Load, waiting: int
+) -> list[dict[str, Figures]]:
+    found: list[dict[str, Figures]] = []
+    with measured_cluster.control_plane(load.nodes) as cluster:
+        asyncio.run(furnish(cluster, load))
+        for number in range(rounds):
+            order = [*peers[number % len(peers) :], *peers[: number % len(peers)]]
+            results = {}
+            for peer in order:
+                results[peer] = asyncio.run(run(cluster, peer, load, waiting))
+                print(f"  round {number + 1} {peer}: {results[peer]}", flush=True)
+            found.append({peer: results[peer] for peer in peers})
+    return found
+
+
+def report(rounds: Sequence[dict[str, Figures]], load: Load, waiting: int) -> None:
+    print(f"{load.pods} pods that fit, {waiting} that wait, {len(rounds)} rounds")
+    print(f"{'':8}{'pods/s':>8}{'CPU ms a pod':>14}{'first s':>10}{'100th s':>10}{'started':>10}")
+    for peer in rounds[0]:
+        runs = [found[peer] for found in rounds]
+        speed = statistics.median(r.per_second for r in runs)
+        cpu = statistics.median(r.cpu for r in runs)
+        first = statistics.median(r.first_seconds for r in runs)
+        last = statistics.median(r.all_seconds for r in runs)
+        started = "/".join(str(r.started) for r in runs)
+        print(f"{peer:8}{speed:8.1f}{cpu:14.2f}{first:10.2f}{last:10.2f}{started:>10}")
+    for peer in (GATE, RETRY):
+        if peer in rounds[0] and NONE in rounds[0]:
+            ratios = [r[peer].per_second / r[NONE].per_second for r in rounds]
+            each = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
+            print(f"{peer} / {NONE}: {statistics.median(ratios):.3f} ({each})")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS)
+    parser.add_argument("--nodes", type=int, default=500)
+    parser.add_argument("--claims", type=int, default=200)
+    parser.add_argument("--pods", type=int, default=1_000)
+    parser.add_argument("--waiting", type=int, default=5_000)
+    arguments = parser.parse_args()
+    load = Load(arguments.nodes, arguments.claims, arguments.pods)
+    rounds = measure(arguments.peers, arguments.rounds, load, arguments.waiting)
+    report(rounds, load, arguments.waiting)
+
+
+if __name__ == "__main__":
+    main()
