@@ -86,6 +86,10 @@ class _Held:
     requests: _Part | None = None
 
 
+def _unheard(_: Iterable[ClaimUid]) -> None:
+    """Nobody minds."""
+
+
 class Assumptions:
     """The table of decisions in flight, and what they add to each queue and its ancestors."""
 
@@ -97,6 +101,8 @@ class Assumptions:
         """`charged` is the ledger's entry of a claim."""
         self._path = path
         self._charged = charged
+        self.changed: Callable[[Iterable[ClaimUid]], None] = _unheard
+        """Called when a pod came or went, with the claims that it uses; to be set by who minds."""
         self.usage = Totals(path)
         self.non_preemptible = Totals(path)
         self._entries: dict[ClaimUid, _Entry] = {}
@@ -160,6 +166,7 @@ class Assumptions:
             entry.pods[pod.uid] = pod
             held.claims[claim.uid] = None
             self.recount(claim.uid)
+        self.changed(held.claims)
 
     def _hold(self, pod: PodUid, until: datetime) -> _Held:
         held = self._held.pop(pod, None) or _Held(until)
@@ -184,6 +191,7 @@ class Assumptions:
             if not entry.pods:
                 del self._entries[claim]
             self.recount(claim)
+        self.changed(held.claims)
 
     def forget_claim(self, claim: ClaimUid) -> None:
         """Drop a claim that was deleted; what else is assumed of its pods stays."""

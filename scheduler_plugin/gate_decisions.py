@@ -27,23 +27,26 @@ class GateRemoval:
 
     Attributes:
         queue: Its queue; "" where it asks for nothing that queues count.
-        has_condition: Whether a condition says what it waited for, which is no longer so.
     """
 
     namespace: str
     name: str
     uid: PodUid
     queue: QueueName
-    has_condition: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateCondition:
-    """What a pod's condition is to say: False, for this reason."""
+    """What a pod's condition is to say: False, for this reason.
+
+    Attributes:
+        since: Since when it is False, in RFC 3339: a pod waits from its creation on.
+    """
 
     namespace: str
     name: str
     uid: PodUid
+    since: str
     reason: str
     message: str
 
@@ -60,12 +63,52 @@ class Place:
         return f'{self.number} of {self.waiting} pods that wait in queue "{self.queue}"'
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingPod:
+    """What is told of a waiting pod to whoever asks, as things are now.
+
+    Attributes:
+        place: None while it is in no line: it waits for more than its quota.
+        reason: Why it does not go; "" where it is about to.
+    """
+
+    namespace: str
+    name: str
+    queue: QueueName
+    place: Place | None
+    reason: str
+    message: str
+
+
+def waiting_pod(pod: PodView, place: Place | None, world: World, now: datetime) -> WaitingPod:
+    """Judge a pod that waits; its condition may be older, and is written once for each reason."""
+    reason, message = _why(pod, world, now)
+    return WaitingPod(
+        namespace=pod.namespace,
+        name=pod.name,
+        queue=world.facts.queue_of(pod),
+        place=place,
+        reason=reason,
+        message=message or "It fits, and its gate is about to be removed.",
+    )
+
+
+def has_stale_condition(pod: PodView) -> bool:
+    """Whether a condition says that a pod waits which does not, as it is out of the gate."""
+    return bool(pod.admission) and QUOTA_GATE not in pod.gates and not pod.deleting
+
+
 def gate_condition(pod: PodView, world: World, now: datetime) -> Iterator[GateCondition]:
     """What to write on a waiting pod; nothing where its condition has the reason already."""
     reason, message = _why(pod, world, now)
     if reason and reason != pod.admission:
         yield GateCondition(
-            namespace=pod.namespace, name=pod.name, uid=pod.uid, reason=reason, message=message
+            namespace=pod.namespace,
+            name=pod.name,
+            uid=pod.uid,
+            since=pod.created,
+            reason=reason,
+            message=message,
         )
 
 

@@ -17,12 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import islice
 
 from scheduler_plugin.assumptions import LAPSE
 from scheduler_plugin.backoffs import Backoffs
 from scheduler_plugin.blockades import Blockades, spot_of
-from scheduler_plugin.gate_decisions import GateCondition, GateRemoval, Place, gate_condition
-from scheduler_plugin.names import PodUid
+from scheduler_plugin.gate_decisions import (
+    GateCondition,
+    GateRemoval,
+    Place,
+    WaitingPod,
+    gate_condition,
+    waiting_pod,
+)
+from scheduler_plugin.names import QUOTA_GATE, PodUid
 from scheduler_plugin.pods import PodView
 from scheduler_plugin.rounds import Round
 from scheduler_plugin.verdicts import Admitted, Refused, Verdict, assume, judge
@@ -39,6 +47,9 @@ from scheduler_plugin.world_changes import (
 
 RECHECK = timedelta(minutes=1)
 """How often lines are judged anew although no change seems to matter to them."""
+
+MOST_LOOKED_AT = 100
+"""How many pods are looked at in one go for those that have to be told something."""
 
 MOST_VERDICTS = 200
 """How many verdicts are made in one go before others have their turn."""
@@ -91,6 +102,11 @@ class GateKeeper:
         told = pod.admission if pod is not None else ""
         if uid in self._waiting and (line is None or line.reason not in ("", told)):
             self._untold[uid] = None
+
+    def is_going(self, uid: PodUid, at: datetime) -> bool:
+        """Whether it is decided, and holds until then, that the pod's gate is to be removed."""
+        until = self._away.get(uid)
+        return until is not None and until > at
 
     def removal_failed(self, uid: PodUid, now: datetime) -> None:
         """A gate could not be removed: nothing is assumed of the pod, and it rests."""
@@ -168,7 +184,6 @@ class GateKeeper:
             name=pod.name,
             uid=pod.uid,
             queue=admitted.queue,
-            has_condition=bool(pod.admission),
         )
 
     def _wake_claims_of(self, uid: PodUid) -> None:
@@ -199,15 +214,30 @@ class GateKeeper:
                 if any(line.claim_uids) or not self._blockades.has(shape):
                     self._waiting.woken[shape] = None
 
-    # Conditions.
+    # What people are told.
+
+    def waiting(self, namespace: str, name: str, now: datetime) -> WaitingPod | str:
+        """What is known of a waiting pod now; a sentence where it is none that waits."""
+        pod = self._world.facts.pod_named(namespace, name)
+        if pod is None:
+            return f"Pod {namespace}/{name} does not exist, or asks for no devices."
+        if not pod.is_gated:
+            return f"{pod} does not wait at its gate {QUOTA_GATE}."
+        return waiting_pod(pod, self.place(pod.uid), self._world, now)
+
+    @property
+    def has_untold(self) -> bool:
+        """Whether there may be conditions to write: ask for them, again if there were none."""
+        return bool(self._untold or self._waiting.moved)
 
     def take_conditions(self, now: datetime, most: int) -> tuple[GateCondition, ...]:
         """Conditions to write: of pods whose reason is another than the one that is written."""
         found: list[GateCondition] = []
         self._untold |= self._waiting.moved
         self._waiting.moved.clear()
-        while self._untold and len(found) < most:
-            uid = next(iter(self._untold))
+        for uid in list(islice(self._untold, MOST_LOOKED_AT)):
+            if len(found) == most:
+                break
             del self._untold[uid]
             pod = self._world.facts.pod(uid)
             if pod is not None and uid in self._waiting:

@@ -150,7 +150,6 @@ def pod_view(obj: JsonObject, settings: AccountingSettings) -> PodView:
     extended = an_object(status.get("extendedResourceClaimStatus"), covered)
     mappings = objects(extended.get("requestMappings"), f"{covered}.requestMappings")
     priority = number(spec.get("priority"), "spec.priority", default=0)
-    gates = tuple(_gates(spec))
     return PodView(
         namespace=text(metadata.get("namespace"), "metadata.namespace"),
         name=own_text(metadata.get("name"), "metadata.name"),
@@ -166,8 +165,8 @@ def pod_view(obj: JsonObject, settings: AccountingSettings) -> PodView:
         extended_claim=text(extended.get("resourceClaimName"), f"{covered}.resourceClaimName"),
         extended_resources=frozenset(text(m.get("resourceName"), where) for where, m in mappings),
         priority=priority,
-        gates=gates,
-        admission=_admission(status) if gates else "",
+        gates=tuple(_gates(spec)),
+        admission=_admission(status),
         deleting=metadata.get("deletionTimestamp") is not None,
     )
 

@@ -43,9 +43,9 @@ def project_claim(obj: JsonObject, *, queue_label: str) -> ClaimVersion | Unread
 
 
 def project_pod(obj: JsonObject, settings: AccountingSettings) -> PodView | Unreadable | None:
-    """A pod that may use devices; None for any other, which is most of a cluster."""
+    """A pod that may use devices, or waits at our gate; None for any other: most of a cluster."""
     view = pod_view(obj, settings)
-    return None if isinstance(view, PodView) and not view.may_use_devices else view
+    return view if isinstance(view, Unreadable) or view.may_use_devices or view.is_gated else None
 
 
 def project_queue(obj: JsonObject) -> Queue | UnreadableQueue:

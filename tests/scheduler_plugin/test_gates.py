@@ -80,7 +80,6 @@ def test_a_pod_that_fits_goes_and_is_assumed_to_be_bound() -> None:
             name="a",
             uid=pod_uid("a"),
             queue=QueueName("a"),
-            has_condition=False,
         ),
     )
     assert world.assumptions.usage.of(QueueName("a")) == amounts(onvif=1)
@@ -471,6 +470,7 @@ def test_a_waiting_pod_is_told_why_it_waits() -> None:
             namespace="default",
             name="a",
             uid=pod_uid("a"),
+            since="2026-11-21T11:00:00Z",
             reason=Reason.OVER_LIMIT,
             message='Pod default/a does not fit: queue "a" uses 0 onvif, 1 more would pass its'
             " limit of 0.",
@@ -534,13 +534,6 @@ def test_other_gates_and_missing_claims_are_told() -> None:
     assert '"example.com/hold"' in found["p0"][1]
     assert found["p1"][0] == Wait.CLAIM_NOT_FOUND
     assert "default/cams" in found["p1"][1]
-
-
-def test_a_removal_says_whether_a_condition_is_to_be_put_right() -> None:
-    pod = replace(a_gated_pod("a"), admission=Reason.OVER_LIMIT)
-    keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 1)), pod))
-
-    assert keeper.decide(NOW)[0].has_condition
 
 
 # What is read of pods.

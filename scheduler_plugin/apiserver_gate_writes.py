@@ -1,0 +1,138 @@
+"""The API server's pods: a gate is removed from one, or a condition says what it waits for.
+
+Each write is about one pod of one UID, and may be done twice. It changes the gate and the condition
+that are ours, and nothing else: other gates and conditions have other owners.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from kube.api import (
+    ApiClient,
+    ConflictError,
+    InvalidError,
+    JsonObject,
+    NotFoundError,
+    ObjectPath,
+    Preconditions,
+    WriteOptions,
+)
+from scheduler_plugin.apiserver import PODS
+from scheduler_plugin.bindings import Fence
+from scheduler_plugin.gate_decisions import GateCondition, GateRemoval
+from scheduler_plugin.names import ADMITTED_CONDITION, FIELD_MANAGER, QUOTA_GATE
+from scheduler_plugin.pods import PodView
+from scheduler_plugin.world import World
+
+WRITE_SECONDS = 5.0
+"""How long one write may take."""
+
+WRITE = WriteOptions(field_manager=FIELD_MANAGER, timeout_seconds=WRITE_SECONDS)
+
+
+class SeesPods(Protocol):
+    """The stores, as far as pods go, and the world that they feed."""
+
+    @property
+    def world(self) -> World: ...
+
+    def note_pod(self, obj: JsonObject) -> None:
+        """Take the answer to an own write at once."""
+
+    async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
+        """Read a pod from the API server; the world knows it from then on. None for none."""
+
+
+class FencedError(Exception):
+    """Raised where the Lease may not be ours for as long as a write takes: nothing was written."""
+
+
+class GateStaysError(Exception):
+    """Raised where the API server refused to remove a gate that is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateWrites:
+    """Writes pods while the Lease is ours; what came of it is noted at once.
+
+    Each may raise ApiError or FencedError.
+    """
+
+    client: ApiClient
+    cluster: SeesPods
+    fence: Fence
+
+    async def remove_gate(self, removal: GateRemoval) -> None:
+        """Returns when the pod has no gate of ours, whoever removed it, or is gone itself.
+
+        A pod is let go when the gate is its only one, and none can be added after its creation:
+        so the gate is the first, or is gone.
+
+        Raises:
+            GateStaysError: It was refused, and the gate is there.
+            ApiError: It may be there, or not.
+        """
+        path = PODS.at(removal.name, removal.namespace)
+        self._check_fence()
+        try:
+            answer = await self.client.json_patch(path, _removal(removal), options=WRITE)
+        except NotFoundError:
+            self.cluster.world.assumptions.forget(removal.uid)
+        except (InvalidError, ConflictError) as error:
+            await self._look(removal, error)
+        else:
+            self.cluster.note_pod(answer)
+
+    async def _look(self, removal: GateRemoval, why: Exception) -> None:
+        """See whose pod and gate there is, after a removal that was refused."""
+        pod = await self.cluster.refresh_pod(removal.namespace, removal.name)
+        if pod is None or pod.uid != removal.uid:
+            self.cluster.world.assumptions.forget(removal.uid)
+        elif QUOTA_GATE in pod.gates:
+            raise GateStaysError(str(why)) from why
+
+    async def write_condition(self, condition: GateCondition) -> None:
+        """Say why a pod waits."""
+        told = {
+            "type": ADMITTED_CONDITION,
+            "status": "False",
+            "reason": condition.reason,
+            "message": condition.message,
+            "lastTransitionTime": condition.since or None,
+        }
+        path = PODS.at(condition.name, condition.namespace, subresource="status")
+        await self._apply(path, condition.uid, {"status": {"conditions": [told]}})
+
+    async def remove_condition(self, pod: PodView) -> None:
+        """A pod that does not wait any more says nothing of it."""
+        path = PODS.at(pod.name, pod.namespace, subresource="status")
+        await self._apply(path, pod.uid, {})
+
+    async def _apply(self, path: ObjectPath, uid: str, fields: JsonObject) -> None:
+        body = {
+            "apiVersion": PODS.api_version,
+            "kind": "Pod",
+            "metadata": {"name": path.name, "namespace": path.namespace},
+            **fields,
+        }
+        self._check_fence()
+        preconditions = Preconditions(uid)
+        answer = await self.client.apply(
+            path, body, force=True, preconditions=preconditions, options=WRITE
+        )
+        self.cluster.note_pod(answer)
+
+    def _check_fence(self) -> None:
+        if why := self.fence.why_not(WRITE_SECONDS):
+            raise FencedError(why)
+
+
+def _removal(removal: GateRemoval) -> list[JsonObject]:
+    gate = "/spec/schedulingGates/0"
+    return [
+        {"op": "test", "path": "/metadata/uid", "value": removal.uid},
+        {"op": "test", "path": f"{gate}/name", "value": QUOTA_GATE},
+        {"op": "remove", "path": gate},
+    ]

@@ -1,0 +1,192 @@
+"""The API server's waiting pods: who may go is decided soon after each change, and gates removed.
+
+    World ─changes─► GateKeeper ─decisions─► GateRemovals ────► pods
+                          └─────────────────► ConditionWriter ─► pods/status
+
+It works while the Lease is ours, in one *shift* after another: each begins with what the API shows,
+and knows nothing of those before. Filter and Bind go first: between two decisions there is at least
+as much time for others as the decision took.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import datetime
+from typing import NoReturn
+
+from kube.api import ApiClient
+from scheduler_plugin.apiserver_conditions import ConditionWriter
+from scheduler_plugin.apiserver_gate_removals import GateRemovals
+from scheduler_plugin.apiserver_gate_writes import WRITE_SECONDS, GateWrites, SeesPods
+from scheduler_plugin.bindings import Fence
+from scheduler_plugin.departures import believe, departures
+from scheduler_plugin.gate_decisions import WaitingPod
+from scheduler_plugin.gates import GateKeeper
+from scheduler_plugin.names import ClaimUid
+from scheduler_plugin.world_changes import ClaimChanged, OtherChanged, WorldChange
+
+logger = logging.getLogger(__name__)
+
+IN_ONE_GO = 100
+"""How many pods are judged at the beginning before others have their turn."""
+
+TICK_SECONDS = 0.05
+"""What lies between two decisions at least."""
+
+FENCED_SECONDS = 1.0
+"""How soon it is asked again whether the Lease is ours."""
+
+REVIEW_REST = 10
+"""How many times as long as a review of all lines took there is none: slices may change often."""
+
+
+class GateWriter:
+    """Lets waiting pods go while `run` runs; to be run once the world is in sync."""
+
+    def __init__(
+        self, client: ApiClient, cluster: SeesPods, fence: Fence, clock: Callable[[], datetime]
+    ) -> None:
+        self._writes = GateWrites(client, cluster, fence)
+        self._fence = fence
+        self._clock = clock
+        self._shift: _Shift | None = None
+        cluster.world.assumptions.changed = self._assumed
+
+    def changed(self, change: WorldChange) -> None:
+        """The world took a change; fit to be subscribed to it."""
+        if self._shift is not None:
+            self._shift.changed(change)
+
+    def _assumed(self, claims: Iterable[ClaimUid]) -> None:
+        if self._shift is not None:
+            self._shift.assumed(claims)
+
+    def why_not_told(self) -> str:
+        """Why nobody knows here who waits; "" where it is known."""
+        if self._shift is not None:
+            return ""
+        return self._fence.why_not(WRITE_SECONDS) or "Who waits is not known yet."
+
+    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
+        """What is known of a waiting pod now; a sentence where it is none that waits."""
+        if self._shift is None:
+            return self.why_not_told()
+        return self._shift.keeper.waiting(namespace, name, self._clock())
+
+    async def run(self) -> NoReturn:
+        """One shift after another, until cancelled."""
+        while True:
+            if not self._fence.why_not(WRITE_SECONDS):
+                try:
+                    self._shift = _Shift(self._writes, self._clock)
+                    await self._shift.run()
+                except Exception:  # The next shift begins with what the API shows.
+                    logger.exception("a shift ended early")
+                finally:
+                    self._shift = None
+            await asyncio.sleep(FENCED_SECONDS)
+
+
+class _Shift:
+    """The time from one moment at which the Lease is ours until it may not be."""
+
+    def __init__(self, writes: GateWrites, clock: Callable[[], datetime]) -> None:
+        self._fence = writes.fence
+        self._clock = clock
+        self._world = writes.cluster.world
+        self.keeper = GateKeeper(self._world)
+        self._removals = GateRemovals(writes, self.keeper, clock, self._removed)
+        self._conditions = ConditionWriter(writes, self.keeper, clock, self._removals.is_busy)
+        self._assumed: dict[ClaimUid, None] = {}
+        self._asked = asyncio.Event()
+        self._needs_review = False
+        self._next_review = 0.0
+
+    # What is heard.
+
+    def changed(self, change: WorldChange) -> None:
+        if isinstance(change, OtherChanged):
+            self._needs_review = True
+        else:
+            self.keeper.note(change)
+        self._conditions.changed(change)
+        self._asked.set()
+
+    def assumed(self, claims: Iterable[ClaimUid]) -> None:
+        """Filter or Bind believes in a pod, or no longer does."""
+        self._assumed |= dict.fromkeys(claims)
+        self._asked.set()
+
+    def _removed(self) -> None:
+        """There is room for more removals, and perhaps for what has to be told."""
+        self._conditions.ask()
+        self._asked.set()
+
+    # What is done.
+
+    async def run(self) -> None:
+        """Decide until the Lease may not be ours for as long as a write takes."""
+        await self._believe()
+        async with asyncio.TaskGroup() as tasks:
+            beside = [
+                tasks.create_task(self._removals.run()),
+                tasks.create_task(self._conditions.run()),
+            ]
+            while not self._fence.why_not(WRITE_SECONDS):
+                await self._step()
+            for task in beside:
+                task.cancel()
+        self._removals.drop()
+
+    async def _believe(self) -> None:
+        for number, uid in enumerate(departures(self._world), start=1):
+            believe(uid, self._world, self._clock())
+            if number % IN_ONE_GO == 0:
+                await asyncio.sleep(0)
+
+    async def _step(self) -> None:
+        """Decide, leave others as much time, and wait until something may have changed."""
+        began = _now()
+        self._review(began)
+        if self._removals.has_room:
+            self._decide()
+        took = _now() - began
+        if self._removals.has_room and self.keeper.has_more:
+            await asyncio.sleep(took)
+            return
+        await asyncio.sleep(max(TICK_SECONDS, took))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._seconds_to_next_look()):
+                await self._asked.wait()
+
+    def _review(self, now: float) -> None:
+        """Take in what all lines may depend on, all such changes at once."""
+        if self._needs_review and now >= self._next_review:
+            self._needs_review = False
+            self.keeper.note(OtherChanged())
+            self._next_review = now + REVIEW_REST * (_now() - now)
+
+    def _decide(self) -> None:
+        """Nothing comes in between: what is noted until here is decided about."""
+        for uid in self._assumed:
+            self.keeper.note(ClaimChanged(uid))
+        self._removals.add(self.keeper.decide(self._clock()))
+        # The keeper knows of its own assumptions.
+        self._assumed.clear()
+        self._asked.clear()
+        self._conditions.ask()
+
+    def _seconds_to_next_look(self) -> float:
+        seconds = FENCED_SECONDS
+        if self._needs_review:
+            seconds = min(seconds, self._next_review - _now())
+        if look := self.keeper.next_look():
+            seconds = min(seconds, (look - self._clock()).total_seconds())
+        return max(0.0, seconds)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

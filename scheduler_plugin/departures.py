@@ -1,0 +1,35 @@
+"""Pods that an earlier process let go: out of the gate, and not bound yet.
+
+What was assumed of them went with that process. Believed in anew before the first decision, they
+keep the room for which they were let go, for as long as any decision is believed.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from scheduler_plugin.names import PodUid
+from scheduler_plugin.pods import PodView
+from scheduler_plugin.verdicts import Admitted, assume, judge
+from scheduler_plugin.waiting_lines import turn_of
+from scheduler_plugin.world import World
+
+
+def departures(world: World) -> list[PodUid]:
+    """The pods that may be on their way to a binding, in the order of their turns."""
+    turns = [turn_of(pod) for pod in world.facts.pods() if _is_on_its_way(pod)]
+    return [turn[-1] for turn in sorted(turns)]
+
+
+def believe(uid: PodUid, world: World, now: datetime) -> None:
+    """Assume a pod's binding if it would be admitted; when it is asked about, it is judged anew."""
+    pod = world.facts.pod(uid)
+    if pod is None or not _is_on_its_way(pod):
+        return
+    verdict = judge(pod, world.facts.claims_of(pod), world, now)
+    if isinstance(verdict, Admitted):
+        assume(pod, verdict, world, now)
+
+
+def _is_on_its_way(pod: PodView) -> bool:
+    return not (pod.gates or pod.is_bound or pod.ended or pod.deleting)
