@@ -16,6 +16,7 @@ from pathlib import Path
 from driver.api import NodeName
 from driver.discovery.handlers import DEBUG_ECHO_FILE
 from driver.durations import parse_duration
+from driver.offer_paths import OfferPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,7 @@ class NodeSettings(CommonSettings):
             may overlap; empty outside a pod.
         kubelet_root: The kubelet's `--root-dir`, as this process sees it.
         cdi_root: Where the container runtime looks for dynamic CDI files.
+        path: By which of the kubelet's contracts devices are offered.
         rescan_interval: The safety net under the events of the kernel.
         debug_echo_file: While it says OFFLINE, the debugEcho handler finds nothing.
     """
@@ -49,6 +51,7 @@ class NodeSettings(CommonSettings):
     pod_uid: str
     kubelet_root: Path
     cdi_root: Path
+    path: OfferPath
     rescan_interval: timedelta
     debug_echo_file: Path
 
@@ -94,6 +97,7 @@ def parse_settings(
         pod_uid=arguments.pod_uid,
         kubelet_root=arguments.kubelet_root,
         cdi_root=arguments.cdi_root,
+        path=OfferPath(arguments.path),
         rescan_interval=arguments.rescan_interval,
         debug_echo_file=arguments.debug_echo_file,
         **common,
@@ -128,6 +132,13 @@ def _node_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str])
         "--kubelet-root", default=Path("/var/lib/kubelet"), type=Path, metavar="DIR"
     )
     parser.add_argument("--cdi-root", default=Path("/var/run/cdi"), type=Path, metavar="DIR")
+    parser.add_argument(
+        "--path",
+        default=str(OfferPath.AUTO),
+        choices=[str(path) for path in OfferPath],
+        help="how devices are offered: auto (default) takes dra where pods may ask for DRA devices"
+        " as extended resources, else device-plugin",
+    )
     parser.add_argument(
         "--rescan-interval",
         default=timedelta(seconds=60),
