@@ -12,6 +12,9 @@ import pytest
 from local_cluster import namespaces
 from local_cluster.api import Cluster, ClusterSettings
 from local_cluster.fixtures import kept, session_dir
+from tests.e2e.driver.installation import Drivers
+from tests.e2e.legacy.drivers import start_drivers
+from tests.e2e.legacy.slot_stories import SlotStory, told
 from tests.e2e.legacy.stories import LegacyStory
 from tests.e2e.sharing import installation
 from tests.e2e.sharing.extender import Extender
@@ -36,7 +39,7 @@ def legacy_cluster() -> Iterator[Cluster]:
         yield cluster
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def plugin(legacy_cluster: Cluster) -> Iterator[Plugin]:
     """The plugin as a process, ready, and asked by kube-scheduler."""
     running = Plugin.start(legacy_cluster)
@@ -46,7 +49,7 @@ def plugin(legacy_cluster: Cluster) -> Iterator[Plugin]:
     running.handle.stop()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def webhook(legacy_cluster: Cluster) -> Iterator[WebhookProcess]:
     """The webhook as a process, ready, and asked by the API server."""
     process = WebhookProcess(legacy_cluster)
@@ -58,6 +61,22 @@ def webhook(legacy_cluster: Cluster) -> Iterator[WebhookProcess]:
             yield process
     finally:
         process.kill()
+
+
+@pytest.fixture(scope="package")
+def drivers(legacy_cluster: Cluster) -> Iterator[Drivers]:
+    """The drivers of both nodes and of the cluster, as processes."""
+    running = start_drivers(legacy_cluster)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def slots(
+    legacy_cluster: Cluster, drivers: Drivers, request: pytest.FixtureRequest
+) -> Iterator[SlotStory]:
+    """A story of slots in a namespace of its own; everything in it is gone at the end."""
+    yield from told(legacy_cluster, drivers, request.node.name)
 
 
 @pytest.fixture

@@ -1,0 +1,22 @@
+"""Moorage's driver where it serves the device plugin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from local_cluster.api import Cluster
+from tests.e2e.driver import installation
+from tests.e2e.driver.installation import Drivers
+
+
+def start_drivers(cluster: Cluster, *flags: str) -> Drivers:
+    """The drivers as processes, with these flags for those of the nodes.
+
+    Nothing of a node's driver says that it serves: stories wait for what the node offers.
+    """
+    nodes = {}
+    for node in installation.NODES:
+        driver = installation.node_driver(node)
+        argv = (*driver.argv, *flags)
+        nodes[node] = cluster.start_component(replace(driver, argv=argv, ready=None))
+    return Drivers(nodes, cluster.start_component(installation.shared_driver()))
