@@ -17,7 +17,13 @@ OFFLINE_TAINT = f"{DRIVER_NAME}/offline"
 """Taint of a device that its handler no longer reports and that a claim still holds."""
 
 NODE_LABEL = f"{DRIVER_NAME}/node"
-"""Label of a local Instance: the node that discovered it, so that a node watches only its own."""
+"""Label of an Instance: the node that has the device, so that no node watches those of others."""
+
+SHARED_LABEL_VALUE = ""
+"""Of the label on an Instance whose device several nodes may see: all of them watch it."""
+
+OFFLINE_SINCE = f"{DRIVER_NAME}/offline-since"
+"""Annotation of a shared Instance: when the last node ceased to see the device."""
 
 CONFIGURATION_LABEL = f"{DRIVER_NAME}/configuration"
 """Label of a DeviceClass that Moorage made: the Configuration whose devices it selects."""
@@ -46,7 +52,8 @@ class Configuration:
         discovery_details: The handler's own YAML, as written.
         capacity: Slots of each device, that is, uses at one time; at least 1.
         unique_devices: Whether one request is never given two slots of one device.
-        offline_grace_period: How long the Instance of a device that went away is kept.
+        offline_grace_period: How long the Instance of a device that went away is kept; None for
+            the default, see `configurations.offline_grace`.
         broker_properties: Laid over the properties of each device; they win.
     """
 
@@ -59,7 +66,7 @@ class Configuration:
     discovery_details: str
     capacity: int
     unique_devices: bool
-    offline_grace_period: timedelta
+    offline_grace_period: timedelta | None
     broker_properties: Mapping[str, str]
 
 

@@ -9,9 +9,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar, assert_never
 
 from driver.adoption import Adopted, adopt
-from driver.api import AKRI_GROUP, AKRI_VERSION, DRIVER_NAME, NodeName
+from driver.api import (
+    AKRI_GROUP,
+    AKRI_VERSION,
+    DRIVER_NAME,
+    NodeName,
+)
 from driver.classes import ApplyClass, ClassDecision, probe_class
-from driver.instances import ApplyInstance, DeleteInstance, InstanceDecision
 from driver.pools import PoolPlan
 from driver.resource_slices import slice_view
 from driver.slice_writes import CreateSlice, DeleteSlice, Owner, UpdateSlice
@@ -109,7 +113,7 @@ async def write_pool(
     for write in plan.writes:
         match write:
             case DeleteSlice(name, uid, resource_version):
-                await _delete(client, SLICES, name, Preconditions(uid, resource_version))
+                await delete(client, SLICES, name, Preconditions(uid, resource_version))
                 continue
             case UpdateSlice(name, body):
                 answer = await client.replace(SLICES.at(name), body)
@@ -122,41 +126,13 @@ async def write_pool(
     return adopted
 
 
-async def write_instances(
-    client: ApiClient,
-    decisions: Iterable[InstanceDecision],
-    manager: str,
-    note: Callable[[JsonObject], None],
-) -> None:
-    """Carry out all decisions; one that fails does not keep the others from being tried.
-
-    Raises:
-        ApiError: The first failure, when all were tried.
-    """
-
-    async def write(decision: InstanceDecision) -> None:
-        match decision:
-            case ApplyInstance(body):
-                metadata = body["metadata"]
-                path = INSTANCES.at(metadata["name"], metadata["namespace"])
-                options = WriteOptions(field_manager=manager)
-                note(await client.apply(path, body, force=True, options=options))
-            case DeleteInstance(namespace, name, uid, resource_version):
-                preconditions = Preconditions(uid, resource_version)
-                await _delete(client, INSTANCES, name, preconditions, namespace)
-            case _:
-                assert_never(decision)
-
-    await _each(decisions, write)
-
-
 async def write_classes(
     client: ApiClient,
     decisions: Iterable[ClassDecision],
     manager: str,
     note: Callable[[JsonObject], None],
 ) -> None:
-    """Carry out all decisions, as `write_instances` does."""
+    """Carry out all decisions, see `each`."""
 
     async def write(decision: ClassDecision) -> None:
         if isinstance(decision, ApplyClass):
@@ -165,12 +141,12 @@ async def write_classes(
             note(await client.apply(path, decision.body, force=True, options=options))
         else:
             preconditions = Preconditions(decision.uid, decision.resource_version)
-            await _delete(client, CLASSES, decision.name, preconditions)
+            await delete(client, CLASSES, decision.name, preconditions)
 
-    await _each(decisions, write)
+    await each(decisions, write)
 
 
-async def _delete(
+async def delete(
     client: ApiClient,
     resource: Resource,
     name: str,
@@ -184,7 +160,12 @@ async def _delete(
         logger.debug("already deleted %s %s", resource.plural, name)
 
 
-async def _each(items: Iterable[T], write: Callable[[T], Awaitable[None]]) -> None:
+async def each(items: Iterable[T], write: Callable[[T], Awaitable[None]]) -> None:
+    """Do all of them, some at once; one that fails does not keep the others from being tried.
+
+    Raises:
+        ApiError: The first failure, when all were tried.
+    """
     limit = asyncio.Semaphore(WRITES_AT_ONCE)
 
     async def limited(item: T) -> None:

@@ -5,40 +5,37 @@
 
 Everything is a pass that may be repeated at any time: read the stores, decide, write. Whatever
 changes only asks for another pass, so that a burst of events costs one pass, and a pass that
-failed is simply done again. Instances, one object for each device, have passes of their own: a
-thousand new ones must not keep the next device out of its slice.
+failed is simply done again. Instances, one object for each device, have passes of their own, see
+`node_instances`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from driver.adoption import Adopted, feature_gates
-from driver.api import DRIVER_NAME, NODE_LABEL, DeviceName, InstanceName, NodeName
+from driver.api import DRIVER_NAME, DeviceName, NodeName
 from driver.apiserver import (
     CONFIGURATIONS,
-    INSTANCES,
     SLICES,
-    field_manager,
     probe_features,
     read_owner,
-    write_instances,
     write_pool,
 )
 from driver.apiserver_claims import AllocationWatch
 from driver.configurations import judge
 from driver.discoveries import Discoveries
 from driver.discovery.handlers import Handlers, check_details
-from driver.instances import Instance, instance_body, plan_instances, stored_instance
+from driver.instances import Instance
 from driver.inventory import Inventory, in_force, inventory_of
-from driver.names import attribute_value, label_value
-from driver.passes import Passes, until_done
+from driver.node_instances import NodeInstances
+from driver.passes import Passes, put_right, until_done
 from driver.pools import DesiredPool, PoolPlan, Refused, plan_pool
 from driver.publication import (
     Publication,
@@ -51,15 +48,12 @@ from driver.resource_slices import NodeScope, SliceDevice, slice_device, slice_v
 from driver.shards import DeviceGroup
 from driver.slice_writes import Owner
 from driver.slices import Features
-from kube.api import ApiClient, ApiError, Change, Deleted, Store, UnavailableError
+from kube.api import ApiClient, ApiError, Store, UnavailableError
 
 logger = logging.getLogger(__name__)
 
 FIRST_ANSWERS_SECONDS = 2.0
 """How long the first pass waits for handlers, so that a start publishes once and not twice."""
-
-DISAGREEMENT_SECONDS = 5.0
-"""How soon an own object that somebody else changed is put right."""
 
 _WITHOUT_DRA = Features(consumable_capacity=False, taints=False)
 
@@ -73,6 +67,7 @@ class _Memory:
         written: The publication that the API server has; if a write failed, all it may have.
         current: The publication that was decided last; what the kubelet plugin prepares from.
         inventory: What it was decided from.
+        is_told: Whether it was logged that shared devices are not published.
     """
 
     features: Features | None = None
@@ -81,6 +76,7 @@ class _Memory:
     written: Publication = field(default_factory=lambda: Publication({}))
     current: Publication = field(default_factory=lambda: Publication({}))
     inventory: Inventory | None = None
+    is_told: bool = False
 
 
 class NodeCluster:
@@ -99,10 +95,11 @@ class NodeCluster:
         self._node = node
         self._tasks = tasks
         self._passes = Passes(self._pass, name="publishing")
-        self._instance_passes = Passes(self._write_instances, name="writing Instances")
+        self._instances = NodeInstances(client, node)
         self._discoveries = Discoveries(handlers, tasks, self._on_answer)
         self._allocations = AllocationWatch(client, node, tasks, self._passes.ask)
         self._memory = _Memory()
+        self._listeners: list[Callable[[Inventory], None]] = []
         self._first_answers = asyncio.Event()
         self._decided = asyncio.Event()
         self._configurations = Store(
@@ -110,8 +107,6 @@ class NodeCluster:
             CONFIGURATIONS.select(),
             lambda body: judge(body, check_details, unique_devices_default=unique_devices_default),
         )
-        label = f"{NODE_LABEL}={label_value(node)}"
-        self._instances = Store(client, INSTANCES.select(label_selector=label), stored_instance)
         fields = f"spec.driver={DRIVER_NAME},spec.nodeName={node}"
         self._slices = Store(client, SLICES.select(field_selector=fields), slice_view)
 
@@ -124,15 +119,24 @@ class NodeCluster:
             if offer.instance is not None
         }
 
+    @property
+    def inventory(self) -> Inventory | None:
+        """What this node's discovery says, shared devices included; None before the first pass."""
+        return self._memory.inventory
+
+    def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
+        """Call back with the inventory of each pass; it may be the same as before."""
+        self._listeners.append(listener)
+
     async def run(self) -> None:
         """Publish until cancelled; failures are retried for ever, and logged."""
         await self._start_stores()
         await self._first_answers_or_time()
-        self._tasks.create_task(self._instance_passes.run())
+        self._tasks.create_task(self._instances.run())
         await self._passes.run()
 
     async def _start_stores(self) -> None:
-        stores: list[Store[Any]] = [self._configurations, self._instances]
+        stores: list[Store[Any]] = [self._configurations, self._instances.store]
         self._memory.features = await self._probe()
         if self._memory.features is not None:
             stores.append(self._slices)
@@ -141,8 +145,7 @@ class NodeCluster:
         for store in stores:
             await store.synced.wait()
         self._configurations.subscribe(lambda _: self._passes.ask())
-        self._instances.subscribe(lambda change: _put_right(change, self._instance_passes))
-        self._slices.subscribe(lambda change: _put_right(change, self._passes))
+        self._slices.subscribe(lambda change: put_right(change, self._passes))
         self._memory.written = publication_of(stored_devices(self._slices, self._node))
 
     async def _probe(self) -> Features | None:
@@ -180,12 +183,23 @@ class NodeCluster:
         )
         self._memory.current, self._memory.inventory = publication, inventory
         self._decided.set()
-        self._instance_passes.ask()
+        self._tell_of_shared(inventory)
+        self._instances.decide(inventory, publication)
+        for listener in self._listeners:
+            listener(inventory)
         try:
             await self._write_slices(publication)
         finally:
             self._follow_claims(publication)
         return (publication.recheck_at - now).total_seconds() if publication.recheck_at else None
+
+    def _tell_of_shared(self, inventory: Inventory) -> None:
+        if inventory.shared and self._memory.features is not None and not self._memory.is_told:
+            self._memory.is_told = True
+            logger.warning(
+                "devices that several nodes see cannot be claimed through DRA yet instance=%s",
+                inventory.shared[0].name,
+            )
 
     def _allocated(self) -> frozenset[DeviceName] | None:
         if self._memory.features is None:
@@ -232,28 +246,6 @@ class NodeCluster:
             return PoolPlan()
         return plan
 
-    async def _write_instances(self) -> None:
-        """A pass of its own; it follows the last decision, of which there is none at first."""
-        inventory = self._memory.inventory
-        if inventory is None:
-            return
-        bodies = [
-            instance_body(instance, inventory.configurations[instance.configuration], self._node)
-            for instance in inventory.local
-        ]
-        decisions = plan_instances(
-            bodies,
-            self._instances,
-            unheard=inventory.unheard,
-            held=self._held(self._memory.current),
-        )
-        manager = field_manager(self._node)
-        await write_instances(self._client, decisions, manager, self._instances.note)
-
-    def _held(self, publication: Publication) -> frozenset[InstanceName]:
-        away = publication.away_instances
-        return frozenset(s.name for s in self._instances if attribute_value(s.name) in away)
-
     def _follow_claims(self, publication: Publication) -> None:
         if not publication.away or self._memory.features is None:
             self._allocations.turn_off()
@@ -261,18 +253,6 @@ class NodeCluster:
             self._allocations.turn_on()
         if publication.unsettled and self._allocated() is not None:
             self._passes.ask()
-
-
-def _put_right(change: Change[Any], passes: Passes) -> None:
-    """What was deleted is written anew at once, and what another wrote only after a while.
-
-    During a rolling update two drivers may write the same objects and not agree: each would
-    answer every write of the other.
-    """
-    if isinstance(change, Deleted):
-        passes.ask()
-    else:
-        passes.ask_within(DISAGREEMENT_SECONDS)
 
 
 def _may_have_written(plan: PoolPlan, error: ApiError) -> bool:

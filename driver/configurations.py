@@ -31,6 +31,7 @@ LONGEST_NAME = 253 - len("-a1b2c3")
 """Of a Configuration; an object's name has 253 characters, and an Instance's ends in a hash."""
 
 NO_GRACE = timedelta()
+SHARED_GRACE = timedelta(minutes=5)
 LONGEST_MESSAGE = 4096
 
 
@@ -108,9 +109,24 @@ def _configuration(
         discovery_details=handler.get("discoveryDetails") or "",
         capacity=spec.get("capacity", 1),
         unique_devices=unique_devices_default if unique_devices is None else unique_devices,
-        offline_grace_period=parse_duration(spec.get("offlineGracePeriod") or "0") or NO_GRACE,
+        offline_grace_period=_grace(spec.get("offlineGracePeriod")),
         broker_properties=dict(spec.get("brokerProperties") or {}),
     )
+
+
+def _grace(text: str | None) -> timedelta | None:
+    return parse_duration(text) if text else None
+
+
+def offline_grace(configuration: Configuration, *, shared: bool) -> timedelta:
+    """How long the Instance of a device that went away is kept for its return.
+
+    Unless the Configuration says otherwise: no time for what one node has, five minutes for what
+    several nodes see, since a device on the network comes and goes with it.
+    """
+    if configuration.offline_grace_period is not None:
+        return configuration.offline_grace_period
+    return SHARED_GRACE if shared else NO_GRACE
 
 
 def _name_problems(name: str) -> Iterable[Problem]:

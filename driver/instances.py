@@ -5,6 +5,8 @@ resource names and environment of an Akri cluster stay what they were.
 
     devices, Configuration ──instances_of──► Instance
     bodies of Instances, stored ones ──plan_instances──► ApplyInstance | DeleteInstance
+
+What is written of devices that several nodes see is decided in `shared_instances`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from driver.api import (
     AKRI_GROUP,
     AKRI_VERSION,
     NODE_LABEL,
+    SHARED_LABEL_VALUE,
     Configuration,
     ConfigurationName,
     InstanceName,
@@ -93,7 +96,7 @@ class StoredInstance:
     """What of an Instance object decides whether it must be written again.
 
     Attributes:
-        body: The part of the object that this driver writes, see `instance_body`.
+        body: The part of the object that drivers write, see `instance_body`.
         slots_used: Whether `deviceUsage` names a user of any slot.
     """
 
@@ -104,6 +107,17 @@ class StoredInstance:
     configuration: ConfigurationName
     body: Mapping[str, Any]
     slots_used: bool
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether a driver of ours made it for a device that several nodes may see."""
+        label: str | None = self.body["metadata"]["labels"][NODE_LABEL]
+        return label == SHARED_LABEL_VALUE
+
+    @property
+    def nodes(self) -> tuple[NodeName, ...]:
+        """The nodes that see the device."""
+        return tuple(self.body["spec"]["nodes"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +148,21 @@ def instance_body(
     It names no `deviceUsage`: slots have an owner of their own, and an apply that leaves them out
     leaves them alone. An offline device is on no node.
     """
+    body = labelled_body(instance, configuration, label_value(node))
+    return {**body, "spec": {**body["spec"], "nodes": [node] if instance.online else []}}
+
+
+def labelled_body(
+    instance: Instance, configuration: Configuration, label: str
+) -> Mapping[str, Any]:
+    """All that is written of an Instance but for the nodes that see it."""
     return {
         "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
         "kind": "Instance",
         "metadata": {
             "name": instance.name,
             "namespace": instance.namespace,
-            "labels": {NODE_LABEL: label_value(node)},
+            "labels": {NODE_LABEL: label},
             "ownerReferences": [_owner(configuration)],
         },
         "spec": {
@@ -149,7 +171,6 @@ def instance_body(
             "capacity": instance.capacity,
             "brokerProperties": dict(instance.properties),
             "shared": instance.shared,
-            "nodes": [node] if instance.online else [],
         },
     }
 
@@ -211,11 +232,11 @@ def plan_instances(
     unheard: Collection[ConfigurationName],
     held: Collection[InstanceName],
 ) -> tuple[InstanceDecision, ...]:
-    """What to write so that this node's Instances are the wanted ones.
+    """What to write so that this node's local Instances are the wanted ones.
 
     Args:
         wanted: Bodies from `instance_body`.
-        stored: This node's Instances as the API server has them.
+        stored: This node's local Instances as the API server has them.
         unheard: Configurations whose handler has not answered yet: not heard is not gone, so
             their Instances stay as they are.
         held: Instances that stay although their device is gone: a claim has it allocated, or

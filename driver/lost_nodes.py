@@ -2,16 +2,90 @@
 
 The node's own driver can continue from there. If the node comes back with its containers running,
 slot reconciliation takes their slots back, or says in an Event who has them now.
+
+    Nodes, names that Instances mention ──Absences──► since when each is away ──► plan_lost_nodes
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from driver.api import NodeName
+from driver.device_ids import slot_id
 from driver.device_usage import Holder, UnknownHolder
 from driver.slots import InstanceSlots, SlotWrite, slot_write
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """A Node object.
+
+    Attributes:
+        away_since: Since when it is not Ready; None while it is.
+    """
+
+    name: NodeName
+    away_since: datetime | None
+
+
+def node_state(body: Mapping[str, Any]) -> NodeState:
+    """Parse a Node; one that never said whether it is Ready is away since it was made."""
+    metadata = body["metadata"]
+    for condition in (body.get("status") or {}).get("conditions") or ():
+        if condition["type"] == "Ready":
+            ready = condition["status"] == "True"
+            changed = condition.get("lastTransitionTime") or metadata["creationTimestamp"]
+            away_since = None if ready else datetime.fromisoformat(changed)
+            return NodeState(NodeName(metadata["name"]), away_since)
+    return NodeState(
+        NodeName(metadata["name"]), datetime.fromisoformat(metadata["creationTimestamp"])
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Absences:
+    """Which nodes are away, and since when.
+
+    Attributes:
+        not_ready: Nodes that exist.
+        missing: Names that Instances mention and no Node has. Nobody says since when: it is the
+            time at which it was first noticed.
+    """
+
+    not_ready: Mapping[NodeName, datetime] = field(default_factory=dict)
+    missing: Mapping[NodeName, datetime] = field(default_factory=dict)
+
+    @property
+    def since(self) -> Mapping[NodeName, datetime]:
+        return {**self.missing, **self.not_ready}
+
+    def gone(self, *, grace: timedelta, now: datetime) -> frozenset[NodeName]:
+        """Missing nodes that have been so for longer than the grace."""
+        return frozenset(name for name, since in self.missing.items() if now - since >= grace)
+
+    def recheck_at(
+        self, holding: Collection[NodeName], *, grace: timedelta, now: datetime
+    ) -> datetime | None:
+        """When the grace of the next of these nodes ends; None where none is running."""
+        ends = [since + grace for name, since in self.since.items() if name in holding]
+        return min((end for end in ends if end > now), default=None)
+
+
+def absences(
+    nodes: Iterable[NodeState],
+    mentioned: Collection[NodeName],
+    before: Absences,
+    *,
+    now: datetime,
+) -> Absences:
+    """Which nodes are away now; `before` remembers since when names have been missing."""
+    states = {state.name: state for state in nodes}
+    missing = {name: before.missing.get(name, now) for name in mentioned if name not in states}
+    not_ready = {s.name: s.away_since for s in states.values() if s.away_since is not None}
+    return Absences(not_ready, missing)
 
 
 def plan_lost_nodes(
@@ -48,3 +122,11 @@ def holding_nodes(slots: InstanceSlots) -> frozenset[NodeName]:
 
 def _node(holder: Holder) -> NodeName | None:
     return None if isinstance(holder, UnknownHolder) else holder.node
+
+
+def lost_sentence(write: SlotWrite, away: Absences) -> str:
+    """What was released and why, for an Event."""
+    slots = ", ".join(slot_id(write.instance, index) for index in sorted(write.changes))
+    since = away.not_ready.get(write.node)
+    why = "does not exist" if since is None else f"is not Ready since {since:%Y-%m-%dT%H:%M:%SZ}"
+    return f"Node {write.node} {why}: it holds {slots} no longer."

@@ -11,13 +11,16 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-from kube.api import ApiError, Backoff, UnavailableError
+from kube.api import ApiError, Backoff, Change, Deleted, UnavailableError
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+DISAGREEMENT_SECONDS = 5.0
+"""How soon an own object that somebody else changed is put right."""
 
 _BACKOFF = Backoff(first_seconds=0.2, cap_seconds=10.0)
 
@@ -77,6 +80,18 @@ async def until_done(work: Callable[[], Awaitable[T]], *, name: str) -> T:
         except ApiError as error:
             failures += 1
             await asyncio.sleep(_delay(name, failures, error))
+
+
+def put_right(change: Change[Any], passes: Passes) -> None:
+    """What was deleted is written anew at once, and what another wrote only after a while.
+
+    During a rolling update two drivers may write the same objects and not agree: each would
+    answer every write of the other.
+    """
+    if isinstance(change, Deleted):
+        passes.ask()
+    else:
+        passes.ask_within(DISAGREEMENT_SECONDS)
 
 
 def _delay(name: str, failures: int, error: Exception) -> float:

@@ -23,7 +23,7 @@ from driver.api import (
     OFFLINE_TAINT,
     DeviceName,
 )
-from driver.configurations import NO_GRACE
+from driver.configurations import NO_GRACE, offline_grace
 from driver.instances import Instance
 from driver.inventory import Inventory
 from driver.names import attribute_value
@@ -188,7 +188,7 @@ def _grace(inventory: Inventory, offer: Offer) -> timedelta:
     value = _attribute(offer.body, ATTRIBUTE_CONFIGURATION)
     for name, configuration in inventory.configurations.items():
         if attribute_value(name) == value:
-            return configuration.offline_grace_period
+            return offline_grace(configuration, shared=False)
     return NO_GRACE
 
 

@@ -2,6 +2,7 @@
 
 Configurations, DeviceClasses ──► plan_classes ──► DeviceClasses
                               └─► conditions ───► status of each Configuration
+Nodes, Instances ──► cluster_instances ──► slots of lost nodes, Instances that nobody sees
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from driver.api import AKRI_GROUP, AKRI_VERSION, ConfigurationName
+from driver.api import AKRI_GROUP, AKRI_VERSION, Configuration, ConfigurationName
 from driver.apiserver import CLASSES, CONFIGURATIONS, probe_extended_resources, write_classes
 from driver.classes import StoredClass, plan_classes, stored_class, taken
+from driver.cluster_instances import ClusterInstances, LostNodeSettings
 from driver.configurations import Verdict, conditions, holders, judge, status_body
 from driver.discovery.handlers import check_details
+from driver.inventory import in_force
 from driver.passes import Passes, until_done
 from kube.api import ApiClient, Store, WriteOptions
 
@@ -38,7 +41,12 @@ class SharedCluster:
     """Keeps DeviceClasses and the status of Configurations what the Configurations ask for."""
 
     def __init__(
-        self, client: ApiClient, tasks: asyncio.TaskGroup, *, unique_devices_default: bool
+        self,
+        client: ApiClient,
+        tasks: asyncio.TaskGroup,
+        *,
+        unique_devices_default: bool,
+        lost_nodes: LostNodeSettings,
     ) -> None:
         self._client = client
         self._tasks = tasks
@@ -47,6 +55,7 @@ class SharedCluster:
         self._extended_resources: bool | None = None
         self._configurations = Store(client, CONFIGURATIONS.select(), self._judge)
         self._classes: Store[StoredClass] = Store(client, CLASSES.select(), stored_class)
+        self._instances = ClusterInstances(client, self._in_force, lost_nodes)
 
     async def run(self) -> None:
         """Write until cancelled; failures are retried for ever, and logged."""
@@ -59,6 +68,8 @@ class SharedCluster:
         for store in stores:
             await store.synced.wait()
             store.subscribe(lambda _: self._passes.ask())
+        self._configurations.subscribe(lambda _: self._instances.ask())
+        self._tasks.create_task(self._instances.run())
         await self._passes.run()
 
     async def _probe(self) -> bool | None:
@@ -73,6 +84,9 @@ class SharedCluster:
     def _judge(self, body: Mapping[str, Any]) -> _Judged:
         verdict = judge(body, check_details, unique_devices_default=self._unique_devices_default)
         return _Judged(verdict, body.get("status") or {})
+
+    def _in_force(self) -> Mapping[ConfigurationName, Configuration]:
+        return {c.name: c for c in in_force(j.verdict for j in self._configurations)}
 
     async def _pass(self) -> None:
         judged = tuple(self._configurations)

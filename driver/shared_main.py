@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from driver.cluster_instances import LostNodeSettings
 from driver.settings import SharedSettings
 from driver.shared_cluster import SharedCluster
-from kube.api import ApiClient, LeaderElector, LeadershipLostError, connect
+from kube.api import ApiClient, EventRecorder, LeaderElector, LeadershipLostError, connect
 
 LEASE = "moorage-driver-shared"
+CONTROLLER = "moorage.dev/driver-shared"
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +30,12 @@ async def run_shared(settings: SharedSettings) -> None:
 async def _serve(client: ApiClient, settings: SharedSettings) -> None:
     # All that was known is dropped with the leadership: another may have written since.
     async with asyncio.TaskGroup() as tasks:
+        recorder = EventRecorder(client, CONTROLLER, settings.identity)
+        tasks.create_task(recorder.run())
         cluster = SharedCluster(
-            client, tasks, unique_devices_default=settings.unique_devices_default
+            client,
+            tasks,
+            unique_devices_default=settings.unique_devices_default,
+            lost_nodes=LostNodeSettings(settings.lost_node_grace, recorder.record),
         )
         await cluster.run()

@@ -17,6 +17,7 @@ from driver.configurations import (
     conditions,
     holders,
     judge,
+    offline_grace,
     status_body,
 )
 from tests.driver.builders import NOW, a_configuration_object
@@ -36,7 +37,9 @@ def test_akris_defaults_apply_where_a_field_is_absent() -> None:
     assert configuration is not None
     assert configuration.capacity == 1
     assert configuration.unique_devices is True
-    assert configuration.offline_grace_period == timedelta()
+    assert configuration.offline_grace_period is None
+    assert offline_grace(configuration, shared=False) == timedelta()
+    assert offline_grace(configuration, shared=True) == timedelta(minutes=5)
     assert configuration.broker_properties == {}
 
 

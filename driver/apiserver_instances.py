@@ -1,0 +1,97 @@
+"""Instances on the API server: carries out what the core decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, assert_never
+
+from driver.api import DRIVER_NAME, NODE_LABEL, SHARED_LABEL_VALUE, NodeName
+from driver.apiserver import INSTANCES, delete, each, field_manager
+from driver.instances import ApplyInstance, DeleteInstance, InstanceDecision
+from driver.names import label_value
+from driver.shared_instances import JoinInstance, LeaveInstance, SharedDecision, entry_body
+from kube.api import ApiClient, JsonObject, Preconditions, Selection, WriteOptions
+
+SHARED_BODY_MANAGER = f"{DRIVER_NAME}:shared-instance"
+"""Owns the body of shared Instances, whichever node writes it; no node has a name like it."""
+
+
+def instances_of_node(node: NodeName) -> Selection:
+    """The Instances that concern a node: its own, and those that several nodes may see."""
+    values = f"{SHARED_LABEL_VALUE},{label_value(node)}"
+    return INSTANCES.select(label_selector=f"{NODE_LABEL} in ({values})")
+
+
+async def write_instances(
+    client: ApiClient,
+    decisions: Iterable[InstanceDecision | SharedDecision],
+    node: NodeName,
+    note: Callable[[JsonObject], None],
+) -> None:
+    """Carry out all decisions of a node and tell `note` of the answers, see `apiserver.each`."""
+    manager = field_manager(node)
+
+    async def write(decision: InstanceDecision | SharedDecision) -> None:
+        match decision:
+            case ApplyInstance(body):
+                note(await _apply_instance(client, body, manager))
+            case DeleteInstance():
+                await delete_instance(client, decision)
+            case JoinInstance():
+                await _join(client, decision, node, note)
+            case LeaveInstance():
+                await _leave(client, decision, node, note)
+            case _:
+                assert_never(decision)
+
+    await each(decisions, write)
+
+
+async def delete_instance(client: ApiClient, decision: DeleteInstance) -> None:
+    """Delete this very object in this very version, unless it is gone already."""
+    preconditions = Preconditions(decision.uid, decision.resource_version)
+    await delete(client, INSTANCES, decision.name, preconditions, decision.namespace)
+
+
+async def _apply_instance(
+    client: ApiClient, body: Mapping[str, Any], manager: str, uid: str = ""
+) -> JsonObject:
+    path = INSTANCES.at(body["metadata"]["name"], body["metadata"]["namespace"])
+    return await client.apply(
+        path,
+        body,
+        force=True,
+        preconditions=Preconditions(uid),
+        options=WriteOptions(field_manager=manager),
+    )
+
+
+async def _join(
+    client: ApiClient, decision: JoinInstance, node: NodeName, note: Callable[[JsonObject], None]
+) -> None:
+    uid = decision.uid
+    if decision.body is not None:
+        answer = await _apply_instance(client, decision.body, SHARED_BODY_MANAGER)
+        uid = answer["metadata"]["uid"]
+        note(answer)
+    if decision.enter and uid is not None:
+        entry = entry_body(decision.namespace, decision.name, node)
+        note(await _apply_instance(client, entry, field_manager(node), uid))
+
+
+async def _leave(
+    client: ApiClient, decision: LeaveInstance, node: NodeName, note: Callable[[JsonObject], None]
+) -> None:
+    manager = field_manager(node)
+    entry = entry_body(decision.namespace, decision.name)
+    answer = await _apply_instance(client, entry, manager, decision.uid)
+    if node in answer["spec"].get("nodes", ()):
+        # Somebody else owns the entry, too: a hand, or the agent that was here before.
+        version = answer["metadata"]["resourceVersion"]
+        answer = await client.merge_patch(
+            INSTANCES.at(decision.name, decision.namespace),
+            {"spec": {"nodes": [name for name in answer["spec"]["nodes"] if name != node]}},
+            preconditions=Preconditions(decision.uid, version),
+            options=WriteOptions(field_manager=manager),
+        )
+    note(answer)

@@ -1,0 +1,213 @@
+"""All Instances, as the elected driver sees them: what nodes leave behind is cleared away.
+
+Nodes, Instances ──plan_lost_nodes──► slots that lost nodes held are free again, and Events
+└─plan_unseen──────► Instances that no node sees are marked, then removed
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, assert_never
+
+from driver.api import (
+    AKRI_GROUP,
+    AKRI_VERSION,
+    DRIVER_NAME,
+    Configuration,
+    ConfigurationName,
+    NodeName,
+)
+from driver.apiserver import INSTANCES, NODES, each, field_manager
+from driver.apiserver_instances import delete_instance
+from driver.instances import DeleteInstance
+from driver.lost_nodes import (
+    Absences,
+    NodeState,
+    absences,
+    holding_nodes,
+    lost_sentence,
+    node_state,
+    plan_lost_nodes,
+)
+from driver.passes import Passes
+from driver.slots import SlotWrite, merge_patch
+from driver.unseen_instances import (
+    InstanceSight,
+    KeepNodes,
+    MarkInstance,
+    UnseenDecision,
+    instance_sight,
+    mark_patch,
+    nodes_patch,
+    plan_unseen,
+)
+from kube.api import (
+    ApiClient,
+    ConflictError,
+    Event,
+    EventType,
+    NotFoundError,
+    ObjectReference,
+    Store,
+    WriteOptions,
+)
+
+logger = logging.getLogger(__name__)
+
+GATHER_SECONDS = 0.3
+"""How long changes are gathered before a pass looks at all Instances."""
+
+FIELD_MANAGER = f"{DRIVER_NAME}:shared-driver"
+"""Of what is not written in a node's name; no node has a name like it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostNodeSettings:
+    """What is done about nodes that are lost.
+
+    Attributes:
+        grace: How long a node may be away and keep its slots.
+        record: Takes Events.
+    """
+
+    grace: timedelta
+    record: Callable[[Event], None]
+
+
+class ClusterInstances:
+    """Frees slots of lost nodes and removes Instances that nobody sees."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        configurations: Callable[[], Mapping[ConfigurationName, Configuration]],
+        settings: LostNodeSettings,
+    ) -> None:
+        self._client = client
+        self._configurations = configurations
+        self._settings = settings
+        self._passes = Passes(self._pass, name="clearing away what nodes left")
+        self._absences = Absences()
+        self._nodes: Store[NodeState] = Store(client, NODES.select(), node_state)
+        self._instances: Store[InstanceSight] = Store(client, INSTANCES.select(), instance_sight)
+
+    async def run(self) -> None:
+        """Write until cancelled; failures are retried for ever, and logged."""
+        stores: list[Store[Any]] = [self._nodes, self._instances]
+        async with asyncio.TaskGroup() as tasks:
+            for store in stores:
+                tasks.create_task(store.run())
+            for store in stores:
+                await store.synced.wait()
+                store.subscribe(lambda _: self.ask())
+            await self._passes.run()
+
+    def ask(self) -> None:
+        """Look at all Instances again, soon."""
+        self._passes.ask_within(GATHER_SECONDS)
+
+    async def _pass(self) -> float | None:
+        now, grace = datetime.now(UTC), self._settings.grace
+        sights = tuple(self._instances)
+        mentioned = _mentioned(sights)
+        self._absences = absences(self._nodes, mentioned, self._absences, now=now)
+        views = (sight.slots for sight in sights)
+        unseen = plan_unseen(
+            sights,
+            self._configurations(),
+            existing=[state.name for state in self._nodes],
+            gone=self._absences.gone(grace=grace, now=now),
+            now=now,
+        )
+        releases = plan_lost_nodes(views, self._absences.since, grace=grace, now=now)
+        await each(_one_each((*releases, *unseen.decisions)), self._write)
+        due = (unseen.recheck_at, self._absences.recheck_at(mentioned, grace=grace, now=now))
+        return min(((at - now).total_seconds() for at in due if at is not None), default=None)
+
+    async def _write(self, decision: SlotWrite | UnseenDecision) -> None:
+        """Carry out a decision, unless the Instance has changed: that asks for another pass."""
+        try:
+            match decision:
+                case SlotWrite():
+                    await self._release(decision)
+                case MarkInstance():
+                    await self._patch(decision, mark_patch(decision), FIELD_MANAGER)
+                case KeepNodes():
+                    await self._patch(decision, nodes_patch(decision), FIELD_MANAGER)
+                case DeleteInstance():
+                    await delete_instance(self._client, decision)
+                    logger.info("removed, since no node sees it instance=%s", decision.name)
+                case _:
+                    assert_never(decision)
+        except (ConflictError, NotFoundError) as error:
+            logger.debug("decided again, since it has changed: %s", error)
+            self.ask()
+
+    async def _release(self, write: SlotWrite) -> None:
+        await self._patch(write, merge_patch(write), field_manager(write.node))
+        note = lost_sentence(write, self._absences)
+        logger.info("slots released instance=%s note=%s", write.instance, note)
+        regarding = ObjectReference(
+            api_version=f"{AKRI_GROUP}/{AKRI_VERSION}",
+            kind="Instance",
+            name=write.instance,
+            namespace=write.namespace,
+            uid=write.uid,
+        )
+        self._settings.record(
+            Event(
+                regarding=regarding,
+                type=EventType.WARNING,
+                reason="SlotsReleased",
+                action="ReleaseSlots",
+                note=note,
+            )
+        )
+
+    async def _patch(
+        self,
+        decision: SlotWrite | MarkInstance | KeepNodes,
+        patch: Mapping[str, Any],
+        manager: str,
+    ) -> None:
+        namespace, name = _place(decision)
+        options = WriteOptions(field_manager=manager)
+        path = INSTANCES.at(name, namespace)
+        self._instances.note(await self._client.merge_patch(path, patch, options=options))
+
+
+def _mentioned(sights: Iterable[InstanceSight]) -> frozenset[NodeName]:
+    """Nodes that some Instance names."""
+    names: set[NodeName] = set()
+    for sight in sights:
+        names |= sight.slots.nodes
+        if sight.slots.holders:
+            names |= holding_nodes(sight.slots)
+    return frozenset(names)
+
+
+def _one_each(
+    decisions: Iterable[SlotWrite | UnseenDecision],
+) -> Iterable[SlotWrite | UnseenDecision]:
+    """The first for each Instance; after it the object has another version, and is looked at."""
+    firsts: dict[tuple[str, str], SlotWrite | UnseenDecision] = {}
+    for decision in decisions:
+        firsts.setdefault(_place(decision), decision)
+    return firsts.values()
+
+
+def _place(decision: SlotWrite | UnseenDecision) -> tuple[str, str]:
+    """Namespace and name of the Instance."""
+    match decision:
+        case SlotWrite():
+            return decision.namespace, decision.instance
+        case DeleteInstance():
+            return decision.namespace, decision.name
+        case MarkInstance() | KeepNodes():
+            return decision.slots.namespace, decision.slots.name
+        case _:
+            assert_never(decision)

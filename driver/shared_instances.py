@@ -1,0 +1,129 @@
+"""Instances that several nodes hold: what one of these nodes writes of them.
+
+    wanted bodies, stored Instances ──plan_shared──► JoinInstance | LeaveInstance
+
+All nodes that see a device write one object, each without waiting for the others:
+
+* The body (all but `nodes` and `deviceUsage`) is written by the first by name of the nodes that
+  see the device. It has one owner of fields, whoever writes: so the next writer needs no handing
+  over, and a property that is dropped is gone.
+* Its entry in `nodes` is each node's own, and so is the owner of that field.
+* The object is removed by the shared driver, when no node sees the device any more: see
+  `unseen_instances`.
+
+Nothing here depends on what another node will do next. Two nodes that both take themselves for the
+first write the same body, and then the one that is not sees the other and stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from driver.api import (
+    AKRI_GROUP,
+    AKRI_VERSION,
+    SHARED_LABEL_VALUE,
+    Configuration,
+    ConfigurationName,
+    InstanceName,
+    NodeName,
+)
+from driver.instances import Instance, StoredInstance, labelled_body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinInstance:
+    """Be one of the nodes that see a device.
+
+    Attributes:
+        uid: Of the object to enter; None where there is none yet, and the body makes it.
+        body: To be applied first; None where it is right already or another node's to write.
+        enter: Whether the node is not among `nodes` yet.
+    """
+
+    namespace: str
+    name: InstanceName
+    uid: str | None
+    body: Mapping[str, Any] | None
+    enter: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveInstance:
+    """Be no longer one of the nodes that see the device of this very object."""
+
+    namespace: str
+    name: InstanceName
+    uid: str
+
+
+SharedDecision = JoinInstance | LeaveInstance
+
+
+def shared_body(instance: Instance, configuration: Configuration) -> Mapping[str, Any]:
+    """What the first of the nodes that see a device writes."""
+    return labelled_body(instance, configuration, SHARED_LABEL_VALUE)
+
+
+def entry_body(namespace: str, name: InstanceName, *nodes: NodeName) -> Mapping[str, Any]:
+    """What a node applies for its entry in `nodes`; without a node it gives the entry up."""
+    body: dict[str, Any] = {
+        "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+        "kind": "Instance",
+        "metadata": {"name": name, "namespace": namespace},
+    }
+    return {**body, "spec": {"nodes": list(nodes)}} if nodes else body
+
+
+def plan_shared(
+    wanted: Iterable[Mapping[str, Any]],
+    stored: Iterable[StoredInstance],
+    node: NodeName,
+    *,
+    unheard: Collection[ConfigurationName],
+) -> tuple[SharedDecision, ...]:
+    """What a node writes so that shared Instances say what it sees.
+
+    Args:
+        wanted: Bodies from `shared_body`, one for each device that the node sees.
+        stored: All shared Instances as the API server has them.
+        node: The node.
+        unheard: Configurations whose handler has not answered yet: not heard is not gone, so the
+            node stays where it is.
+    """
+    remaining = {(s.namespace, s.name): s for s in stored}
+    joins: list[SharedDecision] = []
+    for body in wanted:
+        existing = remaining.pop((body["metadata"]["namespace"], body["metadata"]["name"]), None)
+        join = _plan_seen(body, existing, node)
+        if join.body is not None or join.enter:
+            joins.append(join)
+    leaves = (
+        LeaveInstance(s.namespace, s.name, s.uid)
+        for s in remaining.values()
+        if node in s.nodes and s.configuration not in unheard
+    )
+    return (*joins, *leaves)
+
+
+def _plan_seen(
+    body: Mapping[str, Any], existing: StoredInstance | None, node: NodeName
+) -> JoinInstance:
+    nodes = existing.nodes if existing else ()
+    is_first = all(node <= other for other in nodes)
+    is_right = existing is not None and body_of(existing) == body
+    return JoinInstance(
+        namespace=body["metadata"]["namespace"],
+        name=body["metadata"]["name"],
+        uid=existing.uid if existing else None,
+        body=body if is_first and not is_right else None,
+        enter=node not in nodes,
+    )
+
+
+def body_of(stored: StoredInstance) -> Mapping[str, Any]:
+    """What `shared_body` made of it, as it is now."""
+    spec = {field: value for field, value in stored.body["spec"].items() if field != "nodes"}
+    return {**stored.body, "spec": spec}

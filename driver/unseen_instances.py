@@ -1,0 +1,186 @@
+"""Instances that no node sees: kept for a while, then removed by the shared driver.
+
+    seen ──the last node left──► marked with the time ──grace over, no slot used──► removed
+      ▲                             │
+      └──── a node sees it again ───┘
+
+Also what nodes leave behind that no longer exist: their entries in `nodes`, and their own local
+Instances. A node that is only not Ready keeps both: its driver may well be running.
+
+All that is remembered stands in the objects, so any process can go on from here. Each write names
+the version it was decided from: a node that sees the device at that moment wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from driver.api import (
+    NODE_LABEL,
+    OFFLINE_SINCE,
+    SHARED_LABEL_VALUE,
+    Configuration,
+    ConfigurationName,
+    NodeName,
+)
+from driver.configurations import offline_grace
+from driver.instances import DeleteInstance
+from driver.names import label_value
+from driver.slots import InstanceSlots, instance_slots
+
+NEWBORN = timedelta(seconds=10)
+"""A younger Instance is not removed: the node that made it may not have entered itself yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceSight:
+    """Who sees the device of an Instance.
+
+    Attributes:
+        label: Of the node that has the device, "" for one that several nodes may see; None for
+            an Instance that no driver of ours made.
+        offline_since: What the mark says; None without one.
+    """
+
+    slots: InstanceSlots
+    label: str | None
+    created: datetime
+    offline_since: datetime | None
+
+    @property
+    def is_shared(self) -> bool:
+        return self.label == SHARED_LABEL_VALUE
+
+
+@dataclass(frozen=True, slots=True)
+class MarkInstance:
+    """Write down since when no node sees the device, or, with None, that one does again."""
+
+    slots: InstanceSlots
+    offline_since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeepNodes:
+    """Leave only these in `nodes`; the others do not exist."""
+
+    slots: InstanceSlots
+    nodes: frozenset[NodeName]
+
+
+UnseenDecision = MarkInstance | KeepNodes | DeleteInstance
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenPlan:
+    """What to write, and when to look again though nothing changes; None for never."""
+
+    decisions: tuple[UnseenDecision, ...]
+    recheck_at: datetime | None
+
+
+def instance_sight(body: Mapping[str, Any]) -> InstanceSight:
+    """Parse an Instance object; a mark that is no time is read as none."""
+    metadata = body["metadata"]
+    return InstanceSight(
+        slots=instance_slots(body),
+        label=(metadata.get("labels") or {}).get(NODE_LABEL),
+        created=datetime.fromisoformat(metadata["creationTimestamp"]),
+        offline_since=_time((metadata.get("annotations") or {}).get(OFFLINE_SINCE)),
+    )
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
+
+
+def plan_unseen(
+    instances: Iterable[InstanceSight],
+    configurations: Mapping[ConfigurationName, Configuration],
+    *,
+    existing: Collection[NodeName],
+    gone: Collection[NodeName],
+    now: datetime,
+) -> UnseenPlan:
+    """What to do about Instances that no node sees.
+
+    Args:
+        instances: All that exist.
+        configurations: Those in force. Instances of others stay: an edit that breaks one for a
+            minute takes nothing away, and those of a deleted one are collected as its own.
+        existing: All Nodes.
+        gone: Names in `nodes` that no Node has had for so long that it will not come back.
+        now: The present.
+    """
+    world = _World(configurations, {label_value(name) for name in existing}, set(gone), now)
+    steps = [_step(sight, world) for sight in instances]
+    return UnseenPlan(
+        decisions=tuple(s for s in steps if s is not None and not isinstance(s, datetime)),
+        recheck_at=min((s for s in steps if isinstance(s, datetime)), default=None),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _World:
+    configurations: Mapping[ConfigurationName, Configuration]
+    labels: Collection[str]
+    gone: Collection[NodeName]
+    now: datetime
+
+
+def _step(sight: InstanceSight, world: _World) -> UnseenDecision | datetime | None:
+    """What to do about one Instance now, or when to look again."""
+    slots = sight.slots
+    configuration = world.configurations.get(slots.configuration)
+    if slots.deleted or configuration is None:
+        return None
+    if lost := slots.nodes.intersection(world.gone):
+        return KeepNodes(slots, slots.nodes - lost)
+    if sight.is_shared:
+        return _shared(sight, offline_grace(configuration, shared=True), world.now)
+    is_orphan = sight.label is not None and sight.label not in world.labels
+    return _removal(sight) if is_orphan else None
+
+
+def _shared(
+    sight: InstanceSight, grace: timedelta, now: datetime
+) -> UnseenDecision | datetime | None:
+    is_marked = sight.offline_since is not None
+    if sight.slots.nodes:
+        return MarkInstance(sight.slots, None) if is_marked else None
+    if sight.offline_since is None:
+        return MarkInstance(sight.slots, now)
+    end = max(sight.offline_since + grace, sight.created + NEWBORN)
+    return end if now < end else _removal(sight)
+
+
+def _removal(sight: InstanceSight) -> DeleteInstance | None:
+    """Nothing while anything holds it; the release of the last slot is when to look again."""
+    slots = sight.slots
+    if slots.nodes or slots.holders:
+        return None
+    return DeleteInstance(slots.namespace, slots.name, slots.uid, slots.resource_version)
+
+
+def mark_patch(decision: MarkInstance) -> Mapping[str, Any]:
+    """The mark as a JSON merge patch that is refused if the object has changed."""
+    since = decision.offline_since
+    value = None if since is None else since.isoformat(timespec="seconds")
+    metadata = {**_version(decision.slots), "annotations": {OFFLINE_SINCE: value}}
+    return {"metadata": metadata}
+
+
+def nodes_patch(decision: KeepNodes) -> Mapping[str, Any]:
+    """The nodes as a JSON merge patch that is refused if the object has changed."""
+    return {"metadata": _version(decision.slots), "spec": {"nodes": sorted(decision.nodes)}}
+
+
+def _version(slots: InstanceSlots) -> dict[str, str]:
+    return {"uid": slots.uid, "resourceVersion": slots.resource_version}
