@@ -15,6 +15,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 
+from scheduler_plugin.gate_decisions import WaitingPod
 from scheduler_plugin.verdicts import Refused
 
 T = TypeVar("T")
@@ -228,6 +229,22 @@ def encode_preempt_error(why: str) -> bytes:
 def encode_error(why: str) -> bytes:
     """Answer a Filter or Bind call that failed, or with "" a Bind that did not."""
     return _ENCODER.encode({"Error": why})
+
+
+def encode_waiting(pod: WaitingPod) -> bytes:
+    """What is told of a waiting pod, for whoever asks: not a message of kube-scheduler's."""
+    place = pod.place
+    return _ENCODER.encode(
+        {
+            "namespace": pod.namespace,
+            "name": pod.name,
+            "queue": pod.queue,
+            "place": place.number if place else None,
+            "waiting": place.waiting if place else None,
+            "reason": pod.reason,
+            "message": pod.message,
+        }
+    )
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], body: bytes, root: str = "") -> T | NotAnswered:

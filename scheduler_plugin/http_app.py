@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -27,11 +28,15 @@ from scheduler_plugin.extender_messages import (
     encode_filter,
     encode_preempt,
     encode_preempt_error,
+    encode_waiting,
 )
 from scheduler_plugin.fields import JsonObject
+from scheduler_plugin.gate_decisions import WaitingPod
 from scheduler_plugin.turns import Turns
 
 logger = logging.getLogger(__name__)
+
+_WAITING_POD = re.compile(r"/waiting/(?P<namespace>[^/]+)/(?P<name>[^/]+)")
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -55,6 +60,16 @@ class AnswersKubeScheduler(Protocol):
 
     def why_not_ready(self) -> str:
         """Why calls are not answered now; "" where they are."""
+
+
+class TellsWhoWaits(Protocol):
+    """Who knows the pods that wait for quota."""
+
+    def why_not_told(self) -> str:
+        """Why it is not known here who waits; "" where it is."""
+
+    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
+        """What is known of a waiting pod now; a sentence where it is none that waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +115,17 @@ class _Cut(NamedTuple):
 
 
 class ExtenderApp:
-    """The ASGI application: three verbs and two pages for probes."""
+    """The ASGI application: three verbs, two pages for probes, and one for each waiting pod."""
 
-    def __init__(self, answers: AnswersKubeScheduler, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        answers: AnswersKubeScheduler,
+        limits: Limits = DEFAULT_LIMITS,
+        waiting: TellsWhoWaits | None = None,
+    ) -> None:
+        """Without `waiting` there are no pages for waiting pods."""
         self._answers = answers
+        self._waiting = waiting
         self._limits = limits
         self._turns = Turns(limits.on_their_way)
         self._calls: dict[str, tuple[_Call, _Encode]] = {
@@ -130,6 +152,10 @@ class ExtenderApp:
             return await self._call(path, receive) if method == "POST" else _not_allowed("POST")
         if path in self._pages:
             return self._pages[path]() if method == "GET" else _not_allowed("GET")
+        if self._waiting is not None and (asked := _WAITING_POD.fullmatch(path)):
+            if method != "GET":
+                return _not_allowed("GET")
+            return _waiting_page(self._waiting, asked["namespace"], asked["name"])
         return _plain(404, f"There is no {path} here.")
 
     async def _call(self, path: str, receive: Receive) -> Response:
@@ -201,6 +227,13 @@ class ExtenderApp:
             logger.exception("failed path=/readyz")
             why = f"internal error: {type(error).__name__}: {error}"
         return _plain(503, why) if why else _plain(200, "ok")
+
+
+def _waiting_page(waiting: TellsWhoWaits, namespace: str, name: str) -> Response:
+    if why := waiting.why_not_told():
+        return _plain(503, why)
+    found = waiting.waiting(namespace, name)
+    return _plain(404, found) if isinstance(found, str) else Response(200, encode_waiting(found))
 
 
 def _given_up(work: asyncio.Future[str]) -> None:

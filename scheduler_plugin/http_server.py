@@ -12,7 +12,13 @@ from typing import NamedTuple
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from scheduler_plugin.http_app import DEFAULT_LIMITS, AnswersKubeScheduler, ExtenderApp, Limits
+from scheduler_plugin.http_app import (
+    DEFAULT_LIMITS,
+    AnswersKubeScheduler,
+    ExtenderApp,
+    Limits,
+    TellsWhoWaits,
+)
 from scheduler_plugin.listening import Listening, TlsFiles
 
 HEAD_SECONDS = 10.0
@@ -41,7 +47,10 @@ class Bound(NamedTuple):
 
 @asynccontextmanager
 async def serving(
-    answers: AnswersKubeScheduler, listening: Listening, limits: Limits = DEFAULT_LIMITS
+    answers: AnswersKubeScheduler,
+    listening: Listening,
+    limits: Limits = DEFAULT_LIMITS,
+    waiting: TellsWhoWaits | None = None,
 ) -> AsyncIterator[Bound]:
     """Serve until the context ends; then requests under way are finished within their limit.
 
@@ -50,7 +59,7 @@ async def serving(
     """
     tls = None if listening.tls is None else _mutual_tls(listening.tls)
     listener = _listener(listening)
-    server = _Server(_config(ExtenderApp(answers, limits), tls, limits))
+    server = _Server(_config(ExtenderApp(answers, limits, waiting), tls, limits))
     task = asyncio.create_task(server.serve(sockets=[listener]))
     host, port = listener.getsockname()[:2]
     try:

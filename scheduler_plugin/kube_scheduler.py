@@ -62,6 +62,8 @@ class Extender:
             self._remember(view)
             return Passed()
         now = self._clock()
+        if why := self._binds.why_not_tried(view, now):
+            return NotAnswered(why)
         verdict = judge(view, world.facts.claims_of(view), world, now)
         if isinstance(verdict, Refused):
             return verdict

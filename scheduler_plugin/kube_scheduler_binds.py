@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Protocol
 
 from kube.api import ApiError, KeyLocks
+from scheduler_plugin.backoffs import Backoffs
 from scheduler_plugin.bindings import BindFailed, BindRequest, CarriesOut, ClaimsChanged
 from scheduler_plugin.claims import ClaimView
 from scheduler_plugin.extender_messages import BindArguments
@@ -73,6 +74,15 @@ class Binds:
         self._binder = binder
         self._clock = clock
         self._writing: KeyLocks[ClaimUid] = KeyLocks()
+        self._failures = Backoffs()
+
+    def why_not_tried(self, pod: PodView, now: datetime) -> str:
+        """Why a pod rests whose last bindings failed, as a sentence; "" where it does not.
+
+        The room that it would hold until it fails again is for others.
+        """
+        why = self._failures.why_not(pod.uid, now)
+        return f"{pod} rests. {why}" if why else ""
 
     async def bind(self, arguments: BindArguments, known: PodView | None) -> str:
         """Returns why the pod is not bound, "" where it is.
@@ -124,7 +134,7 @@ class Binds:
             claims = world.facts.claims_of(pod)
             verdict = judge(pod, claims, world, now, at_bind=True)
             if isinstance(verdict, Refused):
-                world.assumptions.forget(pod.uid)
+                self._drop(pod)
                 return f"{verdict.reason}: {verdict.sentence}"
             if verdict.claims or verdict.requests:
                 assume(pod, verdict, world, now)
@@ -141,15 +151,21 @@ class Binds:
         outcome = await self._binder.bind(request)
         if isinstance(outcome, BindFailed):
             return self._failed(pod, outcome)
+        self._failures.forget(pod.uid)
         logger.info("bound pod=%s/%s node=%s", pod.namespace, pod.name, request.node)
         return ""
 
     def _failed(self, pod: PodView, failure: BindFailed) -> str:
         """A binding that may exist after all is still believed, until it lapses or shows."""
         if failure.is_certain:
-            self._cluster.world.assumptions.forget(pod.uid)
+            self._drop(pod)
         logger.warning("not bound pod=%s/%s why=%s", pod.namespace, pod.name, failure.why)
         return failure.why
+
+    def _drop(self, pod: PodView) -> None:
+        """It is not bound for certain: nothing is believed of it, and it may have to rest."""
+        self._cluster.world.assumptions.forget(pod.uid)
+        self._failures.failed(pod.uid, self._clock())
 
     async def _fresh_pod(self, arguments: BindArguments, known: PodView | None) -> PodView | str:
         """The pod as it is now, or why there is none to bind."""

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from binder.api import Binder, ClaimKeeper
 from kube.api import ApiClient, EventRecorder, connect
+from scheduler_plugin.apiserver_gates import GateWriter
 from scheduler_plugin.apiserver_queues import QueueStatusWriter
 from scheduler_plugin.cluster import ClusterWorld
 from scheduler_plugin.http_server import serving
@@ -53,7 +54,7 @@ async def run_serve(settings: ServeSettings) -> None:
         plugin = Plugin(client, settings)
         async with asyncio.TaskGroup() as tasks:
             plugin.start(tasks)
-            async with serving(plugin.extender, settings.listening) as bound:
+            async with serving(plugin.extender, settings.listening, waiting=plugin.gates) as bound:
                 logger.info("listening host=%s port=%d", bound.host, bound.port)
                 await asyncio.wait((bound.server,))
                 raise ServerEndedError("the server ended") from bound.server.exception()
@@ -79,6 +80,7 @@ class Plugin:
         self._statuses = QueueStatusWriter(
             client, self._cluster.world, self._lease, self._events.record
         )
+        self.gates = GateWriter(client, self._cluster, self._lease, _clock)
         self.extender = Extender(self._cluster, binder, self._lease, _clock)
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
@@ -93,6 +95,8 @@ class Plugin:
             await self._cluster.in_sync()
         self._cluster.subscribe(self._statuses.changed)
         self._cluster.subscribe(_telling(self._keeper, self._cluster.world))
+        self._cluster.subscribe(self.gates.changed)
+        tasks.create_task(self.gates.run())
         tasks.create_task(self._statuses.run())
         tasks.create_task(self._keeper.run())
         tasks.create_task(self._expire())
