@@ -225,7 +225,7 @@ class ClaimKeeper:
         if step is None:
             return
         try:
-            await self.steps.carry_out(step)
+            await self._carry_out(step)
         except (ConflictError, NotFoundError) as error:
             # Whoever wrote it is heard of, and then it is looked at again.
             logger.debug("claim in another version uid=%s: %s", uid, error)
@@ -238,6 +238,15 @@ class ClaimKeeper:
             self._pending[uid] = None
         else:
             self._done(uid, step)
+
+    async def _carry_out(self, step: Step) -> None:
+        try:
+            await self.steps.carry_out(step)
+        except (ApiError, FencedError, HeldBackError):
+            raise
+        except Exception as error:
+            logger.exception("claim not kept step=%s", step)
+            raise PermanentError(str(error)) from error
 
     def _done(self, uid: ClaimUid, step: Step) -> None:
         if isinstance(step, EvictForeign):

@@ -199,7 +199,7 @@ class FakeApiServer:
                 raise RefusedError(409, "Conflict", f"{key} differs")
         after = deepcopy(before)
         for part in ("labels", "annotations"):
-            merged = {**after["metadata"][part], **asked[part]}
+            merged = {**after["metadata"][part], **asked.get(part, {})}
             after["metadata"][part] = {k: v for k, v in merged.items() if v is not None}
         self._check_policy(before["metadata"], after["metadata"])
         return before if after == before else self._store(path, after)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,21 @@ def test_environment_is_the_default() -> None:
     assert settings.kubeconfig == Path("/from/environment")
     assert settings.instance == "moorage-scheduler-1"
     assert serve("--kubeconfig=/k", KUBECONFIG="/from/environment").kubeconfig == Path("/k")
+
+
+def test_the_grace_of_left_overs_is_in_seconds() -> None:
+    assert serve().leftover_grace == timedelta(minutes=2)
+    assert serve("--leftover-grace", "1.5").leftover_grace == timedelta(seconds=1.5)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "2m", "nan", "86401"])
+def test_a_grace_that_makes_no_sense_is_refused(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        serve("--leftover-grace", text)
+
+    assert "is no number of seconds up to a day" in capsys.readouterr().err
 
 
 def test_pod_groups_may_be_none() -> None:

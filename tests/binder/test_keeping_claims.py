@@ -1,0 +1,378 @@
+"""What a claim needs beside bindings is done once, by whoever may, and told to people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from binder import apiserver_keeper
+from binder.apiserver_keeper import EVICTED
+from kube.api import Backoff
+from scheduler_plugin.leftovers import GRACE
+from scheduler_plugin.names import QueueName
+from tests.binder.builders import FakeFence
+from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault
+from tests.binder.keeping import Scene, no_delays
+from tests.scheduler_plugin.builders import a_pod, a_queue, a_result, admit, claim_uid, put
+
+__all__ = ["no_delays"]
+
+EVICT = {"claimSharing": {"onOwnerExit": "Evict", "ownerExitGracePeriod": "2m"}}
+LEFT: dict[str, Any] = {"annotations": {OWNER_LEFT_AT: "2026-11-21T12:00:00Z"}}
+IN_USE: dict[str, Any] = {"results": [a_result()]}
+
+
+def a_left_scene(*foreign: str, fence: FakeFence | None = None) -> Scene:
+    """Queue a owns the claim, which only foreign pods use, and wants it back after two minutes."""
+    names = foreign or ("b",)
+    scene = Scene(a_queue("a", **EVICT), *(a_queue(name) for name in names), fence=fence)
+    for number, name in enumerate(names):
+        scene.put_pod(name, created=f"2026-11-21T10:00:{number:02}Z")
+    scene.put_claim(queue="a", pods=names, **IN_USE, **LEFT)
+    return scene
+
+
+def an_orphaned_scene(**options: Any) -> Scene:
+    scene = Scene(a_queue("b"), **options)
+    scene.put_pod("b")
+    scene.put_claim(pods=["b"], **IN_USE)
+    return scene
+
+
+def left_at(scene: Scene) -> str:
+    return str(scene.server.claim()["metadata"]["annotations"].get(OWNER_LEFT_AT, ""))
+
+
+# Orphans.
+
+
+async def test_an_orphan_is_attributed_and_people_are_told() -> None:
+    scene = an_orphaned_scene()
+    async with scene.running():
+        await scene.until_idle()
+
+    assert scene.server.owner() == ("b", "uid-of-b")
+    assert scene.server.asked == ["PATCH cam"]
+    assert scene.told == [("OrphanAttributed", "cam")]
+
+
+async def test_an_orphan_that_a_binding_uses_is_looked_at_when_that_is_over() -> None:
+    scene = an_orphaned_scene()
+    scene.busy.add(claim_uid("cam"))
+    async with scene.running():
+        await scene.until_idle()
+        assert scene.server.asked == []
+
+        scene.busy.clear()
+        scene.now += apiserver_keeper.BUSY
+        scene.keeper._to_look.set()
+        await scene.until(lambda: scene.server.owner() == ("b", "uid-of-b"))
+
+
+@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.FAILS, Fault.LOST, Fault.UNANSWERED])
+async def test_an_orphan_is_attributed_once_whatever_goes_wrong(fault: Fault) -> None:
+    scene = an_orphaned_scene()
+    scene.server.will(fault)
+    async with scene.running():
+        await scene.until_idle()
+
+    assert scene.server.labels == ["b"]
+    assert scene.told == [("OrphanAttributed", "cam")]
+
+
+async def test_whoever_else_attributed_it_first_has_done_it() -> None:
+    scene = an_orphaned_scene()
+    other = an_orphaned_scene(server=scene.server)
+    async with scene.running(), other.running():
+        await scene.until_idle()
+        await other.until_idle()
+
+    assert scene.server.labels == ["b"]
+    assert len(scene.told + other.told) == 1
+
+
+async def test_an_odd_answer_costs_no_other_claim_its_keeper() -> None:
+    scene = an_orphaned_scene()
+    scene.put_claim("other", queue="b", owner_pod="a")
+
+    def misbehave() -> None:
+        raise ZeroDivisionError
+
+    scene.server.will(misbehave)
+    async with scene.running():
+        await scene.until(lambda: scene.server.owner("other") == ("", ""))
+
+
+# Leaving.
+
+
+async def test_the_time_of_leaving_is_written_and_told() -> None:
+    scene = a_left_scene()
+    scene.put_claim(queue="a", pods=["b"], **IN_USE)
+    async with scene.running():
+        await scene.until_idle()
+
+    assert left_at(scene) == "2026-11-21T12:00:00Z"
+    assert scene.server.evicted == []
+    (event,) = scene.events
+    assert event.note == (
+        'ResourceClaim default/cam belongs to queue "a", none of whose pods uses it any more; 1 of'
+        ' other queues do. Queue "a" has onOwnerExit: Evict: they are evicted from'
+        " 2026-11-21T12:02:00Z on, if no pod of the queue comes."
+    )
+
+
+async def test_foreign_pods_are_evicted_when_the_alarm_rings() -> None:
+    scene = a_left_scene("b", "c")
+    async with scene.running():
+        await scene.until_idle()
+        assert scene.server.asked == []
+
+        scene.later(minutes=2)
+        await scene.until_idle()
+
+    assert scene.server.evicted == ["b", "c"]
+    assert scene.told == [
+        ("ForeignPodsEvicted", "cam"),
+        ("ForeignPodEvicted", "b"),
+        ("ForeignPodEvicted", "c"),
+    ]
+
+
+async def test_evicted_pods_are_given_time_to_be_seen_as_such() -> None:
+    scene = a_left_scene()
+    scene.later(minutes=2)
+    async with scene.running():
+        await scene.until_idle()
+        scene.later(seconds=1)
+        await scene.until_idle()
+        assert scene.server.evicted == ["b"]
+
+        scene.later(seconds=EVICTED.total_seconds())
+        await scene.until(lambda: scene.server.evicted == ["b", "b"])
+
+
+async def test_the_time_of_leaving_goes_when_an_owners_pod_comes_back() -> None:
+    scene = a_left_scene()
+    async with scene.running():
+        scene.put_pod("a", node="")
+        scene.put_claim(queue="a", pods=["b", "a"], **IN_USE, **LEFT)
+        scene.later(minutes=9)
+        await scene.until_idle()
+
+    assert left_at(scene) == ""
+    assert scene.server.evicted == []
+
+
+async def test_an_owners_pod_that_comes_while_the_server_is_asked_saves_all() -> None:
+    scene = a_left_scene("b", "c")
+    back = a_pod("a", queue="a", claims=["cam"])
+
+    def come_back() -> None:
+        put(scene.world, back)
+        admit(scene.world, back, now=scene.now)
+
+    scene.server.will(None, come_back)
+    scene.later(minutes=2)
+    async with scene.running():
+        await scene.until_idle()
+
+    assert scene.server.asked[:2] == ["POST eviction (dry)", "POST eviction (dry)"]
+    assert scene.server.evicted == []
+
+
+async def test_one_pod_that_may_not_go_keeps_the_set_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(apiserver_keeper, "_HELD_BACK", Backoff(1e6, 1e6))
+    scene = a_left_scene("b", "c")
+    scene.server.protected = {"c"}
+    scene.later(minutes=2)
+    async with scene.running():
+        await scene.until_idle()
+        scene.later(milliseconds=1)
+        await scene.until_idle()
+        assert scene.server.evicted == []
+        assert scene.told == [("EvictionHeldBack", "cam")]
+        assert scene.events[0].note.endswith(
+            "None of them was evicted: Pod default/c: Cannot evict pod. The budget needs 1"
+            " healthy pod."
+        )
+
+        scene.server.protected.clear()
+        scene.later(days=365)
+        await scene.until(lambda: scene.server.evicted == ["b", "c"])
+
+
+@pytest.mark.parametrize(("allowed", "evicted"), [(0, []), (1, []), (2, ["b", "c"])])
+async def test_a_budget_has_to_let_all_of_its_pods_go(allowed: int, evicted: list[str]) -> None:
+    scene = a_left_scene("b", "c")
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    for name in ("b", "c"):
+        scene.put_pod(name, phase="Running", labels={"app": "x"}, status=ready)
+    scene.server.budgets = [
+        {
+            "metadata": {"name": "some"},
+            "spec": {"selector": {"matchLabels": {"app": "x"}}},
+            "status": {"disruptionsAllowed": allowed},
+        }
+    ]
+    scene.later(minutes=2)
+    async with scene.running():
+        await scene.until(lambda: bool(scene.events))
+        await scene.until(lambda: scene.server.evicted == evicted)
+
+    assert scene.told[0] == ("ForeignPodsEvicted" if evicted else "EvictionHeldBack", "cam")
+
+
+async def test_a_pod_that_is_gone_or_another_by_now_is_passed_over() -> None:
+    scene = a_left_scene("b", "c", "d")
+    scene.server.remove("pods", "b")
+    scene.server.change("pods", "c", lambda pod: pod["metadata"].update(uid="another"))
+    scene.later(minutes=2)
+    async with scene.running():
+        await scene.until(lambda: scene.server.evicted == ["d"])
+
+    assert scene.told[:2] == [("ForeignPodsEvicted", "cam"), ("ForeignPodEvicted", "d")]
+
+
+@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.FAILS, Fault.LOST])
+@pytest.mark.parametrize("moment", [0, 1])
+async def test_a_server_that_cannot_answer_is_asked_again(moment: int, fault: Fault) -> None:
+    scene = a_left_scene()
+    scene.server.will(*[None] * moment, fault)
+    scene.later(minutes=2)
+    async with scene.running():
+        await scene.until(lambda: scene.server.evicted == ["b"])
+
+    assert scene.told == [("ForeignPodsEvicted", "cam"), ("ForeignPodEvicted", "b")]
+
+
+async def test_nothing_is_evicted_behind_a_fence_that_closes_in_the_middle() -> None:
+    scene = a_left_scene("b", fence=FakeFence(open_for=2))
+    scene.later(minutes=2)
+    async with scene.running():
+        await scene.until(lambda: scene.server.asked == ["POST eviction (dry)"])
+        await scene.until(lambda: scene.keeper._pending != {})
+
+    assert scene.server.evicted == []
+
+
+# Left-overs.
+
+
+async def test_a_left_over_allocation_is_cleared_after_the_grace() -> None:
+    scene = Scene(a_queue("a"))
+    scene.put_claim(**IN_USE)
+    async with scene.running():
+        await scene.until_idle()
+        assert scene.server.asked == []
+
+        scene.now += GRACE
+        scene.keeper._to_look.set()
+        await scene.until(lambda: scene.server.claim()["status"] == {})
+
+    assert scene.server.asked == ["GET cam", "PATCH status"]
+    assert scene.told == [("LeftOverCleared", "cam")]
+
+
+async def test_pods_that_ended_are_taken_out_and_others_stay() -> None:
+    scene = Scene(a_queue("a"))
+    scene.put_pod("a")
+    scene.put_pod("ended", queue="a", phase="Failed")
+    scene.put_claim(queue="a", pods=["ended", "a"], **IN_USE)
+    async with scene.running():
+        await scene.until_idle()
+        scene.later(seconds=GRACE.total_seconds())
+        await scene.until_idle()
+
+    status = scene.server.claim()["status"]
+    assert [consumer["name"] for consumer in status["reservedFor"]] == ["a"]
+    assert "allocation" in status
+
+
+async def test_an_owner_goes_with_the_allocation_that_was_left_over() -> None:
+    scene = Scene(a_queue("a"))
+    scene.put_claim(queue="a", owner_pod="a", **IN_USE)
+    async with scene.running():
+        await scene.until_idle()
+        scene.later(seconds=GRACE.total_seconds())
+        await scene.until(lambda: scene.server.claim()["status"] == {})
+        await scene.until(lambda: scene.server.owner() == ("", ""))
+
+
+async def test_a_claim_that_was_reserved_meanwhile_is_not_cleared() -> None:
+    scene = Scene(a_queue("a"))
+    scene.put_claim(**IN_USE)
+    entry = {"resource": "pods", "name": "late", "uid": "uid-of-late"}
+    reserve = lambda claim: claim["status"].update(reservedFor=[entry])  # noqa: E731
+    scene.server.will(lambda: scene.server.change("resourceclaims", "cam", reserve))
+    async with scene.running():
+        await scene.until_idle()
+        scene.later(seconds=GRACE.total_seconds())
+        await scene.until_idle()
+
+    assert scene.server.claim()["status"]["reservedFor"] == [entry]
+    assert scene.server.asked == ["GET cam"]
+
+
+@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.FAILS, Fault.LOST, Fault.UNANSWERED])
+@pytest.mark.parametrize("moment", [0, 1])
+async def test_clearing_is_tried_again(moment: int, fault: Fault) -> None:
+    scene = Scene(a_queue("a"))
+    scene.put_claim(**IN_USE)
+    scene.server.will(*[None] * moment, fault)
+    async with scene.running():
+        await scene.until_idle()
+        scene.later(seconds=GRACE.total_seconds())
+        await scene.until(lambda: scene.server.claim()["status"] == {})
+
+
+# Lost queues.
+
+
+async def test_a_claim_of_a_lost_queue_is_told_once_until_it_is_lost_again() -> None:
+    scene = Scene(a_queue("b"))
+    scene.put_claim(queue="gone")
+    async with scene.running():
+        await scene.until_idle()
+        scene.later(minutes=1)
+        await scene.until_idle()
+        assert scene.told == [("QueueLost", "cam")]
+
+        put(scene.world, a_queue("gone"))
+        scene.keeper.queues_changed()
+        await scene.until(lambda: not scene.keeper._told)
+        scene.world.delete_queue(QueueName("gone"))
+        scene.keeper.queues_changed()
+        await scene.until(lambda: len(scene.told) == 2)
+
+
+async def test_only_the_leader_tells_of_a_lost_queue() -> None:
+    fence = FakeFence(open_for=0)
+    scene = Scene(fence=fence)
+    scene.put_claim(queue="gone")
+    async with scene.running():
+        await scene.until_idle()
+        assert scene.told == []
+
+        fence.open_for = None
+        scene.later(minutes=1)
+        await scene.until(lambda: scene.told == [("QueueLost", "cam")])
+
+
+async def test_nothing_is_kept_of_a_claim_that_is_deleted() -> None:
+    scene = a_left_scene()
+    scene.server.protected = {"b"}
+    scene.put_claim("other", queue="gone")
+    scene.later(minutes=2)
+    async with scene.running():
+        await scene.until(lambda: len(scene.told) == 2)
+        for name in ("cam", "other"):
+            scene.world.delete_claim(claim_uid(name))
+            scene.keeper.changed([claim_uid(name)])
+        await scene.until_idle()
+
+    keeper = scene.keeper
+    assert (keeper._told, keeper._rests, len(keeper._alarms)) == ({}, {}, 0)

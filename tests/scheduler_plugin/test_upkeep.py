@@ -1,0 +1,84 @@
+"""What a claim needs next, where it needs several things."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from scheduler_plugin.leaving import EvictForeign, LookAgain, OwnerLeftAt
+from scheduler_plugin.leftovers import GRACE, ClaimCleared
+from scheduler_plugin.names import OWNER_LEFT_AT_ANNOTATION
+from scheduler_plugin.orphans import Attribution
+from scheduler_plugin.owner_life import EndedOwner
+from scheduler_plugin.upkeep import Upkeep
+from tests.scheduler_plugin.builders import (
+    NOW,
+    a_claim,
+    a_pod,
+    a_queue,
+    a_world,
+    an_allocated_claim,
+    claim_uid,
+)
+
+CLAIM = claim_uid("cam")
+FOREIGN = a_pod("b", queue="b", claims=["cam"], node="node-a")
+ENDED = a_pod("ended", queue="b", claims=["cam"], node="node-a", phase="Failed")
+QUEUES = (
+    a_queue("a", claimSharing={"onOwnerExit": "Evict", "ownerExitGracePeriod": "5m"}),
+    a_queue("b"),
+)
+LEFT = {"annotations": {OWNER_LEFT_AT_ANNOTATION: "2026-11-21T12:00:00Z"}}
+
+
+def test_an_ended_owner_goes_first() -> None:
+    world = a_world(*QUEUES, a_claim("cam", queue="a", owner_pod="gone", **LEFT))
+
+    assert isinstance(Upkeep(world).next_step(CLAIM, NOW), EndedOwner)
+
+
+def test_an_orphan_has_an_owner_before_anything_is_cleared_of_it() -> None:
+    world = a_world(*QUEUES, FOREIGN, ENDED, an_allocated_claim("cam", "b", "ended"))
+    upkeep = Upkeep(world, timedelta(0))
+
+    assert isinstance(upkeep.next_step(CLAIM, NOW), Attribution)
+
+
+def test_the_grace_of_what_is_left_over_runs_while_other_steps_are_taken() -> None:
+    cam = an_allocated_claim("cam", "ended", "b", queue="a")
+    world = a_world(*QUEUES, FOREIGN, ENDED, cam)
+    upkeep = Upkeep(world)
+
+    assert isinstance(upkeep.next_step(CLAIM, NOW), OwnerLeftAt)
+    assert isinstance(upkeep.next_step(CLAIM, NOW + GRACE), ClaimCleared)
+
+
+def test_the_earlier_of_two_times_is_the_one_to_look_again() -> None:
+    cam = an_allocated_claim("cam", "ended", "b", queue="a", **LEFT)
+    world = a_world(*QUEUES, FOREIGN, ENDED, cam)
+
+    assert Upkeep(world).next_step(CLAIM, NOW) == LookAgain(NOW + GRACE)
+    long = Upkeep(world, timedelta(hours=1))
+    assert long.next_step(CLAIM, NOW) == LookAgain(NOW + timedelta(minutes=5))
+
+
+def test_a_left_over_alone_is_looked_at_when_its_grace_is_over() -> None:
+    upkeep = Upkeep(a_world(an_allocated_claim("cam")))
+
+    assert upkeep.next_step(CLAIM, NOW) == LookAgain(NOW + GRACE)
+    assert upkeep.eviction(CLAIM, NOW) is None
+
+
+def test_an_eviction_does_not_wait_for_the_grace_of_left_overs() -> None:
+    cam = an_allocated_claim("cam", "ended", "b", queue="a", **LEFT)
+    upkeep = Upkeep(a_world(*QUEUES, FOREIGN, ENDED, cam), timedelta(hours=1))
+    due = NOW + timedelta(minutes=5)
+
+    assert isinstance(upkeep.next_step(CLAIM, due), EvictForeign)
+    assert upkeep.eviction(CLAIM, due) == upkeep.next_step(CLAIM, due)
+
+
+def test_a_claim_in_order_needs_nothing() -> None:
+    world = a_world(*QUEUES, FOREIGN, an_allocated_claim("cam", "b", queue="b"))
+
+    assert Upkeep(world).next_step(CLAIM, NOW) is None
+    assert Upkeep(world).next_step(claim_uid("unknown"), NOW) is None
