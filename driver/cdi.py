@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from driver import checkpoint
 from driver.api import DRIVER_NAME, ClaimUid
 from driver.checkpoint import Unreadable
+from driver.devices import DeviceSpec, Mount
 from driver.prepared import PreparedClaim, PreparedClaims, PreparedDevice
 
 KIND = f"{DRIVER_NAME}/claim"
@@ -68,10 +69,10 @@ def dump(claim: PreparedClaim) -> bytes:
         # A device without edits makes the whole file invalid.
         "devices": [{"name": name, "containerEdits": edits} for name, edits in devices if edits],
     }
-    return _encoded(document)
+    return encoded(document)
 
 
-def _encoded(document: Mapping[str, Any]) -> bytes:
+def encoded(document: Mapping[str, Any]) -> bytes:
     """JSON that is YAML, too, since CDI's own library reads it as that.
 
     YAML allows no control characters, and no pair of escapes for one character. So everything
@@ -96,16 +97,23 @@ def load(text: bytes, uid: ClaimUid) -> PreparedClaim | Unreadable:
 
 
 def _edits(device: PreparedDevice) -> dict[str, Any]:
-    """`containerEdits`; the runtime reads type and numbers of device nodes itself."""
+    env = [f"{name}={value}" for name, value in environment(device).items()]
+    return {**({"env": env} if env else {}), **host_edits(device.device_specs, device.mounts)}
+
+
+def host_edits(device_specs: Iterable[DeviceSpec], mounts: Iterable[Mount]) -> dict[str, Any]:
+    """`containerEdits` without environment; empty for a device that is nothing of the host's.
+
+    The runtime reads type and numbers of device nodes itself.
+    """
     edits: dict[str, Any] = {
-        "env": [f"{name}={value}" for name, value in environment(device).items()],
         "deviceNodes": [
             {
                 "path": spec.container_path,
                 "hostPath": spec.host_path,
                 "permissions": spec.permissions,
             }
-            for spec in device.device_specs
+            for spec in device_specs
         ],
         "mounts": [
             {
@@ -113,7 +121,7 @@ def _edits(device: PreparedDevice) -> dict[str, Any]:
                 "containerPath": mount.container_path,
                 "options": ["rbind", "rprivate", *(["ro"] if mount.read_only else ["rw"])],
             }
-            for mount in device.mounts
+            for mount in mounts
         ],
     }
     return {name: values for name, values in edits.items() if values}

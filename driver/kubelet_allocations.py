@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from driver.api import InstanceName
 from driver.container_responses import ContainerResponse
 from driver.device_ids import DeviceKey
+from driver.instances import Instance
 from driver.preferences import preferred_devices
 from driver.slot_allocation import (
     Allocation,
@@ -44,6 +46,12 @@ class HasSlots(Protocol):
     async def write(self, write: SlotWrite) -> bool: ...
 
 
+class WritesCdi(Protocol):
+    """CDI files of Instances, see `disk_cdi.InstanceCdiFiles`."""
+
+    async def write(self, instances: Iterable[Instance]) -> Mapping[InstanceName, str]: ...
+
+
 class Given:
     """What was given to the kubelet by this process.
 
@@ -68,12 +76,22 @@ class Given:
             del self.moments[device]
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One Allocate, and the CDI names that it may answer with."""
+
+    plugin: Plugin
+    containers: Sequence[Sequence[str]]
+    cdi_names: Mapping[InstanceName, str]
+
+
 class KubeletAllocations:
     """Answers the kubelet (`kubelet_device_plugins.AnswersKubelet`).
 
     Args:
         slots: The Instances.
-        offer: What there is to give at this moment.
+        offer: What there is to give at this moment, without CDI names.
+        cdi: Writes what those names stand for.
         given: Shared with whoever releases slots.
         on_refused: Told the plugin of every call that was refused: its list is stale.
     """
@@ -82,10 +100,13 @@ class KubeletAllocations:
         self,
         slots: HasSlots,
         offer: Callable[[], Offer],
+        cdi: WritesCdi,
+        *,
         given: Given,
         on_refused: Callable[[Plugin], None],
     ) -> None:
         self._slots = slots
+        self._cdi = cdi
         self._offer = offer
         self._given = given
         self._on_refused = on_refused
@@ -107,9 +128,11 @@ class KubeletAllocations:
     ) -> tuple[ContainerResponse, ...] | Refused:
         """Give devices to the containers of one pod, all or none."""
         devices = {DeviceKey(str(plugin), device) for ids in containers for device in ids}
-        async with self._given.locks.of(concerned(plugin, containers, self._offer())):
+        names = concerned(plugin, containers, self._offer())
+        async with self._given.locks.of(names):
             self._given.note(devices)
-            answer = await self._allocate(plugin, containers)
+            cdi_names = await self._cdi.write(self._known(names))
+            answer = await self._allocate(_Call(plugin, containers, cdi_names))
             self._given.note(devices)
         if isinstance(answer, Refused):
             logger.warning("refused resource=%s why=%s", plugin, answer.sentence)
@@ -118,24 +141,25 @@ class KubeletAllocations:
         logger.info("allocated resource=%s devices=%s", plugin, sorted(d.id for d in devices))
         return answer.responses
 
-    async def _allocate(
-        self, plugin: Plugin, containers: Sequence[Sequence[str]]
-    ) -> Allocation | Refused:
+    def _known(self, names: Iterable[InstanceName]) -> list[Instance]:
+        instances = self._offer().instances
+        return [instances[name] for name in names if name in instances]
+
+    async def _allocate(self, call: _Call) -> Allocation | Refused:
         taken: list[SlotWrite] = []
         try:
-            answer = await self._granted(plugin, containers, taken)
+            answer = await self._granted(call, taken)
         except ApiError as error:
-            answer = Refused(f"{plugin}: slots cannot be taken now: {error}")
+            answer = Refused(f"{call.plugin}: slots cannot be taken now: {error}")
         if isinstance(answer, Refused):
             await self._give_back(taken)
         return answer
 
-    async def _granted(
-        self, plugin: Plugin, containers: Sequence[Sequence[str]], taken: list[SlotWrite]
-    ) -> Allocation | Refused:
+    async def _granted(self, call: _Call, taken: list[SlotWrite]) -> Allocation | Refused:
         read: set[InstanceName] = set()
         for _ in range(ATTEMPTS):
-            plan = plan_allocate(plugin, containers, self._offer())
+            offer = replace(self._offer(), cdi_names=call.cdi_names)
+            plan = plan_allocate(call.plugin, call.containers, offer)
             if isinstance(plan, Refused):
                 return plan
             written = await self._write_all(plan, taken)
@@ -144,7 +168,9 @@ class KubeletAllocations:
                 return plan
             await self._read(unread)
             read |= unread
-        return Refused(f"{plugin}: others wrote its slots {ATTEMPTS} times while they were taken")
+        return Refused(
+            f"{call.plugin}: others wrote its slots {ATTEMPTS} times while they were taken"
+        )
 
     async def _write_all(self, plan: Allocation, taken: list[SlotWrite]) -> bool:
         for write in plan.writes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -44,9 +44,14 @@ class FakeKubeletSide:
         self.now = 100.0
         self.given = Given(lambda: self.now)
         self.refused: list[Plugin] = []
+        self.cdi_names: dict[InstanceName, str] = {}
         self.allocations = KubeletAllocations(
-            self.slots, self._offer, self.given, self.refused.append
+            self.slots, self._offer, self, given=self.given, on_refused=self.refused.append
         )
+
+    async def write(self, instances: Iterable[Instance]) -> Mapping[InstanceName, str]:
+        """CDI files: those that are asked for, as far as they can be written."""
+        return {i.name: self.cdi_names[i.name] for i in instances if i.name in self.cdi_names}
 
     def _offer(self) -> Offer:
         return Offer(node=NODE_A, slots=self.slots.views(), instances=self.instances)
@@ -237,3 +242,13 @@ def test_two_cameras_are_preferred_to_two_slots_of_one() -> None:
     chosen = side.allocations.preferred(OfConfiguration(CONFIGURATION, False), ids, [], 2)
 
     assert set(chosen) == {SLOT_0, f"{CAMERA_2}-0"}
+
+
+async def test_a_device_comes_with_its_cdi_name_where_its_file_was_written() -> None:
+    side = FakeKubeletSide()
+    side.cdi_names = {CAMERA_1: "akri.sh/akri-onvif=8120fe"}
+
+    (response,) = await side.allocate(CL, [CAMERA_1, CAMERA_2])
+
+    assert response.cdi_names == ("akri.sh/akri-onvif=8120fe",)
+    assert {spec.host_path for spec in response.device_specs} == {"/dev/8120fe", "/dev/a19705"}
