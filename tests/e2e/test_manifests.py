@@ -328,8 +328,87 @@ def test_a_node_writes_no_other_instances(server: Cluster, node_a: Identity) -> 
     elsewhere = node_a.create(instance("new", "node-a", nodes=["node-a", "node-b"]))
 
     assert 'this one says "node-b"' in given_away.stderr
-    assert "may not write shared Instances or put other nodes into one" in shared
-    assert "may not write shared Instances or put other nodes into one" in elsewhere
+    assert "may not share its Instances or put other nodes into one" in shared
+    assert "may not share its Instances or put other nodes into one" in elsewhere
+
+
+def a_shared_one(name: str, *nodes: str, **spec: Any) -> dict[str, Any]:
+    """An Instance that no node's label is on, as `nodes` see it."""
+    return instance(name, "", shared=True, nodes=list(nodes), **spec)
+
+
+def patch(who: Identity, name: str, **spec: Any) -> str:
+    """What was wrong with a merge patch of an Instance's spec; empty if it was done."""
+    merge = ("patch", "instance", name, "--namespace=default", "--type=merge")
+    return who.kubectl(*merge, "-p", json.dumps({"spec": spec})).stderr
+
+
+def test_a_node_writes_its_part_of_a_shared_instance(
+    server: Cluster, node_a: Identity, node_b: Identity
+) -> None:
+    usage = {"all-0": "node-a", "all-1": "C:all-1:node-b"}
+    entry = {"metadata": {"name": "all", "namespace": "default"}}
+    named = {"apiVersion": "akri.sh/v0", "kind": "Instance"}
+
+    assert node_b.apply(a_shared_one("all"), "body") == "", "made"
+    assert node_b.apply({**named, **entry, "spec": {"nodes": ["node-b"]}}, "b") == "", "entered"
+    assert node_a.apply({**named, **entry, "spec": {"nodes": ["node-a"]}}, "a") == "", "entered"
+    assert node_a.apply(a_shared_one("all", capacity=2), "body") == "", "the first writes the body"
+    assert patch(node_a, "all", deviceUsage={"all-0": usage["all-0"]}) == "", "taken"
+    assert patch(node_b, "all", deviceUsage={"all-1": usage["all-1"]}) == "", "taken"
+    stored = server.get("instance", "all", namespace="default")
+    assert stored is not None
+    assert stored["spec"]["deviceUsage"] == usage
+    assert sorted(stored["spec"]["nodes"]) == list(NODES)
+    assert patch(node_a, "all", deviceUsage={"all-0": None}) == "", "released"
+    assert node_a.apply({**named, **entry}, "a") == "", "left"
+    assert node_b.apply(a_shared_one("all", capacity=3), "body") == "", "first now"
+
+
+def test_a_node_writes_no_more_of_a_shared_instance(
+    server: Cluster, node_a: Identity, node_b: Identity
+) -> None:
+    usage = {"ours-0": "node-a", "ours-1": "C:ours-1:node-a", "ours-2": ""}
+    server.apply(a_shared_one("ours", *NODES, deviceUsage=usage))
+    of_others = "this would change those of others"
+
+    assert "may write only its own entry in nodes" in patch(node_b, "ours", nodes=["node-b"])
+    assert "may write only its own entry in nodes" in patch(node_a, "ours", nodes=[*NODES, "x"])
+    for slot, value in (
+        ("ours-0", None),
+        ("ours-0", ""),
+        ("ours-1", None),
+        ("ours-1", "C:ours-1:node-b"),
+        ("ours-2", "node-a"),
+        ("ours-3", "C:x:node-ab"),
+    ):
+        assert of_others in patch(node_b, "ours", deviceUsage={slot: value}), (slot, value)
+    first = "the rest is for the first by name of node-a, node-b"
+    assert first in patch(node_b, "ours", capacity=9)
+    assert first in node_b.kubectl("annotate", "instance", "ours", "a=b", "-ndefault").stderr
+    assert "must be a shared one" in patch(node_a, "ours", shared=False)
+    assert 'that of ours is "".' in node_b.kubectl("delete", "instance", "ours", "-ndefault").stderr
+    assert "may write only its own entry" in node_b.create(a_shared_one("new", "node-a"))
+    assert of_others in node_b.create(a_shared_one("new", deviceUsage={"new-0": "node-a"}))
+
+
+def test_the_shared_driver_clears_up_instances_and_no_more(server: Cluster) -> None:
+    shared = Identity(server, "driver-shared")
+    usage = {"left-0": "node-a", "left-1": "node-b"}
+    server.apply(a_shared_one("left", *NODES, deviceUsage=usage))
+    in_default = ("instance", "left", "--namespace=default")
+
+    assert "gives none away" in patch(shared, "left", deviceUsage={"left-0": "node-b"})
+    assert "gives none away" in patch(shared, "left", deviceUsage={"left-2": "node-b"})
+    assert "adds no node" in patch(shared, "left", nodes=[*NODES, "node-c"])
+    assert "nothing of an Instance but" in patch(shared, "left", capacity=9)
+    assert "that a node sees" in shared.kubectl("delete", *in_default).stderr
+    assert patch(shared, "left", nodes=[]) == ""
+    assert "that a node sees or uses" in shared.kubectl("delete", *in_default).stderr
+    assert patch(shared, "left", deviceUsage={"left-0": None, "left-1": None}) == ""
+    assert shared.kubectl("annotate", *in_default, "moorage.dev/offline-since=now").stderr == ""
+    assert shared.kubectl("delete", *in_default).returncode == 0
+    assert not shared.can("create", "instances.akri.sh")
 
 
 def test_the_accounts_may_do_what_they_need_and_no_more(server: Cluster, node_a: Identity) -> None:
@@ -351,7 +430,7 @@ def test_the_accounts_may_do_what_they_need_and_no_more(server: Cluster, node_a:
     assert shared.can("update", "leases.coordination.k8s.io/moorage-driver-shared", in_system)
     assert not shared.can("update", "leases.coordination.k8s.io/other", in_system)
     assert not shared.can("create", "leases.coordination.k8s.io", "--namespace=kube-system")
-    assert not shared.can("patch", "instances.akri.sh")
+    assert shared.can("watch", "nodes")
     assert not shared.can("patch", "configurations.akri.sh")
 
 
