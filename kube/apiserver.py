@@ -129,6 +129,22 @@ class ApiClient:
     ) -> JsonObject:
         return await self._call(requests.merge_patch(path, patch, preconditions, options))
 
+    async def strategic_merge_patch(
+        self,
+        path: ObjectPath,
+        patch: JsonObject,
+        *,
+        preconditions: Preconditions = NO_PRECONDITIONS,
+        options: WriteOptions = WRITE,
+    ) -> JsonObject:
+        """Merge lists by their keys, for Kubernetes' own kinds: the entries of others stay.
+
+        Unlike applying without an entry, `$patch: delete` takes nothing with it that the API
+        server itself wrote and nobody owns, such as the rest of a new pod's status.
+        """
+        request = requests.strategic_merge_patch(path, patch, preconditions, options)
+        return await self._call(request)
+
     async def json_patch(
         self,
         path: ObjectPath,

@@ -9,6 +9,7 @@ from kube.objects import JsonObject
 from kube.resources import ObjectPath, Resource, Selection
 
 MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 JSON = "application/json"
@@ -141,6 +142,13 @@ def merge_patch(
     path: ObjectPath, patch: JsonObject, preconditions: Preconditions, options: WriteOptions
 ) -> Request:
     return _write("PATCH", path.url_path, _guarded(patch, preconditions), MERGE_PATCH, options)
+
+
+def strategic_merge_patch(
+    path: ObjectPath, patch: JsonObject, preconditions: Preconditions, options: WriteOptions
+) -> Request:
+    body = _guarded(patch, preconditions)
+    return _write("PATCH", path.url_path, body, STRATEGIC_MERGE_PATCH, options)
 
 
 def json_patch(

@@ -103,24 +103,21 @@ class GateWrites:
             "lastTransitionTime": condition.since or None,
         }
         path = PODS.at(condition.name, condition.namespace, subresource="status")
-        await self._apply(path, condition.uid, {"status": {"conditions": [told]}})
+        await self._patch_condition(path, condition.uid, told)
 
     async def remove_condition(self, pod: PodView) -> None:
         """A pod that does not wait any more says nothing of it."""
         path = PODS.at(pod.name, pod.namespace, subresource="status")
-        await self._apply(path, pod.uid, {})
+        gone = {"$patch": "delete", "type": ADMITTED_CONDITION}
+        await self._patch_condition(path, pod.uid, gone)
 
-    async def _apply(self, path: ObjectPath, uid: str, fields: JsonObject) -> None:
-        body = {
-            "apiVersion": PODS.api_version,
-            "kind": "Pod",
-            "metadata": {"name": path.name, "namespace": path.namespace},
-            **fields,
-        }
+    async def _patch_condition(self, path: ObjectPath, uid: str, condition: JsonObject) -> None:
         self._check_fence()
-        preconditions = Preconditions(uid)
-        answer = await self.client.apply(
-            path, body, force=True, preconditions=preconditions, options=WRITE
+        answer = await self.client.strategic_merge_patch(
+            path,
+            {"status": {"conditions": [condition]}},
+            preconditions=Preconditions(uid),
+            options=WRITE,
         )
         self.cluster.note_pod(answer)
 

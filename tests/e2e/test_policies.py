@@ -39,6 +39,7 @@ OWNER_LEFT_AT = "moorage.dev/owner-left-at"
 PREEMPTIBILITY = ("moorage.dev/preemptibility", "kai.scheduler/preemptibility")
 POD_LABELS = (QUEUE, *PREEMPTIBILITY)
 GATE = "moorage.dev/quota"
+CONDITION = "moorage.dev/Admitted"
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 CLAIMS = {version: Resource("resource.k8s.io", version, "resourceclaims") for version in VERSIONS}
@@ -731,9 +732,64 @@ async def test_the_scheduler_plugin_changes_nothing_else_of_a_pod(
 
     refused = await refusal(binder.merge_patch(path, OTHER_CHANGES[what]))
 
-    sentence = f"{BINDER} may change nothing of a pod but remove the scheduling gate {GATE}."
+    sentence = (
+        f"{BINDER} may change nothing of a pod but remove the scheduling gate {GATE} and write"
+        f" the condition {CONDITION}."
+    )
     assert said("Pod", body, sentence) in refused
     assert await refusal(binder.merge_patch(path, {"metadata": {}})) == "", "nothing changes"
+
+
+def a_condition(kind: str = CONDITION, **fields: str) -> dict[str, str]:
+    return {"type": kind, "status": "False", "reason": "OverLimit", **fields}
+
+
+async def patch_status(
+    client: ApiClient, body: JsonObject, *conditions: JsonObject, **status: Any
+) -> str:
+    """Write these conditions of a pod, and other fields of its status; returns the refusal."""
+    patch = {"status": {"conditions": list(conditions), **status}}
+    path = PODS.path_of(body, "status")
+    return await refusal(client.strategic_merge_patch(path, patch))
+
+
+async def test_the_scheduler_plugin_writes_its_own_condition(
+    user: ApiClient, binder: ApiClient
+) -> None:
+    body = a_pod(GATE)
+    await user.create(PODS, body)
+    path = PODS.path_of(body)
+
+    assert await patch_status(binder, body, a_condition()) == ""
+    assert await patch_status(binder, body, a_condition(reason="NoQueue", message="a.")) == ""
+    told = {c["type"]: c for c in (await user.get(path))["status"]["conditions"]}
+    assert (told[CONDITION]["reason"], told[CONDITION]["message"]) == ("NoQueue", "a.")
+    assert told["PodScheduled"]["reason"] == "SchedulingGated"
+    assert await patch_status(binder, body, {"$patch": "delete", "type": CONDITION}) == ""
+    left = (await user.get(path))["status"]["conditions"]
+    assert left == [told["PodScheduled"]]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "status"),
+    [
+        ([a_condition("PodScheduled", status="True")], {}),
+        ([a_condition("Ready")], {}),
+        ([a_condition(), a_condition("moorage.dev/Other")], {}),
+        ([a_condition()], {"phase": "Failed"}),
+        ([a_condition()], {"nominatedNodeName": "node-a"}),
+        ([], {"message": "Evicted."}),
+    ],
+)
+async def test_the_scheduler_plugin_writes_nothing_else_of_a_status(
+    conditions: list[JsonObject], status: JsonObject, user: ApiClient, binder: ApiClient
+) -> None:
+    body = a_pod(GATE)
+    await user.create(PODS, body)
+
+    refused = await patch_status(binder, body, *conditions, **status)
+
+    assert f"{BINDER} may change nothing of a pod" in refused
 
 
 async def test_the_scheduler_plugin_has_no_other_road_to_a_pod(

@@ -63,6 +63,7 @@ PLUGIN = (
     | all_verbs(READ, "deviceclasses.resource.k8s.io", "resourceslices.resource.k8s.io")
     | all_verbs((*READ, "patch"), "resourceclaims.resource.k8s.io")
     | all_verbs(("create",), "pods/binding", "pods/eviction")
+    | all_verbs(("patch",), "pods", "pods/status")
     | all_verbs(("patch",), "resourceclaims/status.resource.k8s.io")
     | all_verbs(("patch",), "resourceclaims/binding.resource.k8s.io")
     | all_verbs(("list",), "poddisruptionbudgets.policy")

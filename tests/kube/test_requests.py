@@ -93,6 +93,16 @@ def test_preconditions_of_a_patch_stand_in_its_metadata() -> None:
     assert patch == {"metadata": {"labels": {"a": "b"}}, "spec": {}}
 
 
+def test_a_strategic_merge_patch_carries_its_preconditions_too() -> None:
+    patch = {"status": {"conditions": [{"$patch": "delete", "type": "a"}]}}
+
+    request = requests.strategic_merge_patch(NODES.at("n"), patch, Preconditions("u"), WRITE)
+
+    assert request.method == "PATCH"
+    assert request.content_type == "application/strategic-merge-patch+json"
+    assert request.body == {**patch, "metadata": {"uid": "u"}}
+
+
 def test_preconditions_of_a_deletion_stand_in_its_options() -> None:
     request = requests.delete(NODES.at("n"), Preconditions("u"), 0, WRITE)
 
