@@ -11,6 +11,8 @@ from local_cluster.api import BUSYBOX_IMAGE
 QUEUE = "moorage.dev/queue"
 ACCOUNTED = "moorage.dev/accounted"
 OWNER_POD = "moorage.dev/owner-pod"
+OWNER_LEFT_AT = "moorage.dev/owner-left-at"
+EVICT_FOREIGN = "moorage.dev/evict-foreign"
 PREEMPTIBILITY = "moorage.dev/preemptibility"
 SCHEDULER = "moorage"
 BINDER = "system:serviceaccount:moorage-system:scheduler-plugin"
@@ -120,6 +122,12 @@ def pod(
             **spec,
         },
     }
+
+
+def budget(name: str, labels: Mapping[str, str], at_least: int) -> Object:
+    """A PodDisruptionBudget: so many ready pods of these labels stay."""
+    spec = {"selector": {"matchLabels": dict(labels)}, "minAvailable": at_least}
+    return {"apiVersion": "policy/v1", "metadata": {"name": name}, "spec": spec}
 
 
 def other_consumer(number: int) -> Object:

@@ -213,6 +213,10 @@ class Story(View):
     def wait_owner(self, queue: str, claim: str = CLAIM) -> None:
         self.until(f'{claim} belongs to "{queue}"', lambda: self.owner(claim) == queue)
 
+    def wait_told(self, name: str, reason: str) -> str:
+        """Wait until an Event of this reason is about an object; returns its sentence."""
+        return self.until(f"{reason} of {name}", lambda: self.told(name, reason))
+
     def until(self, what: str, condition: Callable[[], T | None]) -> T:
         try:
             return self.cluster.wait_until(what, condition, seconds=SECONDS)

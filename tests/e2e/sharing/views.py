@@ -19,6 +19,7 @@ KINDS = {
     "account": "/api/v1/namespaces/{}/serviceaccounts",
     "pod": "/api/v1/namespaces/{}/pods",
     "event": "/api/v1/namespaces/{}/events",
+    "budget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
     "template": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaimtemplates",
     "claim": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims",
     "slice": "/apis/resource.k8s.io/v1/resourceslices",
@@ -105,6 +106,19 @@ class View:
         """UID of the pod whose queue became owner, "" for none."""
         annotations = self.get("claim", claim)["metadata"].get("annotations", {})
         return str(annotations.get(objects.OWNER_POD, ""))
+
+    def left_at(self, claim: str = CLAIM) -> str:
+        """Since when the owner has no pod on a claim that others use, "" where that is not so."""
+        annotations = self.get("claim", claim)["metadata"].get("annotations", {})
+        return str(annotations.get(objects.OWNER_LEFT_AT, ""))
+
+    def told(self, name: str, reason: str) -> str:
+        """What the latest Event of this reason says about an object, "" without one."""
+        found = ""
+        for event in self.all("event"):
+            if (event["involvedObject"]["name"], event["reason"]) == (name, reason):
+                found = str(event["message"])
+        return found
 
     def consumers(self, claim: str = CLAIM) -> list[str]:
         status = self.get("claim", claim).get("status", {})
