@@ -13,6 +13,7 @@ from moorage_demo.installation import NAMESPACE, ROOT, install_objects
 __all__ = ["NAMESPACE", "ROOT", "Drivers", "install_objects", "start_processes"]
 
 NODES = ("node-a", "node-b")
+DEBUG_ECHO_FILE = "/var/lib/kubelet/debug-echo-availability.txt"
 WORKLOADS = ("driver-node-daemonset.yaml", "driver-shared-deployment.yaml")
 
 
@@ -46,7 +47,7 @@ def start_processes(cluster: Cluster) -> Drivers:
 def node_driver(node: str) -> Component:
     return Component(
         name="driver-node",
-        argv=(sys.executable, "-m", "driver", "node"),
+        argv=(sys.executable, "-m", "driver", "node", f"--debug-echo-file={DEBUG_ECHO_FILE}"),
         namespace=NAMESPACE,
         service_account="driver-node",
         node=node,
@@ -59,7 +60,7 @@ def node_driver(node: str) -> Component:
 def shared_driver(name: str = "driver-shared") -> Component:
     return Component(
         name=name,
-        argv=(sys.executable, "-m", "driver", "shared"),
+        argv=(sys.executable, "-m", "driver", "shared", "--lost-node-grace=2s"),
         namespace=NAMESPACE,
         service_account="driver-shared",
         node="node-a",

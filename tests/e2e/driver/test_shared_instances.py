@@ -1,0 +1,146 @@
+"""One device, several nodes: who holds its Instance, and what is left of nodes that are lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from local_cluster.api import Cluster
+from tests.e2e.driver.installation import DEBUG_ECHO_FILE, NODES
+from tests.e2e.driver.stories import Story
+
+LOST = "node-lost"
+OFFLINE_SINCE = "moorage.dev/offline-since"
+
+
+@pytest.fixture
+def lost_node(cluster: Cluster) -> Iterator[str]:
+    """A Node that nobody runs, and that says it is Ready."""
+    cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": LOST}})
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    status = json.dumps({"status": {"conditions": [ready]}})
+    cluster.kubectl("patch", "node", LOST, "--subresource=status", "--type=merge", "-p", status)
+    yield LOST
+    cluster.kubectl("delete", "node", LOST, "--ignore-not-found")
+
+
+@pytest.fixture(autouse=True)
+def everything_back(cluster: Cluster) -> Iterator[None]:
+    """No node is left without its debugEcho devices."""
+    yield
+    for node in NODES:
+        say(cluster, node, "ONLINE")
+
+
+def say(cluster: Cluster, node: str, word: str) -> None:
+    """Take a node's debugEcho devices away, or bring them back."""
+    cluster.node(node).path(DEBUG_ECHO_FILE).write_text(word)
+
+
+def configure(story: Story, name: str, *, shared: bool = True, **spec: Any) -> None:
+    details = json.dumps({"descriptions": [story.name], "shared": shared})
+    handler = {"name": "debugEcho", "discoveryDetails": details}
+    body = {
+        "apiVersion": "akri.sh/v0",
+        "kind": "Configuration",
+        "metadata": {"name": name, "namespace": story.namespace},
+        "spec": {"discoveryHandler": handler, **spec},
+    }
+    story.cluster.apply(body)
+
+
+def of(story: Story, name: str) -> list[dict[str, Any]]:
+    """The Instances of a Configuration."""
+    return [i for i in story.instances() if i["spec"]["configurationName"] == name]
+
+
+def wait_nodes(story: Story, name: str, *nodes: str) -> dict[str, Any]:
+    """Wait until these nodes and no others see the one Instance of a Configuration."""
+
+    def seen() -> dict[str, Any] | None:
+        found = of(story, name)
+        if len(found) == 1 and sorted(found[0]["spec"].get("nodes", ())) == sorted(nodes):
+            return found[0]
+        return None
+
+    return story.until(f"the Instance of {name} is on {nodes}", seen)
+
+
+def use(story: Story, instance: dict[str, Any], slot: int, value: str | None) -> None:
+    """Write a slot as an administrator would."""
+    name = instance["metadata"]["name"]
+    usage = json.dumps({"spec": {"deviceUsage": {f"{name}-{slot}": value}}})
+    where = ("instance", name, "--namespace", story.namespace)
+    story.cluster.kubectl("patch", *where, "--type=merge", "-p", usage)
+
+
+def test_nodes_that_see_one_device_hold_one_instance_and_each_its_own_otherwise(
+    story: Story,
+) -> None:
+    local = f"{story.name}-local"
+    configure(story, story.name, capacity=2, brokerProperties={"FLOOR": "1"})
+    configure(story, local, shared=False)
+
+    instance = wait_nodes(story, story.name, *NODES)
+    story.until("each node has its own", lambda: len(of(story, local)) == 2)
+
+    assert instance["metadata"]["labels"] == {"moorage.dev/node": ""}
+    assert instance["spec"]["shared"] is True
+    assert {tuple(i["spec"]["nodes"]) for i in of(story, local)} == {("node-a",), ("node-b",)}
+    assert story.devices() == [], "no node publishes for itself what others have, too"
+
+    use(story, instance, 1, "node-b")
+    configure(story, story.name, capacity=3)
+
+    def changed() -> bool:
+        return bool(wait_nodes(story, story.name, *NODES)["spec"]["capacity"] == 3)
+
+    story.until("the first by name writes the body", changed)
+    after = wait_nodes(story, story.name, *NODES)
+    assert after["spec"]["brokerProperties"] == {"DEBUG_ECHO_DESCRIPTION": story.name}
+    assert after["spec"]["deviceUsage"] == {f"{after['metadata']['name']}-1": "node-b"}
+
+
+def test_an_instance_goes_when_no_node_sees_it_or_uses_it(story: Story, lost_node: str) -> None:
+    cluster = story.cluster
+    configure(story, story.name, offlineGracePeriod="1s")
+    before = wait_nodes(story, story.name, *NODES)
+    use(story, before, 0, f"C:{before['metadata']['name']}:{lost_node}")
+
+    say(cluster, "node-b", "OFFLINE")
+    alone = wait_nodes(story, story.name, "node-a")
+    assert alone["metadata"]["uid"] == before["metadata"]["uid"]
+
+    story.drivers.nodes["node-a"].kill()
+    say(cluster, "node-a", "OFFLINE")
+    wait_nodes(story, story.name)
+    story.until("it is marked", lambda: OFFLINE_SINCE in _annotations(story))
+    assert of(story, story.name)[0]["metadata"]["uid"] == before["metadata"]["uid"]
+
+    say(cluster, "node-b", "ONLINE")
+    wait_nodes(story, story.name, "node-b")
+    story.until("the mark is gone", lambda: OFFLINE_SINCE not in _annotations(story))
+    say(cluster, "node-b", "OFFLINE")
+    wait_nodes(story, story.name)
+    cluster.kubectl("delete", "node", lost_node)
+
+    story.until("it is gone", lambda: not of(story, story.name))
+    note = f"Node {lost_node} does not exist: it holds {before['metadata']['name']}-0 no longer."
+    story.until("an Event tells of the slot", lambda: note in _notes(story))
+    for node in NODES:
+        say(cluster, node, "ONLINE")
+    assert wait_nodes(story, story.name, *NODES)["metadata"]["uid"] != before["metadata"]["uid"]
+
+
+def _annotations(story: Story) -> dict[str, str]:
+    (instance,) = of(story, story.name)
+    found: dict[str, str] = instance["metadata"].get("annotations", {})
+    return found
+
+
+def _notes(story: Story) -> list[str]:
+    events = story.cluster.list("events.events.k8s.io", namespace=story.namespace)
+    return [e.get("note", "") for e in events if e["reason"] == "SlotsReleased"]
