@@ -63,8 +63,14 @@ class Plugin:
     def preempt(self, pod: JsonObject) -> Answer:
         return self._answer
 
+    async def settle(self) -> None:
+        """It is ready for ever."""
+
     async def bind(self, arguments: BindArguments) -> str:
         return ""
+
+    async def is_bound(self, arguments: BindArguments) -> bool:
+        return False
 
     def why_not_ready(self) -> str:
         return ""

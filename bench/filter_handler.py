@@ -62,6 +62,9 @@ class KnownWorld:
     def why_not_ready(self) -> str:
         return ""
 
+    async def settle(self, seconds: float) -> None:
+        """It is ours for ever."""
+
 
 def extender(size: Size) -> Extender:
     """The plugin's own, with a large world."""

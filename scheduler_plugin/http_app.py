@@ -49,6 +49,9 @@ _Encode: TypeAlias = Callable[[str], bytes]
 class AnswersKubeScheduler(Protocol):
     """What is asked of the scheduler plugin, without HTTP."""
 
+    async def settle(self) -> None:
+        """Wait a moment for calls to be answered, where that may come soon."""
+
     def filter(self, pod: JsonObject) -> Answer:
         """Whether the pod may be placed."""
 
@@ -57,6 +60,9 @@ class AnswersKubeScheduler(Protocol):
 
     async def bind(self, arguments: BindArguments) -> str:
         """Bind a pod; returns why it is not bound, "" where it is."""
+
+    async def is_bound(self, arguments: BindArguments) -> bool:
+        """Whether the pod has a node by now, whoever gave it one; False where nobody can tell."""
 
     def why_not_ready(self) -> str:
         """Why calls are not answered now; "" where they are."""
@@ -84,7 +90,8 @@ class Limits:
         receive_seconds: For a body to arrive.
         bind_seconds: For a Bind; well inside the `httpTimeout` of 10 s, after which kube-scheduler
             would not hear why.
-        stop_seconds: For requests under way when the server stops; more than one Bind takes.
+        stop_seconds: For requests under way when the server stops; more than one Bind takes, with
+            the look that follows one that failed.
         on_their_way: Pods between Filter and the end of Bind; beyond that Filter is answered later.
     """
 
@@ -92,7 +99,7 @@ class Limits:
     discarded: int = 32 << 20
     receive_seconds: float = 5.0
     bind_seconds: float = 6.0
-    stop_seconds: int = 8
+    stop_seconds: int = 9
     on_their_way: int = 64
 
 
@@ -175,6 +182,7 @@ class ExtenderApp:
         if isinstance(call, NotAnswered):
             return encode_error(_logged("/filter", call))
         await self._turns.next()
+        await self._answers.settle()
         answer = self._answers.filter(call.pod)
         if isinstance(answer, Passed):  # Then the pod can be read.
             self._turns.begin(call.pod["metadata"]["uid"])
@@ -191,9 +199,22 @@ class ExtenderApp:
         if isinstance(call, NotAnswered):
             return encode_error(_logged("/bind", call))
         try:
-            return encode_error(await self._bound_in_time(call))
+            return encode_error(await self._bound(call))
         finally:
             self._turns.end(call.uid)
+
+    async def _bound(self, call: BindArguments) -> str:
+        """Bind, and call it a failure only where the pod is not bound after all.
+
+        kube-scheduler takes the reservations of a pod back whose Bind failed, even those of one
+        that runs: its devices would be given to others. Another replica may have bound it, while
+        this one and its kube-scheduler were stopped; on which node is no matter then.
+        """
+        why = await self._bound_in_time(call)
+        if not why or not await self._answers.is_bound(call):
+            return why
+        logger.info("bound already pod=%s/%s why_not=%s", call.namespace, call.name, why)
+        return ""
 
     async def _bound_in_time(self, call: BindArguments) -> str:
         """Bind within the limit, or give up.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
 
+from kube.api import ApiError
 from scheduler_plugin.bindings import CarriesOut
 from scheduler_plugin.extender_messages import BindArguments, NotAnswered, Passed
 from scheduler_plugin.fields import JsonObject, Unreadable
@@ -20,6 +21,10 @@ from scheduler_plugin.verdicts import Refused, assume, judge
 
 MOST_PLAIN_PODS = 10_000
 
+PATIENCE_SECONDS = 5.0
+"""How long kube-scheduler waits for its plugin to see that it may be served; it has taken the Lease
+just now, or has lost it and is about to end. Well inside the time that a Bind has."""
+
 Answer = Passed | Refused | NotAnswered
 
 
@@ -28,6 +33,9 @@ class HoldsTheLease(Protocol):
 
     def why_not_ready(self) -> str:
         """Why the kube-scheduler beside this process is not served; "" where it is."""
+
+    async def settle(self, seconds: float) -> None:
+        """Wait until it is served, for so long at the most."""
 
 
 class Extender:
@@ -50,6 +58,10 @@ class Extender:
     def why_not_ready(self) -> str:
         """Why kube-scheduler is not answered; "" where it is."""
         return self._cluster.why_not_ready() or self._lease.why_not_ready()
+
+    async def settle(self) -> None:
+        """Wait a moment for the Lease to be ours for certain."""
+        await self._lease.settle(PATIENCE_SECONDS)
 
     def filter(self, pod: JsonObject) -> Answer:
         """The verdict on a pod; one that is admitted holds an assumption from then on."""
@@ -82,9 +94,18 @@ class Extender:
 
     async def bind(self, arguments: BindArguments) -> str:
         """Bind a pod; returns why it is not bound, "" where it is. May be asked twice."""
+        await self.settle()
         if why := self.why_not_ready():
             return why
         return await self._binds.bind(arguments, self._plain.pop(PodUid(arguments.uid), None))
+
+    async def is_bound(self, arguments: BindArguments) -> bool:
+        """Whether the pod has a node by now, whoever gave it one; asks the API server."""
+        try:
+            pod = await self._cluster.refresh_pod(arguments.namespace, arguments.name)
+        except ApiError:
+            return False
+        return pod is not None and pod.uid == arguments.uid and pod.is_bound
 
     def _asked_about(self, pod: JsonObject) -> PodView | NotAnswered:
         if why := self.why_not_ready():

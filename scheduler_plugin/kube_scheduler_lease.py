@@ -1,9 +1,15 @@
-"""kube-scheduler's Lease: followed, so that this process writes only while it may."""
+"""kube-scheduler's Lease: followed, so that this process writes only while it may.
+
+It is read every second. When kube-scheduler asks although nothing may be written, it may have taken
+the Lease just now: then it is read at once, and kube-scheduler waits (`settle`) instead of being
+sent away, after which it would leave its pods alone for a second or more.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NoReturn, Protocol
@@ -64,6 +70,8 @@ class KubeSchedulerLease:
         )
         self._leadership = Leadership(identity=settings.identity)
         self._looked = asyncio.Event()
+        self._asked = asyncio.Event()
+        self._news = asyncio.Event()
         self._said = ""
 
     def why_not(self, seconds: float) -> str:
@@ -74,6 +82,16 @@ class KubeSchedulerLease:
         """Why the kube-scheduler beside this process is not served; "" where it is."""
         return self.why_not(0.0)
 
+    async def settle(self, seconds: float) -> None:
+        """Wait until the kube-scheduler beside this process is served, for so long at the most."""
+        if not self.why_not_ready():
+            return
+        self._asked.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.why_not_ready():
+                    await self._news.wait()
+
     async def run(self) -> NoReturn:
         """Follow the Lease until cancelled; failures are retried for ever, and logged."""
         async with asyncio.TaskGroup() as tasks:
@@ -83,10 +101,25 @@ class KubeSchedulerLease:
 
     async def _follow(self) -> NoReturn:
         while True:
+            self._asked.clear()
             await self._look()
-            self._say()
+            self._tell()
             self._looked.set()
-            await asyncio.sleep(self._settings.period_seconds)
+            await self._rest()
+
+    async def _rest(self) -> None:
+        """Until it is time to look again: soon where somebody waits or something is about to end.
+
+        Who asks wakes this once; while he waits it is enough to look as often as the Lease may
+        be renewed.
+        """
+        seconds = self._settings.period_seconds
+        if self.why_not_ready():
+            left = self._leadership.others_over - _now()
+            seconds = min(seconds, left) if left > 0 else seconds
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._asked.wait()
 
     async def _look(self) -> None:
         await self._watcher.poll()
@@ -115,7 +148,7 @@ class KubeSchedulerLease:
             self._looked.clear()
             if needs_to_catch_up(self._leadership, _now()):
                 await self._catch_up(self._leadership.others_over)
-                self._say()
+                self._tell()
 
     async def _catch_up(self, moment: float) -> None:
         try:
@@ -123,6 +156,12 @@ class KubeSchedulerLease:
                 self._leadership = caught_up(self._leadership, moment)
         except ApiError as error:
             logger.warning("not caught up yet: %s", error)
+
+    def _tell(self) -> None:
+        """Wake who waits for news, and log it."""
+        self._news.set()
+        self._news.clear()
+        self._say()
 
     def _say(self) -> None:
         """Log each turn once; what counts seconds is said once, too."""

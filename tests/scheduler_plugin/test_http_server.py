@@ -45,7 +45,13 @@ class FakePlugin:
         self.not_ready = ""
         self.failure: Exception | None = None
         self.on_bind: Callable[[BindArguments], Awaitable[str]] = self._bind
+        self.bound: set[str] = set()
+        self.may_settle = asyncio.Event()
+        self.may_settle.set()
         self.pods: list[JsonObject] = []
+
+    async def settle(self) -> None:
+        await self.may_settle.wait()
 
     def filter(self, pod: JsonObject) -> Answer:
         self.pods.append(pod)
@@ -58,6 +64,9 @@ class FakePlugin:
     async def bind(self, arguments: BindArguments) -> str:
         self._fail()
         return await self.on_bind(arguments)
+
+    async def is_bound(self, arguments: BindArguments) -> bool:
+        return arguments.name in self.bound
 
     def why_not_ready(self) -> str:
         self._fail()
@@ -447,6 +456,43 @@ async def test_bind_that_takes_too_long_is_given_up(plugin: FakePlugin) -> None:
 
         assert answer == {"Error": "Pod default/a was not bound within 0.05 s."}
         assert await ended == "cancelled"
+
+
+async def test_bind_that_failed_for_a_pod_that_is_bound_is_none(
+    client: Client, plugin: FakePlugin
+) -> None:
+    """kube-scheduler would take the reservations of a pod back that runs."""
+    elsewhere = {**BIND, "Node": "node-2"}
+    assert await client.call("/bind", elsewhere) == {"Error": "No such node."}
+
+    plugin.bound.add("a")
+
+    assert await client.call("/bind", elsewhere) == {"Error": ""}
+
+
+async def test_bind_that_took_too_long_for_a_pod_that_is_bound_is_none(plugin: FakePlugin) -> None:
+    async def bind(_: BindArguments) -> str:
+        plugin.bound.add("a")
+        await asyncio.Event().wait()
+        return ""
+
+    plugin.on_bind = bind
+    async with served(plugin, Limits(bind_seconds=0.05)) as client:
+        assert await client.call("/bind", BIND) == {"Error": ""}
+
+
+async def test_filter_waits_for_the_lease_that_is_about_to_be_ours(
+    client: Client, plugin: FakePlugin
+) -> None:
+    plugin.may_settle.clear()
+    asked = asyncio.create_task(client.call("/filter", FILTER))
+    await client.ask("GET", "/healthz")
+    assert not plugin.pods
+
+    plugin.may_settle.set()
+
+    assert (await asked)["Error"] == ""
+    assert plugin.pods == [POD]
 
 
 @pytest.mark.parametrize("fails", [True, False])

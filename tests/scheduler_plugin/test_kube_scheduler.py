@@ -37,9 +37,14 @@ class FakeLease:
     """A Lease that is ours until a test says otherwise."""
 
     not_ours = ""
+    is_taken_soon = False
 
     def why_not_ready(self) -> str:
         return self.not_ours
+
+    async def settle(self, seconds: float) -> None:
+        if self.is_taken_soon:
+            self.not_ours = ""
 
 
 @dataclass
@@ -152,6 +157,28 @@ async def test_nothing_is_answered_before_everything_is_known(scene: Scene, part
     assert scene.extender.preempt(body) == NotAnswered(why)
     assert await scene.bind("a") == why
     assert not scene.binder.bound
+
+
+async def test_a_bind_waits_for_the_lease_that_is_about_to_be_ours(scene: Scene) -> None:
+    scene.lease.not_ours, scene.lease.is_taken_soon = "another scheduler leads", True
+    scene.pod("a")
+
+    assert await scene.bind("a") == ""
+
+
+async def test_a_pod_is_bound_that_another_bound(scene: Scene) -> None:
+    """Whatever the watch says, which lags where this process was stopped."""
+    scene.pod("a", claims=["cam"], queue="vision")
+    arguments = BindArguments("a", "default", pod_uid("a"), "node-a")
+    assert not await scene.extender.is_bound(arguments)
+    scene.cluster.lags = True
+    scene.cluster.store(replace(scene.cluster.pods["a"], node="node-b"))
+
+    assert await scene.extender.is_bound(arguments)
+    remade = BindArguments("a", "default", pod_uid("b"), "node-a")
+    assert not await scene.extender.is_bound(remade)
+    scene.cluster.is_away = True
+    assert not await scene.extender.is_bound(arguments)
 
 
 async def test_the_first_pod_to_bind_becomes_the_owner(scene: Scene) -> None:

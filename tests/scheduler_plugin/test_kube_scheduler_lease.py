@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -71,8 +71,10 @@ class FakeStores:
 
 
 @asynccontextmanager
-async def following(api: FakeLease, stores: FakeStores) -> AsyncIterator[KubeSchedulerLease]:
-    lease = KubeSchedulerLease(cast(ApiClient, api), SETTINGS, stores)
+async def following(
+    api: FakeLease, stores: FakeStores, settings: LeaseSettings = SETTINGS
+) -> AsyncIterator[KubeSchedulerLease]:
+    lease = KubeSchedulerLease(cast(ApiClient, api), settings, stores)
     task = asyncio.create_task(lease.run())
     try:
         yield lease
@@ -177,6 +179,45 @@ async def test_takeover_by_another_ends_it_at_once_and_its_end_is_waited_for(
 
     (moment,) = stores.moments[asked:]
     assert moment > 0
+
+
+SELDOM = replace(SETTINGS, period_seconds=60.0)
+
+
+async def test_who_asks_has_the_lease_read_at_once_and_when_anothers_time_ends(
+    api: FakeLease, stores: FakeStores
+) -> None:
+    api.seconds, api.holder = 0.5, "host-b_1"
+    async with following(api, stores, SELDOM) as lease:
+        await until(lease, 'held by "host-b_1"')
+        api.holder, api.transitions = "host-a_1", 1
+
+        await lease.settle(0.01)
+
+        await until(lease, "may still write")
+        await until(lease, "for certain")
+
+
+async def test_who_asks_is_answered_as_soon_as_he_is_served(
+    api: FakeLease, stores: FakeStores
+) -> None:
+    stores.may.clear()
+    async with following(api, stores) as lease:
+        await until(lease, "not read yet")
+        waits = asyncio.create_task(lease.settle(10))
+        stores.may.set()
+
+        await waits
+
+        assert lease.why_not_ready() == ""
+
+
+async def test_who_asks_waits_for_so_long_and_no_longer(api: FakeLease, stores: FakeStores) -> None:
+    api.holder = "host-b_1"
+    async with following(api, stores, SELDOM) as lease:
+        await lease.settle(0.05)
+
+        assert 'held by "host-b_1"' in lease.why_not_ready()
 
 
 @pytest.mark.parametrize("error", [NotFoundError("no Lease"), None])
