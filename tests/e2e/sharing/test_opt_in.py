@@ -13,6 +13,8 @@ from tests.e2e.sharing.plugin import Plugin
 from tests.e2e.sharing.stories import Story
 from tests.e2e.webhook.installation import WebhookProcess
 
+ADMITTED = "moorage.dev/Admitted"
+
 
 @pytest.fixture(scope="module")
 def webhook(plugin: Plugin) -> Iterator[WebhookProcess]:
@@ -58,12 +60,28 @@ def test_where_pods_are_tried_again_they_wait_at_no_gate_but_in_the_scheduler(
     story.wait_figures({vision: 1})
 
 
-def test_where_there_is_a_gate_pods_wait_at_it(story: Story, vision: str) -> None:
-    pod = story.create("pod", _a_pod("one", "one"))
+def test_where_there_is_a_gate_they_wait_at_it_and_go_when_there_is_room(
+    story: Story, vision: str
+) -> None:
+    for name in ("one", "two"):
+        pod = story.create("pod", _a_pod(name, name))
+        assert pod["spec"]["schedulerName"] == SCHEDULER
+        assert pod["spec"]["schedulingGates"] == [{"name": GATE}]
+        assert pod["metadata"]["labels"] == {QUEUE: vision}
+    story.wait_bound("one")
+    story.until("two is told what it waits for", lambda: _waits(story, "two") == "OverLimit")
+    assert "schedulingGates" in story.get("pod", "two")["spec"]
 
-    assert pod["spec"]["schedulerName"] == SCHEDULER
-    assert pod["spec"]["schedulingGates"] == [{"name": GATE}]
-    assert pod["metadata"]["labels"] == {QUEUE: vision}
+    story.delete("pod", "one")
+
+    story.wait_bound("two")
+    story.wait_figures({vision: 1})
+
+
+def _waits(story: Story, pod: str) -> str:
+    """The reason of the condition that the plugin writes."""
+    conditions = story.get("pod", pod)["status"].get("conditions", ())
+    return next((c["reason"] for c in conditions if c["type"] == ADMITTED), "")
 
 
 def _refused(story: Story) -> str:
