@@ -29,12 +29,13 @@ from typing import Any
 import msgspec
 import uvloop
 
-from kube.api import Resource, connect
+from kube.api import LiveTls, Resource, TlsFiles, connect, show_files
 from local_cluster.api import CONTROL_PLANE, Certificate, Cluster, ClusterSettings
 from scheduler_plugin.api import QUEUE_LABEL
 from tests.e2e.webhook.installation import WebhookProcess, install
 from webhook.apiserver import Answer
 from webhook.https_server import Application, HttpsServer
+from webhook.serve_main import CIPHERS
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMESPACE = "bench"
@@ -254,7 +255,9 @@ def do_nothing(webhook: WebhookProcess) -> Iterator[DoNothingProcess]:
 
 
 async def serve_nothing(host: str, port: int, certificate: Path, key: Path) -> None:
-    server = HttpsServer(Application(DoNothing()), (host, port), certificate, key)
+    tls = LiveTls(ciphers=CIPHERS)
+    show_files(tls, TlsFiles(certificate, key))
+    server = HttpsServer(Application(DoNothing()), (host, port), tls.context)
     print("listening", flush=True)
     await server.run()
 

@@ -24,6 +24,14 @@ from kube.errors import (
 from kube.event_series import Event, EventType, ObjectReference
 from kube.key_locks import KeyLocks
 from kube.leases import LeaseView
+from kube.live_tls import (
+    CertificateError,
+    LiveTls,
+    TlsCredential,
+    TlsFiles,
+    follow_files,
+    show_files,
+)
 from kube.objects import (
     Identity,
     JsonObject,
@@ -42,6 +50,7 @@ __all__ = [
     "ApiClient",
     "ApiError",
     "Backoff",
+    "CertificateError",
     "Change",
     "ChangeStream",
     "ConflictError",
@@ -61,6 +70,7 @@ __all__ = [
     "LeadershipLostError",
     "LeaseView",
     "LeaseWatcher",
+    "LiveTls",
     "MalformedObjectError",
     "Modified",
     "NotFoundError",
@@ -76,13 +86,17 @@ __all__ = [
     "RetryableError",
     "Selection",
     "Store",
+    "TlsCredential",
+    "TlsFiles",
     "UnavailableError",
     "WatchSettings",
     "WatchStats",
     "WriteOptions",
     "connect",
+    "follow_files",
     "identity_of",
     "log_to_stderr",
     "parse_resource_version",
     "run_process",
+    "show_files",
 ]

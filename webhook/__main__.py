@@ -8,8 +8,7 @@ from typing import NoReturn
 
 import uvloop
 
-from kube.api import log_to_stderr, run_process
-from webhook.https_server import CertificateError
+from kube.api import CertificateError, log_to_stderr, run_process
 from webhook.serve_main import serve_webhook
 from webhook.settings import parse_settings
 

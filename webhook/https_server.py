@@ -3,7 +3,7 @@
 POST /validate    an AdmissionReview: may the object be written?
 POST /mutate      an AdmissionReview: what does the object lack?
 GET  /healthz     the process answers
-GET  /readyz      its stores are filled
+GET  /readyz      its stores are filled, and its certificate can be verified
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeAlias
 
 import uvicorn
@@ -35,10 +34,6 @@ IDLE_SECONDS = 120
 DRAIN_SECONDS = 5
 
 
-class CertificateError(Exception):
-    """Raised when the certificate or its key cannot be used."""
-
-
 class _TooLongError(Exception):
     """Raised when a body is longer than any review."""
 
@@ -58,8 +53,12 @@ class AnswersReviews(Protocol):
 class Application:
     """The ASGI application. Whatever comes in, an answer goes out, and soon."""
 
-    def __init__(self, admission: AnswersReviews) -> None:
+    def __init__(
+        self, admission: AnswersReviews, why_no_certificate: Callable[[], str] = str
+    ) -> None:
+        """`why_no_certificate` is "" once callers can verify who answers."""
         self._admission = admission
+        self._why_no_certificate = why_no_certificate
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -78,7 +77,7 @@ class Application:
             case "GET", "/healthz":
                 return Answer(200, b'"ok"')
             case "GET", "/readyz":
-                why = self._admission.why_not_ready()
+                why = self._why_no_certificate() or self._admission.why_not_ready()
                 return _failed(503, why) if why else Answer(200, b'"ok"')
             case _, "/validate" | "/mutate" | "/healthz" | "/readyz":
                 return _failed(405, f"{scope['path']} does not know {scope['method']}.")
@@ -142,10 +141,10 @@ class HttpsServer:
     """Listens from its construction on; serves while `run` runs."""
 
     def __init__(
-        self, application: Application, address: tuple[str, int], certificate: Path, key: Path
+        self, application: Application, address: tuple[str, int], tls: ssl.SSLContext
     ) -> None:
-        """Raises CertificateError, or OSError where the address cannot be had."""
-        self._server = _Server(_config(application, certificate, key))
+        """Raises OSError where the address cannot be had."""
+        self._server = _Server(_config(application, tls))
         self._listening = _listen(*address)
 
     async def run(self) -> NoReturn:
@@ -159,8 +158,8 @@ class HttpsServer:
             await serving
 
 
-def _config(application: Application, certificate: Path, key: Path) -> uvicorn.Config:
-    config = uvicorn.Config(
+def _config(application: Application, tls: ssl.SSLContext) -> uvicorn.Config:
+    return uvicorn.Config(
         application,
         http="httptools",
         ws="none",
@@ -173,15 +172,8 @@ def _config(application: Application, certificate: Path, key: Path) -> uvicorn.C
         proxy_headers=False,
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=DRAIN_SECONDS,
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
-        ssl_ciphers="ECDHE+AESGCM:ECDHE+CHACHA20",
+        ssl_context_factory=lambda _config, _default: tls,
     )
-    try:
-        config.load()
-    except (OSError, ssl.SSLError) as error:
-        raise CertificateError(f"{certificate} and {key} cannot be used: {error}") from error
-    return config
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -5,14 +5,21 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import random
+from dataclasses import replace
+from typing import NoReturn
 
-from kube.api import connect
+from kube.api import ApiClient, LiveTls, TlsFiles, connect, follow_files, show_files
 from webhook.apiserver import Admission
+from webhook.apiserver_certificates import CertificateKeeper
+from webhook.certificates import OwnCa
 from webhook.cluster import Cluster
 from webhook.https_server import Application, HttpsServer
 from webhook.settings import WebhookSettings
 
 logger = logging.getLogger(__name__)
+
+CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
 async def serve_webhook(settings: WebhookSettings) -> None:
@@ -25,16 +32,39 @@ async def serve_webhook(settings: WebhookSettings) -> None:
     """
     async with connect(settings.kubeconfig) as client:
         cluster = Cluster(client, settings.accounting, settings.about_pods)
-        server = HttpsServer(
-            Application(Admission(cluster)),
-            settings.listen_address,
-            settings.certificate,
-            settings.key,
-        )
+        tls = LiveTls(ciphers=CIPHERS)
+        certificate = _certificate(client, settings.certificate, tls)
+        application = Application(Admission(cluster), certificate.why_not_ready)
+        server = HttpsServer(application, settings.listen_address, tls.context)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(cluster.run())
+            tasks.create_task(certificate.run())
             tasks.create_task(_tell_when_ready(cluster))
             await server.run()
+
+
+class _FromFiles:
+    """A certificate that somebody else keeps."""
+
+    def __init__(self, files: TlsFiles, tls: LiveTls) -> None:
+        """Raises CertificateError."""
+        self._files, self._tls = files, tls
+        self._first = show_files(tls, files)
+
+    def why_not_ready(self) -> str:
+        return ""
+
+    async def run(self) -> NoReturn:
+        await follow_files(self._tls, self._files, self._first)
+
+
+def _certificate(
+    client: ApiClient, source: TlsFiles | OwnCa, tls: LiveTls
+) -> _FromFiles | CertificateKeeper:
+    if isinstance(source, TlsFiles):
+        return _FromFiles(source, tls)
+    policy = replace(source.policy, jitter=random.random())
+    return CertificateKeeper(client, replace(source, policy=policy), tls)
 
 
 async def _tell_when_ready(cluster: Cluster) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kube.api import TlsFiles
 from scheduler_plugin.api import QUEUE_LABEL, AccountingSettings
+from webhook.certificate_settings import add_flags, certificate_source
+from webhook.certificates import OwnCa
 from webhook.surroundings import Hold, OtherSchedulers, PodSettings
-
-TLS_FOLDER = Path("/etc/moorage/tls")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,12 +20,12 @@ class WebhookSettings:
 
     Attributes:
         listen_address: Host and port; the host "" is every address.
+        certificate: Where it comes from.
         kubeconfig: None for the ServiceAccount of the pod.
     """
 
     listen_address: tuple[str, int]
-    certificate: Path
-    key: Path
+    certificate: TlsFiles | OwnCa
     kubeconfig: Path | None
     log_level: str
     about_pods: PodSettings
@@ -37,11 +38,11 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> WebhookSe
     Raises:
         SystemExit: With argparse's message, on flags that make no sense.
     """
-    arguments = _parser(environ).parse_args(argv)
+    parser = _parser(environ)
+    arguments = parser.parse_args(argv)
     return WebhookSettings(
         listen_address=arguments.listen_address,
-        certificate=arguments.tls_cert_file,
-        key=arguments.tls_private_key_file,
+        certificate=certificate_source(parser, arguments),
         kubeconfig=arguments.kubeconfig,
         log_level=arguments.log_level,
         about_pods=PodSettings(
@@ -66,8 +67,6 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
         metavar="[HOST]:PORT",
         help="without a host every address (default: :9443)",
     )
-    add("--tls-cert-file", default=TLS_FOLDER / "tls.crt", type=Path, metavar="FILE")
-    add("--tls-private-key-file", default=TLS_FOLDER / "tls.key", type=Path, metavar="FILE")
     add(
         "--scheduler-names",
         default=("moorage",),
@@ -98,6 +97,7 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
         help="default: $KUBECONFIG, else the pod's ServiceAccount",
     )
     add("--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
+    add_flags(parser)
     return parser
 
 

@@ -39,10 +39,12 @@ def ended(*flags: str) -> subprocess.CompletedProcess[str]:
 def test_without_a_certificate_it_says_which_file(kubeconfig: Path, tmp_path: Path) -> None:
     missing = tmp_path / "tls.crt"
 
-    done = ended(f"--kubeconfig={kubeconfig}", f"--tls-cert-file={missing}")
+    key = tmp_path / "tls.key"
+    files = (f"--tls-cert-file={missing}", f"--tls-private-key-file={key}")
+    done = ended(f"--kubeconfig={kubeconfig}", *files)
 
     assert done.returncode == 1
-    assert f"{missing} and /etc/moorage/tls/tls.key cannot be used" in done.stderr
+    assert f"{missing} and {key} cannot be used" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -11,6 +11,7 @@ import yaml
 from scheduler_plugin.api import MANAGED_LABEL
 from tests.deploy.documents import DEPLOY, MANIFESTS, objects_of_kind
 from webhook.api import registration
+from webhook.certificate_settings import REGISTRATION, SECRET
 
 FOLDER = DEPLOY / "webhook"
 VALIDATING: Any = yaml.safe_load((FOLDER / "validatingwebhookconfiguration.yaml").read_text())
@@ -106,11 +107,26 @@ def test_the_same_pods_are_changed_and_judged() -> None:
     assert changed["reinvocationPolicy"] == "IfNeeded"
 
 
-def test_the_webhook_may_read_and_nothing_else() -> None:
+def test_the_webhook_may_read_and_write_its_own_registrations() -> None:
     (role,) = (
         o for o in objects_of_kind("ClusterRole") if o["metadata"]["name"] == "moorage-webhook"
     )
+    *reads, registrations = role["rules"]
 
-    for rule in role["rules"]:
+    for rule in reads:
         assert rule["verbs"] == ["get", "list", "watch"]
         assert not {"secrets", "pods", "configmaps"} & {*rule["resources"]}
+    assert registrations["verbs"] == ["get", "list", "watch", "patch"]
+    assert registrations["resourceNames"] == [VALIDATING["metadata"]["name"]]
+    assert VALIDATING["metadata"]["name"] == MUTATING["metadata"]["name"] == REGISTRATION
+
+
+def test_the_webhook_may_write_the_secret_of_its_certificate() -> None:
+    (role,) = (o for o in objects_of_kind("Role") if o["metadata"]["name"] == "moorage-webhook")
+    kept, made = role["rules"]
+
+    assert role["metadata"]["namespace"] == SECRET[0]
+    assert kept["resources"] == made["resources"] == ["secrets"]
+    assert kept["resourceNames"] == [SECRET[1]]
+    assert kept["verbs"] == ["get", "list", "watch", "update"]
+    assert made["verbs"] == ["create"]

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from kube.api import TlsFiles
 from tests.deploy.documents import objects_of_kind
+from webhook.certificates import OwnCa, Policy
 from webhook.settings import parse_settings
 from webhook.surroundings import Hold, OtherSchedulers, PodSettings
+
+FILES = ("--tls-cert-file=/c", "--tls-private-key-file=/k")
 
 
 def test_defaults() -> None:
     settings = parse_settings([], {})
 
     assert settings.listen_address == ("", 9443)
-    assert settings.certificate == Path("/etc/moorage/tls/tls.crt")
-    assert settings.key == Path("/etc/moorage/tls/tls.key")
     assert settings.about_pods == PodSettings()
     assert settings.about_pods.scheduler_names == ("moorage",)
     assert settings.accounting.queue_label == "moorage.dev/queue"
@@ -62,6 +65,14 @@ def test_what_becomes_of_pods() -> None:
         "--other-schedulers=Some",
         "--queue-label=",
         "--log-level=LOUD",
+        "--tls-secret=alone",
+        "--tls-secret=a/b/c",
+        "--tls-secret=/b",
+        "--tls-names= ,",
+        "--tls-names=kälte.example",
+        "--certificate-days=0",
+        "--certificate-days=nan",
+        "--certificate-days=ninety",
         "--unknown",
     ],
 )
@@ -76,13 +87,55 @@ def test_the_deployment_and_the_service_agree_with_the_defaults() -> None:
     )
     pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    (volume,) = pod["volumes"]
-    (mount,) = container["volumeMounts"]
 
     settings = parse_settings(container["args"], {})
 
     assert container["command"] == ["moorage-webhook"]
     assert settings == parse_settings([], {})
     assert container["ports"][0]["containerPort"] == settings.listen_address[1]
-    assert settings.certificate.parent == Path(mount["mountPath"])
-    assert volume["secret"]["secretName"] == "moorage-webhook-tls"
+    assert "volumes" not in pod
+
+
+def test_its_own_ca_unless_it_is_told_of_files() -> None:
+    own = parse_settings([], {}).certificate
+
+    assert isinstance(own, OwnCa)
+    assert (own.namespace, own.secret) == ("moorage-system", "moorage-webhook-tls")
+    assert own.registration == "moorage"
+    assert own.policy.names == {"moorage-webhook.moorage-system.svc"}
+    assert own.policy.life == timedelta(days=90)
+    assert parse_settings(list(FILES), {}).certificate == TlsFiles(Path("/c"), Path("/k"))
+
+
+def test_what_is_told_of_its_own_ca() -> None:
+    flags = ("--tls-secret=here/there", "--certificate-days=0.5", "--webhook-configuration=other")
+
+    own = parse_settings([*flags], {}).certificate
+    named = parse_settings([*flags, "--tls-names=A.example, ::0001,10.0.0.1"], {}).certificate
+
+    assert own == OwnCa(
+        "here",
+        "there",
+        "other",
+        Policy(frozenset({"moorage-webhook.here.svc"}), timedelta(hours=12)),
+    )
+    assert isinstance(named, OwnCa)
+    assert named.policy.names == {"a.example", "::1", "10.0.0.1"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (FILES[:1], "--tls-private-key-file must be given too"),
+        (FILES[1:], "--tls-cert-file must be given too"),
+        ((*FILES, "--tls-secret=a/b"), "--tls-secret is for the webhook's own CA"),
+        ((*FILES, "--certificate-days=9"), "--certificate-days is for the webhook's own CA"),
+    ],
+)
+def test_files_and_its_own_ca_exclude_each_other(
+    flags: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse_settings(flags, {})
+
+    assert said in capsys.readouterr().err

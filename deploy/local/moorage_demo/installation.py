@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,25 +9,30 @@ from typing import Any
 
 import yaml
 
-from local_cluster.api import Certificate, Cluster
+from local_cluster.api import Cluster
 from local_cluster.image_build import build_image
 from local_cluster.scheduler_image import build_scheduler_image
 from local_cluster.settings import CLUSTER_PARTS
-from webhook.api import registration
 
 ROOT = Path(__file__).parents[3]
 NAMESPACE = "moorage-system"
 FOLDERS = ("deploy/crds", "deploy/policies", "deploy/manifests")
 WORKLOADS = ("DaemonSet", "Deployment")
 WEBHOOKS = ROOT / "deploy/webhook"
-WEBHOOK_SECRET = "moorage-webhook-tls"
-WEBHOOK_HOST = f"moorage-webhook.{NAMESPACE}.svc"
 SECONDS = 120.0
 
 PARTS = tuple(part for part in CLUSTER_PARTS if part != "kube-scheduler-moorage")
 """Of a cluster whose second scheduler is ours, in pods, and no process of the cluster's."""
 
 Object = dict[str, Any]
+
+PROBE: Object = {
+    "apiVersion": "moorage.dev/v1alpha1",
+    "kind": "Queue",
+    "metadata": {"name": "probe"},
+    "spec": {"parent": "nobody-made-this"},
+}
+"""The webhook, and nobody else, warns of a parent that does not exist."""
 
 
 def install(cluster: Cluster) -> None:
@@ -49,10 +53,9 @@ def load_images(cluster: Cluster) -> None:
 
 
 def install_objects(cluster: Cluster) -> None:
-    """All that the components need to run: definitions, policies, accounts, roles, certificates."""
+    """All that the components need to run: definitions, policies, accounts, roles."""
     found = list(objects_without(*WORKLOADS))
     cluster.apply(found)
-    cluster.apply(_secret(webhook_certificate(cluster)))
     crds = (f"crd/{o['metadata']['name']}" for o in found if o["kind"].endswith("Definition"))
     cluster.kubectl("wait", *crds, "--for=condition=Established", f"--timeout={SECONDS}s")
 
@@ -67,9 +70,9 @@ def install_workloads(cluster: Cluster) -> None:
 
 def register_webhook(cluster: Cluster) -> None:
     """Last, since from then on the API server asks a webhook that must be there to answer."""
-    authority = webhook_certificate(cluster).ca.read_bytes()
     for manifest in sorted(WEBHOOKS.glob("*.yaml")):
-        cluster.apply(registration(yaml.safe_load(manifest.read_text()), authority))
+        cluster.apply(manifest)
+    cluster.wait_until("the API server trusts the webhook", lambda: _is_trusted(cluster))
 
 
 def workloads() -> Iterator[tuple[str, str]]:
@@ -85,29 +88,20 @@ def objects_without(*kinds: str) -> Iterator[Object]:
     return (found for found in _objects() if found["kind"] not in kinds)
 
 
-def webhook_certificate(cluster: Cluster) -> Certificate:
-    """Signed by the cluster's CA for the name by which the API server calls the webhook."""
-    return cluster.issue_certificate("moorage-webhook-service", (WEBHOOK_HOST,))
-
-
 def _objects() -> Iterator[Object]:
     for folder in FOLDERS:
         for manifest in sorted((ROOT / folder).glob("*.yaml")):
             yield from yaml.safe_load_all(manifest.read_text())
 
 
-def _secret(certificate: Certificate) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "type": "kubernetes.io/tls",
-        "metadata": {"name": WEBHOOK_SECRET, "namespace": NAMESPACE},
-        "data": {
-            "tls.crt": _encoded(certificate.certificate),
-            "tls.key": _encoded(certificate.key),
-        },
-    }
-
-
-def _encoded(file: Path) -> str:
-    return base64.b64encode(file.read_bytes()).decode()
+def _is_trusted(cluster: Cluster) -> bool:
+    """The webhook has written who signs its certificate, and the API server has heard of it."""
+    for kind in ("validatingwebhookconfiguration", "mutatingwebhookconfiguration"):
+        found = cluster.get(kind, "moorage")
+        entries = found["webhooks"] if found else ()
+        if not all(entry["clientConfig"].get("caBundle") for entry in entries):
+            return False
+    answer = cluster.kubectl(
+        *("create", "--dry-run=server", "-f", "-"), stdin=yaml.safe_dump(PROBE), check=False
+    )
+    return str(PROBE["spec"]["parent"]) in answer.stderr

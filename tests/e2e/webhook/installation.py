@@ -51,6 +51,13 @@ class WebhookProcess:
         return f"https://{self.host}:{self.port}"
 
     @property
+    def tls_flags(self) -> tuple[str, ...]:
+        return (
+            f"--tls-cert-file={self.certificate.certificate}",
+            f"--tls-private-key-file={self.certificate.key}",
+        )
+
+    @property
     def pid(self) -> int:
         assert self._process is not None
         return self._process.pid
@@ -59,8 +66,7 @@ class WebhookProcess:
         argv = [
             *(sys.executable, "-m", "webhook", f"--kubeconfig={self._kubeconfig}"),
             f"--listen-address={self.host}:{self.port}",
-            f"--tls-cert-file={self.certificate.certificate}",
-            f"--tls-private-key-file={self.certificate.key}",
+            *self.tls_flags,
             *flags,
         ]
         with self.log.open("ab") as log:
