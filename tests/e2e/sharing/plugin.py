@@ -34,6 +34,12 @@ class Plugin:
         ask = ("wget", "-q", "-T", "2", "-O", "-", f"{PLUGIN_URL}/readyz")
         return self.cluster.node(NODE).exec(ask, check=False).returncode == 0
 
+    def page(self, path: str) -> str:
+        """What it answers to GET; what `wget` says where it refuses."""
+        ask = ("wget", "-T", "2", "-O", "-", f"{PLUGIN_URL}{path}")
+        done = self.cluster.node(NODE).exec(ask, check=False)
+        return str(done.stdout if done.returncode == 0 else done.stderr)
+
     def wait_ready(self) -> None:
         try:
             self.cluster.wait_until("the plugin is ready", self.is_ready, seconds=READY_SECONDS)

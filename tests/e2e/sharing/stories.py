@@ -183,6 +183,11 @@ class Story(View):
         """Stop bindings in this namespace at the API server; `when` is CEL."""
         return write_gate.bindings_stopped(self.cluster, self.namespace, when)
 
+    def gates_stopped(self, pod: str) -> AbstractContextManager[write_gate.WriteGate]:
+        """Stop what changes a pod of this namespace at the API server, its gate for example."""
+        when = f"request.name == '{pod}' && request.operation == 'UPDATE'"
+        return write_gate.bindings_stopped(self.cluster, self.namespace, when, updates=True)
+
     def wait_bound(self, *pods: str) -> None:
         wanted = set(pods)
         self.until(f"{', '.join(pods)} are bound", lambda: wanted <= self.bound())

@@ -66,15 +66,20 @@ class WriteGate:
 
 
 @contextmanager
-def bindings_stopped(cluster: Cluster, namespace: str, when: str) -> Iterator[WriteGate]:
+def bindings_stopped(
+    cluster: Cluster, namespace: str, when: str, *, updates: bool = False
+) -> Iterator[WriteGate]:
     """A gate for the bindings of a namespace for which the CEL expression `when` is true.
 
-    It is in force when this begins: the API server learns of webhooks late.
+    With `updates`, for what changes its pods, too. It is in force when this begins: the API server
+    learns of webhooks late.
     """
     gate = WriteGate()
     with _served(cluster, gate) as url:
         name = f"gate.{namespace}.moorage.test"
-        cluster.apply(_configuration(cluster, name, url, (namespace, when)))
+        rules = [_rule("pods/binding", "CREATE"), *([_rule("pods", "UPDATE")] if updates else ())]
+        webhook = {**_webhook(cluster, url, (namespace, when)), "name": name, "rules": rules}
+        cluster.apply(_configuration(webhook))
         try:
             cluster.wait_until(
                 "the gate is in force", lambda: _is_in_force(cluster, namespace, gate)
@@ -132,15 +137,17 @@ def _handler(gate: WriteGate) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _configuration(cluster: Cluster, name: str, url: str, what: tuple[str, str]) -> dict[str, Any]:
+def _rule(resource: str, operation: str) -> dict[str, Any]:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": [resource]}
+    return {**rule, "operations": [operation]}
+
+
+def _webhook(cluster: Cluster, url: str, what: tuple[str, str]) -> dict[str, Any]:
     namespace, when = what
     ca = cluster.issue_certificate("write-gate").ca.read_bytes()
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods/binding"]}
     when = f"request.name == '{PROBE}' || ({when})"
-    webhook = {
-        "name": name,
+    return {
         "clientConfig": {"url": url, "caBundle": base64.b64encode(ca).decode()},
-        "rules": [{**rule, "operations": ["CREATE"]}],
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
         "matchConditions": [{"name": "is-meant", "expression": when}],
         "admissionReviewVersions": ["v1"],
@@ -148,9 +155,12 @@ def _configuration(cluster: Cluster, name: str, url: str, what: tuple[str, str])
         "failurePolicy": "Fail",
         "timeoutSeconds": TIMEOUT_SECONDS,
     }
+
+
+def _configuration(webhook: dict[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": name},
+        "metadata": {"name": webhook["name"]},
         "webhooks": [webhook],
     }
