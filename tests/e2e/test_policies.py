@@ -828,6 +828,27 @@ async def test_the_scheduler_plugin_binds_and_evicts(user: ApiClient, binder: Ap
     assert await refusal(binder.create(PODS, eviction, subresource="eviction")) == ""
 
 
+async def test_the_scheduler_plugin_only_clears_the_status_of_a_claim(
+    user: ApiClient, binder: ApiClient
+) -> None:
+    body = a_claim()
+    await user.create(CLAIMS["v1"], body)
+    path = CLAIMS["v1"].path_of(body, "status")
+    first, second = ({"resource": "pods", "name": name, "uid": name} for name in ("a", "b"))
+
+    async def patch(client: ApiClient, **status: Any) -> str:
+        return await refusal(client.merge_patch(path, {"status": status}))
+
+    sentence = f"{BINDER} only removes an allocation, with the last consumer."
+    assert said("ResourceClaim", body, sentence) in await patch(binder, allocation={})
+    assert await patch(user, allocation={}, reservedFor=[first, second]) == ""
+    for consumers in ([first, second, {**first, "uid": "c"}], [{**first, "uid": "c"}]):
+        refused = await patch(binder, reservedFor=consumers)
+        assert f"{BINDER} only takes consumers out of reservedFor." in refused
+    assert await patch(binder, reservedFor=[second]) == ""
+    assert await patch(binder, reservedFor=None, allocation=None) == ""
+
+
 # Queues
 
 INT64_MAX = 2**63 - 1
