@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from tests.e2e.legacy.stories import LegacyStory, container
+from typing import Any
+
+from tests.e2e.legacy.stories import LegacyStory, container, wants
+from tests.e2e.sharing import objects
+from tests.e2e.sharing.admission import GATE, MANAGED
 from tests.e2e.sharing.objects import QUEUE
 from tests.e2e.webhook.installation import WebhookProcess
 
 NON_PREEMPTIBLE = "non-preemptible"
+ADMITTED = "moorage.dev/Admitted"
 
 
 def test_requests_of_both_levels_are_charged_until_their_pods_end(story: LegacyStory) -> None:
@@ -91,6 +96,41 @@ def test_the_webhook_and_the_policies_keep_the_rules_here_too(story: LegacyStory
         if policy["status"].get("typeChecking", {}).get("expressionWarnings")
     ]
     assert warned == []
+
+
+def test_pods_of_a_namespace_that_opted_in_wait_at_the_gate(story: LegacyStory) -> None:
+    vision = story.queue("vision", limit=1)
+    story.offer()
+    story.label_namespace({MANAGED: "true", QUEUE: vision})
+    elsewhere: dict[str, Any] = {"schedulerName": "default-scheduler"}
+    story.until(
+        "the namespace has opted in", lambda: _given_queue(story, **elsewhere) == {QUEUE: vision}
+    )
+    story.user("one", "", **elsewhere)
+    story.wait_bound("one")
+
+    story.user("two", "", **elsewhere)
+
+    story.until("two is told what it waits for", lambda: _waits_for(story, "two") == "OverLimit")
+    assert story.get("pod", "two")["spec"]["schedulingGates"] == [{"name": GATE}]
+    story.finish("one", "Succeeded")
+    story.wait_bound("two")
+    story.wait_figures({vision: 1})
+
+
+def _given_queue(story: LegacyStory, **spec: Any) -> dict[str, str]:
+    """The labels that a pod is given now; neither API server nor webhook tells when."""
+    body = objects.pod("probe", resources=wants({story.name: 1}), **spec)
+    found: dict[str, str] = story.api.create(f"{story.path('pod')}?dryRun=All", body)["metadata"][
+        "labels"
+    ]
+    return found
+
+
+def _waits_for(story: LegacyStory, pod: str) -> str:
+    """The reason of the condition that the plugin writes."""
+    conditions = story.get("pod", pod)["status"].get("conditions", ())
+    return next((c["reason"] for c in conditions if c["type"] == ADMITTED), "")
 
 
 def test_all_is_charged_as_before_by_a_plugin_that_was_killed(
