@@ -1,0 +1,1 @@
+"""Stories of two replicas of kube-scheduler and plugin, of which one is killed or stopped."""
