@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -10,9 +11,10 @@ from tests.e2e.sharing import admission, objects
 from tests.e2e.sharing.admission import GATE, MANAGED
 from tests.e2e.sharing.objects import QUEUE, SCHEDULER, Object
 from tests.e2e.sharing.plugin import Plugin
-from tests.e2e.sharing.stories import Story
+from tests.e2e.sharing.stories import NODE, OTHER_NODE, Story
 from tests.e2e.webhook.installation import WebhookProcess
 
+DEFAULT = "default-scheduler"
 ADMITTED = "moorage.dev/Admitted"
 
 
@@ -69,7 +71,7 @@ def test_where_there_is_a_gate_they_wait_at_it_and_go_when_there_is_room(
         assert pod["spec"]["schedulingGates"] == [{"name": GATE}]
         assert pod["metadata"]["labels"] == {QUEUE: vision}
     story.wait_bound("one")
-    story.until("two is told what it waits for", lambda: _waits(story, "two") == "OverLimit")
+    story.until("two is told what it waits for", partial(_is_told, story, "two", "OverLimit"))
     assert "schedulingGates" in story.get("pod", "two")["spec"]
 
     story.delete("pod", "one")
@@ -78,10 +80,65 @@ def test_where_there_is_a_gate_they_wait_at_it_and_go_when_there_is_room(
     story.wait_figures({vision: 1})
 
 
-def _waits(story: Story, pod: str) -> str:
-    """The reason of the condition that the plugin writes."""
+def test_a_pod_may_come_before_its_claim_whoever_counts_that(story: Story, vision: str) -> None:
+    free = f"free-{story.name}"
+    story.create("class", objects.device_class(free, story.driver, accounted="false"))
+    for name in ("counted", "nobodys"):
+        story.create("pod", _a_pod(name, name))
+        story.until(f"{name} is told", partial(_is_told, story, name, "ClaimNotFound"))
+
+    story.claim("counted")
+    story.wait_bound("counted")
+    story.wait_figures({vision: 1})
+    story.claim("nobodys", class_name=free)
+
+    story.wait_bound("nobodys")
+    story.wait_figures({vision: 1})
+    assert (story.owner("counted"), story.owner("nobodys")) == (vision, "")
+
+
+def test_pods_of_a_daemon_set_wait_as_others_do(story: Story, vision: str) -> None:
+    story.devices(1, node=OTHER_NODE)
+    story.template("own")
+    path = f"/apis/apps/v1/namespaces/{story.namespace}/daemonsets"
+    story.api.create(path, _a_daemon_set("each", NODE, OTHER_NODE))
+    try:
+        story.until("one pod is bound", lambda: len(story.bound()) == 1)
+        story.until("one waits", lambda: len(_waiting(story, "OverLimit")) == 1)
+        story.change_queue(vision, {"resources": [{"deviceClass": story.name, "limit": 2}]})
+        story.until("both are bound", lambda: len(story.bound()) == 2)
+        story.wait_figures({vision: 2})
+    finally:
+        story.api.delete(f"{path}/each")
+
+
+def _waiting(story: Story, reason: str) -> list[str]:
+    names = (pod["metadata"]["name"] for pod in story.all("pod"))
+    return [name for name in names if _is_told(story, name, reason)]
+
+
+def _a_daemon_set(name: str, *nodes: str) -> Object:
+    """One pod on each of the nodes, from a template that anybody might write."""
+    pod = objects.pod(name, templates=["own"], labels={"app": name}, schedulerName=DEFAULT)
+    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": nodes}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    template = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {**pod["spec"], "affinity": affinity},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": {"app": name}}, "template": template},
+    }
+
+
+def _is_told(story: Story, pod: str, reason: str) -> bool:
+    """Whether the condition that the plugin writes gives this reason."""
     conditions = story.get("pod", pod)["status"].get("conditions", ())
-    return next((c["reason"] for c in conditions if c["type"] == ADMITTED), "")
+    return reason in (c["reason"] for c in conditions if c["type"] == ADMITTED)
 
 
 def _refused(story: Story) -> str:
@@ -91,4 +148,4 @@ def _refused(story: Story) -> str:
 
 def _a_pod(name: str, claim: str) -> Object:
     """As somebody writes it who knows nothing of Moorage."""
-    return objects.pod(name, (claim,), schedulerName="default-scheduler")
+    return objects.pod(name, (claim,), schedulerName=DEFAULT)
