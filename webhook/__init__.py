@@ -1,6 +1,7 @@
 """The webhook: refuses what no policy can judge, since it takes a look at other objects.
 
-    kube-apiserver ──AdmissionReview──► https_server ──► apiserver ──► claims, pods, queues
+    kube-apiserver ──AdmissionReview──► https_server ──► apiserver ──► mutations: what a pod lacks
+                                                            │  └─────► claims, pods, queues: yes, no
                                                             └──► cluster (stores, and reads)
 
 It has no state of its own. Until its stores are filled, and whenever it cannot find out what a
