@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TypeAlias
 
 from scheduler_plugin.claims import ClaimView
@@ -82,11 +83,14 @@ def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
     claim = world.facts.claim(uid)
     if claim is None:
         return None
+    owner = _owner(claim, world)
+    is_used = bool(owner) and _owner_uses(claim, owner, world)
+    if is_used and not claim.owner_left_at:
+        return None
     if sum(1 for _ in world.facts.consumers(claim)) < len(claim.reserved_for):
         return None
-    owner = _owner(claim, world)
     foreign = _foreign(claim, owner, world)
-    if not owner or not foreign or _owner_uses(claim, owner, world):
+    if is_used or not owner or not foreign:
         return _left_at(claim, None) if claim.owner_left_at else None
     left = _parsed(claim.owner_left_at)
     if left is None:
@@ -109,7 +113,7 @@ def _foreign(claim: ClaimView, owner: QueueName, world: World) -> tuple[PodView,
 def _owner_uses(claim: ClaimView, owner: QueueName, world: World) -> bool:
     """Whether a pod of the owner uses the claim, or was admitted to."""
     in_flight = (world.facts.pod(uid) for uid in world.assumptions.pods(claim.uid))
-    pods = (*world.facts.consumers(claim), *(pod for pod in in_flight if pod is not None))
+    pods = chain(world.facts.consumers(claim), (pod for pod in in_flight if pod is not None))
     return any(not pod.ended and world.facts.queue_of(pod) == owner for pod in pods)
 
 

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from scheduler_plugin.claims import ClaimView
 from scheduler_plugin.costs import is_accounted
 from scheduler_plugin.facts import Facts
-from scheduler_plugin.names import NO_QUEUE, ClaimUid, PodUid, QueueName
+from scheduler_plugin.names import ClaimUid, PodUid, QueueName
 from scheduler_plugin.owners import labelled_owner
 from scheduler_plugin.world import World
 
@@ -63,10 +63,10 @@ class LostQueue:
 def lost_queue(uid: ClaimUid, world: World) -> LostQueue | None:
     """Whether a claim belongs to a queue that does not exist."""
     claim = world.facts.claim(uid)
-    if claim is None or not is_accounted(claim, world.facts.catalog):
+    owner = labelled_owner(claim, world.facts) if claim is not None else None
+    if claim is None or not owner or owner in world.facts.tree:
         return None
-    owner = labelled_owner(claim, world.facts) or NO_QUEUE
-    return LostQueue(claim, owner) if owner and owner not in world.facts.tree else None
+    return LostQueue(claim, owner) if is_accounted(claim, world.facts.catalog) else None
 
 
 class Leftovers:
@@ -109,14 +109,17 @@ class _LeftOver:
 
 
 def _left_over(claim: ClaimView, world: World) -> _LeftOver | None:
+    """What there is of it; what most claims have nothing of is asked first."""
+    if not claim.is_allocated:
+        return None
     facts = world.facts
-    if not is_accounted(claim, facts.catalog) or not claim.is_allocated:
-        return None
-    if claim.uid in world.assumptions or _is_of_extended_resources(claim, facts):
-        return None
     finished = tuple(pod.uid for pod in facts.consumers(claim) if pod.ended)
     is_all = len(finished) == len(claim.reserved_for) and not claim.other_consumers
-    return _LeftOver(finished, is_all) if finished or is_all else None
+    if not (finished or is_all) or claim.uid in world.assumptions:
+        return None
+    if not is_accounted(claim, facts.catalog) or _is_of_extended_resources(claim, facts):
+        return None
+    return _LeftOver(finished, is_all)
 
 
 def _is_of_extended_resources(claim: ClaimView, facts: Facts) -> bool:
