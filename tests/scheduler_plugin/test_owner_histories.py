@@ -17,13 +17,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from scheduler_plugin.amounts import ResourceKey
 from scheduler_plugin.claims import ClaimView, Result
-from scheduler_plugin.leaving import EvictForeign, OwnerLeftAt, owner_exit
+from scheduler_plugin.leaving import EvictForeign, LookAgain, OwnerLeftAt, owner_exit
 from scheduler_plugin.leftovers import ClaimCleared, Leftovers
 from scheduler_plugin.names import NO_POD, NO_QUEUE, ClaimUid, PodUid, QueueName
 from scheduler_plugin.orphans import Attribution, attribution
 from scheduler_plugin.owner_life import EndedOwner, ended_owner
 from scheduler_plugin.owners import labelled_owner, runs
 from scheduler_plugin.pods import PodView, oldest
+from scheduler_plugin.upkeep import Upkeep
 from scheduler_plugin.verdicts import Admitted, assume, judge
 from scheduler_plugin.world import World
 from tests.scheduler_plugin.builders import NOW, a_claim, a_pod, a_queue, a_world
@@ -59,6 +60,7 @@ class Owners(RuleBasedStateMachine):
         self.births = 0
         self.versions = 0
         self.left_over = Leftovers(self.world)
+        self.upkeep = Upkeep(self.world)
         self.decisions: list[Decision] = []
         self.owner_seen_at: dict[ClaimUid, datetime] = {}
         # Pods that are there and of which the world does not know yet.
@@ -191,7 +193,7 @@ class Owners(RuleBasedStateMachine):
             world.put_pod(pod)
         for claim in self.world.facts.claims():
             world.put_claim(claim)
-        self.world, self.left_over = world, Leftovers(world)
+        self.world, self.left_over, self.upkeep = world, Leftovers(world), Upkeep(world)
         self.decisions.clear()
 
     @rule(number=numbers)
@@ -219,6 +221,14 @@ class Owners(RuleBasedStateMachine):
                 self.left_over.look(claim.uid, self.now),
             ]
             self.decisions += [decision for decision in found if isinstance(decision, Decision)]
+
+    @rule()
+    def keep(self) -> None:
+        """The keeper as it is: what each claim needs next, at once."""
+        for claim in self.claims():
+            step = self.upkeep.next_step(claim.uid, self.now)
+            if step is not None and not isinstance(step, LookAgain):
+                self.apply(step)
 
     @rule(number=numbers)
     def carry_out(self, number: int) -> None:
@@ -317,13 +327,11 @@ class Owners(RuleBasedStateMachine):
         assert used <= {claim.uid for claim in charged} | orphans
 
     def teardown(self) -> None:
-        """Left alone for long enough, everything comes to rest in the right state."""
+        """Left to the keeper for long enough, everything comes to rest in the right state."""
         self.catch_up()
-        for _ in range(12):
+        for _ in range(16):
             self.control_claims()
-            self.decide()
-            while self.decisions:
-                self.apply(self.decisions.pop())
+            self.keep()
             self.note_owners()
             self.now += timedelta(minutes=2)
             self.world.assumptions.expire(self.now)
@@ -349,4 +357,4 @@ class Owners(RuleBasedStateMachine):
 
 
 TestOwners = Owners.TestCase
-TestOwners.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
+TestOwners.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
