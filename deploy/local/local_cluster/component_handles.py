@@ -110,6 +110,9 @@ class ComponentProcess:
         """Any signal, such as SIGSTOP and SIGCONT. Only a process takes them."""
         if process := self._process():
             process.signal(number)
+        if number is signal.SIGCONT and self._session is not None:
+            # nsenter, its parent, stops itself together with it, and would never reap it then.
+            processes.identify(self._session).signal(number)
 
     def wait_ready(self, seconds: float = READY_SECONDS) -> None:
         wait_until(lambda: self._is_ready() or self._process() is None, seconds)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,18 +48,21 @@ PLACES = (Place("node-a", 10271, 10273), Place("node-b", 10272, 10274))
 
 
 def kube_scheduler(
-    cluster: Cluster, place: Place, configuration: dict[str, Any]
+    cluster: Cluster,
+    place: Place,
+    configuration: Mapping[str, Any],
+    name: str = "failover-kube-scheduler",
 ) -> ComponentProcess:
-    """A stock kube-scheduler with the rights of the manifests' one, not started yet."""
+    """A stock kube-scheduler with the rights of the manifests' one."""
     account = {"namespace": NAMESPACE, "node": place.node}
     kubeconfig = cluster.service_account_kubeconfig("scheduler", **account)
     connection = {"clientConnection": {"kubeconfig": str(kubeconfig), "qps": 200, "burst": 400}}
-    file = kubeconfig.with_name(f"failover-{place.node}.json")
+    file = kubeconfig.with_name(f"{name}-{place.node}.json")
     file.write_text(json.dumps({**configuration, **connection}))
     program = Path(cluster.kubectl_program).with_name("kube-scheduler")
     return _process(
         cluster,
-        name="failover-kube-scheduler",
+        name=name,
         # It serves nothing: health and metrics are nobody's concern here.
         argv=(str(program), f"--config={file}", "--secure-port=0"),
         service_account="scheduler",
@@ -67,10 +71,10 @@ def kube_scheduler(
     )
 
 
-def plugin(cluster: Cluster, place: Place) -> ComponentProcess:
+def plugin(cluster: Cluster, place: Place, lease: str = LEASE) -> ComponentProcess:
     """The plugin beside it. The host name of a process in a node is the node's."""
     address = place.plugin_url.removeprefix("http://")
-    flags = ("--listen-address", address, "--lease", f"{NAMESPACE}/{LEASE}")
+    flags = ("--listen-address", address, "--lease", f"{NAMESPACE}/{lease}")
     return _process(
         cluster,
         name="failover-plugin",
@@ -95,7 +99,14 @@ def proxy(cluster: Cluster, place: Place) -> ComponentProcess:
     )
 
 
-def configuration(extenders: list[dict[str, Any]]) -> dict[str, Any]:
+def configuration(
+    extenders: list[dict[str, Any]],
+    *,
+    scheduler: str = SCHEDULER,
+    lease: str = LEASE,
+    times: Mapping[str, str] = TIMES,
+    **fields: Any,
+) -> dict[str, Any]:
     """A KubeSchedulerConfiguration, but for the kubeconfig."""
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -103,25 +114,24 @@ def configuration(extenders: list[dict[str, Any]]) -> dict[str, Any]:
         "leaderElection": {
             "leaderElect": True,
             "resourceNamespace": NAMESPACE,
-            "resourceName": LEASE,
-            **TIMES,
+            "resourceName": lease,
+            **times,
         },
-        "podInitialBackoffSeconds": 1,
-        "podMaxBackoffSeconds": 2,
-        "profiles": [{"schedulerName": SCHEDULER}],
+        "profiles": [{"schedulerName": scheduler}],
         "extenders": extenders,
+        **fields,
     }
 
 
-def extender(url: str) -> dict[str, Any]:
-    """The plugin. A test may hold a call for longer than an administrator would wait for it."""
+def extender(url: str, timeout: str) -> dict[str, Any]:
+    """What kube-scheduler asks."""
     return {
         "urlPrefix": url,
         "filterVerb": "filter",
         "preemptVerb": "preempt",
         "bindVerb": "bind",
         "nodeCacheCapable": True,
-        "httpTimeout": "60s",
+        "httpTimeout": timeout,
     }
 
 

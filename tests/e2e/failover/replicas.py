@@ -102,7 +102,11 @@ def running(cluster: Cluster) -> Iterator[Replicas]:
 
 def _start(cluster: Cluster, place: Place) -> Replica:
     extender = Extender(cluster.node(place.node).address, place.proxy_port)
-    configured = installation.configuration([installation.extender(extender.url)])
+    # A test may hold a call for longer than an administrator would wait for it.
+    asked = installation.extender(extender.url, timeout="60s")
+    configured = installation.configuration(
+        [asked], podInitialBackoffSeconds=1, podMaxBackoffSeconds=2
+    )
     return Replica(
         cluster,
         place,

@@ -94,7 +94,8 @@ class Story(stories.Story):
         """Every version of this namespace's objects of a kind after one of them, in order."""
         path = f"{self.path(kind)}?watch=1&resourceVersion={since}&timeoutSeconds=1"
         told = self.cluster.kubectl("get", "--raw", path).stdout
-        return [json.loads(line) for line in told.splitlines()]
+        events: list[Entry] = [json.loads(line) for line in told.splitlines()]
+        return events
 
     def version(self, kind: str) -> str:
         """The resourceVersion of this moment."""
@@ -110,7 +111,7 @@ def is_by(entry: Entry, replica: Replica) -> bool:
     """Whether kube-scheduler or the plugin of this replica asked for it: its token says where."""
     user = entry["user"]
     is_ours = user["username"].startswith(f"system:serviceaccount:{installation.NAMESPACE}:")
-    return is_ours and user.get("extra", {}).get(NODE_OF_TOKEN) == [replica.node]
+    return is_ours and bool(user.get("extra", {}).get(NODE_OF_TOKEN) == [replica.node])
 
 
 def charged(claim: Entry, queue: str) -> bool:
