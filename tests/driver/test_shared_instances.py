@@ -1,0 +1,152 @@
+"""What a node writes of Instances that several nodes hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from driver.api import ConfigurationName, InstanceName, NodeName
+from driver.apiserver import INSTANCES
+from driver.apiserver_instances import instances_of_node, write_instances
+from driver.instances import StoredInstance, instance_of, stored_instance
+from driver.shared_instances import (
+    JoinInstance,
+    LeaveInstance,
+    SharedDecision,
+    entry_body,
+    plan_shared,
+    shared_body,
+)
+from kube.api import ApiClient, WriteOptions
+from tests.driver.builders import a_configuration, a_device
+from tests.fakes.instances import FakeInstanceServer
+
+A, B, C = NodeName("node-a"), NodeName("node-b"), NodeName("node-c")
+
+
+def a_body(device_id: str = "foo0", **overrides: Any) -> Mapping[str, Any]:
+    configuration = a_configuration("echo", **overrides)
+    return shared_body(instance_of(a_device(device_id), configuration, None), configuration)
+
+
+def as_stored(body: Mapping[str, Any], *nodes: NodeName) -> StoredInstance:
+    """What the API server returns after these nodes entered."""
+    metadata = {**body["metadata"], "uid": "uid-1", "resourceVersion": "7"}
+    spec = {**body["spec"], "nodes": list(nodes), "deviceUsage": {"x-0": "node-z"}}
+    return stored_instance({"metadata": metadata, "spec": spec})
+
+
+def plan(
+    *wanted: Mapping[str, Any],
+    node: NodeName = B,
+    stored: tuple[StoredInstance, ...] = (),
+    unheard: frozenset[ConfigurationName] = frozenset(),
+) -> tuple[SharedDecision, ...]:
+    return plan_shared(wanted, stored, node, unheard=unheard)
+
+
+def test_the_body_names_no_node_and_no_slot() -> None:
+    body = a_body()
+
+    assert body["metadata"]["name"] == "echo-8120fe"
+    assert body["metadata"]["labels"] == {"moorage.dev/node": ""}
+    assert body["spec"].keys().isdisjoint({"nodes", "deviceUsage"})
+    assert body["spec"]["shared"] is True
+
+
+def test_who_sees_a_device_first_makes_its_instance_and_enters() -> None:
+    body, name = a_body(), InstanceName("echo-8120fe")
+
+    join = JoinInstance(namespace="default", name=name, uid=None, body=body, enter=True)
+    assert plan(body) == (join,)
+
+
+def test_who_is_entered_and_agrees_has_nothing_to_write() -> None:
+    assert plan(a_body(), stored=(as_stored(a_body(), B, C),)) == ()
+
+
+def test_the_first_by_name_writes_a_body_that_is_not_right() -> None:
+    (join,) = plan(a_body(capacity=3), node=A, stored=(as_stored(a_body(), A, B),))
+
+    assert isinstance(join, JoinInstance)
+    assert join.body == a_body(capacity=3)
+    assert not join.enter
+
+
+def test_any_other_writes_its_entry_only() -> None:
+    (join,) = plan(a_body(capacity=3), node=B, stored=(as_stored(a_body(), A),))
+
+    assert isinstance(join, JoinInstance)
+    assert (join.body, join.enter) == (None, True)
+    assert plan(a_body(capacity=3), node=B, stored=(as_stored(a_body(), A, B),)) == ()
+
+
+def test_who_no_longer_sees_the_device_leaves_and_that_is_all() -> None:
+    left = LeaveInstance("default", as_stored(a_body()).name, "uid-1")
+
+    assert plan(stored=(as_stored(a_body(), A, B),)) == (left,)
+    assert plan(stored=(as_stored(a_body(), A),)) == ()
+    assert plan(stored=(as_stored(a_body()),)) == ()
+
+
+def test_not_heard_is_not_gone() -> None:
+    stored = (as_stored(a_body(), B),)
+
+    assert plan(stored=stored, unheard=frozenset({ConfigurationName("echo")})) == ()
+
+
+def client_of(server: FakeInstanceServer) -> ApiClient:
+    return server  # type: ignore[return-value]
+
+
+async def write(server: FakeInstanceServer, node: NodeName, *wanted: Mapping[str, Any]) -> None:
+    """One pass of a node."""
+    stored = [stored_instance(body) for body in server.bodies()]
+    decisions = plan_shared(wanted, stored, node, unheard=())
+    await write_instances(client_of(server), decisions, node, lambda _: None)
+
+
+def only(server: FakeInstanceServer) -> dict[str, Any]:
+    (body,) = server.bodies()
+    return body
+
+
+async def test_a_property_that_the_next_writer_does_not_have_is_gone() -> None:
+    server = FakeInstanceServer()
+    await write(server, B, a_body(broker_properties={"OLD": "1"}))
+    await write(server, A, a_body())
+
+    assert "OLD" not in only(server)["spec"]["brokerProperties"]
+    await write(server, A)
+    await write(server, B, a_body(capacity=4))
+    assert only(server)["spec"]["capacity"] == 4
+    assert only(server)["spec"]["nodes"] == ["node-b"]
+
+
+async def test_an_entry_that_somebody_else_wrote_as_well_is_removed() -> None:
+    server = FakeInstanceServer()
+    await write(server, A, a_body())
+    await write(server, B, a_body())
+    agents = entry_body("default", InstanceName("echo-8120fe"), B)
+    path = INSTANCES.at("echo-8120fe", "default")
+    await server.apply(path, agents, force=True, options=WriteOptions(field_manager="node-b"))
+
+    await write(server, B)
+
+    assert only(server)["spec"]["nodes"] == ["node-a"]
+
+
+async def test_slots_are_left_alone() -> None:
+    server = FakeInstanceServer()
+    await write(server, A, a_body())
+    server.by_hand("echo-8120fe", ("spec", "deviceUsage", "echo-8120fe-0"), "node-z")
+
+    await write(server, A, a_body(capacity=5))
+    await write(server, B, a_body())
+    await write(server, A)
+
+    assert only(server)["spec"]["deviceUsage"] == {"echo-8120fe-0": "node-z"}
+
+
+def test_a_node_watches_its_own_and_the_shared_ones() -> None:
+    assert instances_of_node(A).label_selector == "moorage.dev/node in (,node-a)"

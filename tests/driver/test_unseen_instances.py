@@ -1,0 +1,155 @@
+"""Instances that no node sees: marked, kept for their grace, removed."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from driver.api import NODE_LABEL, OFFLINE_SINCE, ConfigurationName, NodeName
+from driver.instances import DeleteInstance
+from driver.unseen_instances import (
+    InstanceSight,
+    KeepNodes,
+    MarkInstance,
+    UnseenPlan,
+    instance_sight,
+    mark_patch,
+    nodes_patch,
+    plan_unseen,
+)
+from tests.driver.builders import NOW, a_configuration
+from tests.driver.slot_builders import CAMERA_1, CONFIGURATION, NODE_A, NODE_B, an_instance_object
+
+MINUTE = timedelta(minutes=1)
+NOTHING = UnseenPlan((), None)
+
+
+def a_sight(
+    *nodes: NodeName,
+    label: str | None = "",
+    offline_since: datetime | str | None = None,
+    age: timedelta = timedelta(hours=1),
+    **spec: Any,
+) -> InstanceSight:
+    body = an_instance_object(CAMERA_1, spec.pop("usage", None), nodes=list(nodes), **spec)
+    metadata = {**body["metadata"], "creationTimestamp": (NOW - age).isoformat()}
+    if label is not None:
+        metadata["labels"] = {NODE_LABEL: label}
+    if offline_since is not None:
+        metadata["annotations"] = {OFFLINE_SINCE: str(offline_since)}
+    return instance_sight({**body, "metadata": metadata})
+
+
+def plan(*sights: InstanceSight, grace: timedelta | None = None, **options: Any) -> UnseenPlan:
+    configuration = a_configuration(CONFIGURATION, offline_grace_period=grace)
+    arguments: dict[str, Any] = {"existing": [NODE_A, NODE_B], "gone": [], **options}
+    return plan_unseen(sights, {CONFIGURATION: configuration}, now=NOW, **arguments)
+
+
+def deleted(sight: InstanceSight) -> UnseenPlan:
+    slots = sight.slots
+    decision = DeleteInstance(slots.namespace, slots.name, slots.uid, slots.resource_version)
+    return UnseenPlan((decision,), None)
+
+
+def test_who_is_seen_is_left_alone() -> None:
+    assert plan(a_sight(NODE_A), a_sight(NODE_B, usage={f"{CAMERA_1}-0": "x"})) == NOTHING
+
+
+def test_an_instance_that_nobody_sees_is_first_marked() -> None:
+    sight = a_sight()
+
+    assert plan(sight) == UnseenPlan((MarkInstance(sight.slots, NOW),), None)
+
+
+def test_it_is_kept_for_five_minutes() -> None:
+    early, late = a_sight(offline_since=NOW - 4 * MINUTE), a_sight(offline_since=NOW - 5 * MINUTE)
+
+    assert plan(early) == UnseenPlan((), NOW + MINUTE)
+    assert plan(late) == deleted(late)
+
+
+def test_or_as_long_as_its_configuration_says() -> None:
+    sight = a_sight(offline_since=NOW - 5 * MINUTE)
+
+    assert plan(sight, grace=6 * MINUTE) == UnseenPlan((), NOW + MINUTE)
+    just_now = a_sight(offline_since=NOW)
+    assert plan(just_now, grace=timedelta()) == deleted(just_now)
+
+
+def test_one_that_was_just_made_is_not_removed_before_its_maker_has_entered() -> None:
+    young = a_sight(offline_since=NOW, age=timedelta(seconds=3))
+
+    planned = plan(young, grace=timedelta())
+
+    assert planned == UnseenPlan((), NOW + timedelta(seconds=7))
+
+
+def test_a_mark_is_removed_when_a_node_sees_the_device_again() -> None:
+    sight = a_sight(NODE_A, offline_since=NOW - 9 * MINUTE)
+
+    assert plan(sight) == UnseenPlan((MarkInstance(sight.slots, None),), None)
+
+
+@pytest.mark.parametrize("value", ["node-a", "C:x:node-b", "nonsense!"])
+def test_it_stays_while_a_slot_is_used(value: str) -> None:
+    sight = a_sight(offline_since=NOW - timedelta(days=9), usage={f"{CAMERA_1}-0": value})
+
+    assert plan(sight) == NOTHING
+
+
+def test_an_empty_slot_and_a_key_of_no_slot_hold_nothing() -> None:
+    usage = {f"{CAMERA_1}-0": "", "other-0": "node-a"}
+    sight = a_sight(offline_since=NOW - timedelta(days=9), usage=usage)
+
+    assert plan(sight) == deleted(sight)
+
+
+def test_names_of_nodes_that_are_gone_are_taken_out() -> None:
+    sight = a_sight(NODE_A, NODE_B)
+
+    planned = plan(sight, existing=[NODE_A], gone=[NODE_B])
+
+    assert planned.decisions == (KeepNodes(sight.slots, frozenset({NODE_A})),)
+
+
+def test_a_local_instance_goes_with_its_node() -> None:
+    sight, seen = a_sight(label=NODE_B), a_sight(NODE_B, label=NODE_B)
+
+    assert plan(sight, existing=[NODE_A]) == deleted(sight)
+    assert plan(sight, seen, existing=[NODE_A, NODE_B]) == NOTHING
+
+
+def test_what_no_driver_of_ours_made_is_left_alone() -> None:
+    assert plan(a_sight(label=None), existing=[]) == NOTHING
+
+
+def test_an_edit_that_breaks_a_configuration_takes_nothing_away() -> None:
+    sight = a_sight(offline_since=NOW - timedelta(days=9))
+    others = {ConfigurationName("other"): a_configuration("other")}
+
+    assert plan_unseen([sight], others, existing=[], gone=[NODE_A], now=NOW) == NOTHING
+
+
+@pytest.mark.parametrize("mark", ["", "soon", "2026-11-21T12:00:00"])
+def test_a_mark_of_no_sense_is_written_anew(mark: str) -> None:
+    sight = a_sight(offline_since=mark)
+
+    assert plan(sight).decisions == (MarkInstance(sight.slots, NOW),)
+
+
+def test_patches_name_the_version_they_were_decided_from() -> None:
+    slots = a_sight(NODE_A, NODE_B).slots
+    version = {"uid": slots.uid, "resourceVersion": slots.resource_version}
+
+    assert mark_patch(MarkInstance(slots, NOW)) == {
+        "metadata": {**version, "annotations": {OFFLINE_SINCE: "2026-11-21T12:00:00+00:00"}}
+    }
+    assert nodes_patch(KeepNodes(slots, frozenset({NODE_B}))) == {
+        "metadata": version,
+        "spec": {"nodes": [NODE_B]},
+    }
+    written = a_sight(offline_since=NOW.isoformat())
+    assert written.offline_since == NOW
