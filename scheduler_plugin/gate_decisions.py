@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -98,18 +97,19 @@ def has_stale_condition(pod: PodView) -> bool:
     return bool(pod.admission) and QUOTA_GATE not in pod.gates and not pod.deleting
 
 
-def gate_condition(pod: PodView, world: World, now: datetime) -> Iterator[GateCondition]:
-    """What to write on a waiting pod; nothing where its condition has the reason already."""
+def gate_condition(pod: PodView, world: World, now: datetime) -> GateCondition | None:
+    """What a waiting pod is to be told; None where it fits, and its turn will come."""
     reason, message = _why(pod, world, now)
-    if reason and reason != pod.admission:
-        yield GateCondition(
-            namespace=pod.namespace,
-            name=pod.name,
-            uid=pod.uid,
-            since=pod.created,
-            reason=reason,
-            message=message,
-        )
+    if not reason:
+        return None
+    return GateCondition(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        since=pod.created,
+        reason=reason,
+        message=message,
+    )
 
 
 def _why(pod: PodView, world: World, now: datetime) -> tuple[str, str]:

@@ -239,10 +239,19 @@ class GateKeeper:
             if len(found) == most:
                 break
             del self._untold[uid]
-            pod = self._world.facts.pod(uid)
-            if pod is not None and uid in self._waiting:
-                found += gate_condition(pod, self._world, now)
+            found += self._condition(uid, now)
         return tuple(found)
+
+    def _condition(self, uid: PodUid, now: datetime) -> Iterator[GateCondition]:
+        pod = self._world.facts.pod(uid)
+        if pod is None or uid not in self._waiting:
+            return
+        condition = gate_condition(pod, self._world, now)
+        if condition is None:
+            # Somebody may get the room before it: then it has to be told after all.
+            self._untold[uid] = None
+        elif condition.reason != pod.admission:
+            yield condition
 
     def condition_failed(self, uid: PodUid) -> None:
         """A condition could not be written: it is told again."""

@@ -522,6 +522,19 @@ def test_conditions_are_taken_in_portions_and_told_again_where_they_failed() -> 
     assert [c.name for c in keeper.take_conditions(NOW, 9)] == ["p3", "p4", "p1"]
 
 
+def test_who_would_have_fitted_before_others_got_the_room_is_told() -> None:
+    keeper = GateKeeper(world := a_world(a_queue("a"), *(a_gated_pod(f"p{n}") for n in range(3))))
+    put(world, a_queue("a", onvif=(0, 1)))
+    keeper.note(QueueChanged(QueueName("a")))
+    assert keeper.take_conditions(NOW, 9) == ()
+    assert keeper.has_untold
+
+    assert names(keeper.decide(NOW)) == ["p0"]
+
+    assert [c.name for c in keeper.take_conditions(NOW, 9)] == ["p1", "p2"]
+    assert not keeper.has_untold
+
+
 def test_other_gates_and_missing_claims_are_told() -> None:
     held = a_gated_pod("p0", spec={"schedulingGates": [{"name": "example.com/hold"}, *GATES]})
     entry = {"name": "cam", "resourceClaimTemplateName": "cams"}

@@ -21,10 +21,11 @@ from local_cluster.certificates import CertificateSpec
 from scheduler_plugin import http_server, turns
 from scheduler_plugin.extender_messages import Answer, BindArguments, NotAnswered, Passed
 from scheduler_plugin.fields import JsonObject
+from scheduler_plugin.gate_decisions import Place, WaitingPod
 from scheduler_plugin.http_app import ExtenderApp, Limits
 from scheduler_plugin.http_server import Bound, CannotListenError, serving
 from scheduler_plugin.listening import Listening, TlsFiles
-from scheduler_plugin.names import Reason
+from scheduler_plugin.names import QueueName, Reason
 from scheduler_plugin.verdicts import Refused
 
 LOOPBACK = Listening(host="127.0.0.1", port=0, tls=None)
@@ -213,6 +214,56 @@ async def test_healthy_before_it_is_ready(client: Client, plugin: FakePlugin) ->
     assert await client.ask("GET", "/readyz") == (503, "Claims are not in sync.")
     plugin.not_ready = ""
     assert await client.ask("GET", "/readyz") == (200, "ok")
+
+
+class FakeLines:
+    """One pod that waits."""
+
+    not_told = ""
+
+    def why_not_told(self) -> str:
+        return self.not_told
+
+    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
+        if (namespace, name) != ("default", "p0"):
+            return f"Pod {namespace}/{name} does not wait."
+        queue = QueueName("vision")
+        return WaitingPod(
+            namespace=namespace,
+            name=name,
+            queue=queue,
+            place=Place(queue, 2, 7),
+            reason="OverLimit",
+            message="It does not fit.",
+        )
+
+
+async def test_a_waiting_pod_has_a_page(plugin: FakePlugin) -> None:
+    lines = FakeLines()
+    async with (
+        serving(plugin, LOOPBACK, waiting=lines) as bound,
+        aiohttp.ClientSession(f"http://{bound.host}:{bound.port}") as session,
+    ):
+        client = Client(session, bound)
+        status, page = await client.ask("GET", "/waiting/default/p0")
+        assert (status, json.loads(page)) == (
+            200,
+            {
+                "namespace": "default",
+                "name": "p0",
+                "queue": "vision",
+                "place": 2,
+                "waiting": 7,
+                "reason": "OverLimit",
+                "message": "It does not fit.",
+            },
+        )
+        other = await client.ask("GET", "/waiting/default/p1")
+        assert other == (404, "Pod default/p1 does not wait.")
+        assert (await client.ask("POST", "/waiting/default/p0"))[0] == 405
+        assert (await client.ask("GET", "/waiting/default"))[0] == 404
+        lines.not_told = "Another holds the Lease."
+        assert await client.ask("GET", "/waiting/default/p0") == (503, "Another holds the Lease.")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -53,11 +54,12 @@ class Scene:
 
     cluster: FakeCluster = field(default_factory=FakeCluster)
     lease: FakeLease = field(default_factory=FakeLease)
+    now: datetime = NOW
 
     def __post_init__(self) -> None:
         put(self.cluster.world, *(a_queue(name, onvif=(1, 1)) for name in ("vision", "robots")))
         self.binder = FakeBinder(self.cluster)
-        self.extender = Extender(self.cluster, self.binder, self.lease, lambda: NOW)
+        self.extender = Extender(self.cluster, self.binder, self.lease, lambda: self.now)
 
     def pod(self, name: str, **fields: Any) -> dict[str, Any]:
         """A pod in the API; as kube-scheduler sends it."""
@@ -374,6 +376,42 @@ async def test_a_binding_that_failed_for_certain_is_forgotten(scene: Scene) -> N
     assert await scene.bind("a") == "the node is gone"
     assert len(scene.cluster.world.assumptions) == 0
     assert await scene.bind("a") == ""
+
+
+async def test_a_pod_whose_bindings_fail_rests_and_its_room_is_for_others(scene: Scene) -> None:
+    body = scene.pod("a", requests={"akri.sh/onvif": 1}, queue="vision")
+    scene.binder.failures += [BindFailed("refused", is_certain=True)] * 3
+    for _ in range(2):
+        assert scene.extender.filter(body) == Passed()
+        assert await scene.bind("a") == "refused"
+
+    rests = scene.extender.filter(body)
+
+    assert rests == NotAnswered(
+        "Pod default/a rests. Its last 2 bindings failed: it is tried again at"
+        " 2026-11-21T12:00:02Z, and others go first."
+    )
+    other = scene.pod("b", requests={"akri.sh/onvif": 1}, queue="vision")
+    assert scene.extender.filter(other) == Passed()
+    scene.cluster.world.assumptions.forget(pod_uid("b"))
+    scene.now += timedelta(seconds=2)
+    assert scene.extender.filter(body) == Passed()
+
+
+async def test_a_refusal_at_the_bind_counts_and_a_binding_ends_the_rest(scene: Scene) -> None:
+    scene.sharers(a="vision")
+    put(scene.cluster.world, a_queue("vision", onvif=(0, 0)))
+    for _ in range(2):
+        assert (await scene.bind("a")).startswith("OverLimit: ")
+    body = a_pod_object("a", claims=["cam"], queue="vision")
+    assert isinstance(scene.extender.filter(body), NotAnswered)
+
+    put(scene.cluster.world, a_queue("vision", onvif=(1, 1)))
+    scene.now += timedelta(seconds=2)
+    assert scene.extender.filter(body) == Passed()
+    assert await scene.bind("a") == ""
+
+    assert scene.extender.filter(body) == Passed()
 
 
 async def test_a_binding_that_may_exist_is_still_believed(scene: Scene) -> None:
