@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from driver.api import InstanceName, NodeName
 from driver.apiserver import INSTANCES, field_manager
+from driver.apiserver_instances import instances_of_node
 from driver.slots import InstanceSlots, SlotWrite, by_name, instance_slots, merge_patch
 from kube.api import (
     ApiClient,
@@ -34,12 +35,12 @@ _BACKOFF = Backoff(first_seconds=0.1, cap_seconds=1.0)
 
 
 class SlotObjects:
-    """All Instances, with their slots."""
+    """The Instances that concern this node, with their slots."""
 
     def __init__(self, client: ApiClient, node: NodeName) -> None:
         self._client = client
         self._manager = field_manager(node)
-        self._store = Store(client, INSTANCES.select(), instance_slots)
+        self._store = Store(client, instances_of_node(node), instance_slots)
 
     async def run(self) -> NoReturn:
         """Follow them until cancelled."""

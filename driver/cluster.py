@@ -24,6 +24,7 @@ from driver.api import DRIVER_NAME, DeviceName, NodeName
 from driver.apiserver import (
     CONFIGURATIONS,
     SLICES,
+    probe_extended_resources,
     probe_features,
     read_owner,
     write_pool,
@@ -33,8 +34,9 @@ from driver.configurations import judge
 from driver.discoveries import Discoveries
 from driver.discovery.handlers import Handlers, check_details
 from driver.instances import Instance
-from driver.inventory import Inventory, in_force, inventory_of
+from driver.inventory import Inventory, in_force, inventory_of, withdrawn
 from driver.node_instances import NodeInstances
+from driver.offer_paths import OfferPath, taken_path
 from driver.passes import Passes, put_right, until_done
 from driver.pools import DesiredPool, PoolPlan, Refused, plan_pool
 from driver.publication import (
@@ -67,6 +69,7 @@ class _Memory:
         written: The publication that the API server has; if a write failed, all it may have.
         current: The publication that was decided last; what the kubelet plugin prepares from.
         inventory: What it was decided from.
+        path: How devices are offered; None before that is known.
         is_told: Whether it was logged that shared devices are not published.
     """
 
@@ -76,7 +79,22 @@ class _Memory:
     written: Publication = field(default_factory=lambda: Publication({}))
     current: Publication = field(default_factory=lambda: Publication({}))
     inventory: Inventory | None = None
+    path: OfferPath | None = None
     is_told: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferSettings:
+    """How one node offers its devices.
+
+    Attributes:
+        unique_devices_default: What `spec.uniqueDevices` means where it is absent.
+        path: By which of the kubelet's contracts.
+    """
+
+    node: NodeName
+    unique_devices_default: bool
+    path: OfferPath = OfferPath.AUTO
 
 
 class NodeCluster:
@@ -85,15 +103,14 @@ class NodeCluster:
     def __init__(
         self,
         client: ApiClient,
-        node: NodeName,
+        settings: OfferSettings,
         handlers: Handlers,
         tasks: asyncio.TaskGroup,
-        *,
-        unique_devices_default: bool,
     ) -> None:
         self._client = client
-        self._node = node
+        self._node = node = settings.node
         self._tasks = tasks
+        self._wanted_path = settings.path
         self._passes = Passes(self._pass, name="publishing")
         self._instances = NodeInstances(client, node)
         self._discoveries = Discoveries(handlers, tasks, self._on_answer)
@@ -101,11 +118,16 @@ class NodeCluster:
         self._memory = _Memory()
         self._listeners: list[Callable[[Inventory], None]] = []
         self._first_answers = asyncio.Event()
+        self._probed = asyncio.Event()
         self._decided = asyncio.Event()
         self._configurations = Store(
             client,
             CONFIGURATIONS.select(),
-            lambda body: judge(body, check_details, unique_devices_default=unique_devices_default),
+            lambda body: judge(
+                body,
+                check_details,
+                unique_devices_default=settings.unique_devices_default,
+            ),
         )
         fields = f"spec.driver={DRIVER_NAME},spec.nodeName={node}"
         self._slices = Store(client, SLICES.select(field_selector=fields), slice_view)
@@ -118,6 +140,26 @@ class NodeCluster:
             for name, offer in self._memory.current.offers.items()
             if offer.instance is not None
         }
+
+    async def path(self) -> OfferPath:
+        """How this node offers its devices; waits until the API server was asked."""
+        await self._probed.wait()
+        assert self._memory.path is not None, "decided with the features"
+        return self._memory.path
+
+    async def serves_slices(self) -> bool:
+        """Whether the cluster has ResourceSlices; waits as `path` does."""
+        await self._probed.wait()
+        return self._memory.features is not None
+
+    async def decided(self) -> None:
+        """Wait until the handlers have answered, or had their time, and there is an inventory."""
+        await self._decided.wait()
+
+    @property
+    def claimed_instances(self) -> frozenset[str]:
+        """Attribute values of Instances that go on being published because claims have them."""
+        return self._memory.current.away_instances
 
     @property
     def inventory(self) -> Inventory | None:
@@ -138,6 +180,7 @@ class NodeCluster:
     async def _start_stores(self) -> None:
         stores: list[Store[Any]] = [self._configurations, self._instances.store]
         self._memory.features = await self._probe()
+        self._probed.set()
         if self._memory.features is not None:
             stores.append(self._slices)
         for store in stores:
@@ -154,8 +197,19 @@ class NodeCluster:
             lambda: probe_features(self._client, self._node),
             name="asking the API server for its features",
         )
-        if features is None:
-            logger.warning("no ResourceSlices here: only Instances are written")
+        extended = features is not None and self._wanted_path is OfferPath.AUTO
+        if extended:
+            kept = await until_done(
+                lambda: probe_extended_resources(self._client),
+                name="asking the API server for extended resources",
+            )
+            extended = bool(kept)
+        self._memory.path = taken_path(
+            self._wanted_path,
+            slices_are_served=features is not None,
+            extended_resources=extended,
+        )
+        logger.info("devices are offered path=%s", self._memory.path)
         return features
 
     async def _first_answers_or_time(self) -> None:
@@ -175,7 +229,7 @@ class NodeCluster:
         inventory = inventory_of(self._configurations, self._discoveries.heard, self._node)
         now = datetime.now(UTC)
         publication = publish(
-            inventory,
+            inventory if self._memory.path is OfferPath.DRA else withdrawn(inventory),
             self._memory.written,
             self._memory.features or _WITHOUT_DRA,
             allocated=self._allocated(),
@@ -194,7 +248,8 @@ class NodeCluster:
         return (publication.recheck_at - now).total_seconds() if publication.recheck_at else None
 
     def _tell_of_shared(self, inventory: Inventory) -> None:
-        if inventory.shared and self._memory.features is not None and not self._memory.is_told:
+        is_dra = self._memory.features is not None and self._memory.path is OfferPath.DRA
+        if inventory.shared and is_dra and not self._memory.is_told:
             self._memory.is_told = True
             logger.warning(
                 "devices that several nodes see cannot be claimed through DRA yet instance=%s",

@@ -9,7 +9,7 @@ published before stays as it is, since not heard is not gone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from driver.api import Configuration, ConfigurationName, NodeName
 from driver.configurations import Verdict, holders
@@ -76,3 +76,8 @@ def inventory_of(
         place = None if answer.shared else node
         instances.extend(instances_of(answer.devices, verdict.configuration, place))
     return Inventory(known, tuple(instances), frozenset(unheard))
+
+
+def withdrawn(inventory: Inventory) -> Inventory:
+    """The inventory for a contract of the kubelet by which nothing is offered any more."""
+    return replace(inventory, instances=(), unheard=frozenset())

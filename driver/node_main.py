@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 
+from driver.api import DRIVER_NAME
 from driver.apiserver import ClaimReader
-from driver.cluster import NodeCluster
+from driver.checkpoint_file import NAME as CHECKPOINT
+from driver.cluster import NodeCluster, OfferSettings
 from driver.discovery.handlers import Handlers, HandlerSettings
 from driver.disk import Folder, ProcessLock, boot_id
 from driver.dra_kubelet import serve
 from driver.kubelet_claims import KubeletClaims
 from driver.kubelet_sockets import KubeletPaths
 from driver.node import Node
+from driver.offer_paths import OfferPath
 from driver.settings import NodeSettings
-from kube.api import connect
+from kube.api import ApiClient, EventRecorder, connect
 
 
 async def run_node(settings: NodeSettings) -> None:
@@ -36,18 +39,40 @@ async def run_node(settings: NodeSettings) -> None:
         )
     )
     async with connect(settings.kubeconfig) as client, asyncio.TaskGroup() as tasks:
-        cluster = NodeCluster(
-            client,
-            settings.node,
-            handlers,
-            tasks,
+        offer = OfferSettings(
+            node=settings.node,
             unique_devices_default=settings.unique_devices_default,
+            path=settings.path,
         )
+        cluster = NodeCluster(client, offer, handlers, tasks)
         claims = KubeletClaims(
             node,
             ClaimReader(client),
             cluster,
             pools=frozenset({settings.node}),
         )
-        async with serve(paths, claims, cluster):
-            await cluster.run()
+        tasks.create_task(cluster.run())
+        tasks.create_task(_offer_slots(client, settings, cluster))
+        if await _has_claims(settings, paths, cluster):
+            async with serve(paths, claims, cluster):
+                await asyncio.Event().wait()
+
+
+async def _has_claims(settings: NodeSettings, paths: KubeletPaths, cluster: NodeCluster) -> bool:
+    """Whether the kubelet may ask for claims: what was prepared on the other path ends in time."""
+    if settings.path is OfferPath.DRA or Folder(paths.data).read(CHECKPOINT) is not None:
+        return True
+    return await cluster.serves_slices()
+
+
+async def _offer_slots(client: ApiClient, settings: NodeSettings, cluster: NodeCluster) -> None:
+    """Offer devices through device plugins, where that is the path."""
+    if await cluster.path() is not OfferPath.DEVICE_PLUGIN:
+        return
+    # Its stubs take memory that the other path can do without.
+    from driver.node_slots import NodePlace, NodeSlots
+
+    place = NodePlace(settings.node, settings.kubelet_root, settings.cdi_root)
+    events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node)
+    slots = NodeSlots(client, place, cluster, events.record)
+    await asyncio.gather(events.run(), slots.run())

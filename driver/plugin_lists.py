@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from driver.api import Configuration, ConfigurationName, InstanceName, NodeName
 from driver.device_ids import contested_instances, instance_resource, name_problems
+from driver.inventory import Inventory
+from driver.names import attribute_value
 from driver.plugin_devices import PluginDevice, configuration_devices, instance_devices
 from driver.slot_allocation import OfConfiguration, OfInstance, Plugin
 from driver.slots import InstanceSlots, held_devices, slot_devices
@@ -32,6 +34,25 @@ class Offered:
     configurations: Mapping[ConfigurationName, Configuration]
     online: Collection[InstanceName]
     names: Collection[ConfigurationName]
+
+
+def offered_by(inventory: Inventory, claimed: Collection[str]) -> Offered:
+    """What an inventory offers through device plugins.
+
+    Args:
+        inventory: The node's.
+        claimed: Attribute values of Instances that claims still have from when they were offered
+            through Dynamic Resource Allocation: nobody else gets them before they are released.
+    """
+    return Offered(
+        configurations=inventory.configurations,
+        online=frozenset(
+            instance.name
+            for instance in inventory.instances
+            if instance.online and attribute_value(instance.name) not in claimed
+        ),
+        names=inventory.configurations.keys() | inventory.unheard,
+    )
 
 
 PluginLists = Mapping[Plugin, tuple[PluginDevice, ...]]

@@ -1,0 +1,212 @@
+"""The device-plugin path of one node, put together.
+
+Instances, discovery ──► lists ──► device plugins ──► kubelet
+kubelet ──Allocate──► KubeletAllocations ──► slots
+kubelet ──pod-resources──► SlotKeeper ──► slots
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+from driver.api import InstanceName, NodeName
+from driver.apiserver import INSTANCES
+from driver.apiserver_slots import SlotObjects
+from driver.disk import Folder
+from driver.disk_cdi import InstanceCdiFiles
+from driver.instances import Instance
+from driver.inventory import Inventory
+from driver.kubelet_allocations import Given, KubeletAllocations
+from driver.kubelet_device_plugins import DevicePlugins
+from driver.kubelet_pod_resources import PodResources
+from driver.kubelet_usage import NodePodObjects, SlotKeeper
+from driver.passes import Passes
+from driver.plugin_lists import PluginLists, offered_by, plugin_lists
+from driver.slot_allocation import Offer, Plugin
+from driver.slots import InstanceSlots, usage_problems
+from kube.api import (
+    Added,
+    ApiClient,
+    Change,
+    Deleted,
+    Event,
+    EventType,
+    Modified,
+    ObjectReference,
+)
+
+logger = logging.getLogger(__name__)
+
+COALESCE_SECONDS = 0.02
+"""A burst of changes is one list."""
+
+RESEND_SECONDS = 60.0
+"""How often lists are sent that did not change: what the kubelet missed it learns by then."""
+
+
+class KnowsDevices(Protocol):
+    """What this node's discovery knows, see `cluster.NodeCluster`."""
+
+    @property
+    def inventory(self) -> Inventory | None: ...
+
+    @property
+    def claimed_instances(self) -> frozenset[str]:
+        """Attribute values of Instances that claims still have."""
+
+    async def decided(self) -> None:
+        """Wait until there is an inventory."""
+
+    def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
+        """Call back with each inventory from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlace:
+    """Where this is.
+
+    Attributes:
+        kubelet_root: The kubelet's `--root-dir`, by the path under which the kubelet itself has it.
+        cdi_root: Where the container runtime looks for dynamic CDI files.
+    """
+
+    node: NodeName
+    kubelet_root: Path
+    cdi_root: Path
+
+
+class NodeSlots:
+    """Offers this node's devices through the device-plugin API while `run` runs."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        place: NodePlace,
+        devices: KnowsDevices,
+        record: Callable[[Event], None],
+    ) -> None:
+        """`record` takes Events and returns at once."""
+        clock = asyncio.get_running_loop().time
+        given = Given(clock)
+        self._node = node = place.node
+        self._devices = devices
+        self._record = record
+        self._slots = SlotObjects(client, node)
+        self._pods = NodePodObjects(client, node, clock)
+        self._cdi = InstanceCdiFiles(Folder(place.cdi_root))
+        self._allocations = KubeletAllocations(
+            self._slots, self._offer, self._cdi, given=given, on_refused=self._refused
+        )
+        self._plugins = DevicePlugins(place.kubelet_root / "device-plugins", self._allocations)
+        self._keeper = SlotKeeper(
+            node,
+            self._slots,
+            self._pods,
+            PodResources(place.kubelet_root / "pod-resources", clock).listing,
+            given,
+            record,
+        )
+        self._lists = Passes(self._offer_lists, name="listing devices")
+        self._listed: PluginLists = {}
+        self._known: tuple[Inventory | None, Mapping[InstanceName, Instance]] = (None, {})
+        self._kept: tuple[Collection[InstanceName], Collection[InstanceName]] = ((), ())
+
+    async def run(self) -> NoReturn:
+        """Offer until cancelled; what fails is tried again for ever, and logged."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._slots.run())
+            tasks.create_task(self._pods.run())
+            await self._slots.in_sync()
+            await self._pods.in_sync()
+            await self._devices.decided()
+            self._slots.subscribe(self._instance_changed)
+            self._pods.subscribe(self._keeper.pod_changed)
+            self._devices.on_inventory(lambda _: self._lists.ask())
+            for run in (self._plugins.run, self._keeper.run, self._lists.run, self._resend):
+                tasks.create_task(run())
+        raise AssertionError("devices are offered until that is cancelled")
+
+    def _offer(self) -> Offer:
+        return Offer(
+            node=self._node,
+            slots=self._slots.views(),
+            instances=self._known_instances(),
+        )
+
+    def _inventory(self) -> Inventory:
+        inventory = self._devices.inventory
+        assert inventory is not None, "waited for"
+        return inventory
+
+    def _known_instances(self) -> Mapping[InstanceName, Instance]:
+        inventory = self._inventory()
+        if inventory is not self._known[0]:
+            self._known = (inventory, {i.name: i for i in inventory.instances})
+        return self._known[1]
+
+    def _instance_changed(self, change: Change[InstanceSlots]) -> None:
+        self._lists.ask()
+        self._keeper.instance_changed(change)
+        if not isinstance(change, Deleted):
+            self._tell_problems(change)
+
+    async def _offer_lists(self) -> None:
+        await asyncio.sleep(COALESCE_SECONDS)
+        views = self._slots.views()
+        offered = offered_by(self._inventory(), self._devices.claimed_instances)
+        self._listed = plugin_lists(views.values(), self._node, offered)
+        self._plugins.offer(self._listed)
+        await self._keep_cdi_files(views)
+
+    async def _keep_cdi_files(self, views: Mapping[InstanceName, InstanceSlots]) -> None:
+        """A container that is started again needs the file; after a reboot all are gone."""
+        known = self._known_instances()
+        held = {name for name, view in views.items() if name in known and view.held_by(self._node)}
+        kept = (held, views.keys())
+        if kept != self._kept:
+            await self._cdi.write(known[name] for name in sorted(held))
+            await self._cdi.keep(views)
+            self._kept = (held, frozenset(views))
+
+    def _refused(self, plugin: Plugin) -> None:
+        """The kubelet chose by a list that was not true any more."""
+        self._plugins.resend(plugin)
+
+    async def _resend(self) -> NoReturn:
+        while True:
+            await asyncio.sleep(RESEND_SECONDS)
+            for plugin in self._listed:
+                self._plugins.resend(plugin)
+                await asyncio.sleep(0)
+
+    def _tell_problems(self, change: Added[InstanceSlots] | Modified[InstanceSlots]) -> None:
+        """Of the nodes that see a device, one says what only a person can put right."""
+        slots = change.new
+        if min(slots.nodes, default="") != self._node:
+            return
+        before = usage_problems(change.old, self._node) if isinstance(change, Modified) else ()
+        for problem in usage_problems(slots, self._node):
+            if problem not in before:
+                logger.warning("odd deviceUsage instance=%s: %s", slots.name, problem)
+                self._record(_odd_usage(slots, problem))
+
+
+def _odd_usage(slots: InstanceSlots, problem: str) -> Event:
+    return Event(
+        regarding=ObjectReference(
+            api_version=INSTANCES.api_version,
+            kind="Instance",
+            name=slots.name,
+            namespace=slots.namespace,
+            uid=slots.uid,
+        ),
+        type=EventType.WARNING,
+        reason="OddDeviceUsage",
+        action="Read",
+        note=problem,
+    )
