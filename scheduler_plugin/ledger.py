@@ -37,6 +37,7 @@ class ClaimEntry:
         non_preemptible: Whether a consumer of the owner is non-preemptible.
         shared_out: Whether a consumer is of another queue.
         orphan: Whether it is used without an owner.
+        orphan_of: The queues whose pods use it so; none where there is an owner.
         waits_for: The queue whose pods wait for it, while nobody is charged; "" for none.
         edited_label: What the label of a charged claim says instead of its owner, "" where it is
             missing; None where they agree.
@@ -47,6 +48,7 @@ class ClaimEntry:
     non_preemptible: bool = False
     shared_out: bool = False
     orphan: bool = False
+    orphan_of: tuple[QueueName, ...] = ()
     waits_for: QueueName = NO_QUEUE
     edited_label: QueueName | None = None
 
@@ -79,6 +81,7 @@ class QueueUsage:
     Attributes:
         requested: Usage, and what waiting pods ask for.
         shared_out: How many of the owned claims have a foreign consumer.
+        orphans: How many claims its pods use that nobody owns.
     """
 
     usage: Charges = NO_CHARGES
@@ -86,6 +89,7 @@ class QueueUsage:
     requested: Charges = NO_CHARGES
     owned: int = 0
     shared_out: int = 0
+    orphans: int = 0
 
 
 def claim_entry(claim: ClaimView, facts: Facts) -> ClaimEntry | None:
@@ -95,9 +99,9 @@ def claim_entry(claim: ClaimView, facts: Facts) -> ClaimEntry | None:
     owner = labelled_owner(claim, facts)
     cost = claim_cost(claim, facts.catalog)
     if owner is None or not claim.is_allocated:
-        orphan = is_orphan(claim, facts)
-        waits_for = NO_QUEUE if orphan else _waits_for(claim, owner, facts)
-        return ClaimEntry(NO_QUEUE, cost, orphan=orphan, waits_for=waits_for)
+        if is_orphan(claim, facts):
+            return ClaimEntry(NO_QUEUE, cost, orphan=True, orphan_of=_users(claim, facts))
+        return ClaimEntry(NO_QUEUE, cost, waits_for=_waits_for(claim, owner, facts))
     consumers = [(facts.queue_of(p), p) for p in facts.consumers(claim) if not p.ended]
     return ClaimEntry(
         owner,
@@ -106,6 +110,12 @@ def claim_entry(claim: ClaimView, facts: Facts) -> ClaimEntry | None:
         shared_out=any(queue != owner for queue, _ in consumers),
         edited_label=claim.label if claim.label != owner else None,
     )
+
+
+def _users(claim: ClaimView, facts: Facts) -> tuple[QueueName, ...]:
+    """The queues of the consumers that have not ended."""
+    queues = {facts.queue_of(pod) for pod in facts.consumers(claim) if not pod.ended}
+    return tuple(sorted(queues - {NO_QUEUE}))
 
 
 def _waits_for(claim: ClaimView, owner: QueueName | None, facts: Facts) -> QueueName:
@@ -137,6 +147,7 @@ class Ledger:
         self._owned: dict[QueueName, int] = {}
         self._shared_out: dict[QueueName, int] = {}
         self._orphans: dict[ClaimUid, None] = {}
+        self._orphaned: dict[QueueName, int] = {}
         self._mismatches: dict[QueueName, dict[ClaimUid, None]] = {}
 
     def claim(self, uid: ClaimUid) -> ClaimEntry | None:
@@ -190,10 +201,17 @@ class Ledger:
                 _count(self._shared_out, entry.owner, sign)
         elif entry.waits_for:
             self.waiting.add(entry.waits_for, entry.cost, sign)
-        elif entry.orphan and sign > 0:
-            self._orphans[uid] = None
         elif entry.orphan:
+            self._count_orphan(uid, entry, sign)
+
+    def _count_orphan(self, uid: ClaimUid, entry: ClaimEntry, sign: int) -> None:
+        if sign > 0:
+            self._orphans[uid] = None
+        else:
             del self._orphans[uid]
+        for queue in entry.orphan_of:
+            _count(self._orphaned, queue, sign)
+            self._touched.add(queue)
 
     def _enter_mismatch(self, queue: QueueName, uid: ClaimUid, sign: int) -> None:
         self._touched.add(queue)
@@ -243,6 +261,7 @@ class Ledger:
             requested=usage.plus(self.waiting.of(queue)),
             owned=self._owned.get(queue, 0),
             shared_out=self._shared_out.get(queue, 0),
+            orphans=self._orphaned.get(queue, 0),
         )
 
     def by_queue(self) -> Mapping[QueueName, QueueUsage]:
@@ -250,7 +269,7 @@ class Ledger:
         return {queue: self.of(queue) for queue in sorted(set(self._names()))}
 
     def _names(self) -> Iterator[QueueName]:
-        return chain(self.usage.by_queue(), self.waiting.by_queue(), self._owned)
+        return chain(self.usage.by_queue(), self.waiting.by_queue(), self._owned, self._orphaned)
 
 
 def _count(table: dict[QueueName, int], queue: QueueName, sign: int) -> None:

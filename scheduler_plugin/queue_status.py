@@ -100,6 +100,8 @@ def _figures(queue: Queue, world: World) -> dict[str, Any]:
         "requested": _amounts(usage.requested, keys),
     }
     claims = {"owned": usage.owned, "sharedOut": usage.shared_out}
+    if usage.orphans:
+        claims["orphans"] = usage.orphans
     return {**{name: found for name, found in amounts.items() if found}, "claims": claims}
 
 

@@ -84,6 +84,25 @@ def test_status_says_what_the_queue_and_its_descendants_are_charged() -> None:
     }
 
 
+def test_a_claim_that_nobody_owns_is_shown_by_the_queues_whose_pods_use_it() -> None:
+    world = a_world(
+        a_pod("a", queue="vision", node="n"),
+        a_pod("b", queue="robots", node="n"),
+        a_pod("none", node="n"),
+        an_allocated_claim("cam", "a", "b", "none"),
+    )
+    vision, idle = a_queue_object("vision"), a_queue_object("idle")
+    for obj in (vision, idle):
+        put_object(world, obj)
+
+    assert status_of(world, vision)["claims"] == {"owned": 0, "sharedOut": 0, "orphans": 1}
+    assert status_of(world, idle)["claims"] == {"owned": 0, "sharedOut": 0}
+    world.ledger.take_touched()
+    put(world, an_allocated_claim("cam", "a", "b", "none", queue="robots", owner_pod="b"))
+    assert {"vision", "robots"} <= set(world.ledger.take_touched())
+    assert status_of(world, vision)["claims"] == {"owned": 0, "sharedOut": 0}
+
+
 def test_charge_of_a_class_that_the_queue_does_not_list_is_shown() -> None:
     obj = a_queue_object("vision")
     world = a_world(an_allocated_claim("cam", "a", queue="vision"))

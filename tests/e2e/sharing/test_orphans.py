@@ -53,12 +53,14 @@ def test_a_claim_that_is_attributed_to_nobody_belongs_to_the_next_queue_that_bin
         story.wait_bound("witness")
         story.wait_figures({vision: 1, robots: 0})
         assert story.owner() == ""
+        assert story.status(robots)["claims"] == {"owned": 0, "sharedOut": 0, "orphans": 1}
 
         story.pod("next", vision)
 
         story.wait_bound("next")
         story.wait_figures({vision: 2, robots: 0})
         assert (story.owner(), story.owner_pod()) == (vision, story.uid("pod", "next"))
+        story.until("robots has no orphan", lambda: "orphans" not in story.status(robots)["claims"])
 
 
 def test_a_claim_between_prebind_and_bind_is_no_orphan_whoever_forgot_the_decision(
