@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from driver.api import ConfigurationName, InstanceName, NodeName
 from driver.apiserver import INSTANCES
-from driver.apiserver_instances import instances_of_node, write_instances
-from driver.instances import StoredInstance, instance_of, stored_instance
+from driver.apiserver_instances import delete_instance, instances_of_node, write_instances
+from driver.instances import DeleteInstance, StoredInstance, instance_of, stored_instance
 from driver.shared_instances import (
     JoinInstance,
     LeaveInstance,
@@ -17,7 +19,7 @@ from driver.shared_instances import (
     plan_shared,
     shared_body,
 )
-from kube.api import ApiClient, WriteOptions
+from kube.api import ApiClient, ConflictError, WriteOptions
 from tests.driver.builders import a_configuration, a_device
 from tests.fakes.instances import FakeInstanceServer
 
@@ -146,6 +148,31 @@ async def test_slots_are_left_alone() -> None:
     await write(server, A)
 
     assert only(server)["spec"]["deviceUsage"] == {"echo-8120fe-0": "node-z"}
+
+
+async def test_an_instance_that_got_a_user_meanwhile_is_not_removed() -> None:
+    server = FakeInstanceServer()
+    await write(server, A, a_body())
+    seen = stored_instance(only(server))
+    server.by_hand("echo-8120fe", ("spec", "deviceUsage", "echo-8120fe-0"), "node-a")
+
+    with pytest.raises(ConflictError):
+        await delete_instance(
+            client_of(server),
+            DeleteInstance(seen.namespace, seen.name, seen.uid, seen.resource_version),
+        )
+
+    assert only(server)["metadata"]["uid"] == seen.uid
+
+
+async def test_who_would_enter_an_instance_that_is_gone_makes_none() -> None:
+    server = FakeInstanceServer()
+    join = plan(a_body(), stored=(as_stored(a_body(), A),))
+
+    with pytest.raises(ConflictError):
+        await write_instances(client_of(server), join, B, lambda _: None)
+
+    assert server.bodies() == []
 
 
 def test_a_node_watches_its_own_and_the_shared_ones() -> None:

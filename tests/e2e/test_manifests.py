@@ -392,6 +392,18 @@ def test_a_node_writes_no_more_of_a_shared_instance(
     assert of_others in node_b.create(a_shared_one("new", deviceUsage={"new-0": "node-a"}))
 
 
+def test_a_node_takes_over_what_akri_left_on_it(
+    server: Cluster, node_a: Identity, node_b: Identity
+) -> None:
+    server.apply(instance("akris", None, nodes=["node-a"]))
+    of_b = instance("akris", "node-b", nodes=["node-b"])
+    of_a = instance("akris", "node-a", nodes=["node-a"])
+
+    assert 'that of akris is "".' in node_b.apply(of_b, "moorage")
+    force = ("apply", "--server-side", "--force-conflicts", "--field-manager=moorage", "-f", "-")
+    assert node_a.kubectl(*force, body=of_a).stderr == ""
+
+
 def test_the_shared_driver_clears_up_instances_and_no_more(server: Cluster) -> None:
     shared = Identity(server, "driver-shared")
     usage = {"left-0": "node-a", "left-1": "node-b"}

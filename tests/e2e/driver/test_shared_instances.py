@@ -77,6 +77,14 @@ def use(story: Story, instance: dict[str, Any], slot: int, value: str | None) ->
     story.cluster.kubectl("patch", *where, "--type=merge", "-p", usage)
 
 
+def enter_as_akri(story: Story, instance: dict[str, Any], node: str) -> None:
+    """Own a node's entry as well, as the agent did that was here before."""
+    metadata = {"name": instance["metadata"]["name"], "namespace": story.namespace}
+    named = {"apiVersion": "akri.sh/v0", "kind": "Instance", "metadata": metadata}
+    options = ("apply", "--server-side", f"--field-manager={node}", "-f", "-")
+    story.cluster.kubectl(*options, stdin=json.dumps({**named, "spec": {"nodes": [node]}}))
+
+
 def test_nodes_that_see_one_device_hold_one_instance_and_each_its_own_otherwise(
     story: Story,
 ) -> None:
@@ -109,6 +117,7 @@ def test_an_instance_goes_when_no_node_sees_it_or_uses_it(story: Story, lost_nod
     configure(story, story.name, offlineGracePeriod="1s")
     before = wait_nodes(story, story.name, *NODES)
     use(story, before, 0, f"C:{before['metadata']['name']}:{lost_node}")
+    enter_as_akri(story, before, "node-b")
 
     say(cluster, "node-b", "OFFLINE")
     alone = wait_nodes(story, story.name, "node-a")
