@@ -32,6 +32,10 @@ logger = logging.getLogger(__name__)
 
 CATCH_UP_SECONDS = 30.0
 
+SHORTEST_SECONDS = 8.0
+"""The shortest Lease that leaves time for all writes: some are given five seconds, and a renewal
+may be seen two seconds late."""
+
 
 class CatchesUp(Protocol):
     """The stores."""
@@ -130,6 +134,7 @@ class KubeSchedulerLease:
             holding = await self._read_holding()
             if holding is None or holding.holder != sight.holder:
                 return  # The next look shows it all; until then less is certain, never more.
+            self._warn_of(holding.duration)
         self._leadership = see(self._leadership, sight, _now(), holding)
 
     async def _read_holding(self) -> Holding | None:
@@ -156,6 +161,15 @@ class KubeSchedulerLease:
                 self._leadership = caught_up(self._leadership, moment)
         except ApiError as error:
             logger.warning("not caught up yet: %s", error)
+
+    def _warn_of(self, duration: float) -> None:
+        if duration < SHORTEST_SECONDS:
+            logger.warning(
+                "Lease too short: some writes never fit lease=%s seconds=%g at_least=%g",
+                self._settings,
+                duration,
+                SHORTEST_SECONDS,
+            )
 
     def _tell(self) -> None:
         """Wake who waits for news, and log it."""

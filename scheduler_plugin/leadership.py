@@ -11,7 +11,30 @@ may be in the middle of a write. Then its stores must reach the state of that mo
 
 A holder that was never seen needs no wait of its own: its plugin had to wait in the same way, so
 it wrote nothing unless it held the Lease for longer than that, and `transitions` tells whether
-there was one. Moments are those of this process's own clock, in seconds; any origin will do.
+there was one. Moments are those of this process's own clock, in seconds; any origin will do. It
+must go on while the process is stopped, as the event loop's does (CLOCK_MONOTONIC).
+
+A process may be stopped, for as long as you like, between the answer that it may write and the end
+of the write. What bounds that:
+
+- What was sent before ends by itself: the API server was told how long the write may take, and
+  gives up. The kernel may still deliver what a cut network held back; the server's time begins
+  then.
+- What waits for anything before it is sent, a connection for example, has that same time. It is
+  over by the same clock when the process wakes up, and nothing is sent.
+- What is sent in the very step that was stopped, after the answer and before the system call,
+  meets the preconditions. An owner is written on the version of the claim that was judged, so on
+  none that a successor wrote, or that was reserved or released meanwhile. A binding binds the pod
+  of that UID while it has no node, so never one that a successor bound. If he has not, it is
+  bound as it was judged; its claims are charged already, and where they were released meanwhile,
+  the kubelet does not start it. Only what a pod requests as `akri.sh/…` is charged from its
+  binding on: there such a pod may pass a limit that was reached while its binder was stopped.
+- A machine that is suspended stops that clock, too. Then the Lease is believed until the next
+  look at it, a second after waking up, and the preconditions are all there is.
+
+A kube-scheduler that was stopped wakes up as a leader and stays one until its `renewDeadline` is
+over. It may not be told then that a Bind failed for a pod that its successor has bound: it would
+take the pod's reservations back (`http_app.ExtenderApp`).
 """
 
 from __future__ import annotations

@@ -184,6 +184,22 @@ async def test_takeover_by_another_ends_it_at_once_and_its_end_is_waited_for(
 SELDOM = replace(SETTINGS, period_seconds=60.0)
 
 
+@pytest.mark.parametrize(("seconds", "is_said"), [(7.9, True), (8.0, False)])
+async def test_lease_that_is_too_short_for_some_writes_is_said(
+    api: FakeLease,
+    stores: FakeStores,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    seconds: float,
+    is_said: bool,
+) -> None:
+    api.seconds = seconds
+    async with following(api, stores) as lease:
+        await until(lease, "")
+
+    assert ("Lease too short" in caplog.text) == is_said
+
+
 async def test_who_asks_has_the_lease_read_at_once_and_when_anothers_time_ends(
     api: FakeLease, stores: FakeStores
 ) -> None:

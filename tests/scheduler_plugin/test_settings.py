@@ -155,6 +155,9 @@ def test_printed_configuration_follows_the_flags() -> None:
         "leaderElect": True,
         "resourceNamespace": "a",
         "resourceName": "b",
+        "leaseDuration": "15s",
+        "renewDeadline": "10s",
+        "retryPeriod": "500ms",
     }
     assert found["profiles"] == [{"schedulerName": "mine"}]
     (extender,) = found["extenders"]
