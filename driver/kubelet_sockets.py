@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 LONGEST_PATH = 107
 """Bytes of a UNIX socket's path, without the final NUL (`sockaddr_un.sun_path`)."""
 
-LARGEST_MESSAGE_BYTES = 1 << 20
-"""Some thousand claims; the kubelet sends those of one pod."""
+LARGEST_MESSAGE_BYTES = 4 << 20
+"""Some ten thousand device ids: a GetPreferredAllocation names all that a resource has left."""
 
 
 class SocketError(Exception):
@@ -104,9 +104,13 @@ class Socket:
         """Whether the path is gone. One that another process made is not: that one serves now."""
         return _inode(self.path) is None
 
+    def is_own(self) -> bool:
+        """Whether who comes to the path comes to this server."""
+        return self._inode is not None and _inode(self.path) == self._inode
+
     def withdraw(self) -> None:
         """Remove the path, unless another process has replaced it."""
-        if self._inode is not None and _inode(self.path) == self._inode:
+        if self.is_own():
             with suppress(FileNotFoundError):
                 self.path.unlink()
 
@@ -133,12 +137,13 @@ def remove_dead_sockets(paths: KubeletPaths) -> None:
         (paths.data, "dra*.sock"),
     ):
         for path in folder.glob(pattern):
-            if path.is_socket() and _is_dead(path):
+            if path.is_socket() and is_dead(path):
                 logger.warning("Removing socket %s: nobody listens there", path)
                 path.unlink(missing_ok=True)
 
 
-def _is_dead(path: Path) -> bool:
+def is_dead(path: Path) -> bool:
+    """Whether a socket is there at which nobody listens."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as caller:
         try:
             caller.connect(os.fspath(path))

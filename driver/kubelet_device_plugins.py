@@ -1,0 +1,153 @@
+"""Device plugins of this node: a gRPC server and a registration with the kubelet for each resource.
+
+    SLOTS ──offer, resend──► DevicePlugins ──► Endpoint (one for each resource) ──► kubelet
+
+The sockets are in a folder of their own below the kubelet's. At its start the kubelet removes all
+sockets that are directly in its folder, and what a plugin gives as its endpoint is a path from
+there. So after a restart of the kubelet plugins are registered again, and that is all.
+
+One server cannot serve two resources, since no message says which is meant. Servers are cheap,
+some 80 KiB with a stream.
+
+While an old and a new process of the driver overlap, the new one's sockets take the paths of the
+old one's, whose streams go on until it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource as limits
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+from driver.kubelet_endpoints import Endpoint
+from driver.kubelet_plugin_service import AnswersKubelet
+from driver.kubelet_registrations import KubeletSocket, Pace
+from driver.kubelet_sockets import is_dead
+from driver.plugin_devices import PluginDevice
+from driver.slot_allocation import Plugin
+
+__all__ = ["AnswersKubelet", "DevicePlugins", "Pace"]
+
+logger = logging.getLogger(__name__)
+
+KUBELET_SOCKET = "kubelet.sock"
+OWN_FOLDER = "moorage"
+
+FILES = 65536
+"""Each plugin takes two: where it listens, and the kubelet's connection."""
+
+
+class DevicePlugins:
+    """All device plugins of this node."""
+
+    def __init__(self, folder: Path, answers: AnswersKubelet, pace: Pace | None = None) -> None:
+        """Create.
+
+        Args:
+            folder: The kubelet's `device-plugins`.
+            answers: Who knows the devices.
+            pace: How fast to register.
+        """
+        self._folder = folder / OWN_FOLDER
+        self._answers = answers
+        self._pace = pace or Pace()
+        self._kubelet = KubeletSocket(folder / KUBELET_SOCKET)
+        self._endpoints: dict[str, Endpoint] = {}
+        self._leaving: dict[str, asyncio.Task[None]] = {}
+        self._turns = asyncio.Semaphore(self._pace.at_once)
+        self._changed = asyncio.Event()
+        self._away = False
+
+    def offer(self, lists: Mapping[Plugin, tuple[PluginDevice, ...]]) -> None:
+        """Offer these lists and no others; to be called where the loop runs.
+
+        New plugins are registered, those that are absent end, and a list that differs is sent. Of
+        two plugins of one resource the last counts: the kubelet knows the resource only.
+        """
+        wanted = {str(plugin): (plugin, devices) for plugin, devices in lists.items()}
+        for resource in [name for name in self._endpoints if name not in wanted]:
+            self._end(resource)
+        for resource, (plugin, devices) in wanted.items():
+            if resource not in self._endpoints:
+                self._endpoints[resource] = Endpoint(
+                    self._folder, plugin, self._answers, self._pace
+                )
+                self._changed.set()
+            self._endpoints[resource].service.offer(plugin, devices)
+
+    def resend(self, plugin: Plugin) -> None:
+        """Send the list again although it is the same; a plugin that is not offered has none."""
+        if endpoint := self._endpoints.get(str(plugin)):
+            endpoint.service.resend()
+
+    async def run(self) -> NoReturn:
+        """Serve and register until cancelled; then let running calls come to an end."""
+        _allow_files(FILES)
+        await asyncio.to_thread(_remove_dead_sockets, self._folder)
+        try:
+            while True:
+                self._register_due()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._pace.look_seconds):
+                        await self._changed.wait()
+                self._changed.clear()
+        finally:
+            await self._close()
+
+    def _register_due(self) -> None:
+        self._kubelet.look()
+        due = [
+            endpoint
+            for resource, endpoint in self._endpoints.items()
+            if resource not in self._leaving and endpoint.is_due(self._kubelet)
+        ]
+        if not due:
+            return
+        away = self._kubelet.run is None or self._kubelet.is_dead()
+        if away != self._away:
+            self._away = away
+            logger.info("The kubelet %s", "is away" if away else "is back")
+        if not away:
+            for endpoint in due:
+                endpoint.introduce(self._kubelet, self._turns)
+
+    def _end(self, resource: str) -> None:
+        endpoint = self._endpoints.pop(resource)
+        endpoint.service.end()
+        before = self._leaving.get(resource)
+        if before is None:
+            task = asyncio.create_task(self._leave(endpoint))
+            self._leaving[resource] = task
+            task.add_done_callback(lambda _: self._left(resource))
+
+    async def _leave(self, endpoint: Endpoint) -> None:
+        await endpoint.close()
+        await asyncio.sleep(self._pace.again_seconds)
+
+    def _left(self, resource: str) -> None:
+        del self._leaving[resource]
+        self._changed.set()
+
+    async def _close(self) -> None:
+        """Streams end without an empty list: all this is there again after a restart."""
+        closing = [endpoint.close() for endpoint in self._endpoints.values()]
+        await asyncio.gather(*closing, *self._leaving.values(), return_exceptions=True)
+
+
+def _remove_dead_sockets(folder: Path) -> None:
+    """Remove what killed processes left of resources that may be no more."""
+    for path in folder.glob("*.sock"):
+        if is_dead(path):
+            path.unlink(missing_ok=True)
+
+
+def _allow_files(number: int) -> None:
+    """Raise the soft limit of open files, which often is 1,024, as far as that is allowed."""
+    soft, hard = limits.getrlimit(limits.RLIMIT_NOFILE)
+    wanted = number if hard == limits.RLIM_INFINITY else min(number, hard)
+    if soft != limits.RLIM_INFINITY and soft < wanted:
+        limits.setrlimit(limits.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,110 @@
+"""Where the kubelet finds the device plugin of one resource: its service, its socket, its name."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import grpc.aio
+
+from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc
+from driver.kubelet_plugin_service import AnswersKubelet, PluginService
+from driver.kubelet_registrations import KubeletSocket, Pace, Registration
+from driver.kubelet_sockets import Socket, SocketError, is_dead
+from driver.names import short_hash
+from driver.slot_allocation import Plugin
+
+logger = logging.getLogger(__name__)
+
+GRACE_SECONDS = 5.0
+"""For calls that are being answered when their plugin ends."""
+
+
+class Endpoint:
+    """The device plugin of one resource, which opens its socket when it is first introduced."""
+
+    def __init__(self, folder: Path, plugin: Plugin, answers: AnswersKubelet, pace: Pace) -> None:
+        """Create.
+
+        Args:
+            folder: Of sockets, in that of the kubelet's; the name there is the resource's alone.
+            plugin: Whose devices are given.
+            answers: Who knows them.
+            pace: How fast to register.
+        """
+        self._resource = str(plugin)
+        self._path = folder / f"{short_hash(self._resource)}.sock"
+        self._name = f"{folder.name}/{self._path.name}"
+        self._pace = pace
+        self._registration = Registration(pace, asyncio.get_running_loop().time)
+        self.service = PluginService(plugin, answers, self._registration.open_stream)
+        self._socket: Socket | None = None
+        self._introduction: asyncio.Task[None] | None = None
+
+    def is_due(self, kubelet: KubeletSocket) -> bool:
+        """Whether to introduce this plugin to the kubelet now."""
+        busy = self._introduction and not self._introduction.done()
+        return not busy and self._registration.is_due(kubelet.run)
+
+    def introduce(self, kubelet: KubeletSocket, turns: asyncio.Semaphore) -> None:
+        """Begin to register with the kubelet, when it is this plugin's turn."""
+        self._introduction = asyncio.create_task(self._introduce(kubelet, turns))
+
+    async def close(self) -> None:
+        """Let what runs come to an end, for a while, and stop."""
+        if self._introduction:
+            self._introduction.cancel()
+            await asyncio.wait((self._introduction,))
+        await self.service.finish(GRACE_SECONDS)
+        self.service.stop()
+        if self._socket:
+            await self._socket.close(GRACE_SECONDS)
+
+    async def _introduce(self, kubelet: KubeletSocket, turns: asyncio.Semaphore) -> None:
+        async with turns:
+            kubelet.look()
+            self._registration.begin(kubelet.run)
+            try:
+                await self._open()
+                await kubelet.register(self._resource, self._name, self._pace.answer_seconds)
+            except Exception as error:  # noqa: BLE001  (one resource's failure is its own)
+                self._failed(error)
+            else:
+                self._registration.accept()
+                logger.info("Registered %s with the kubelet", self._resource)
+
+    async def _open(self) -> None:
+        """See to it that who comes to the path comes here; that is left to a living successor.
+
+        A predecessor's path is taken over, living or not.
+        """
+        if self._socket is None:
+            socket = Socket(self._path, self._add_service)
+            await socket.open()
+            self._socket = socket
+        elif not self._socket.is_own():
+            if not self._socket.is_lost() and not is_dead(self._path):
+                raise SocketError(f"another process serves at {self._path} now")
+            logger.warning("Socket %s is gone; opening it again", self._path)
+            await self._socket.open_again()
+
+    def _add_service(self, server: grpc.aio.Server) -> None:
+        v1beta1_grpc.add_DevicePluginServicer_to_server(self.service, server)
+
+    def _failed(self, error: Exception) -> None:
+        first = self._registration.failures == 0
+        seconds = self._registration.fail()
+        logger.log(
+            logging.WARNING if first else logging.DEBUG,
+            "%s is not registered with the kubelet: %s; next attempt in %.1f s",
+            self._resource,
+            _text(error),
+            seconds,
+        )
+
+
+def _text(error: Exception) -> str:
+    if isinstance(error, grpc.aio.AioRpcError):
+        return f"{error.code().name}: {error.details()}"
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,210 @@
+"""What the kubelet calls at the socket of one resource, `v1beta1.DevicePlugin`.
+
+    kubelet ──ListAndWatch──► the newest list at once, and again whenever it changes
+            ──GetPreferredAllocation, Allocate──► who answers for the resource
+
+This module speaks gRPC and nothing else: messages in, messages out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+import grpc
+import grpc.aio
+
+from driver.container_responses import ContainerResponse
+from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
+from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc
+from driver.plugin_devices import PluginDevice
+from driver.slot_allocation import Plugin, Refused
+
+logger = logging.getLogger(__name__)
+
+_Context = grpc.aio.ServicerContext[Any, Any]
+_Answer = tuple[ContainerResponse, ...] | Refused | None
+
+
+class AnswersKubelet(Protocol):
+    """Who knows the devices behind the resources."""
+
+    async def allocate(
+        self, plugin: Plugin, containers: Sequence[Sequence[str]]
+    ) -> tuple[ContainerResponse, ...] | Refused:
+        """What each container gets for these ids. Not cancelled when the kubelet gives up."""
+
+    def preferred(
+        self, plugin: Plugin, available: Sequence[str], must_include: Sequence[str], size: int
+    ) -> tuple[str, ...]:
+        """The devices that one container should get."""
+
+
+class PluginService(v1beta1_grpc.DevicePluginServicer):
+    """One resource, as the kubelet sees it.
+
+    Attributes:
+        plugin: Whose devices are listed; another one of the same resource may take its place.
+    """
+
+    def __init__(
+        self, plugin: Plugin, answers: AnswersKubelet, watched: Callable[[], Callable[[], None]]
+    ) -> None:
+        """Create; `watched` is called for each stream that opens, its result when that ends."""
+        self.plugin = plugin
+        self._answers = answers
+        self._watched = watched
+        self._devices: tuple[PluginDevice, ...] = ()
+        self._news = asyncio.Event()
+        self._ended = self._stopped = False
+        self._running: set[asyncio.Task[_Answer]] = set()
+
+    def offer(self, plugin: Plugin, devices: tuple[PluginDevice, ...]) -> None:
+        """List these; streams hear of it if that is a change."""
+        self.plugin = plugin
+        if devices is not self._devices and devices != self._devices:
+            self._devices = devices
+            self.resend()
+
+    def resend(self) -> None:
+        """Send the list on all streams. One that has not taken the last gets only the newest."""
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    def end(self) -> None:
+        """Send an empty list on all streams: the resource is no more. Then `stop`."""
+        self._ended = True
+        self._devices = ()
+        self.resend()
+
+    def stop(self) -> None:
+        """End all streams.
+
+        When one ends, the kubelet hangs up on calls of this resource that still run.
+        """
+        self._stopped = True
+        self.resend()
+
+    async def finish(self, seconds: float) -> None:
+        """Let Allocates that still run come to an end, for this long."""
+        if self._running:
+            _, unfinished = await asyncio.wait(self._running, timeout=seconds)
+            for task in unfinished:
+                task.cancel()
+            await asyncio.gather(*unfinished, return_exceptions=True)
+
+    async def GetDevicePluginOptions(
+        self, request: v1beta1.Empty, context: _Context
+    ) -> v1beta1.DevicePluginOptions:
+        return plugin_options()
+
+    async def ListAndWatch(
+        self, request: v1beta1.Empty, context: _Context
+    ) -> AsyncIterator[v1beta1.ListAndWatchResponse]:
+        # Not in a `finally`: that of a generator whose reader is gone runs when it is collected.
+        unwatched = self._watched()
+        context.add_done_callback(lambda _: unwatched())
+        told_end = False
+        while not (self._stopped and told_end == self._ended):
+            # Taken before the list is sent, so that a change in the meantime is not missed.
+            news, told_end = self._news, self._ended
+            yield _list(self._devices)
+            if not self._stopped:
+                await news.wait()
+
+    async def GetPreferredAllocation(
+        self, request: v1beta1.PreferredAllocationRequest, context: _Context
+    ) -> v1beta1.PreferredAllocationResponse:
+        return v1beta1.PreferredAllocationResponse(
+            container_responses=[
+                v1beta1.ContainerPreferredAllocationResponse(deviceIDs=self._preferred(container))
+                for container in request.container_requests
+            ]
+        )
+
+    async def Allocate(
+        self, request: v1beta1.AllocateRequest, context: _Context
+    ) -> v1beta1.AllocateResponse:
+        containers = [tuple(c.devices_ids) for c in request.container_requests]
+        task = asyncio.create_task(self._allocated(containers))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        await asyncio.wait((task,))  # leaves it alone when cancelled, lest it stop between writes
+        answer = task.result()
+        if answer is None:
+            return await _abort(context, grpc.StatusCode.INTERNAL, f"{self.plugin}: {_FAILED}")
+        if isinstance(answer, Refused):
+            return await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, answer.sentence)
+        return v1beta1.AllocateResponse(container_responses=map(_container_response, answer))
+
+    async def PreStartContainer(
+        self, request: v1beta1.PreStartContainerRequest, context: _Context
+    ) -> v1beta1.PreStartContainerResponse:
+        return v1beta1.PreStartContainerResponse()
+
+    async def _allocated(self, containers: Sequence[Sequence[str]]) -> _Answer:
+        """The answer; None if there is none, which then has been logged."""
+        try:
+            return await self._answers.allocate(self.plugin, containers)
+        except Exception:
+            logger.exception("Allocate of %s %s failed", self.plugin, containers)
+            return None
+
+    def _preferred(self, wanted: v1beta1.ContainerPreferredAllocationRequest) -> Iterable[str]:
+        """No ids if there is no answer: the kubelet then chooses by itself, and no pod fails."""
+        available, must_include = wanted.available_deviceIDs, wanted.must_include_deviceIDs
+        try:
+            return self._answers.preferred(
+                self.plugin, tuple(available), tuple(must_include), wanted.allocation_size
+            )
+        except Exception:
+            logger.exception("GetPreferredAllocation of %s failed", self.plugin)
+            return ()
+
+
+_FAILED = "the driver met an error of its own, see its log"
+
+
+def plugin_options() -> v1beta1.DevicePluginOptions:
+    """What the kubelet is told at registration, and when it asks."""
+    return v1beta1.DevicePluginOptions(get_preferred_allocation_available=True)
+
+
+async def _abort(
+    context: _Context, code: grpc.StatusCode, sentence: str
+) -> v1beta1.AllocateResponse:
+    await context.abort(code, sentence)
+
+
+def _list(devices: Iterable[PluginDevice]) -> v1beta1.ListAndWatchResponse:
+    return v1beta1.ListAndWatchResponse(
+        devices=[
+            v1beta1.Device(ID=device.id, health="Healthy" if device.healthy else "Unhealthy")
+            for device in devices
+        ]
+    )
+
+
+def _container_response(response: ContainerResponse) -> v1beta1.ContainerAllocateResponse:
+    return v1beta1.ContainerAllocateResponse(
+        envs=response.environment,
+        mounts=[
+            v1beta1.Mount(
+                container_path=mount.container_path,
+                host_path=mount.host_path,
+                read_only=mount.read_only,
+            )
+            for mount in response.mounts
+        ],
+        devices=[
+            v1beta1.DeviceSpec(
+                container_path=spec.container_path,
+                host_path=spec.host_path,
+                permissions=spec.permissions,
+            )
+            for spec in response.device_specs
+        ],
+        cdi_devices=[v1beta1.CDIDevice(name=name) for name in response.cdi_names],
+    )

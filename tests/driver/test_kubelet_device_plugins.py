@@ -1,0 +1,451 @@
+"""Device plugins serve the kubelet's device manager over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import grpc
+import grpc.aio
+import pytest
+
+from driver.api import ConfigurationName, InstanceName
+from driver.container_responses import ContainerResponse
+from driver.devices import DeviceSpec, Mount
+from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
+from driver.kubelet_device_plugins import DevicePlugins, Pace
+from driver.names import short_hash
+from driver.plugin_devices import PluginDevice
+from driver.slot_allocation import OfConfiguration, OfInstance, Plugin, Refused
+from tests.fakes.device_manager import FakeDeviceManager, leave_dead_socket
+
+INSTANCE = OfInstance(InstanceName("camera-a1b2c3"))
+OTHER = OfInstance(InstanceName("camera-0a0b0c"))
+CAMERAS = OfConfiguration(ConfigurationName("camera"), unique_devices=True)
+BY_SLOT = OfConfiguration(ConfigurationName("camera"), unique_devices=False)
+
+QUICK = Pace(look_seconds=0.01, again_seconds=0.02, lasting_seconds=0.0)
+
+RESPONSE = ContainerResponse(
+    environment={"URL": "rtsp://a", "URL_A1B2C3": "rtsp://a"},
+    mounts=(Mount("/in", "/out", read_only=False),),
+    device_specs=(DeviceSpec("/dev/video0", "/dev/video7", "rw"),),
+    cdi_names=("akri.sh/camera=a1b2c3",),
+)
+
+
+def devices(*ids: str, unhealthy: Sequence[str] = ()) -> tuple[PluginDevice, ...]:
+    return tuple(PluginDevice(i, i not in unhealthy) for i in ids)
+
+
+SLOTS = devices("camera-a1b2c3-0", "camera-a1b2c3-1", unhealthy=["camera-a1b2c3-1"])
+LISTED = {"camera-a1b2c3-0": True, "camera-a1b2c3-1": False}
+
+
+@dataclass
+class FakeAnswers:
+    """Answers what it is told to, and knows what it was asked."""
+
+    asked: list[tuple[object, ...]] = field(default_factory=list)
+    answer: Callable[[], Awaitable[tuple[ContainerResponse, ...] | Refused]] | None = None
+    chosen: tuple[str, ...] | None = ()
+
+    async def allocate(
+        self, plugin: Plugin, containers: Sequence[Sequence[str]]
+    ) -> tuple[ContainerResponse, ...] | Refused:
+        self.asked.append((plugin, *(tuple(ids) for ids in containers)))
+        return await self.answer() if self.answer else tuple(RESPONSE for _ in containers)
+
+    def preferred(
+        self, plugin: Plugin, available: Sequence[str], must_include: Sequence[str], size: int
+    ) -> tuple[str, ...]:
+        self.asked.append((plugin, tuple(available), tuple(must_include), size))
+        if self.chosen is None:
+            raise RuntimeError("no idea")
+        return self.chosen
+
+
+@dataclass
+class World:
+    """A kubelet's folder, and who works in it."""
+
+    folder: Path
+    answers: FakeAnswers = field(default_factory=FakeAnswers)
+
+    def kubelet(self) -> FakeDeviceManager:
+        return FakeDeviceManager(self.folder)
+
+    @asynccontextmanager
+    async def plugins(
+        self,
+        lists: Mapping[Plugin, tuple[PluginDevice, ...]] | None = None,
+        pace: Pace = QUICK,
+    ) -> AsyncIterator[DevicePlugins]:
+        plugins = DevicePlugins(self.folder, self.answers, pace)
+        plugins.offer({INSTANCE: SLOTS} if lists is None else lists)
+        task = asyncio.create_task(plugins.run())
+        try:
+            yield plugins
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def socket(self, plugin: Plugin) -> Path:
+        return self.folder / "moorage" / f"{short_hash(str(plugin))}.sock"
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """In a folder with a short path: that of a socket has 107 bytes."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as root:
+        yield World(Path(root) / "device-plugins")
+
+
+async def until(what: Callable[[], object]) -> None:
+    """Wait for what nobody tells of."""
+    async with asyncio.timeout(10):
+        while not what():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+async def refused(sentence: str = "camera-a1b2c3 is full") -> Refused:
+    return Refused(sentence)
+
+
+async def test_plugin_is_registered_with_its_options_and_lists_at_once(world: World) -> None:
+    async with world.kubelet() as kubelet, world.plugins():
+        await kubelet.until(lambda: kubelet.capacity == {str(INSTANCE): LISTED})
+
+        (request,) = kubelet.registered
+        assert (request.version, request.resource_name) == ("v1beta1", "akri.sh/camera-a1b2c3")
+        assert request.options.get_preferred_allocation_available
+        assert not request.options.pre_start_required
+        (client,) = kubelet.clients[str(INSTANCE)]
+        assert client.options == request.options
+
+
+async def test_container_gets_environment_mounts_nodes_and_cdi_names(world: World) -> None:
+    async with world.kubelet() as kubelet, world.plugins():
+        await kubelet.until_listed(str(INSTANCE), camera_a1b2c3_0=True, camera_a1b2c3_1=False)
+
+        answer = await kubelet.allocate(str(INSTANCE), ["camera-a1b2c3-0", "nonsense"], [])
+
+    assert world.answers.asked == [(INSTANCE, ("camera-a1b2c3-0", "nonsense"), ())]
+    first, second = answer.container_responses
+    assert first == second
+    assert dict(first.envs) == RESPONSE.environment
+    assert dict(first.annotations) == {}
+    (mount,), (node,), (cdi,) = first.mounts, first.devices, first.cdi_devices
+    assert (mount.container_path, mount.host_path, mount.read_only) == ("/in", "/out", False)
+    assert (node.container_path, node.host_path) == ("/dev/video0", "/dev/video7")
+    assert node.permissions == "rw"
+    assert cdi.name == "akri.sh/camera=a1b2c3"
+
+
+async def test_refusal_tells_the_kubelet_its_sentence(world: World) -> None:
+    world.answers.answer = refused
+    async with world.kubelet() as kubelet, world.plugins():
+        await kubelet.until(lambda: kubelet.capacity)
+
+        with pytest.raises(grpc.aio.AioRpcError) as failure:
+            await kubelet.allocate(str(INSTANCE), ["camera-a1b2c3-0"])
+
+    assert failure.value.code() == grpc.StatusCode.FAILED_PRECONDITION
+    assert failure.value.details() == "camera-a1b2c3 is full"
+
+
+async def test_error_of_the_driver_is_an_answer_and_the_next_call_works(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken() -> Refused:
+        raise RuntimeError("no such thing")
+
+    world.answers.answer = broken
+    async with world.kubelet() as kubelet, world.plugins():
+        await kubelet.until(lambda: kubelet.capacity)
+
+        with pytest.raises(grpc.aio.AioRpcError) as failure:
+            await kubelet.allocate(str(INSTANCE), ["camera-a1b2c3-0"])
+        world.answers.answer = None
+        assert (await kubelet.allocate(str(INSTANCE), ["camera-a1b2c3-0"])).container_responses
+
+    assert failure.value.code() == grpc.StatusCode.INTERNAL
+    assert "akri.sh/camera-a1b2c3: the driver met an error" in str(failure.value.details())
+    assert "no such thing" in caplog.text
+
+
+async def test_preference_is_passed_on_and_an_error_leaves_the_choice_to_the_kubelet(
+    world: World,
+) -> None:
+    world.answers.chosen = ("b", "c")
+    async with world.kubelet() as kubelet, world.plugins({CAMERAS: devices("a", "b", "c")}):
+        await kubelet.until(lambda: kubelet.capacity)
+
+        answer = await kubelet.preferred(str(CAMERAS), ["a", "b", "c"], ["b"], 2)
+        world.answers.chosen = None
+        none = await kubelet.preferred(str(CAMERAS), ["a"], [], 1)
+
+    assert [list(c.deviceIDs) for c in answer.container_responses] == [["b", "c"]]
+    assert world.answers.asked[0] == (CAMERAS, ("a", "b", "c"), ("b",), 2)
+    assert [list(c.deviceIDs) for c in none.container_responses] == [[]]
+
+
+async def test_list_is_sent_when_it_differs_or_when_told_to(world: World) -> None:
+    async with world.kubelet() as kubelet, world.plugins() as plugins:
+        await kubelet.until(lambda: kubelet.capacity)
+        (client,) = kubelet.clients[str(INSTANCE)]
+
+        plugins.offer({INSTANCE: devices("camera-a1b2c3-0", "camera-a1b2c3-1", unhealthy=[])})
+        await kubelet.until_listed(str(INSTANCE), camera_a1b2c3_0=True, camera_a1b2c3_1=True)
+        plugins.offer({INSTANCE: devices("camera-a1b2c3-0", "camera-a1b2c3-1")})
+        plugins.resend(INSTANCE)
+        plugins.resend(OTHER)
+        await kubelet.until(lambda: len(client.lists) == 3)
+        plugins.offer({INSTANCE: ()})
+        await kubelet.until(lambda: client.lists[-1] == {})
+
+    healthy = dict.fromkeys(LISTED, True)
+    assert client.lists == [LISTED, healthy, healthy, {}]
+    assert len(kubelet.registered) == 1
+
+
+async def test_changes_that_come_together_are_one_list(world: World) -> None:
+    async with world.kubelet() as kubelet, world.plugins() as plugins:
+        await kubelet.until(lambda: kubelet.capacity)
+        (client,) = kubelet.clients[str(INSTANCE)]
+
+        for number in range(50):
+            plugins.offer({INSTANCE: devices(f"d-{number}")})
+        await kubelet.until_listed(str(INSTANCE), d_49=True)
+
+    assert client.lists == [LISTED, {"d-49": True}]
+
+
+async def test_slow_reader_gets_the_newest_list_and_holds_up_nobody(world: World) -> None:
+    def large(round_: int) -> tuple[PluginDevice, ...]:
+        return devices(*(f"{round_}-{n:050}" for n in range(2000)))
+
+    lists: dict[Plugin, tuple[PluginDevice, ...]] = {INSTANCE: large(0), OTHER: devices("x")}
+    async with world.kubelet() as kubelet:
+        kubelet.deaf = True
+        async with world.plugins(lists) as plugins:
+            await kubelet.until(lambda: len(kubelet.capacity) == 2)
+            (client,) = kubelet.clients[str(INSTANCE)]
+            deaf = client.plugin.ListAndWatch(v1beta1.Empty())
+            for number in range(1, 50):
+                plugins.offer({INSTANCE: large(number), OTHER: devices(f"x-{number}")})
+                await kubelet.allocate(str(OTHER), ["x"])
+            seen = []
+            async for answer in deaf:
+                seen.append(answer.devices[0].ID.partition("-")[0])
+                if seen[-1] == "49":
+                    break
+            deaf.cancel()
+            await kubelet.stop()
+
+    assert len(seen) < 49
+
+
+async def test_plugin_that_is_no_more_ends_with_an_empty_list(world: World) -> None:
+    async with world.kubelet() as kubelet, world.plugins({INSTANCE: SLOTS, CAMERAS: ()}) as plugins:
+        await kubelet.until(lambda: len(kubelet.capacity) == 2)
+        (client,) = kubelet.clients[str(INSTANCE)]
+
+        plugins.offer({CAMERAS: ()})
+        await kubelet.until(lambda: not kubelet.clients[str(INSTANCE)])
+
+        assert client.lists == [LISTED, {}]
+        assert kubelet.capacity[str(INSTANCE)] == {}
+        assert kubelet.clients[str(CAMERAS)]
+        await until(lambda: not world.socket(INSTANCE).exists())
+
+
+async def test_plugin_that_comes_back_is_registered_again(world: World) -> None:
+    async with world.kubelet() as kubelet, world.plugins() as plugins:
+        await kubelet.until(lambda: kubelet.capacity)
+
+        for number in range(3):
+            plugins.offer({})
+            plugins.offer({INSTANCE: devices(f"d-{number}")})
+        await kubelet.until_listed(str(INSTANCE), d_2=True)
+
+        assert [r.resource_name for r in kubelet.registered] == [str(INSTANCE)] * 2
+        assert (await kubelet.allocate(str(INSTANCE), ["d-2"])).container_responses
+
+
+async def test_other_ids_of_a_resource_are_a_change_of_its_list(world: World) -> None:
+    async with world.kubelet() as kubelet, world.plugins({CAMERAS: devices("a")}) as plugins:
+        await kubelet.until(lambda: kubelet.capacity)
+
+        plugins.offer({BY_SLOT: devices("a-0", "a-1")})
+        await kubelet.until_listed(str(CAMERAS), a_0=True, a_1=True)
+        await kubelet.allocate(str(CAMERAS), ["a-1"])
+
+    assert world.answers.asked == [(BY_SLOT, ("a-1",))]
+    assert len(kubelet.registered) == 1
+
+
+async def test_kubelet_that_gives_up_does_not_stop_the_work(world: World) -> None:
+    begun, release, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def slow() -> Refused:
+        begun.set()
+        await release.wait()
+        done.set()
+        return Refused("nobody hears it")
+
+    world.answers.answer = slow
+    async with world.kubelet() as kubelet, world.plugins():
+        await kubelet.until(lambda: kubelet.capacity)
+        call = asyncio.create_task(kubelet.allocate(str(INSTANCE), ["camera-a1b2c3-0"]))
+        await begun.wait()
+        call.cancel()
+        await asyncio.wait((call,))
+        await kubelet.stop()
+        release.set()
+        async with asyncio.timeout(10):
+            await done.wait()
+
+
+async def test_end_of_the_driver_waits_for_the_work(world: World) -> None:
+    begun, release = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> tuple[ContainerResponse, ...]:
+        begun.set()
+        await release.wait()
+        return (RESPONSE,)
+
+    world.answers.answer = slow
+    async with world.kubelet() as kubelet:
+        async with world.plugins():
+            await kubelet.until(lambda: kubelet.capacity)
+            (client,) = kubelet.clients[str(INSTANCE)]
+            call = asyncio.create_task(kubelet.allocate(str(INSTANCE), ["camera-a1b2c3-0"]))
+            await begun.wait()
+            asyncio.get_running_loop().call_later(0.05, release.set)
+        assert (await call).container_responses
+        assert client.lists == [LISTED], "what is there again after a restart is not taken back"
+        assert not world.socket(INSTANCE).exists()
+
+
+async def test_plugins_are_registered_with_the_next_run_of_the_kubelet(world: World) -> None:
+    lists: dict[Plugin, tuple[PluginDevice, ...]] = {INSTANCE: SLOTS, CAMERAS: devices("a")}
+    async with world.kubelet() as kubelet, world.plugins(lists):
+        await kubelet.until(lambda: len(kubelet.capacity) == 2)
+
+        await kubelet.kill()
+        await kubelet.start()
+        await kubelet.until(lambda: len(kubelet.capacity) == 2)
+
+        assert kubelet.capacity[str(INSTANCE)] == LISTED
+        assert len(kubelet.registered) == 4
+        assert (await kubelet.allocate(str(INSTANCE), ["camera-a1b2c3-0"])).container_responses
+
+
+async def test_plugins_wait_for_a_kubelet_that_is_away(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    kubelet = world.kubelet()
+    async with world.plugins():
+        await until(lambda: "The kubelet is away" in caplog.text)
+        async with kubelet:
+            await kubelet.until(lambda: kubelet.capacity)
+            await kubelet.kill()
+            await until(lambda: caplog.text.count("The kubelet is away") == 2)
+            await kubelet.start()
+            await kubelet.until(lambda: kubelet.capacity)
+
+    assert "is not registered" not in caplog.text
+
+
+async def test_sockets_that_somebody_removed_are_opened_again(world: World) -> None:
+    async with world.kubelet() as kubelet, world.plugins():
+        await kubelet.until(lambda: kubelet.capacity)
+
+        world.socket(INSTANCE).unlink()
+        await kubelet.kill()
+        await kubelet.start()
+
+        await kubelet.until(lambda: kubelet.capacity)
+
+
+async def test_client_that_is_dropped_is_followed_by_the_next(world: World) -> None:
+    async with world.kubelet() as kubelet, world.plugins():
+        await kubelet.until(lambda: kubelet.capacity == {str(INSTANCE): LISTED})
+
+        await kubelet.disconnect(str(INSTANCE))
+        await kubelet.until(lambda: kubelet.capacity == {str(INSTANCE): LISTED})
+
+        assert len(kubelet.registered) == 2
+
+
+async def test_a_resource_that_is_refused_or_stuck_holds_up_no_other(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    stuck = [OfInstance(InstanceName(f"stuck-{n}")) for n in range(3)]
+    lists: dict[Plugin, tuple[PluginDevice, ...]] = dict.fromkeys([*stuck, OTHER, INSTANCE], SLOTS)
+    async with world.kubelet() as kubelet:
+        kubelet.stuck.update(map(str, stuck))
+        kubelet.refuse.add(str(OTHER))
+        async with world.plugins(lists):
+            await kubelet.until(lambda: str(INSTANCE) in kubelet.capacity)
+
+            assert kubelet.capacity.keys() == {str(INSTANCE)}
+            await until(lambda: "invalid resource name" in caplog.text)
+            kubelet.refuse.clear()
+            await kubelet.until(lambda: str(OTHER) in kubelet.capacity)
+
+    assert caplog.text.count("akri.sh/camera-0a0b0c is not registered") == 1
+
+
+async def test_new_driver_takes_over_and_survives_the_end_of_the_old(world: World) -> None:
+    """The kubelet drops the new one's client when the old one's stream ends."""
+    async with world.kubelet() as kubelet, AsyncExitStack() as old:
+        await old.enter_async_context(world.plugins())
+        await kubelet.until(lambda: kubelet.capacity)
+        async with world.plugins({INSTANCE: devices("n")}):
+            await kubelet.until_listed(str(INSTANCE), n=True)
+            made = world.socket(INSTANCE).stat().st_ino
+            await old.aclose()
+
+            await kubelet.until(lambda: len(kubelet.registered) == 3)
+            await kubelet.until_listed(str(INSTANCE), n=True)
+            assert world.socket(INSTANCE).stat().st_ino == made
+
+
+async def test_old_driver_leaves_a_restarted_kubelet_to_the_new_one(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with (
+        world.kubelet() as kubelet,
+        world.plugins({INSTANCE: devices("old")}) as old,
+    ):
+        await kubelet.until(lambda: kubelet.capacity)
+        async with world.plugins({INSTANCE: devices("new")}):
+            await kubelet.until_listed(str(INSTANCE), new=True)
+            await kubelet.kill()
+            await kubelet.start()
+            await kubelet.until_listed(str(INSTANCE), new=True)
+            await until(lambda: "another process serves" in caplog.text)
+            old.offer({INSTANCE: devices("older")})
+            await kubelet.allocate(str(INSTANCE), ["new"])
+
+            assert kubelet.capacity == {str(INSTANCE): {"new": True}}
+            assert len(kubelet.registered) == 3
+
+
+async def test_sockets_of_dead_processes_are_removed(world: World) -> None:
+    dead = world.socket(OTHER)
+    leave_dead_socket(dead)
+    leave_dead_socket(world.socket(INSTANCE))
+    async with world.kubelet() as kubelet, world.plugins():
+        await kubelet.until(lambda: kubelet.capacity)
+
+        assert not dead.exists()
