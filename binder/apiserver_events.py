@@ -49,7 +49,7 @@ def foreign_evicted(found: EvictForeign) -> Event:
 
 
 def held_back(found: EvictForeign, why: str) -> Event:
-    note = f"{found.why} None of them was evicted: {why}"
+    note = f"{found.why} {why}"
     return _of_claim(found, "EvictionHeldBack", "Evict", note, EventType.WARNING)
 
 

@@ -1,6 +1,6 @@
 """Evictions on the API server: all foreign pods of a claim, or none of them.
 
-    all would be let go? (dry run) ─► budgets let them go together? ─► still due? ─► evict each
+    ask: all would be let go? (dry run) ─► budgets let them go together? ─► evict each
 
 What is asked first makes a half-evicted set rare and does not rule it out: a budget may change
 between the question and the eviction, and then those that are left are tried again later.
@@ -8,7 +8,6 @@ between the question and the eviction, and then those that are left are tried ag
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
 from binder.disruption_budgets import CoveredPod, covered_pod, disruption_budget, too_many
@@ -46,31 +45,14 @@ class Evictor:
     _: KW_ONLY
     write_seconds: float
 
-    async def evict(
-        self,
-        found: EvictForeign,
-        is_due: Callable[[PodToEvict], bool],
-        evicted: Callable[[PodToEvict], None],
-    ) -> None:
-        """Evict the set.
-
-        Args:
-            found: All pods that are to go.
-            is_due: Asked again right before each eviction, since time passes before it.
-            evicted: Told each pod that was evicted, at once.
+    async def ask(self, found: EvictForeign) -> None:
+        """Ask whether all of them would be let go.
 
         Raises:
             HeldBackError: A budget or a policy does not let one of them go.
-            ApiError, FencedError: It is not known, or not allowed now.
+            ApiError, FencedError: It is not known.
         """
-        await self._ask(found)
-        for pod in found.pods:
-            if is_due(pod) and await self._evict(pod):
-                evicted(pod)
-
-    async def _ask(self, found: EvictForeign) -> None:
-        """Raises HeldBackError where not all of them would be let go."""
-        there = [pod for pod in found.pods if await self._evict(pod, dry_run=True)]
+        there = [pod for pod in found.pods if await self.evict(pod, dry_run=True)]
         if len(there) < 2:
             return
         pods = [await self._covered(pod) for pod in there]
@@ -81,16 +63,11 @@ class Evictor:
         if why := too_many(budgets, [pod for pod in pods if pod is not None]):
             raise HeldBackError(why)
 
-    async def _covered(self, pod: PodToEvict) -> CoveredPod | None:
-        path = PODS.at(pod.name, pod.namespace)
-        try:
-            obj = await self.client.get(path, timeout_seconds=self.write_seconds)
-        except NotFoundError:
-            return None
-        return covered_pod(obj) if obj["metadata"]["uid"] == pod.uid else None
+    async def evict(self, pod: PodToEvict, *, dry_run: bool = False) -> bool:
+        """Evict one of them; False where it is gone, or another one has its name.
 
-    async def _evict(self, pod: PodToEvict, *, dry_run: bool = False) -> bool:
-        """False where the pod is gone, or another one has its name."""
+        Raises as `ask` does.
+        """
         check(self.fence, self.write_seconds)
         options = WriteOptions(dry_run=dry_run, timeout_seconds=self.write_seconds)
         try:
@@ -103,6 +80,14 @@ class Evictor:
                 raise HeldBackError(said) from error
             raise
         return True
+
+    async def _covered(self, pod: PodToEvict) -> CoveredPod | None:
+        path = PODS.at(pod.name, pod.namespace)
+        try:
+            obj = await self.client.get(path, timeout_seconds=self.write_seconds)
+        except NotFoundError:
+            return None
+        return covered_pod(obj) if obj["metadata"]["uid"] == pod.uid else None
 
 
 def _eviction(pod: PodToEvict) -> JsonObject:

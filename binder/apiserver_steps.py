@@ -9,8 +9,8 @@ from datetime import datetime
 
 from binder import apiserver_events
 from binder.apiserver_claims import CLAIMS, ClaimWriter
-from binder.apiserver_evictions import Evictor
-from kube.api import Event
+from binder.apiserver_evictions import Evictor, HeldBackError
+from kube.api import ConflictError, Event
 from scheduler_plugin.api import (
     Attribution,
     ClaimCleared,
@@ -67,20 +67,29 @@ class Steps:
                 await self._evict(step)
 
     async def _evict(self, step: EvictForeign) -> None:
-        told: list[PodToEvict] = []
+        """All or none of them, as far as that can be known; an owner's pod may come meanwhile."""
+        try:
+            await self.evictor.ask(step)
+        except HeldBackError as error:
+            raise HeldBackError(f"None of them was evicted: {error}") from error
+        if not self.upkeep.is_due(step, self.clock()):
+            raise ConflictError("what was to be evicted changed")
+        count = 0
+        for pod in step.pods:
+            if not self.upkeep.goes_on(step):
+                return
+            try:
+                is_evicted = await self.evictor.evict(pod)
+            except HeldBackError as error:
+                raise HeldBackError(f"{count} of them were evicted: {error}") from error
+            if is_evicted:
+                self._tell_evicted(pod, step, is_first=count == 0)
+                count += 1
 
-        def is_due(pod: PodToEvict) -> bool:
-            """An owner's pod may have come, or the pod may be on its way out."""
-            due = self.upkeep.eviction(step.uid, self.clock())
-            return due is not None and pod in due.pods
-
-        def evicted(pod: PodToEvict) -> None:
-            if not told:
-                self._tell(apiserver_events.foreign_evicted(step))
-            told.append(pod)
-            self._tell(apiserver_events.pod_evicted(pod, step))
-
-        await self.evictor.evict(step, is_due, evicted)
+    def _tell_evicted(self, pod: PodToEvict, step: EvictForeign, *, is_first: bool) -> None:
+        if is_first:
+            self._tell(apiserver_events.foreign_evicted(step))
+        self._tell(apiserver_events.pod_evicted(pod, step))
 
     def _tell(self, event: Event) -> None:
         about = event.regarding

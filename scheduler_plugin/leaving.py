@@ -99,6 +99,18 @@ def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
     return _decided(_Outlived(claim, owner, foreign, since), world.facts.tree.sharing(owner), now)
 
 
+def goes_on(found: EvictForeign, world: World) -> bool:
+    """Whether an eviction that was begun may go on.
+
+    By then pods of the set may be gone and still among the consumers, so that `owner_exit` knows
+    less than it did; what stops it is an owner's pod that came, or another owner.
+    """
+    claim = world.facts.claim(found.uid)
+    if claim is None or _owner(claim, world) != found.owner:
+        return False
+    return not _owner_uses(claim, found.owner, world)
+
+
 def _owner(claim: ClaimView, world: World) -> QueueName:
     entry = world.ledger.claim(claim.uid)
     return entry.owner if entry is not None else QueueName("")

@@ -15,7 +15,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from scheduler_plugin.leaving import EvictForeign, LookAgain, OwnerLeftAt, owner_exit
+from scheduler_plugin.leaving import (
+    EvictForeign,
+    LookAgain,
+    OwnerLeftAt,
+    goes_on,
+    owner_exit,
+)
 from scheduler_plugin.leftovers import GRACE, ClaimCleared, Leftovers
 from scheduler_plugin.names import ClaimUid
 from scheduler_plugin.orphans import Attribution, attribution
@@ -48,10 +54,14 @@ class Upkeep:
             return left_over
         return _earlier(owner_exit(uid, self.world, now), left_over)
 
-    def eviction(self, uid: ClaimUid, now: datetime) -> EvictForeign | None:
-        """The eviction that is due now, whatever else the claim needs; None for none."""
-        found = owner_exit(uid, self.world, now)
-        return found if isinstance(found, EvictForeign) else None
+    def is_due(self, eviction: EvictForeign, now: datetime) -> bool:
+        """Whether exactly these pods are to go still."""
+        found = owner_exit(eviction.uid, self.world, now)
+        return isinstance(found, EvictForeign) and set(found.pods) == set(eviction.pods)
+
+    def goes_on(self, eviction: EvictForeign) -> bool:
+        """Whether the rest of them are to go, too, once the first went."""
+        return goes_on(eviction, self.world)
 
 
 def _earlier(

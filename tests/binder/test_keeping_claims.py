@@ -182,6 +182,27 @@ async def test_an_owners_pod_that_comes_while_the_server_is_asked_saves_all() ->
     assert scene.server.evicted == []
 
 
+async def test_a_pod_that_is_gone_at_once_does_not_save_the_others() -> None:
+    """It is among the consumers until a controller takes it out."""
+    scene = a_left_scene("b", "c")
+    scene.server.will(*[None] * 5, lambda: scene.remove_pod("b"))
+    scene.later(minutes=2)
+    async with scene.running():
+        await scene.until(lambda: scene.server.evicted == ["b", "c"])
+
+
+async def test_a_budget_that_changes_in_the_middle_is_told_as_it_is() -> None:
+    scene = a_left_scene("b", "c")
+    scene.server.will(*[None] * 6, lambda: scene.server.protected.add("c"))
+    scene.later(minutes=2)
+    async with scene.running():
+        await scene.until(lambda: len(scene.events) == 3)
+
+    assert scene.server.evicted == ["b"]
+    assert scene.told[2] == ("EvictionHeldBack", "cam")
+    assert "1 of them were evicted: Pod default/c: Cannot evict" in scene.events[2].note
+
+
 async def test_one_pod_that_may_not_go_keeps_the_set_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -16,6 +16,7 @@ from tests.scheduler_plugin.builders import (
     a_pod,
     a_queue,
     a_world,
+    admit,
     an_allocated_claim,
     claim_uid,
 )
@@ -65,7 +66,6 @@ def test_a_left_over_alone_is_looked_at_when_its_grace_is_over() -> None:
     upkeep = Upkeep(a_world(an_allocated_claim("cam")))
 
     assert upkeep.next_step(CLAIM, NOW) == LookAgain(NOW + GRACE)
-    assert upkeep.eviction(CLAIM, NOW) is None
 
 
 def test_an_eviction_does_not_wait_for_the_grace_of_left_overs() -> None:
@@ -73,8 +73,29 @@ def test_an_eviction_does_not_wait_for_the_grace_of_left_overs() -> None:
     upkeep = Upkeep(a_world(*QUEUES, FOREIGN, ENDED, cam), timedelta(hours=1))
     due = NOW + timedelta(minutes=5)
 
-    assert isinstance(upkeep.next_step(CLAIM, due), EvictForeign)
-    assert upkeep.eviction(CLAIM, due) == upkeep.next_step(CLAIM, due)
+    found = upkeep.next_step(CLAIM, due)
+    assert isinstance(found, EvictForeign)
+    assert upkeep.is_due(found, due)
+    assert not upkeep.is_due(found, due - timedelta(seconds=1))
+
+
+def test_an_eviction_goes_on_while_its_pods_go_and_until_the_owner_comes() -> None:
+    other = a_pod("c", queue="c", claims=["cam"], node="node-a")
+    back = a_pod("a", queue="a", claims=["cam"])
+    cam = an_allocated_claim("cam", "b", "c", queue="a", **LEFT)
+    world = a_world(*QUEUES, FOREIGN, other, back, cam)
+    upkeep, due = Upkeep(world), NOW + timedelta(minutes=5)
+    found = upkeep.next_step(CLAIM, due)
+    assert isinstance(found, EvictForeign)
+
+    world.delete_pod(FOREIGN.uid)
+
+    assert not upkeep.is_due(found, due)
+    assert upkeep.goes_on(found)
+    admit(world, back, now=due)
+    assert not upkeep.goes_on(found)
+    world.delete_claim(CLAIM)
+    assert not upkeep.goes_on(found)
 
 
 def test_a_claim_in_order_needs_nothing() -> None:
