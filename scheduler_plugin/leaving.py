@@ -171,8 +171,8 @@ def _leaves(found: _Outlived, sharing: EffectiveSharing) -> OwnerLeftAt:
         due = found.since + sharing.owner_exit_grace_period
         fate = f"{asks}: they are evicted from {_rfc3339(due)} on, if no pod of the queue comes."
     sentence = (
-        f'{found.claim} belongs to queue "{found.owner}", none of whose pods uses it any more;'
-        f" {len(found.foreign)} of other queues do. {fate}"
+        f'{found.claim} belongs to queue "{found.owner}", none of whose pods uses it any more; pods'
+        f" of other queues do ({len(found.foreign)}). {fate}"
     )
     return _left_at(found.claim, _rfc3339(found.since), sentence)
 

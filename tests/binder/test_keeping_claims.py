@@ -117,8 +117,8 @@ async def test_the_time_of_leaving_is_written_and_told() -> None:
     assert scene.server.evicted == []
     (event,) = scene.events
     assert event.note == (
-        'ResourceClaim default/cam belongs to queue "a", none of whose pods uses it any more; 1 of'
-        ' other queues do. Queue "a" has onOwnerExit: Evict: they are evicted from'
+        'ResourceClaim default/cam belongs to queue "a", none of whose pods uses it any more; pods'
+        ' of other queues do (1). Queue "a" has onOwnerExit: Evict: they are evicted from'
         " 2026-11-21T12:02:00Z on, if no pod of the queue comes."
     )
 
