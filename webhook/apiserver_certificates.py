@@ -195,7 +195,7 @@ class CertificateKeeper:
                 await self._write(view, data, "a new certificate")
             case Announce(plurals, trusted):
                 for plural in plurals:
-                    await self._announce(view.registrations[plural], authority.joined(trusted))
+                    await self._announce(view.registrations[plural], trusted, now)
             case _:
                 assert_never(step)
 
@@ -223,9 +223,18 @@ class CertificateKeeper:
             },
         }
 
-    async def _announce(self, registration: tuple[ObjectPath, JsonObject], pem: bytes) -> None:
+    async def _announce(
+        self,
+        registration: tuple[ObjectPath, JsonObject],
+        trusted: tuple[Certificate, ...],
+        now: datetime,
+    ) -> None:
         path, found = registration
-        entries = [_trusting(entry, pem) for entry in found["webhooks"]]
+        policy = self._own.policy
+        entries = [
+            _trusting(entry, certificates.wanted_bundle(_bundle(entry), trusted, policy, now))
+            for entry in found["webhooks"]
+        ]
         await self._client.merge_patch(
             path,
             {"webhooks": entries},
@@ -249,11 +258,14 @@ def _data(secret: JsonObject | None) -> dict[str, bytes]:
 
 
 def _registered(name: str, found: JsonObject) -> Registered:
-    entries = found.get("webhooks") or ()
-    texts = (entry["clientConfig"].get("caBundle") or "" for entry in entries)
-    return Registered(name, tuple(authority.bundle(b64decode(text)) for text in texts))
+    return Registered(name, tuple(_bundle(entry) for entry in found.get("webhooks") or ()))
 
 
-def _trusting(entry: JsonObject, pem: bytes) -> JsonObject:
-    config = {**entry["clientConfig"], "caBundle": b64encode(pem).decode()}
+def _bundle(entry: JsonObject) -> tuple[Certificate, ...]:
+    return authority.bundle(b64decode(entry["clientConfig"].get("caBundle") or ""))
+
+
+def _trusting(entry: JsonObject, wanted: tuple[Certificate, ...]) -> JsonObject:
+    pem = b64encode(authority.joined(wanted)).decode()
+    config = {**entry["clientConfig"], "caBundle": pem}
     return {**entry, "clientConfig": config}

@@ -12,7 +12,8 @@ Theory. A certificate that is served must be verifiable by whoever calls:
   certificate is served on. Nobody can sign with the old key from then on.
 * Only when every registration has repeated it for as long as API servers take to notice (`settle`),
   the first certificate that it signed is stored.
-* Authorities outlive all that they signed, and are trusted until they expire.
+* Authorities outlive all that they signed, and are trusted until they expire. What a `caBundle`
+  already trusts stays there as long, whatever the Secret says: that may have been lost meanwhile.
 
 Registrations are read before the Secret. So whoever finds a `caBundle` that is newer than the
 Secret that he read would also find that somebody wrote the registration since.
@@ -171,7 +172,7 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Make these authorities each `caBundle` of these registrations."""
+    """Make each `caBundle` of these registrations what `wanted_bundle` says."""
 
     registrations: tuple[str, ...]
     trusted: tuple[Certificate, ...]
@@ -222,7 +223,7 @@ def next_step(seen: Seen, policy: Policy, now: datetime) -> Step | None:
         return MakeAuthority(_inherited(seen, trusted, policy, now))
     if trusted != kept.trusted:
         return Forget(trusted)
-    if lacking := _lacking(seen.registered, trusted):
+    if lacking := _lacking(seen.registered, trusted, policy, now):
         return Announce(lacking, trusted)
     names = _names_to_sign(kept, policy, now)
     if names and _may_sign(seen, kept.signer, policy, now):
@@ -240,6 +241,18 @@ def may_serve(
     is_in_use = shown is not None and shown.is_valid(now)
     seconds = policy.settle.total_seconds() if is_in_use else 0.0
     return seen.announced.for_seconds(offered.signed_by, seconds, seen.clock)
+
+
+def wanted_bundle(
+    bundle: tuple[Certificate, ...],
+    trusted: tuple[Certificate, ...],
+    policy: Policy,
+    now: datetime,
+) -> tuple[Certificate, ...]:
+    """What a `caBundle` should be: those who are trusted, after those who were."""
+    others = [one for one in _still_trusted(bundle, policy, now) if one not in trusted]
+    kept = _oldest_first(others, MOST_AUTHORITIES - len(trusted))
+    return (*kept, *trusted)
 
 
 def _still_trusted(
@@ -260,17 +273,26 @@ def _inherited(
     if seen.kept.signer is None:
         found = chain.from_iterable(chain.from_iterable(r.bundles for r in seen.registered))
         trusted = _still_trusted([*found, *trusted], policy, now)
-    unique = {one.identity: one for one in trusted}
-    oldest_first = sorted(unique.values(), key=lambda one: (one.not_before, one.identity))
-    return tuple(oldest_first[1 - MOST_AUTHORITIES :])
+    return _oldest_first(trusted, MOST_AUTHORITIES - 1)
 
 
-def _lacking(registered: Iterable[Registered], trusted: tuple[Certificate, ...]) -> tuple[str, ...]:
-    wanted = [one.identity for one in trusted]
+def _oldest_first(found: Iterable[Certificate], most: int) -> tuple[Certificate, ...]:
+    """Each once, and the newest of them if there are too many."""
+    unique = {one.identity: one for one in found}
+    ordered = sorted(unique.values(), key=lambda one: (one.not_before, one.identity))
+    return tuple(ordered[max(0, len(ordered) - most) :])
+
+
+def _lacking(
+    registered: Iterable[Registered],
+    trusted: tuple[Certificate, ...],
+    policy: Policy,
+    now: datetime,
+) -> tuple[str, ...]:
     return tuple(
         one.name
         for one in registered
-        if any([authority.identity for authority in bundle] != wanted for bundle in one.bundles)
+        if any(wanted_bundle(bundle, trusted, policy, now) != bundle for bundle in one.bundles)
     )
 
 
