@@ -290,6 +290,20 @@ def test_a_token_without_a_node_writes_nothing(server: Cluster) -> None:
     assert "names no node" in stray.create(instance("stray", "node-a"))
 
 
+def test_a_node_tries_classes_and_makes_none(node_a: Identity) -> None:
+    body = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "tried"},
+        "spec": {},
+    }
+
+    tried = node_a.kubectl("create", "--dry-run=server", "-f", "-", body=body)
+
+    assert tried.stderr == ""
+    assert "may try the creation of a DeviceClass, and create none." in node_a.create(body)
+
+
 def test_a_node_writes_its_own_instances(node_a: Identity) -> None:
     body = instance("mine", "node-a", nodes=["node-a"])
 
