@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 AT_ONCE = 4
 """How many claims are written at one time: bindings come first."""
 
-IN_ONE_GO = 200
+IN_ONE_GO = 50
 """How many claims are looked at before others have their turn."""
 
 SETTLE_SECONDS = 0.05
@@ -99,6 +99,7 @@ class ClaimKeeper:
         self._world = self.steps.upkeep.world
         self._asked: dict[ClaimUid, None] = {}
         self._pending: dict[ClaimUid, None] = {}
+        self._doing: set[ClaimUid] = set()
         self._alarms: Alarms[ClaimUid] = Alarms()
         self._rests: dict[ClaimUid, _Rest] = {}
         self._told: dict[ClaimUid, QueueName] = {}
@@ -122,7 +123,8 @@ class ClaimKeeper:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._look_at_all())
             group.create_task(self._look())
-            group.create_task(self._keep())
+            for _ in range(AT_ONCE):
+                group.create_task(self._keep())
 
     async def _look_at_all(self) -> NoReturn:
         while True:
@@ -194,36 +196,38 @@ class ClaimKeeper:
             self.steps.record(apiserver_events.queue_lost(found))
 
     async def _keep(self) -> NoReturn:
+        """One of those that do what there is to do, claim by claim; a slow one delays no other."""
         while True:
             await self._to_do.wait()
-            self._to_do.clear()
-            if why := self.fence.why_not(self.write_seconds):
-                logger.debug("no claim is written now: %s", why)
+            uid = next((uid for uid in self._pending if uid not in self._doing), None)
+            if uid is None:
+                self._to_do.clear()
+            elif self.fence.why_not(self.write_seconds):
                 await asyncio.sleep(FENCED_SECONDS)
             else:
-                failures = await self._do_pending()
-                self._failures = self._failures + 1 if failures else 0
-                await asyncio.sleep(_BACKOFF.delay(self._failures, random.random))
+                await self._do_alone(uid)
+
+    async def _do_alone(self, uid: ClaimUid) -> None:
+        """Do what the claim needs while nobody else does; after a failure wait for a while."""
+        self._doing.add(uid)
+        try:
+            is_over = await self._do(uid)
+            self._failures = 0 if is_over else self._failures + 1
+            await asyncio.sleep(_BACKOFF.delay(self._failures, random.random))
+        finally:
+            self._doing.discard(uid)
             if self._pending:
                 self._to_do.set()
 
-    async def _do_pending(self) -> int:
-        """Do some of what there is to do; returns how much of it has to be tried again."""
-        uids = list(self._pending)[:AT_ONCE]
-        async with asyncio.TaskGroup() as group:
-            for uid in uids:
-                group.create_task(self._do(uid))
-        return sum(uid in self._pending for uid in uids)
-
-    async def _do(self, uid: ClaimUid) -> None:
-        """Do one step; it stays pending, behind all others, where that may succeed later."""
+    async def _do(self, uid: ClaimUid) -> bool:
+        """Do one step; False where it stays pending, behind all others, to be tried again."""
         del self._pending[uid]
         if self.is_busy(uid):
             self._set_alarm(uid, self.steps.clock() + BUSY)
-            return
+            return True
         step = self._step(uid)
         if step is None:
-            return
+            return True
         try:
             await self._carry_out(step)
         except (ConflictError, NotFoundError) as error:
@@ -236,8 +240,10 @@ class ClaimKeeper:
         except (ApiError, FencedError) as error:
             logger.warning("claim not kept yet uid=%s step=%s: %s", uid, _name(step), error)
             self._pending[uid] = None
+            return False
         else:
             self._done(uid, step)
+        return True
 
     async def _carry_out(self, step: Step) -> None:
         try:

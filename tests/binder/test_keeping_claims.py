@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from kube.api import Backoff
 from scheduler_plugin.leftovers import GRACE
 from scheduler_plugin.names import QueueName
 from tests.binder.builders import FakeFence
-from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault
+from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault, Happening
 from tests.binder.keeping import Scene, no_delays
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_result, admit, claim_uid, put
 
@@ -278,6 +279,31 @@ async def test_nothing_is_evicted_behind_a_fence_that_closes_in_the_middle() -> 
         await scene.until(lambda: scene.keeper._pending != {})
 
     assert scene.server.evicted == []
+
+
+async def test_a_claim_whose_pods_take_long_keeps_no_other_waiting() -> None:
+    scene = a_left_scene()
+    names = [f"other-{number}" for number in range(2 * apiserver_keeper.AT_ONCE)]
+    forever = asyncio.Event()
+
+    async def hang() -> Happening:
+        if not scene.server.asked:
+            scene.server.asked.append("hangs")
+            await forever.wait()
+        return None
+
+    scene.server.next_happening = hang
+    scene.later(minutes=2)
+    async with scene.running():
+        await scene.until(lambda: scene.server.asked == ["hangs"])
+        for name in names:
+            scene.add(name)
+        scene.keeper.changed([claim_uid(name) for name in names])
+        await scene.until(lambda: all(scene.server.owner(name) == ("", "") for name in names))
+        assert scene.server.evicted == []
+
+        forever.set()
+        await scene.until(lambda: scene.server.evicted == ["b"])
 
 
 # Left-overs.
