@@ -103,6 +103,8 @@ class Registration:
         if kubelet != self._kubelet:
             return
         self._streams -= 1
+        if self._streams:
+            return
         if self._clock() - self._opened < self._pace.lasting_seconds:
             self.fail()
             return

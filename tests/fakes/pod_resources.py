@@ -1,4 +1,4 @@
-"""A fake of the kubelet's pod-resources server, which can also be slow, away, or out of its mind."""
+"""A fake of the kubelet's pod-resources server, which can be slow, away, or out of its mind."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ class FakePodResources:
     async def __aenter__(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._server = grpc.aio.server(options=[("grpc.max_send_message_length", -1)])
-        handler = grpc.unary_unary_rpc_method_handler(self._list)
+        handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(
+            self._list
+        )
         self._server.add_generic_rpc_handlers(
             (grpc.method_handlers_generic_handler(SERVICE, {"List": handler}),)
         )
