@@ -89,7 +89,7 @@ def test_no_rule_reaches_secrets_but_the_webhook_s_own() -> None:
     assert [o["metadata"]["name"] for o in objects_of_kind("Role")].count("moorage-webhook") == 1
 
 
-def test_nobody_changes_pods_and_only_the_scheduler_plugin_binds_and_evicts_them() -> None:
+def test_only_the_scheduler_plugin_writes_pods() -> None:
     about_pods = [
         (name, resource, verb)
         for name, rule in rules()
@@ -100,6 +100,8 @@ def test_nobody_changes_pods_and_only_the_scheduler_plugin_binds_and_evicts_them
 
     assert about_pods == [
         ("moorage-scheduler-plugin", "pods/binding", "create"),
+        ("moorage-scheduler-plugin", "pods", "patch"),
+        ("moorage-scheduler-plugin", "pods/status", "patch"),
         ("moorage-scheduler-plugin", "pods/eviction", "create"),
     ]
 
