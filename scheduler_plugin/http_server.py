@@ -7,11 +7,13 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from kube.api import CertificateError, LiveTls, TlsFiles, follow_files, show_files
 from scheduler_plugin.http_app import (
     DEFAULT_LIMITS,
     AnswersKubeScheduler,
@@ -19,7 +21,8 @@ from scheduler_plugin.http_app import (
     Limits,
     TellsWhoWaits,
 )
-from scheduler_plugin.listening import Listening, TlsFiles
+from scheduler_plugin.listening import Listening
+from scheduler_plugin.listening import TlsFiles as TlsPaths
 
 HEAD_SECONDS = 10.0
 """How long a request may have begun before its headers are there."""
@@ -57,16 +60,16 @@ async def serving(
     Raises:
         CannotListenError: The address is not to be had, or a certificate not to be read.
     """
-    tls = None if listening.tls is None else _mutual_tls(listening.tls)
-    listener = _listener(listening)
-    server = _Server(_config(ExtenderApp(answers, limits, waiting), tls, limits))
-    task = asyncio.create_task(server.serve(sockets=[listener]))
-    host, port = listener.getsockname()[:2]
-    try:
-        yield Bound(host, port, task)
-    finally:
-        server.should_exit = True
-        await task
+    async with _mutual_tls(listening.tls) as tls:
+        listener = _listener(listening)
+        server = _Server(_config(ExtenderApp(answers, limits, waiting), tls, limits))
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        host, port = listener.getsockname()[:2]
+        try:
+            yield Bound(host, port, task)
+        finally:
+            server.should_exit = True
+            await task
 
 
 def _listener(listening: Listening) -> socket.socket:
@@ -84,15 +87,24 @@ def _listener(listening: Listening) -> socket.socket:
     return listener
 
 
-def _mutual_tls(files: TlsFiles) -> ssl.SSLContext:
+@asynccontextmanager
+async def _mutual_tls(paths: TlsPaths | None) -> AsyncIterator[ssl.SSLContext | None]:
+    """The context of the listener; what the files say is read again whenever it changes."""
+    if paths is None:
+        yield None
+        return
+    live = LiveTls(asks_clients=True)
+    files = TlsFiles(Path(paths.certificate), Path(paths.key), Path(paths.client_ca))
     try:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=files.client_ca)
-        context.load_cert_chain(files.certificate, files.key)
-    except (OSError, ssl.SSLError) as error:
-        paths = f"{files.certificate}, {files.key}, {files.client_ca}"
-        raise CannotListenError(f"cannot use the certificates {paths}: {error}") from error
-    context.verify_mode = ssl.CERT_REQUIRED
-    return context
+        shown = show_files(live, files)
+    except CertificateError as error:
+        raise CannotListenError(str(error)) from error
+    following = asyncio.create_task(follow_files(live, files, shown))
+    try:
+        yield live.context
+    finally:
+        following.cancel()
+        await asyncio.wait([following])
 
 
 def _config(app: ExtenderApp, tls: ssl.SSLContext | None, limits: Limits) -> uvicorn.Config:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import dataclasses
+import functools
 import io
 import json
 import logging
+import shutil
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,6 +20,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from kube.api import follow_files
 from local_cluster.authority import Authority
 from local_cluster.certificates import CertificateSpec
 from scheduler_plugin import http_server, turns
@@ -740,6 +745,39 @@ async def test_client_with_a_foreign_certificate_is_not_heard(
         await filter_over(client_context(authority, Authority(tmp_path)), tls_files)
 
 
+async def test_files_that_change_are_read_again(
+    authority: Authority, tls_files: TlsFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The authority of the clients too: whoever is not of it any more is not heard."""
+    accepted = tmp_path / "accepted.crt"
+    shutil.copy(tls_files.client_ca, accepted)
+    own = dataclasses.replace(tls_files, client_ca=str(accepted))
+    soon = functools.partial(follow_files, period_seconds=0.01)
+    monkeypatch.setattr("scheduler_plugin.http_server.follow_files", soon)
+    stranger = Authority(tmp_path)
+    refused = (aiohttp.ClientError, ConnectionError, ssl.SSLError)
+    async with serving(FakePlugin(), Listening(host="127.0.0.1", port=0, tls=own)) as bound:
+        url = f"https://127.0.0.1:{bound.port}/healthz"
+        with pytest.raises(refused):
+            await status_over(client_context(authority, stranger), url)
+        shutil.copy(stranger.certificate_file, accepted)
+        async with asyncio.timeout(10):
+            while True:
+                with contextlib.suppress(*refused):
+                    assert await status_over(client_context(authority, stranger), url) == 200
+                    break
+        with pytest.raises(refused):
+            await status_over(client_context(authority, authority), url)
+
+
+async def status_over(context: ssl.SSLContext, url: str) -> int:
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
+        session.get(url) as response,
+    ):
+        return response.status
+
+
 async def test_plain_http_is_not_heard_where_tls_is_served(tls_files: TlsFiles) -> None:
     async with serving(FakePlugin(), Listening(host="127.0.0.1", port=0, tls=tls_files)) as bound:
         with socket.create_connection((bound.host, bound.port)) as plain:
@@ -759,6 +797,6 @@ async def test_unusable_certificates_are_said(
         path.write_text(content)
     given = {name: getattr(tls_files, name) for name in ("certificate", "key", "client_ca")}
     files = TlsFiles(**{**given, broken: str(path)})
-    with pytest.raises(CannotListenError, match=r"cannot use the certificates .*broken\.pem"):
+    with pytest.raises(CannotListenError, match=r"broken\.pem.* cannot be used"):
         async with serving(plugin, Listening(host="127.0.0.1", port=0, tls=files)):
             pass
