@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 PACKAGES: Mapping[str, str] = {
     "proto/deviceplugin/v1beta1": "driver/kubelet_api/deviceplugin/v1beta1",
+    "proto/discovery/v0": "driver/discovery_api/v0",
     "proto/dra-health/v1alpha1": "driver/kubelet_api/dra_health/v1alpha1",
     "proto/dra/v1": "driver/kubelet_api/dra/v1",
     "proto/dra/v1beta1": "driver/kubelet_api/dra/v1beta1",
@@ -30,7 +31,10 @@ PACKAGES: Mapping[str, str] = {
 }
 """Folder of `.proto` files to the package of their stubs."""
 
-TREES: Mapping[str, str] = {"driver/kubelet_api": "The kubelet's contracts"}
+TREES: Mapping[str, str] = {
+    "driver/discovery_api": "The contract of discovery handlers",
+    "driver/kubelet_api": "The kubelet's contracts",
+}
 """Packages that hold stubs and nothing else, and what they are."""
 
 PLUGINS = ("mypy", "mypy_grpc")

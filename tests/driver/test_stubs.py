@@ -11,6 +11,11 @@ from tests import stubs
 
 DRA = "driver/kubelet_api/dra/v1"
 
+ORIGINS = (
+    "// A wire contract of the kubelet: k8s.io/kubelet v",
+    "// A wire contract of Akri v",
+)
+
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -71,4 +76,4 @@ def test_broken_contract_leaves_the_stubs_alone(checkout: Path, tmp_path: Path) 
 def test_every_contract_says_where_it_came_from() -> None:
     for contract in (stubs.ROOT / "proto").rglob("*.proto"):
         first = contract.read_text().splitlines()[0]
-        assert first.startswith("// A wire contract of the kubelet: k8s.io/kubelet v"), contract
+        assert first.startswith(ORIGINS), contract

@@ -1,0 +1,1 @@
+"""The contract of discovery handlers: stubs that `make proto` generates from proto/."""
