@@ -205,6 +205,11 @@ class SlotStory(View):
     def wait_running(self, *pods: str) -> None:
         self.until(f"{', '.join(pods)} run", lambda: all(map(self.is_running, pods)))
 
+    def is_running(self, pod: str) -> bool:
+        """Whether it is there and runs; its controller may not have made it yet."""
+        found = self.find("pod", pod)
+        return found is not None and found["status"]["phase"] == "Running"
+
     def wait_phase(self, pod: str, phase: str) -> Object:
         self.until(f"{pod} is {phase}", lambda: self.phase(pod) == phase)
         return self.get("pod", pod)

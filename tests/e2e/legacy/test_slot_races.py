@@ -1,0 +1,89 @@
+"""Two nodes want one slot, and processes die between a write and its answer."""
+
+from __future__ import annotations
+
+import signal
+
+from local_cluster.component_handles import ComponentProcess
+from tests.e2e.legacy.slot_stories import ANY, A, B, SlotStory
+
+FOO = "foo0"
+REASON = "UnexpectedAdmissionError"
+
+
+def test_of_two_nodes_that_take_one_slot_at_once_one_gets_it(slots: SlotStory) -> None:
+    slots.configure(FOO, capacity=1)
+    slots.wait_offers({ANY: 1, FOO: 1})
+    with slots.gate(FOO, A) as gate:
+        slots.replica_set("loses", {FOO: 1}, A)
+        slots.until("the write of a is held", lambda: gate.holds)
+        slots.run("wins", {ANY: 1}, B)
+        gate.let_pass()
+
+        (failed,) = slots.until("a pod fails", slots.failed)
+
+    assert failed["status"]["reason"] == REASON
+    assert f"slot {slots.slot(FOO, 0)} is held by node {B}" in failed["status"]["message"]
+    slots.wait_usage({slots.slot(FOO, 0): slots.by_any(FOO, B)})
+    slots.wait_offers({ANY: 0, FOO: 0}, A)
+    (waiting,) = slots.until("a replacement waits", slots.pending)
+    dead = len(slots.failed())
+
+    slots.end_pod("wins")
+
+    slots.wait_running(waiting)
+    slots.wait_usage({slots.slot(FOO, 0): A})
+    assert len(slots.failed()) == dead
+
+
+def test_a_driver_killed_between_write_and_answer_loses_no_slot(slots: SlotStory) -> None:
+    driver = slots.drivers.nodes[A]
+    assert isinstance(driver, ComponentProcess)
+    slots.configure(FOO, capacity=1)
+    slots.wait_offers({ANY: 1, FOO: 1})
+    with slots.gate(FOO, A) as gate:
+        slots.pod("cut-off", {FOO: 1}, A)
+        slots.until("the write is held", lambda: gate.holds)
+        # It gets no further, whatever the API server answers.
+        driver.signal(signal.SIGSTOP)
+        gate.let_pass()
+        slots.wait_usage({slots.slot(FOO, 0): A})
+
+    driver.kill()
+
+    failed = slots.wait_phase("cut-off", "Failed")
+    assert failed["status"]["reason"] == REASON
+    slots.wait_usage({})
+    slots.wait_offers({ANY: 1, FOO: 1})
+    slots.run("next", {FOO: 1}, A)
+    slots.wait_usage({slots.slot(FOO, 0): A})
+
+
+def test_killed_drivers_and_kubelets_lose_nothing_that_was_given(slots: SlotStory) -> None:
+    slots.configure(FOO, capacity=3)
+    slots.wait_offers({ANY: 1, FOO: 3})
+    slots.run("through-any", {ANY: 1}, A)
+    slots.run("through-one", {FOO: 1}, A)
+    held = slots.usage()
+    assert len(held) == 2
+    kubelet = slots.cluster.part(f"kubelet-{A}")
+
+    slots.drivers.nodes[A].kill()
+    slots.run("after-the-driver", {FOO: 1}, B)
+    kubelet.kill()
+    slots.end_pod("after-the-driver")
+    kubelet.start()
+
+    slots.wait_usage(held)
+    slots.run("after-the-kubelet", {FOO: 1}, A)
+    slots.wait_held(3)
+    kubelet.kill()
+    slots.drivers.nodes[A].kill()
+    kubelet.start()
+    slots.wait_offers({ANY: 1, FOO: 2}, A)
+    slots.wait_held(3)
+    for pod in ("through-any", "through-one", "after-the-kubelet"):
+        assert (slots.phase(pod), slots.restarts(pod)) == ("Running", 0), pod
+        slots.end_pod(pod)
+    slots.wait_usage({})
+    slots.wait_offers({ANY: 1, FOO: 3})
