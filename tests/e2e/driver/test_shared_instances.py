@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,9 +19,10 @@ OFFLINE_SINCE = "moorage.dev/offline-since"
 
 @pytest.fixture
 def lost_node(cluster: Cluster) -> Iterator[str]:
-    """A Node that nobody runs, and that says it is Ready."""
+    """A Node that nobody runs, and that said just now that it is Ready."""
     cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": LOST}})
-    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": now, "lastHeartbeatTime": now}
     status = json.dumps({"status": {"conditions": [ready]}})
     cluster.kubectl("patch", "node", LOST, "--subresource=status", "--type=merge", "-p", status)
     yield LOST
