@@ -7,7 +7,7 @@ sockets that are directly in its folder, and what a plugin gives as its endpoint
 there. So after a restart of the kubelet plugins are registered again, and that is all.
 
 One server cannot serve two resources, since no message says which is meant. Servers are cheap,
-some 80 KiB with a stream.
+some 60 KiB with a stream.
 
 While an old and a new process of the driver overlap, the new one's sockets take the paths of the
 old one's, whose streams go on until it ends.
@@ -25,7 +25,7 @@ from typing import NoReturn
 
 from driver.kubelet_endpoints import Endpoint
 from driver.kubelet_plugin_service import AnswersKubelet
-from driver.kubelet_registrations import KubeletSocket, Pace
+from driver.kubelet_registrations import KubeletRun, KubeletSocket, Pace
 from driver.kubelet_sockets import is_dead
 from driver.plugin_devices import PluginDevice
 from driver.slot_allocation import Plugin
@@ -61,6 +61,8 @@ class DevicePlugins:
         self._turns = asyncio.Semaphore(self._pace.at_once)
         self._changed = asyncio.Event()
         self._away = False
+        # The run of the kubelet that watches all plugins: nobody needs to be looked at.
+        self._settled: KubeletRun | None = None
 
     def offer(self, lists: Mapping[Plugin, tuple[PluginDevice, ...]]) -> None:
         """Offer these lists and no others; to be called where the loop runs.
@@ -73,10 +75,7 @@ class DevicePlugins:
             self._end(resource)
         for resource, (plugin, devices) in wanted.items():
             if resource not in self._endpoints:
-                self._endpoints[resource] = Endpoint(
-                    self._folder, plugin, self._answers, self._pace
-                )
-                self._changed.set()
+                self._add(resource, plugin)
             self._endpoints[resource].service.offer(plugin, devices)
 
     def resend(self, plugin: Plugin) -> None:
@@ -100,6 +99,11 @@ class DevicePlugins:
 
     def _register_due(self) -> None:
         self._kubelet.look()
+        if self._kubelet.run == self._settled is not None:
+            return
+        if not self._leaving and all(e.is_watched(self._kubelet) for e in self._endpoints.values()):
+            self._settled = self._kubelet.run
+            return
         due = [
             endpoint
             for resource, endpoint in self._endpoints.items()
@@ -114,6 +118,16 @@ class DevicePlugins:
         if not away:
             for endpoint in due:
                 endpoint.introduce(self._kubelet, self._turns)
+
+    def _add(self, resource: str, plugin: Plugin) -> None:
+        endpoint = Endpoint(self._folder, plugin, self._answers, self._pace)
+        endpoint.unwatched = self._unsettle
+        self._endpoints[resource] = endpoint
+        self._unsettle()
+        self._changed.set()
+
+    def _unsettle(self) -> None:
+        self._settled = None
 
     def _end(self, resource: str) -> None:
         endpoint = self._endpoints.pop(resource)
@@ -130,6 +144,7 @@ class DevicePlugins:
 
     def _left(self, resource: str) -> None:
         del self._leaving[resource]
+        self._unsettle()
         self._changed.set()
 
     async def _close(self) -> None:

@@ -73,6 +73,10 @@ class Registration:
             return True
         return not self._streams and self._clock() >= self._not_before
 
+    def is_watched(self, kubelet: KubeletRun | None) -> bool:
+        """Whether this run of the kubelet watches; nothing is due then, whatever the time."""
+        return kubelet is not None and kubelet == self._kubelet and self._streams > 0
+
     def begin(self, kubelet: KubeletRun | None) -> None:
         """Note an attempt. Streams of an earlier run are as good as ended."""
         if kubelet != self._kubelet:
