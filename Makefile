@@ -41,8 +41,8 @@ test: $(READY) ## All tests, those on the real Kubernetes included
 	$(BIN)/pytest -q -m "not e2e" -n $(WORKERS)
 	$(BIN)/pytest -q -m e2e
 
-demo: $(READY) ## The main job on a real cluster (KEEP=1 keeps it)
-	@PYTHONPATH=deploy/local $(BIN)/python -m moorage_demo $(if $(KEEP),--keep)
+demo: $(READY) ## The main job on a real cluster (KEEP=1 keeps it, LEGACY=1: without DRA)
+	@PYTHONPATH=deploy/local $(BIN)/python -m moorage_demo $(if $(KEEP),--keep) $(if $(LEGACY),--legacy)
 
 proto: $(READY) ## Generate the stubs of the kubelet's contracts
 	$(BIN)/python -m tests.stubs --write

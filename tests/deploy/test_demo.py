@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 import yaml
 
+from moorage_demo.queues import sentence_in
 from moorage_demo.scene import OBJECTS
-from moorage_demo.sharing import sentence_in
+from moorage_demo.slots import CAMERA, DOOR
 from moorage_demo.table import Table
 from scheduler_plugin.api import Queue, parse_queue
 
@@ -19,7 +22,7 @@ OVER_LIMIT = (
     ' queue "robots", uses 1 disk, 1 more would pass its limit of 1'
 )
 PREEMPTION = "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
-FILES = sorted(OBJECTS.glob("*.yaml"))
+FILES = sorted(OBJECTS.rglob("*.yaml"))
 DOCUMENTS = [document for path in FILES for document in yaml.safe_load_all(path.read_text())]
 
 
@@ -29,6 +32,8 @@ DOCUMENTS = [document for path in FILES for document in yaml.safe_load_all(path.
     [
         "0/2 nodes are available: 2 {}.",
         f"0/2 nodes are available: 2 {{}}. {PREEMPTION}",
+        "0/2 nodes are available: 1 {}, 1 Insufficient akri.sh/camera-317a9c. " + PREEMPTION,
+        "0/2 nodes are available: 1 {}, 1 node(s) didn't match Pod's node affinity/selector.",
         "0/2 nodes are available: 1 {}, 1 cannot allocate all claims. still not schedulable,"
         f" {PREEMPTION}",
         "0/2 nodes are available: 1 resourceclaim not available on the node, 1 {}. still not"
@@ -70,6 +75,21 @@ def test_pods_name_the_scheduler_and_a_queue() -> None:
     for pod in pods:
         assert pod["spec"]["schedulerName"] == "moorage"
         assert pod["metadata"]["labels"]["moorage.dev/queue"] in ("vision", "robots")
+
+
+def test_the_camera_s_pods_name_the_instance_that_akri_would_make() -> None:
+    (camera,) = (found for found in DOCUMENTS if found["metadata"]["name"] == "camera")
+    (word,) = yaml.safe_load(camera["spec"]["discoveryHandler"]["discoveryDetails"])["descriptions"]
+    digest = hashlib.blake2b(word.encode(), digest_size=3).hexdigest()
+    asked = {
+        resource
+        for found in DOCUMENTS
+        if found["kind"] == "Pod"
+        for resource in found["spec"]["containers"][0]["resources"].get("limits", {})
+    }
+
+    assert f"camera-{digest}" == DOOR
+    assert asked == {f"akri.sh/{CAMERA}", f"akri.sh/{DOOR}"}
 
 
 def test_a_long_sentence_goes_on_below(capsys: pytest.CaptureFixture[str]) -> None:

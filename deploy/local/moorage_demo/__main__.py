@@ -11,46 +11,51 @@ from local_cluster.api import Cluster, ClusterSettings, LocalClusterError
 from local_cluster.loop_devices import CONTROL
 from moorage_demo.installation import PARTS, ROOT, install, workloads
 from moorage_demo.scene import Scene
+from moorage_demo.slots import SlotStory
 from moorage_demo.story import Story
 from moorage_demo.table import Table
 
 WORK_DIR = ROOT / ".cluster-demo"
+WITHOUT_DRA = "1.33"
 
 
 def main() -> int:
-    """Returns the exit status; the last line says what the container read."""
+    """Returns the exit status; the last line says what it comes to."""
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="leave the cluster up")
-    keep = parser.parse_args().keep
-    if not CONTROL.exists():
+    parser.add_argument("--legacy", action="store_true", help="on Kubernetes 1.33, without DRA")
+    options = parser.parse_args()
+    if not options.legacy and not CONTROL.exists():
         print(f"{CONTROL} is missing: the demo plugs loop devices (modprobe loop).")
         return 1
     started = time.monotonic()
     try:
-        read = _run(keep=keep)
+        told = _run(legacy=options.legacy, keep=options.keep)
     except LocalClusterError as error:
         print(f"The demo failed: {error}", file=sys.stderr)
         return 1
     seconds = f"{time.monotonic() - started:.0f} s"
-    print(f'\nAfter {seconds}: two pods read "{read}" from the device of one claim, charged once.')
+    print(f"\nAfter {seconds}: {told}.")
     return 0
 
 
-def _run(*, keep: bool) -> str:
+def _run(*, legacy: bool, keep: bool) -> str:
     table = Table()
-    cluster = Cluster.up(ClusterSettings(work_dir=WORK_DIR, parts=PARTS))
+    version = WITHOUT_DRA if legacy else ClusterSettings.kubernetes
+    cluster = Cluster.up(ClusterSettings(work_dir=WORK_DIR, parts=PARTS, kubernetes=version))
     try:
         for node in cluster.nodes:
             cluster.wait(f"node/{node.name}", "condition=Ready")
-        version = cluster.kubectl("version", "-o", "yaml").stdout
+        served = cluster.kubectl("version", "-o", "yaml").stdout
         install(cluster)
         print()
         table.head()
         nodes = ", ".join(node.name for node in cluster.nodes)
-        table.row("Kubernetes", _server_version(version), f"nodes {nodes}")
+        table.row("Kubernetes", _server_version(served), f"nodes {nodes}")
         for kind, name in workloads():
             table.row("installed", f"{kind} {name}", "its pods serve")
-        read = Story(Scene(cluster, table)).tell()
+        scene = Scene(cluster, table)
+        told = SlotStory(scene).tell() if legacy else Story(scene).tell()
     except BaseException:
         cluster.collect(ROOT / ".artifacts" / "demo")
         print(f"Logs and events are in {ROOT / '.artifacts' / 'demo'}", file=sys.stderr)
@@ -61,7 +66,7 @@ def _run(*, keep: bool) -> str:
         _say_how_to_look_around(cluster)
     else:
         cluster.down(purge=True)
-    return read
+    return told
 
 
 def _server_version(text: str) -> str:
@@ -73,7 +78,7 @@ def _say_how_to_look_around(cluster: Cluster) -> None:
     print(f"""
 The cluster stays up. To look around:
   export KUBECONFIG={cluster.kubeconfig} PATH={program.parent}:$PATH
-  kubectl get queues,akric,akrii,resourceslices,deviceclasses,resourceclaims,pods -A
+  kubectl get queues,akric,akrii,pods -A   # with DRA: resourceslices,deviceclasses,resourceclaims
   kubectl -n moorage-system logs daemonset/moorage-driver-node
   kubectl -n moorage-system logs deployment/moorage-scheduler --all-containers
 To end it:

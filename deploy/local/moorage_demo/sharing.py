@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
-from moorage_demo.scene import Object, Scene
+from moorage_demo import queues
+from moorage_demo.scene import Scene
 
 QUEUE_LABEL = "moorage.dev/queue"
 CLASS = "disk"
-# What kube-scheduler itself says of the nodes that it did not ask the plugin about.
-OTHER_REASONS = "cannot allocate all claims|resourceclaim not available on the node"
 
 
 class Sharing:
@@ -21,7 +18,7 @@ class Sharing:
     def queues_are_made(self) -> None:
         self._scene.apply("queues.yaml")
         for name in ("research", "vision", "robots"):
-            self._is_accepted(name)
+            queues.show_accepted(self._scene, name)
 
     def vision_owns(self) -> None:
         """After a pod of vision was bound first."""
@@ -50,19 +47,6 @@ class Sharing:
         self._scene.row("released", "ResourceClaim my-disk", "not allocated, and nobody's")
         self._charged("vision", 0, owned=0, shared=0)
 
-    def _is_accepted(self, name: str) -> None:
-        spec = self._scene.until(f"Queue {name} is accepted", lambda: self._accepted_spec(name))
-        limits = [f"limit {given['limit']}" for given in spec.get("resources", ())]
-        below = [f"below {spec['parent']}"] if "parent" in spec else []
-        shown = ", ".join([*below, *(limits or ["no limit of its own"])])
-        self._scene.row("Queue", name, f"Accepted: {shown}")
-
-    def _accepted_spec(self, name: str) -> Object | None:
-        queue = self._scene.get("queue", name) or {}
-        conditions = queue.get("status", {}).get("conditions", ())
-        accepted = any(c["type"] == "Accepted" and c["status"] == "True" for c in conditions)
-        return queue["spec"] if accepted else None
-
     def _owner(self) -> str | None:
         labels = (self._scene.get("resourceclaim", "my-disk") or {})["metadata"].get("labels", {})
         owner: str | None = labels.get(QUEUE_LABEL)
@@ -88,22 +72,4 @@ class Sharing:
 
     def _refused(self, file: str, pod: str, what: str = "") -> None:
         self._scene.apply(file)
-        message = self._scene.until(f"{pod} is refused", lambda: _refusal(self._pod(pod)))
-        self._scene.row("refused", f"Pod {pod}{what}", message)
-
-    def _pod(self, name: str) -> Object:
-        return self._scene.get("pod", name) or {}
-
-
-def _refusal(pod: Object) -> str | None:
-    """What the plugin said, out of kube-scheduler's sentence about all nodes and preemption."""
-    for condition in pod.get("status", {}).get("conditions", ()):
-        if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return sentence_in(condition["message"])
-    return None
-
-
-def sentence_in(message: str) -> str:
-    """Of `0/2 nodes are available: 1 OverLimit: ..., 1 cannot allocate. preemption: ...`, ours."""
-    found = re.search(rf" \d+ ([A-Z]\w+: .+?)(?=, \d+ (?:{OTHER_REASONS})|\.( |$))", message)
-    return f"{found.group(1)}." if found else message
+        self._scene.row("refused", f"Pod {pod}{what}", queues.refusal(self._scene, pod))

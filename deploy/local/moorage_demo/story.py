@@ -22,7 +22,7 @@ class Story:
         self._folder = scene.cluster.work_dir / "moorage-demo"
 
     def tell(self) -> str:
-        """Returns what the container read from its device."""
+        """Returns what it comes to."""
         with plugged_disk(self._folder, TEXT) as disk:
             self._scene.row("plug", str(disk.path), "the kernel reports a block device")
             self._discovered()
@@ -35,7 +35,7 @@ class Story:
             self._sharing.others_are_refused()
             self._released(node)
             self._sharing.all_is_given_back()
-        return read
+        return f'two pods read "{read}" from the device of one claim, charged once'
 
     def _discovered(self) -> None:
         self._scene.apply("configuration.yaml")
