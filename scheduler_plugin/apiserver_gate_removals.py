@@ -27,8 +27,9 @@ from scheduler_plugin.names import PodUid
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 16
-"""How many gates are removed at one time: bindings share the API server with them."""
+AT_ONCE = 4
+"""How many gates are removed at one time. With more, the API server removes gates and nothing else
+for a while, and the first pod is bound after the last gate is removed."""
 
 MOST_PENDING = 64
 """How many may wait before no more should be decided: a decision lapses while it waits."""
@@ -101,11 +102,11 @@ class GateRemovals:
         while self._still_holds(removal):
             try:
                 await self._writes.remove_gate(removal)
-            except UnavailableError as error:
+            except (UnavailableError, FencedError) as error:
                 # Whether it is removed or not, once more does no harm.
                 failures += 1
                 logger.warning("gate not removed yet %s: %s", _named(removal), error)
-                await asyncio.sleep(max(_delay(failures), error.retry_after_seconds))
+                await asyncio.sleep(max(_delay(failures), _asked_for(error)))
             except Exception as error:  # noqa: BLE001  An odd object must not end the process.
                 await self._put_off(removal, error)
                 return
@@ -123,13 +124,17 @@ class GateRemovals:
         """The pod rests, and others go; where all are refused, all the slower."""
         self._refused_in_a_row += 1
         self._keeper.removal_failed(removal.uid, self._clock())
-        bug = None if isinstance(error, (ApiError, GateStaysError, FencedError)) else error
+        bug = None if isinstance(error, (ApiError, GateStaysError)) else error
         logger.warning("gate not removed %s: %s", _named(removal), error, exc_info=bug)
         await asyncio.sleep(_delay(self._refused_in_a_row))
 
 
 def _named(removal: GateRemoval) -> str:
     return f"pod={removal.namespace}/{removal.name} queue={removal.queue}"
+
+
+def _asked_for(error: Exception) -> float:
+    return error.retry_after_seconds if isinstance(error, UnavailableError) else 0.0
 
 
 def _delay(failures: int) -> float:

@@ -26,8 +26,8 @@ from scheduler_plugin.names import ADMITTED_CONDITION, FIELD_MANAGER, QUOTA_GATE
 from scheduler_plugin.pods import PodView
 from scheduler_plugin.world import World
 
-WRITE_SECONDS = 5.0
-"""How long one write may take."""
+WRITE_SECONDS = 2.0
+"""How long one write may take; a Lease that is not renewed for long must still outlive it."""
 
 WRITE = WriteOptions(field_manager=FIELD_MANAGER, timeout_seconds=WRITE_SECONDS)
 

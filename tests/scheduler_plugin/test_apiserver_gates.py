@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from random import Random
 from typing import Any
 
 import pytest
@@ -50,9 +51,12 @@ class Fence:
     """A Lease that is ours until a test says otherwise."""
 
     closed: str = ""
+    closes_at: int = -1
+    """At which of the next questions it is closed, and at no other."""
 
     def why_not(self, seconds: float) -> str:
-        return self.closed
+        self.closes_at -= 1
+        return self.closed or ("Not for long enough." if self.closes_at == 0 else "")
 
 
 @dataclass
@@ -80,6 +84,16 @@ class Scene:
     def binds(self, name: str) -> None:
         obj = self.pods.objects[name]
         self.pods.put({**obj, "spec": {**obj["spec"], "nodeName": "node-a"}})
+
+    def proceeds(self, name: str) -> None:
+        """A pod is bound, or is deleted if it was."""
+        if self.pods.objects[name]["spec"].get("nodeName"):
+            self.pods.delete(name)
+        else:
+            self.binds(name)
+
+    def out_of_the_gate(self) -> list[str]:
+        return [name for name in self.pods.objects if not self.pods.gates(name)]
 
     @property
     def assumed(self) -> int:
@@ -276,6 +290,37 @@ async def test_a_pod_that_leaves_while_it_is_to_be_removed_is_not_written(scene:
     assert not {f"gate {deleted}", f"gate {freed}"} & set(scene.pods.asked)
 
 
+@pytest.mark.parametrize("seed", range(4))
+async def test_whatever_fails_no_more_go_than_fit_and_in_the_end_all_go(
+    scene: Scene, seed: int
+) -> None:
+    """Who is let go is bound, and deleted after some time; the watch is never quick."""
+    random, counts = Random(seed), [0]
+    scene.limit(3)
+    scene.waits(*(f"p{number:02}" for number in range(20)))
+
+    def maybe_fail(name: str) -> None:
+        counts.append(len(scene.out_of_the_gate()))
+        if random.random() < 0.4:
+            scene.pods.faults[name].append(random.choice(list(Fault)))
+        if random.random() < 0.1:
+            scene.fence.closes_at = 1
+
+    scene.pods.before = maybe_fail
+    async with scene.running(), asyncio.timeout(20):
+        while scene.pods.objects:
+            for _ in range(random.randrange(20)):
+                await asyncio.sleep(0)
+            for name in scene.out_of_the_gate():
+                if random.random() < 0.5:
+                    scene.proceeds(name)
+            scene.now += timedelta(seconds=1)
+        await settled()
+
+    assert max(counts) == 3
+    assert scene.assumed == 0
+
+
 # Whose Lease it is.
 
 
@@ -310,6 +355,18 @@ async def test_who_loses_the_lease_begins_no_write_and_believes_in_none(scene: S
         assert scene.assumed == AT_ONCE, "those that were under way may have arrived"
         scene.fence.closed = ""
         await until(lambda: not scene.pods.gated())
+
+
+@pytest.mark.parametrize("closes_at", range(1, 9))
+async def test_a_lease_that_is_renewed_late_changes_nothing(scene: Scene, closes_at: int) -> None:
+    scene.waits("p0", "p1")
+    scene.fence.closes_at = closes_at
+    async with scene.running():
+        await until(lambda: scene.pods.told("p1"))
+        await settled()
+
+    assert scene.pods.gated() == ["p1"]
+    assert scene.assumed == 1
 
 
 async def test_a_fault_in_one_shift_is_the_end_of_it_alone(
