@@ -36,10 +36,12 @@ from driver.lost_nodes import (
 from driver.passes import Passes
 from driver.slots import SlotWrite, merge_patch
 from driver.unseen_instances import (
+    FreeInstance,
     InstanceSight,
     KeepNodes,
     MarkInstance,
     UnseenDecision,
+    freed_patch,
     instance_sight,
     mark_patch,
     nodes_patch,
@@ -138,6 +140,8 @@ class ClusterInstances:
                     await self._patch(decision, mark_patch(decision), FIELD_MANAGER)
                 case KeepNodes():
                     await self._patch(decision, nodes_patch(decision), FIELD_MANAGER)
+                case FreeInstance():
+                    await self._patch(decision, freed_patch(decision), FIELD_MANAGER)
                 case DeleteInstance():
                     await delete_instance(self._client, decision)
                     logger.info("removed, since no node sees it instance=%s", decision.name)
@@ -170,7 +174,7 @@ class ClusterInstances:
 
     async def _patch(
         self,
-        decision: SlotWrite | MarkInstance | KeepNodes,
+        decision: SlotWrite | MarkInstance | KeepNodes | FreeInstance,
         patch: Mapping[str, Any],
         manager: str,
     ) -> None:
@@ -207,7 +211,7 @@ def _place(decision: SlotWrite | UnseenDecision) -> tuple[str, str]:
             return decision.namespace, decision.instance
         case DeleteInstance():
             return decision.namespace, decision.name
-        case MarkInstance() | KeepNodes():
+        case MarkInstance() | KeepNodes() | FreeInstance():
             return decision.slots.namespace, decision.slots.name
         case _:
             assert_never(decision)

@@ -5,7 +5,8 @@
       └──── a node sees it again ───┘
 
 Also what nodes leave behind that no longer exist: their entries in `nodes`, and their own local
-Instances. A node that is only not Ready keeps both: its driver may well be running.
+Instances. A node that is only not Ready keeps both: its driver may well be running. And the
+finalizer of slots, where the last slot was cleared by a hand that did not know of it.
 
 All that is remembered stands in the objects, so any process can go on from here. Each write names
 the version it was decided from: a node that sees the device at that moment wins.
@@ -29,7 +30,7 @@ from driver.api import (
 from driver.configurations import offline_grace
 from driver.instances import DeleteInstance
 from driver.names import label_value
-from driver.slots import InstanceSlots, instance_slots
+from driver.slots import SLOTS_FINALIZER, InstanceSlots, instance_slots
 
 NEWBORN = timedelta(seconds=10)
 """A younger Instance is not removed: the node that made it may not have entered itself yet."""
@@ -71,7 +72,14 @@ class KeepNodes:
     nodes: frozenset[NodeName]
 
 
-UnseenDecision = MarkInstance | KeepNodes | DeleteInstance
+@dataclass(frozen=True, slots=True)
+class FreeInstance:
+    """Let go of an Instance of which no slot is held, though whoever cleared the last did not."""
+
+    slots: InstanceSlots
+
+
+UnseenDecision = MarkInstance | KeepNodes | FreeInstance | DeleteInstance
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +146,8 @@ class _World:
 def _step(sight: InstanceSight, world: _World) -> UnseenDecision | datetime | None:
     """What to do about one Instance now, or when to look again."""
     slots = sight.slots
+    if SLOTS_FINALIZER in slots.finalizers and not slots.holders:
+        return FreeInstance(slots)
     configuration = world.configurations.get(slots.configuration)
     if slots.deleted or configuration is None:
         return None
@@ -180,6 +190,12 @@ def mark_patch(decision: MarkInstance) -> Mapping[str, Any]:
 def nodes_patch(decision: KeepNodes) -> Mapping[str, Any]:
     """The nodes as a JSON merge patch that is refused if the object has changed."""
     return {"metadata": _version(decision.slots), "spec": {"nodes": sorted(decision.nodes)}}
+
+
+def freed_patch(decision: FreeInstance) -> Mapping[str, Any]:
+    """The finalizers as a JSON merge patch that is refused if the object has changed."""
+    others = [name for name in decision.slots.finalizers if name != SLOTS_FINALIZER]
+    return {"metadata": {**_version(decision.slots), "finalizers": others}}
 
 
 def _version(slots: InstanceSlots) -> dict[str, str]:

@@ -22,6 +22,7 @@ from driver.apiserver_instances import delete_instance, write_instances
 from driver.instances import DeleteInstance, instance_of, stored_instance
 from driver.shared_instances import plan_shared, shared_body
 from driver.unseen_instances import (
+    FreeInstance,
     KeepNodes,
     MarkInstance,
     instance_sight,
@@ -145,6 +146,8 @@ class Histories(RuleBasedStateMachine):
                     await self.client.merge_patch(path, mark_patch(decision), options=options)
                 case KeepNodes():
                     await self.client.merge_patch(path, nodes_patch(decision), options=options)
+                case FreeInstance():
+                    raise AssertionError("no finalizer in these histories")
                 case DeleteInstance():
                     await delete_instance(self.client, decision)
 

@@ -9,11 +9,14 @@ import pytest
 
 from driver.api import NODE_LABEL, OFFLINE_SINCE, ConfigurationName, NodeName
 from driver.instances import DeleteInstance
+from driver.slots import SLOTS_FINALIZER
 from driver.unseen_instances import (
+    FreeInstance,
     InstanceSight,
     KeepNodes,
     MarkInstance,
     UnseenPlan,
+    freed_patch,
     instance_sight,
     mark_patch,
     nodes_patch,
@@ -33,8 +36,9 @@ def a_sight(
     age: timedelta = timedelta(hours=1),
     **spec: Any,
 ) -> InstanceSight:
+    more = spec.pop("metadata", {})
     body = an_instance_object(CAMERA_1, spec.pop("usage", None), nodes=list(nodes), **spec)
-    metadata = {**body["metadata"], "creationTimestamp": (NOW - age).isoformat()}
+    metadata = {**body["metadata"], "creationTimestamp": (NOW - age).isoformat(), **more}
     if label is not None:
         metadata["labels"] = {NODE_LABEL: label}
     if offline_since is not None:
@@ -138,6 +142,16 @@ def test_a_mark_of_no_sense_is_written_anew(mark: str) -> None:
     sight = a_sight(offline_since=mark)
 
     assert plan(sight).decisions == (MarkInstance(sight.slots, NOW),)
+
+
+@pytest.mark.parametrize("deleted", [{}, {"deletionTimestamp": "2026-11-21T12:00:00Z"}])
+def test_what_holds_a_free_instance_is_let_go(deleted: dict[str, str]) -> None:
+    finalizers = {"finalizers": ["other", SLOTS_FINALIZER], **deleted}
+    free = a_sight(NODE_A, metadata=finalizers, usage={f"{CAMERA_1}-0": ""})
+    used = a_sight(NODE_A, metadata=finalizers, usage={f"{CAMERA_1}-0": "node-a"})
+
+    assert plan(free, used).decisions == (FreeInstance(free.slots),)
+    assert freed_patch(FreeInstance(free.slots))["metadata"]["finalizers"] == ["other"]
 
 
 def test_patches_name_the_version_they_were_decided_from() -> None:

@@ -88,7 +88,7 @@ def enter_as_akri(story: Story, instance: dict[str, Any], node: str) -> None:
 
 
 def test_nodes_that_see_one_device_hold_one_instance_and_each_its_own_otherwise(
-    story: Story,
+    story: Story, lost_node: str
 ) -> None:
     local = f"{story.name}-local"
     configure(story, story.name, capacity=2, brokerProperties={"FLOOR": "1"})
@@ -112,6 +112,11 @@ def test_nodes_that_see_one_device_hold_one_instance_and_each_its_own_otherwise(
     after = wait_nodes(story, story.name, *NODES)
     assert after["spec"]["brokerProperties"] == {"DEBUG_ECHO_DESCRIPTION": story.name}
     assert after["spec"]["deviceUsage"] == {f"{after['metadata']['name']}-1": "node-b"}
+
+    enter_as_akri(story, instance, lost_node)
+    wait_nodes(story, story.name, *NODES, lost_node)
+    story.cluster.kubectl("delete", "node", lost_node)
+    wait_nodes(story, story.name, *NODES)
 
 
 def test_an_instance_goes_when_no_node_sees_it_or_uses_it(story: Story, lost_node: str) -> None:
