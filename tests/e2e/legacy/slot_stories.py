@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from local_cluster import namespaces
-from local_cluster.api import BUSYBOX_IMAGE, Cluster, ConditionTimeoutError
+from local_cluster.api import BUSYBOX_IMAGE, ApiError, Cluster, ConditionTimeoutError
 from tests.e2e.driver.installation import Drivers
 from tests.e2e.legacy import kubelets
 from tests.e2e.legacy.slot_gate import SlotGate, slots_held
@@ -27,6 +27,7 @@ ANY = ""
 """Asks for any device of the Configuration; every other word is that of one device."""
 
 SECONDS = 45.0
+TOO_MANY_REQUESTS = 429
 LAST_LINES = 25
 SHOWN = ("spec", "reason", "message", "status")
 SLEEP = ("sleep", "100000")
@@ -231,7 +232,7 @@ class SlotStory(View):
 
     def until(self, what: str, condition: Callable[[], T | None]) -> T:
         try:
-            return self.cluster.wait_until(what, condition, seconds=SECONDS)
+            return self.cluster.wait_until(what, partial(_asked, condition), seconds=SECONDS)
         except ConditionTimeoutError as error:
             raise AssertionError("\n".join((str(error), *self.describe()))) from error
 
@@ -258,6 +259,16 @@ class SlotStory(View):
         self.cluster.kubectl("delete", "pods", "--all", "-n", self.namespace, "--grace-period=1")
         self.cluster.kubectl("delete", "akric", "--all", "-n", self.namespace)
         self.until("its Instances are gone", lambda: not self.all("instance"))
+
+
+def _asked(condition: Callable[[], T | None]) -> T | None:
+    """What it says; nothing as long as the API server only begins to serve a kind."""
+    try:
+        return condition()
+    except ApiError as error:
+        if error.status != TOO_MANY_REQUESTS:
+            raise
+        return None
 
 
 def told(cluster: Cluster, drivers: Drivers, test: str) -> Iterator[SlotStory]:
