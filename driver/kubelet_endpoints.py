@@ -23,6 +23,9 @@ logger = logging.getLogger(__name__)
 GRACE_SECONDS = 5.0
 """For calls that are being answered when their plugin ends."""
 
+LARGEST_MESSAGE_BYTES = 4 << 20
+"""Some fifty thousand ids: a GetPreferredAllocation names all that a resource has left."""
+
 
 class Endpoint:
     """The device plugin of one resource, which opens its socket when it is first introduced.
@@ -93,7 +96,7 @@ class Endpoint:
         A predecessor's path is taken over, living or not.
         """
         if self._socket is None:
-            socket = Socket(self._path, self._add_service)
+            socket = Socket(self._path, self._add_service, LARGEST_MESSAGE_BYTES)
             await socket.open()
             self._socket = socket
         elif not self._socket.is_own():

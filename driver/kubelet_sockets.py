@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 LONGEST_PATH = 107
 """Bytes of a UNIX socket's path, without the final NUL (`sockaddr_un.sun_path`)."""
 
-LARGEST_MESSAGE_BYTES = 4 << 20
-"""Some ten thousand device ids: a GetPreferredAllocation names all that a resource has left."""
+LARGEST_MESSAGE_BYTES = 1 << 20
+"""Some thousand claims; the kubelet sends those of one pod."""
 
 
 class SocketError(Exception):
@@ -72,8 +72,14 @@ class KubeletPaths:
 class Socket:
     """A gRPC server at a path, for as long as the path is its own."""
 
-    def __init__(self, path: Path, add_services: Callable[[grpc.aio.Server], None]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        add_services: Callable[[grpc.aio.Server], None],
+        largest_message_bytes: int = LARGEST_MESSAGE_BYTES,
+    ) -> None:
         self.path = path
+        self._largest_message_bytes = largest_message_bytes
         self._hidden = path.with_name(f".{path.name}")
         self._add_services = add_services
         self._server: grpc.aio.Server | None = None
@@ -87,7 +93,7 @@ class Socket:
     async def open(self) -> None:
         """Listen; a socket that a dead process left is replaced."""
         server = grpc.aio.server(
-            options=[("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES)]
+            options=[("grpc.max_receive_message_length", self._largest_message_bytes)]
         )
         self._add_services(server)
         self._server = server

@@ -449,3 +449,23 @@ async def test_sockets_of_dead_processes_are_removed(world: World) -> None:
         await kubelet.until(lambda: kubelet.capacity)
 
         assert not dead.exists()
+
+
+async def test_choice_among_many_devices_fits(world: World) -> None:
+    many = [f"{number:063}" for number in range(30_000)]
+    async with world.kubelet() as kubelet, world.plugins():
+        await kubelet.until(lambda: kubelet.capacity)
+
+        assert (await kubelet.preferred(str(INSTANCE), many, [], 1)).container_responses
+
+    assert world.answers.asked == [(INSTANCE, tuple(many), (), 1)]
+
+
+async def test_folder_that_is_too_deep_is_said_and_ends_nothing(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    deep = World(world.folder / ("x" * (84 - len(str(world.folder)))))
+    async with deep.kubelet(), deep.plugins():
+        await until(lambda: "is not registered with the kubelet: SocketError" in caplog.text)
+
+    assert "107 fit" in caplog.text

@@ -148,9 +148,9 @@ class FakeDeviceManager(v1beta1_grpc.RegistrationServicer):
         if name in self.refuse:
             await context.abort(grpc.StatusCode.UNKNOWN, "invalid resource name")
         # Each client has a connection of its own, as the kubelet's do.
-        options = [("grpc.use_local_subchannel_pool", 1)]
+        own = [("grpc.use_local_subchannel_pool", 1)]
         target = f"unix:{self.folder / request.endpoint}"
-        channel = grpc.aio.insecure_channel(target, options=options)
+        channel = grpc.aio.insecure_channel(target, options=own)
         plugin: v1beta1_grpc.DevicePluginAsyncStub = v1beta1_grpc.DevicePluginStub(channel)
         options = await plugin.GetDevicePluginOptions(v1beta1.Empty())
         client = Client(channel, plugin, options)
