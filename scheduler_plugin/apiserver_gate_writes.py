@@ -12,10 +12,10 @@ from typing import Protocol
 from kube.api import (
     ApiClient,
     ConflictError,
-    InvalidError,
     JsonObject,
     NotFoundError,
     ObjectPath,
+    PermanentError,
     Preconditions,
     WriteOptions,
 )
@@ -80,13 +80,13 @@ class GateWrites:
             answer = await self.client.json_patch(path, _removal(removal), options=WRITE)
         except NotFoundError:
             self.cluster.world.assumptions.forget(removal.uid)
-        except (InvalidError, ConflictError) as error:
+        except (PermanentError, ConflictError) as error:
             await self._look(removal, error)
         else:
             self.cluster.note_pod(answer)
 
     async def _look(self, removal: GateRemoval, why: Exception) -> None:
-        """See whose pod and gate there is, after a removal that was refused."""
+        """See whose pod and gate there is: an earlier attempt may have removed it unheard."""
         pod = await self.cluster.refresh_pod(removal.namespace, removal.name)
         if pod is None or pod.uid != removal.uid:
             self.cluster.world.assumptions.forget(removal.uid)
