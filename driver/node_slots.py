@@ -178,11 +178,14 @@ class NodeSlots:
         self._plugins.resend(plugin)
 
     async def _resend(self) -> NoReturn:
+        """One after the other: the kubelet writes its whole checkpoint for each list."""
         while True:
-            await asyncio.sleep(RESEND_SECONDS)
-            for plugin in self._listed:
+            plugins = tuple(self._listed)
+            for plugin in plugins:
                 self._plugins.resend(plugin)
-                await asyncio.sleep(0)
+                await asyncio.sleep(RESEND_SECONDS / len(plugins))
+            if not plugins:
+                await asyncio.sleep(RESEND_SECONDS)
 
     def _tell_problems(self, change: Added[InstanceSlots] | Modified[InstanceSlots]) -> None:
         """Of the nodes that see a device, one says what only a person can put right."""
