@@ -102,7 +102,7 @@ def test_nodes_that_see_one_device_hold_one_instance_and_each_its_own_otherwise(
     assert {tuple(i["spec"]["nodes"]) for i in of(story, local)} == {("node-a",), ("node-b",)}
     assert story.devices() == [], "no node publishes for itself what others have, too"
 
-    use(story, instance, 1, "node-b")
+    use(story, instance, 1, lost_node)
     configure(story, story.name, capacity=3)
 
     def changed() -> bool:
@@ -111,12 +111,13 @@ def test_nodes_that_see_one_device_hold_one_instance_and_each_its_own_otherwise(
     story.until("the first by name writes the body", changed)
     after = wait_nodes(story, story.name, *NODES)
     assert after["spec"]["brokerProperties"] == {"DEBUG_ECHO_DESCRIPTION": story.name}
-    assert after["spec"]["deviceUsage"] == {f"{after['metadata']['name']}-1": "node-b"}
+    assert after["spec"]["deviceUsage"] == {f"{after['metadata']['name']}-1": lost_node}
 
     enter_as_akri(story, instance, lost_node)
     wait_nodes(story, story.name, *NODES, lost_node)
     story.cluster.kubectl("delete", "node", lost_node)
-    wait_nodes(story, story.name, *NODES)
+    left = wait_nodes(story, story.name, *NODES)
+    assert left["spec"]["deviceUsage"] == {}, "slots are released before the entry is"
 
 
 def test_an_instance_goes_when_no_node_sees_it_or_uses_it(story: Story, lost_node: str) -> None:
