@@ -1,0 +1,282 @@
+"""Slots of the device plugin: how long Allocate takes, and how soon a slot is free again.
+
+    python -m bench.slots [--pods N] [--instances N]
+
+A real node of Kubernetes 1.33, without DRA. Half of the pods ask for a slot of one device; the
+other half, in turn with them, for a device of a plugin that does nothing, neither writes nor reads
+(the baseline). The kubelet itself says how long each Allocate took. A slot counts as held from when
+the API server shows that its pod has ended or is gone, until it shows the slot free.
+
+Then the driver offers many Instances at once: its memory, and its CPU while nothing happens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from bench.hotplug import base, percentile
+from bench.process_figures import cpu_seconds, resident_mib
+from kube.api import ApiClient, Change, Deleted, JsonObject, Modified, Resource, Store, connect
+from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings, Component
+from local_cluster.component_handles import ComponentProcess
+from tests.e2e.driver import installation
+from tests.e2e.legacy import kubelets
+
+NODE = "node-a"
+PODS = Resource("", "v1", "pods")
+INSTANCES = Resource("akri.sh", "v0", "instances")
+
+ONE, MANY, NOTHING = "one", "many", "nothing"
+CAPACITY = 500
+SLOTS_OF_MANY = 10
+AT_ONCE = 10
+SECONDS = 120.0
+IDLE_SECONDS = 20.0
+BUCKET = re.compile(
+    r"^kubelet_device_plugin_alloc_duration_seconds_bucket"
+    r'{resource_name="(?P<resource>[^"]+)",le="(?P<bound>[^"]+)"} (?P<count>\d+)$',
+    re.MULTILINE,
+)
+
+
+@dataclass
+class Sightings:
+    """When the API server showed that pods ended and slots became free, by `time.monotonic`."""
+
+    running: set[str] = field(default_factory=set)
+    ended: dict[str, float] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    freed: dict[str, float] = field(default_factory=dict)
+    held: frozenset[str] = frozenset()
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def take_pod(self, change: Change[tuple[str, str]]) -> None:
+        name, phase = change.old if isinstance(change, Deleted) else change.new
+        if isinstance(change, Deleted) or phase in ("Succeeded", "Failed"):
+            self.ended.setdefault(name, time.monotonic())
+        if isinstance(change, Deleted):
+            self.gone.add(name)
+        elif phase == "Running":
+            self.running.add(name)
+        self.changed.set()
+
+    def take_instance(self, change: Change[frozenset[str]]) -> None:
+        if isinstance(change, Deleted):
+            return
+        if isinstance(change, Modified):
+            now = time.monotonic()
+            self.freed |= dict.fromkeys(change.old - change.new, now)
+        self.held = change.new
+        self.changed.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(SECONDS):
+            while not condition():
+                self.changed.clear()
+                await self.changed.wait()
+
+
+def pod_seen(body: JsonObject) -> tuple[str, str]:
+    return body["metadata"]["name"], body.get("status", {}).get("phase", "")
+
+
+def slots_held(body: JsonObject) -> frozenset[str]:
+    usage = body["spec"].get("deviceUsage") or {}
+    return frozenset(slot for slot, holder in usage.items() if holder)
+
+
+@asynccontextmanager
+async def followed(client: ApiClient) -> AsyncIterator[Sightings]:
+    """Sightings of all pods, and of the one Instance."""
+    sightings = Sightings()
+    pods = Store(client, PODS.select("default"), pod_seen)
+    instances = Store(client, INSTANCES.select("default"), slots_held)
+    pods.subscribe(sightings.take_pod)
+    instances.subscribe(sightings.take_instance)
+    tasks = [asyncio.create_task(store.run()) for store in (pods, instances)]
+    try:
+        await pods.synced.wait()
+        await instances.synced.wait()
+        yield sightings
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def configuration(name: str, devices: int, capacity: int) -> dict[str, object]:
+    words = [f"device {number}" for number in range(devices)]
+    details = json.dumps({"descriptions": words})
+    handler = {"name": "debugEcho", "discoveryDetails": details}
+    spec = {"discoveryHandler": handler, "capacity": capacity}
+    return {**base("akri.sh/v0", "Configuration", name), "spec": spec}
+
+
+def pod(name: str, resource: str, seconds: str) -> dict[str, object]:
+    """A pod that sleeps; some end by themselves, and the others are deleted."""
+    container = {
+        "name": "main",
+        "image": BUSYBOX_IMAGE,
+        "imagePullPolicy": "Never",
+        "command": ["sleep", seconds],
+        "resources": {"limits": {f"akri.sh/{resource}": "1"}},
+    }
+    spec = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 0,
+        "automountServiceAccountToken": False,
+        "containers": [container],
+    }
+    return {**base("v1", "Pod", name), "spec": spec}
+
+
+async def measure(cluster: Cluster, instance: str, pods: int) -> list[float]:
+    """Seconds for which slots were held after their pods had ended."""
+    seconds = list[float]()
+    async with connect(cluster.kubeconfig) as client, followed(client) as seen:
+        for start in range(0, pods, AT_ONCE):
+            names = [f"pod-{number}" for number in range(start, min(start + AT_ONCE, pods))]
+            seconds += await _round(cluster, client, seen, (instance, names))
+    return seconds
+
+
+async def _round(
+    cluster: Cluster, client: ApiClient, seen: Sightings, wanted: tuple[str, list[str]]
+) -> list[float]:
+    instance, names = wanted
+    others = [f"nothing-{name}" for name in names]
+    for number, (name, other) in enumerate(zip(names, others, strict=True)):
+        # By an end of their own, and by a deletion: the kubelet tells of both.
+        await client.create(PODS, pod(name, instance, "8" if number % 2 else "100000"))
+        await client.create(PODS, pod(other, NOTHING, "100000"))
+    await seen.until(lambda: seen.running.issuperset((*names, *others)))
+    given = kubelets.devices_given(cluster, NODE)
+    slots = {name: slot for name in names for slot in given[f"default/{name}"]}
+    for name in (*names[::2], *others):
+        await _delete(client, name)
+    await seen.until(lambda: all(n in seen.ended and s in seen.freed for n, s in slots.items()))
+    for name in names[1::2]:
+        await _delete(client, name)
+    await seen.until(lambda: seen.gone.issuperset((*names, *others)))
+    return [seen.freed.pop(slot) - seen.ended[name] for name, slot in slots.items()]
+
+
+async def _delete(client: ApiClient, name: str) -> None:
+    """As a user does; the object goes when the kubelet has ended the pod."""
+    await client.delete(PODS.at(name, "default"), grace_period_seconds=1)
+
+
+def wait_offered(cluster: Cluster, what: str, offers: Callable[[Mapping[str, int]], bool]) -> None:
+    """Until the node's `akri.sh/...` resources are as they should be."""
+    cluster.wait_until(what, lambda: offers(kubelets.allocatable(cluster, NODE)), seconds=SECONDS)
+
+
+def instance_of_one(cluster: Cluster) -> str:
+    """The Instance whose slots are measured, once it is offered with the baseline's devices."""
+    wanted = {ONE: 1, NOTHING: CAPACITY}
+    wait_offered(cluster, f"{NODE} offers {wanted}", lambda found: wanted.items() <= found.items())
+    found = kubelets.allocatable(cluster, NODE)
+    return next(name for name in found if name.startswith(f"{ONE}-"))
+
+
+def allocate_buckets(cluster: Cluster) -> dict[str, list[tuple[float, int]]]:
+    """How many Allocates took at most so many seconds, by resource without its prefix."""
+    with cluster.api() as api:
+        page = str(api.get(f"/api/v1/nodes/{NODE}/proxy/metrics"))
+    found: dict[str, list[tuple[float, int]]] = {}
+    for match in BUCKET.finditer(page):
+        bucket = (float(match["bound"]), int(match["count"]))
+        found.setdefault(match["resource"].removeprefix(kubelets.PREFIX), []).append(bucket)
+    return found
+
+
+def quantile(buckets: Sequence[tuple[float, int]], share: float) -> float:
+    """Milliseconds, evenly spread within a bucket, as Prometheus reads a histogram."""
+    wanted = share * buckets[-1][1]
+    for (low, below), (high, count) in pairwise([(0.0, 0), *buckets]):
+        if count >= wanted and count > below:
+            return (low + (high - low) * (wanted - below) / (count - below)) * 1000
+    return float("nan")
+
+
+def offer_many(cluster: Cluster, driver: ComponentProcess, instances: int) -> str:
+    """Memory and CPU of the driver with so many Instances."""
+    cluster.apply(configuration(MANY, instances, SLOTS_OF_MANY))
+    start = time.monotonic()
+
+    def are_all(found: Mapping[str, int]) -> bool:
+        return sum(n.startswith(f"{MANY}-") and a > 0 for n, a in found.items()) == instances
+
+    wait_offered(cluster, f"{NODE} offers {instances} Instances", are_all)
+    offered = time.monotonic() - start
+    pid = driver.pid
+    assert pid is not None
+    time.sleep(IDLE_SECONDS / 4)
+    before = cpu_seconds(pid)
+    time.sleep(IDLE_SECONDS)
+    idle = (cpu_seconds(pid) - before) / IDLE_SECONDS
+    return (
+        f"{instances} Instances of {SLOTS_OF_MANY} slots: {resident_mib(pid):.0f} MiB, idle"
+        f" {idle:.2%} of a core; all were offered after {offered:.1f} s"
+    )
+
+
+@contextmanager
+def prepared_cluster() -> Iterator[tuple[Cluster, ComponentProcess]]:
+    """One node with the driver, the plugin that does nothing, and one device of many slots."""
+    settings = ClusterSettings(
+        work_dir=installation.ROOT / ".cluster-bench", kubernetes="1.33", nodes=1, audit=False
+    )
+    cluster = Cluster.up(settings)
+    try:
+        installation.install_objects(cluster)
+        driver = cluster.start_component(replace(installation.node_driver(NODE), ready=None))
+        assert isinstance(driver, ComponentProcess)
+        nothing = ("-m", "bench.do_nothing_device_plugin", f"akri.sh/{NOTHING}", str(CAPACITY))
+        argv = (sys.executable, *nothing)
+        cluster.start_component(
+            Component(name="nothing", argv=argv, node=NODE, cwd=installation.ROOT)
+        )
+        cluster.wait(f"node/{NODE}", "condition=Ready")
+        cluster.apply(configuration(ONE, 1, CAPACITY))
+        yield cluster, driver
+    finally:
+        cluster.down(purge=True)
+
+
+def report(cluster: Cluster, freed: Sequence[float]) -> None:
+    print(f"{len(freed)} pods, each beside one of the plugin that does nothing; milliseconds")
+    print(f"{'':34}{'p50':>8}{'p99':>8}{'max':>8}")
+    for resource, buckets in sorted(allocate_buckets(cluster).items(), reverse=True):
+        name = "Allocate, driver" if resource.startswith(f"{ONE}-") else "Allocate, baseline"
+        p50, p99 = (quantile(buckets, share) for share in (0.5, 0.99))
+        print(f"{name:34}{p50:8.1f}{p99:8.1f}")
+    figures = (percentile(freed, 0.5), percentile(freed, 0.99), max(freed) * 1000)
+    shown = "".join(f"{figure:8.1f}" for figure in figures)
+    print(f"{'slot held after its pod ended':34}{shown}")
+
+
+def main() -> int:
+    """Measure on a cluster of its own, and print what was found."""
+    parser = argparse.ArgumentParser(description="Allocate, release, and many Instances.")
+    parser.add_argument("--pods", type=int, default=100)
+    parser.add_argument("--instances", type=int, default=1000, help="0: leave that part out")
+    arguments = parser.parse_args()
+    with prepared_cluster() as (cluster, driver):
+        instance = instance_of_one(cluster)
+        report(cluster, asyncio.run(measure(cluster, instance, arguments.pods)))
+        if arguments.instances:
+            print(offer_many(cluster, driver, arguments.instances))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
