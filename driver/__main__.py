@@ -2,6 +2,7 @@
 
 moorage-driver node     on each node: discovery, Instances, ResourceSlices, the kubelet's plugin
 moorage-driver shared   for the cluster: DeviceClasses, and the status of Configurations
+moorage-driver handler  one discovery handler in a process of its own, for Moorage's or Akri's agent
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ import sys
 from collections.abc import Coroutine
 from typing import NoReturn, assert_never
 
-from driver.settings import NodeSettings, SharedSettings, parse_settings
+from driver.settings import (
+    HandlerProcessSettings,
+    NodeSettings,
+    Settings,
+    SharedSettings,
+    parse_settings,
+)
 
 
 def main() -> NoReturn:
@@ -23,7 +30,7 @@ def main() -> NoReturn:
     run_process(_work(settings))
 
 
-def _work(settings: NodeSettings | SharedSettings) -> Coroutine[None, None, None]:
+def _work(settings: Settings) -> Coroutine[None, None, None]:
     # Each command imports what it needs and no more: memory on a node is mostly imports.
     match settings:
         case NodeSettings():
@@ -34,6 +41,10 @@ def _work(settings: NodeSettings | SharedSettings) -> Coroutine[None, None, None
             from driver.shared_main import run_shared
 
             return run_shared(settings)
+        case HandlerProcessSettings():
+            from driver.handler_main import run_handler
+
+            return run_handler(settings)
         case _:
             assert_never(settings)
 

@@ -30,12 +30,14 @@ from driver.apiserver import (
     write_pool,
 )
 from driver.apiserver_claims import AllocationWatch
-from driver.configurations import judge
+from driver.configurations import Verdict, concerns_devices, judge
 from driver.discoveries import Discoveries
-from driver.discovery.handlers import Handlers, check_details
+from driver.discovery.handlers import check_details
 from driver.instances import Instance
 from driver.inventory import Inventory, in_force, inventory_of, withdrawn
+from driver.node_handlers import NodeHandlers
 from driver.node_instances import NodeInstances
+from driver.node_sources import NodeSources
 from driver.offer_paths import OfferPath, taken_path
 from driver.passes import Passes, put_right, until_done
 from driver.pools import DesiredPool, PoolPlan, Refused, plan_pool
@@ -50,7 +52,7 @@ from driver.resource_slices import NodeScope, SliceDevice, slice_device, slice_v
 from driver.shards import DeviceGroup
 from driver.slice_writes import Owner
 from driver.slices import Features
-from kube.api import ApiClient, ApiError, Store, UnavailableError
+from kube.api import ApiClient, ApiError, Change, Modified, Store, UnavailableError
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +106,7 @@ class NodeCluster:
         self,
         client: ApiClient,
         settings: OfferSettings,
-        handlers: Handlers,
+        sources: NodeSources,
         tasks: asyncio.TaskGroup,
     ) -> None:
         self._client = client
@@ -113,7 +115,8 @@ class NodeCluster:
         self._wanted_path = settings.path
         self._passes = Passes(self._pass, name="publishing")
         self._instances = NodeInstances(client, node)
-        self._discoveries = Discoveries(handlers, tasks, self._on_answer)
+        self._sources = sources
+        self._discoveries = Discoveries(sources, tasks, self._on_answer)
         self._allocations = AllocationWatch(client, node, tasks, self._passes.ask)
         self._memory = _Memory()
         self._listeners: list[Callable[[Inventory], None]] = []
@@ -131,6 +134,8 @@ class NodeCluster:
         )
         fields = f"spec.driver={DRIVER_NAME},spec.nodeName={node}"
         self._slices = Store(client, SLICES.select(field_selector=fields), slice_view)
+        self._handlers = NodeHandlers(client, node, sources, self._configurations)
+        sources.on_change(self._passes.ask)
 
     async def instances(self) -> Mapping[tuple[str, DeviceName], Instance]:
         """What this node can prepare, by pool and device; waits for the first decision."""
@@ -175,6 +180,7 @@ class NodeCluster:
         await self._start_stores()
         await self._first_answers_or_time()
         self._tasks.create_task(self._instances.run())
+        self._tasks.create_task(self._handlers.run())
         await self._passes.run()
 
     async def _start_stores(self) -> None:
@@ -187,9 +193,14 @@ class NodeCluster:
             self._tasks.create_task(store.run())
         for store in stores:
             await store.synced.wait()
-        self._configurations.subscribe(lambda _: self._passes.ask())
+        self._configurations.subscribe(self._configuration_changed)
         self._slices.subscribe(lambda change: put_right(change, self._passes))
         self._memory.written = publication_of(stored_devices(self._slices, self._node))
+
+    def _configuration_changed(self, change: Change[Verdict]) -> None:
+        """Look again, but not at what nodes write into its status."""
+        if not isinstance(change, Modified) or concerns_devices(change.old, change.new):
+            self._passes.ask()
 
     async def _probe(self) -> Features | None:
         """Ask until the API server answers: without an answer nothing can be decided."""
@@ -213,11 +224,16 @@ class NodeCluster:
         return features
 
     async def _first_answers_or_time(self) -> None:
-        self._discoveries.follow(in_force(self._configurations))
+        self._follow()
         self._on_answer()
         with suppress(TimeoutError):
             async with asyncio.timeout(FIRST_ANSWERS_SECONDS):
                 await self._first_answers.wait()
+
+    def _follow(self) -> None:
+        configurations = in_force(self._configurations)
+        self._sources.use(configurations)
+        self._discoveries.follow(configurations)
 
     def _on_answer(self) -> None:
         if self._discoveries.complete:
@@ -225,7 +241,7 @@ class NodeCluster:
         self._passes.ask()
 
     async def _pass(self) -> float | None:
-        self._discoveries.follow(in_force(self._configurations))
+        self._follow()
         inventory = inventory_of(self._configurations, self._discoveries.heard, self._node)
         now = datetime.now(UTC)
         publication = publish(

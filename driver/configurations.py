@@ -8,7 +8,7 @@ A Configuration that has problems is left out and says so in its status; the oth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -52,6 +52,7 @@ class Verdict:
     Attributes:
         configuration: None where a problem keeps it from being used.
         ignored: Paths of fields that are accepted and not acted on.
+        entries: What nodes say in its status, by node.
     """
 
     name: ConfigurationName
@@ -62,6 +63,7 @@ class Verdict:
     configuration: Configuration | None
     problems: tuple[Problem, ...] = ()
     ignored: tuple[str, ...] = ()
+    entries: Mapping[str, JsonObject] = field(default_factory=dict)
 
 
 def judge(
@@ -95,7 +97,13 @@ def judge(
         configuration=_configuration(identity, spec, unique_devices_default) if valid else None,
         problems=tuple(problems),
         ignored=_ignored(spec, handler),
+        entries={e["name"]: e for e in _mapping(body.get("status")).get("nodes") or ()},
     )
+
+
+def concerns_devices(old: Verdict, new: Verdict) -> bool:
+    """Whether they differ in more than what nodes say in the status."""
+    return replace(old, entries={}) != replace(new, entries={})
 
 
 def _configuration(

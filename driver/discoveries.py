@@ -1,98 +1,172 @@
-"""Discoveries: one conversation with a discovery handler for each Configuration in force."""
+"""Discoveries: the conversations with discovery handlers, one for each Configuration and source.
+
+What several sources say of one Configuration is put together: every device once, the first source
+that reports it wins. Not heard is not gone: while a source that may have reported devices before
+has not answered, what it says is missing of a Configuration, and its answer is not `complete`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from driver.api import Configuration, ConfigurationName
-from driver.discovery.handlers import DiscoveryHandler, parse_details
+from driver.devices import Device
+from driver.discovery_sources import (
+    Answer,
+    DiscoveryError,
+    Question,
+    ReadProperties,
+    Source,
+    Sources,
+    no_properties,
+    question_of,
+)
 from driver.inventory import Heard
 from kube.api import Backoff
 
 logger = logging.getLogger(__name__)
 
+_BACKOFF = Backoff(first_seconds=0.5, cap_seconds=30.0)
+"""Far below the five minutes after which a handler that stays away is removed."""
 
-class HandlersByName(Protocol):
-    """The handlers of this process, see `discovery.handlers.Handlers`."""
-
-    def named(self, name: str) -> DiscoveryHandler[Any]:
-        """The handler of this name."""
+_Place = tuple[ConfigurationName, str]
+"""A Configuration, and the key of a source."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
-    """What a handler is asked; the rest of a Configuration does not concern it."""
-
-    uid: str
-    handler: str
-    details: str
+class _Conversation:
+    question: Question
+    source: Source
+    task: asyncio.Task[None]
 
 
 class Discoveries:
     """Keeps what every handler said last.
 
     Attributes:
-        heard: The last answer of each Configuration that is followed and was answered once.
+        heard: What is known of each Configuration that is followed and was answered once.
     """
 
     def __init__(
-        self, handlers: HandlersByName, tasks: asyncio.TaskGroup, on_answer: Callable[[], None]
+        self,
+        sources: Sources,
+        tasks: asyncio.TaskGroup,
+        on_answer: Callable[[], None],
+        read_properties: ReadProperties = no_properties,
     ) -> None:
         self.heard: dict[ConfigurationName, Heard] = {}
-        self._handlers = handlers
+        self._sources = sources
         self._tasks = tasks
         self._on_answer = on_answer
-        self._asked: dict[ConfigurationName, tuple[_Question, asyncio.Task[None]]] = {}
+        self._read_properties = read_properties
+        self._questions: dict[ConfigurationName, Question] = {}
+        self._conversations: dict[_Place, _Conversation] = {}
+        self._answers: dict[ConfigurationName, dict[str, Answer]] = {}
 
     @property
     def complete(self) -> bool:
-        """Whether every Configuration that is followed was answered."""
-        return self._asked.keys() <= self.heard.keys()
+        """Whether every Configuration that is followed was answered by all who should."""
+        return all(not self._missing(name) for name in self._questions)
 
     def follow(self, configurations: Iterable[Configuration]) -> None:
-        """Ask for these and no others from now on.
+        """Ask for these and no others from now on, whoever is there to be asked.
 
-        The answer to an older version of a Configuration stays until the new one is answered.
+        An answer to an older version of a Configuration stays until the new one is answered, and
+        that of a source until the source is removed.
         """
-        wanted = {c.name: _Question(c.uid, c.handler, c.discovery_details) for c in configurations}
-        for name, (question, _) in list(self._asked.items()):
-            if wanted.get(name) != question:
-                self._end(name, forget=name not in wanted)
-        for name, question in wanted.items():
-            if name not in self._asked:
-                task = self._tasks.create_task(self._ask(name, question), name=f"discover {name}")
-                self._asked[name] = (question, task)
+        before, self._questions = self._questions, dict(self._wanted(configurations))
+        for name, question in before.items():
+            now = self._questions.get(name)
+            if now is None or now.uid != question.uid:
+                self._answers.pop(name, None)
+                self.heard.pop(name, None)
+        self._converse()
+        for name in self._questions:
+            self._conclude(name)
 
-    def _end(self, name: ConfigurationName, *, forget: bool) -> None:
-        _, task = self._asked.pop(name)
-        task.cancel()
-        if forget:
-            self.heard.pop(name, None)
+    def _wanted(
+        self, configurations: Iterable[Configuration]
+    ) -> Iterable[tuple[ConfigurationName, Question]]:
+        for configuration in configurations:
+            properties = self._read_properties(configuration)
+            if properties is not None:
+                yield configuration.name, question_of(configuration, properties)
+            elif last := self._questions.get(configuration.name):
+                yield configuration.name, last
 
-    async def _ask(self, name: ConfigurationName, question: _Question) -> None:
-        """Listen while the Configuration is in force; a handler that fails is asked again."""
-        backoff = Backoff()
+    def _converse(self) -> None:
+        """Begin and end conversations, so that they are those that should be under way."""
+        wanted: dict[_Place, tuple[Question, Source]] = {
+            (name, source.key): (question, source)
+            for name, question in self._questions.items()
+            for source in self._sources.of(question.handler)
+        }
+        for place, conversation in list(self._conversations.items()):
+            if wanted.get(place) != (conversation.question, conversation.source):
+                self._conversations.pop(place).task.cancel()
+            if place not in wanted:
+                self._answers.get(place[0], {}).pop(place[1], None)
+        for place, (question, source) in wanted.items():
+            if place not in self._conversations:
+                asking = self._ask(place, question, source)
+                task = self._tasks.create_task(asking, name=f"discover {place[0]}")
+                self._conversations[place] = _Conversation(question, source, task)
+
+    async def _ask(self, place: _Place, question: Question, source: Source) -> None:
+        """Listen while the Configuration is in force; a source that fails is asked again."""
         failures = 0
         while True:
             try:
-                await self._listen(name, question)
+                answers = source.answers(place[0], question)
+                async with aclosing(answers):
+                    async for answer in answers:
+                        failures = 0
+                        self._hear(place, answer)
+            except DiscoveryError as error:
+                level = logging.WARNING if not failures else logging.DEBUG
+                logger.log(level, "discovery failed configuration=%s problem=%s", place[0], error)
             except Exception:
-                logger.exception("discovery failed configuration=%s", name)
+                logger.exception("discovery failed configuration=%s", place[0])
             failures += 1
-            await asyncio.sleep(backoff.delay(failures, random.random))
+            await source.pause(_BACKOFF.delay(failures, random.random))
 
-    async def _listen(self, name: ConfigurationName, question: _Question) -> None:
-        details = parse_details(question.handler, question.details)
-        handler = self._handlers.named(question.handler)
-        answers, shared = handler.discover(details), handler.is_shared(details)
-        async with aclosing(answers):
-            async for devices in answers:
-                logger.info("discovered configuration=%s devices=%d", name, len(devices))
-                self.heard[name] = Heard(question.uid, devices, shared)
-                self._on_answer()
+    def _hear(self, place: _Place, answer: Answer) -> None:
+        name, key = place
+        answers = self._answers.setdefault(name, {})
+        if answers.get(key) == answer:
+            return
+        logger.info("discovered configuration=%s devices=%d", name, len(answer.devices))
+        answers[key] = answer
+        self._conclude(name)
+        self._on_answer()
+
+    def _conclude(self, name: ConfigurationName) -> None:
+        """Put together what is known of a Configuration."""
+        question, answers = self._questions[name], self._answers.get(name, {})
+        if answers or self._sources.was_removed(question.handler):
+            self.heard[name] = heard_of(question.uid, answers, complete=not self._missing(name))
+        else:
+            self.heard.pop(name, None)
+
+    def _missing(self, name: ConfigurationName) -> bool:
+        """Whether a source that should has not answered."""
+        answers = self._answers.get(name, {})
+        sources = self._sources.of(self._questions[name].handler)
+        return any(source.is_awaited and source.key not in answers for source in sources)
+
+
+def heard_of(uid: str, answers: Mapping[str, Answer], *, complete: bool) -> Heard:
+    """All that the sources of a Configuration say, each device once."""
+    local: list[Device] = []
+    shared: list[Device] = []
+    ids: set[str] = set()
+    for _, answer in sorted(answers.items()):
+        found = shared if answer.shared else local
+        found.extend(device for device in answer.devices if device.id not in ids)
+        ids.update(device.id for device in answer.devices)
+    return Heard(uid, tuple(local), tuple(shared), complete)

@@ -19,16 +19,20 @@ from driver.instances import Instance, instances_of
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A handler's last answer for one Configuration.
+    """What handlers said last of one Configuration.
 
     Attributes:
         uid: The Configuration that was asked for; one recreated under the name asks anew.
-        shared: Whether other nodes may see the very same devices.
+        local: Devices that only this node can see.
+        shared: Devices that other nodes may see, too.
+        complete: Whether all who may have reported a device before have answered; if not, what is
+            missing is not gone.
     """
 
     uid: str
-    devices: tuple[Device, ...]
-    shared: bool = False
+    local: tuple[Device, ...] = ()
+    shared: tuple[Device, ...] = ()
+    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,8 @@ class Inventory:
     Attributes:
         configurations: Those in force whose devices are known.
         instances: Their devices, by name; `local` are those that only this node can see.
-        unheard: Names that are held, and of which nothing is known now.
+        unheard: Names that are held, and of which not all is known now: what was made of one
+            before stays.
     """
 
     configurations: Mapping[ConfigurationName, Configuration]
@@ -73,8 +78,10 @@ def inventory_of(
             unheard.add(name)
             continue
         known[name] = verdict.configuration
-        place = None if answer.shared else node
-        instances.extend(instances_of(answer.devices, verdict.configuration, place))
+        instances.extend(instances_of(answer.local, verdict.configuration, node))
+        instances.extend(instances_of(answer.shared, verdict.configuration, None))
+        if not answer.complete:
+            unheard.add(name)
     return Inventory(known, tuple(instances), frozenset(unheard))
 
 

@@ -166,3 +166,16 @@ def _inode(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return status.st_dev, status.st_ino
+
+
+SocketRun = tuple[int, int, int]
+"""What tells one socket at a path from the next; the inode alone is soon used again."""
+
+
+def socket_run(path: Path) -> SocketRun | None:
+    """Which socket is at a path now; None if there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_ctime_ns

@@ -8,13 +8,17 @@ from driver.api import DRIVER_NAME
 from driver.apiserver import ClaimReader
 from driver.checkpoint_file import NAME as CHECKPOINT
 from driver.cluster import NodeCluster, OfferSettings
-from driver.discovery.handlers import Handlers, HandlerSettings
+from driver.discovery.handlers import Handlers
 from driver.disk import Folder, ProcessLock, boot_id
 from driver.dra_kubelet import serve
+from driver.external_handlers import ExternalHandlers
+from driver.handler_main import handler_settings
 from driver.kubelet_claims import KubeletClaims
 from driver.kubelet_sockets import KubeletPaths
 from driver.node import Node
+from driver.node_sources import NodeSources
 from driver.offer_paths import OfferPath
+from driver.registration_socket import RegistrationSocket
 from driver.settings import NodeSettings
 from kube.api import ApiClient, EventRecorder, connect
 
@@ -33,10 +37,10 @@ async def run_node(settings: NodeSettings) -> None:
         cdi_files=Folder(settings.cdi_root),
         lock=ProcessLock(paths.lock),
     )
-    handlers = Handlers(
-        HandlerSettings(
-            rescan_interval=settings.rescan_interval, debug_echo_file=settings.debug_echo_file
-        )
+    external = ExternalHandlers(Folder(paths.data))
+    external.recall()
+    sources = NodeSources(
+        Handlers(handler_settings(settings), settings.embedded_handlers), external
     )
     async with connect(settings.kubeconfig) as client, asyncio.TaskGroup() as tasks:
         offer = OfferSettings(
@@ -44,7 +48,7 @@ async def run_node(settings: NodeSettings) -> None:
             unique_devices_default=settings.unique_devices_default,
             path=settings.path,
         )
-        cluster = NodeCluster(client, offer, handlers, tasks)
+        cluster = NodeCluster(client, offer, sources, tasks)
         claims = KubeletClaims(
             node,
             ClaimReader(client),
@@ -52,6 +56,10 @@ async def run_node(settings: NodeSettings) -> None:
             pools=frozenset({settings.node}),
         )
         tasks.create_task(cluster.run())
+        tasks.create_task(external.run())
+        if settings.registration_socket is not None:
+            socket = RegistrationSocket(settings.registration_socket, external.register)
+            tasks.create_task(socket.serve())
         tasks.create_task(_offer_slots(client, settings, cluster))
         if await _has_claims(settings, paths, cluster):
             async with serve(paths, claims, cluster):

@@ -123,10 +123,12 @@ def publish(
 
 def _frozen(inventory: Inventory, previous: Publication) -> dict[DeviceName, Offer]:
     unheard = {attribute_value(name) for name in inventory.unheard}
+    reported = {attribute_value(instance.name) for instance in inventory.local}
     return {
         name: offer
         for name, offer in previous.offers.items()
         if _attribute(offer.body, ATTRIBUTE_CONFIGURATION) in unheard
+        and _attribute(offer.body, ATTRIBUTE_INSTANCE) not in reported
     }
 
 

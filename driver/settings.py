@@ -14,8 +14,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from driver.api import NodeName
-from driver.discovery.handlers import DEBUG_ECHO_FILE
+from driver.discovery.handlers import DEBUG_ECHO_FILE, HANDLER_NAMES
 from driver.durations import parse_duration
+from driver.handler_requests import AGENT_FOLDER, AGENT_SOCKET, NETWORK_PORT, place_from
 from driver.offer_paths import OfferPath
 
 
@@ -45,6 +46,9 @@ class NodeSettings(CommonSettings):
         path: By which of the kubelet's contracts devices are offered.
         rescan_interval: The safety net under the events of the kernel.
         debug_echo_file: While it says OFFLINE, the debugEcho handler finds nothing.
+        debug_echo_shared: Whether debugEcho's devices are shared where the details do not say.
+        embedded_handlers: Names of the discovery handlers that run in this process.
+        registration_socket: Where other discovery handlers register; None for nowhere.
     """
 
     node: NodeName
@@ -54,6 +58,31 @@ class NodeSettings(CommonSettings):
     path: OfferPath
     rescan_interval: timedelta
     debug_echo_file: Path
+    debug_echo_shared: bool
+    embedded_handlers: frozenset[str]
+    registration_socket: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerProcessSettings:
+    """Settings of `moorage-driver handler`.
+
+    Attributes:
+        name: Of the handler.
+        folder: Where the agent's socket is, and the handler's own.
+        address: Of the network, where it listens instead; None for a socket.
+        rescan_interval: See `NodeSettings`.
+        debug_echo_file: See `NodeSettings`.
+        debug_echo_shared: See `NodeSettings`.
+    """
+
+    name: str
+    log_level: str
+    folder: Path
+    address: str | None
+    rescan_interval: timedelta
+    debug_echo_file: Path
+    debug_echo_shared: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,15 +100,18 @@ class SharedSettings(CommonSettings):
     lost_node_grace: timedelta
 
 
-def parse_settings(
-    argv: Sequence[str], environ: Mapping[str, str]
-) -> NodeSettings | SharedSettings:
+Settings = NodeSettings | SharedSettings | HandlerProcessSettings
+
+
+def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     """Settings from the command line; flags win over the environment.
 
     Raises:
         SystemExit: With argparse's message, on flags that make no sense.
     """
     arguments = _parser(environ).parse_args(argv)
+    if arguments.command == "handler":
+        return _handler_settings(arguments)
     common = {
         "kubeconfig": arguments.kubeconfig,
         "log_level": arguments.log_level,
@@ -100,7 +132,22 @@ def parse_settings(
         path=OfferPath(arguments.path),
         rescan_interval=arguments.rescan_interval,
         debug_echo_file=arguments.debug_echo_file,
+        debug_echo_shared=arguments.debug_echo_shared == "true",
+        embedded_handlers=arguments.embedded_handlers,
+        registration_socket=arguments.handler_registration_socket,
         **common,
+    )
+
+
+def _handler_settings(arguments: argparse.Namespace) -> HandlerProcessSettings:
+    return HandlerProcessSettings(
+        name=arguments.name,
+        log_level=arguments.log_level,
+        folder=arguments.folder,
+        address=arguments.address or None,
+        rescan_interval=arguments.rescan_interval,
+        debug_echo_file=arguments.debug_echo_file,
+        debug_echo_shared=arguments.debug_echo_shared == "true",
     )
 
 
@@ -112,6 +159,10 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     _node_arguments(commands.add_parser("node", help="serve one node: run it on each"), environ)
     _shared_arguments(
         commands.add_parser("shared", help="serve the cluster: run one, or several elected"),
+        environ,
+    )
+    _handler_arguments(
+        commands.add_parser("handler", help="one discovery handler in a process of its own"),
         environ,
     )
     return parser
@@ -140,6 +191,48 @@ def _node_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str])
         " as extended resources, else device-plugin",
     )
     parser.add_argument(
+        "--embedded-handlers",
+        default=frozenset(HANDLER_NAMES),
+        type=_handler_names,
+        metavar="NAMES",
+        help="discovery handlers that run in this process, with commas between them; the others"
+        f" are waited for (default: {','.join(HANDLER_NAMES)})",
+    )
+    parser.add_argument(
+        "--handler-registration-socket",
+        default=AGENT_FOLDER / AGENT_SOCKET,
+        type=_path_or_none,
+        metavar="FILE",
+        help="where discovery handlers of other processes register; empty: nowhere"
+        f" (default: {AGENT_FOLDER / AGENT_SOCKET})",
+    )
+    _discovery_arguments(parser, environ)
+
+
+def _handler_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
+    place = place_from(environ)
+    parser.add_argument("name", choices=HANDLER_NAMES, metavar="NAME", help="|".join(HANDLER_NAMES))
+    parser.add_argument(
+        "--folder",
+        default=place.folder,
+        type=Path,
+        metavar="DIR",
+        help="of the agent's socket and the handler's own"
+        f" (default: $DISCOVERY_HANDLERS_DIRECTORY, else {AGENT_FOLDER})",
+    )
+    parser.add_argument(
+        "--address",
+        default=place.address,
+        metavar="HOST:PORT",
+        help="listen on the network, and not at a socket"
+        f" (default: $POD_IP and port {NETWORK_PORT}, if that is set)",
+    )
+    _log_argument(parser)
+    _discovery_arguments(parser, environ)
+
+
+def _discovery_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
+    parser.add_argument(
         "--rescan-interval",
         default=timedelta(seconds=60),
         type=_duration,
@@ -151,6 +244,13 @@ def _node_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str])
         type=Path,
         metavar="FILE",
         help=f"while it says OFFLINE, debugEcho finds nothing (default: {DEBUG_ECHO_FILE})",
+    )
+    parser.add_argument(
+        "--debug-echo-shared",
+        default=environ.get("DEBUG_ECHO_INSTANCES_SHARED") or "true",
+        choices=("true", "false"),
+        help="whether nodes share debugEcho's devices, where the details do not say"
+        " (default: $DEBUG_ECHO_INSTANCES_SHARED, else true)",
     )
 
 
@@ -179,15 +279,31 @@ def _common_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str
         type=Path,
         help="default: $KUBECONFIG, else the pod's ServiceAccount",
     )
-    parser.add_argument(
-        "--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR")
-    )
+    _log_argument(parser)
     parser.add_argument(
         "--unique-devices-default",
         default="true",
         choices=("true", "false"),
         help="what spec.uniqueDevices means in a Configuration that does not set it",
     )
+
+
+def _log_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR")
+    )
+
+
+def _handler_names(text: str) -> frozenset[str]:
+    names = frozenset(name for part in text.split(",") if (name := part.strip()))
+    if unknown := sorted(names.difference(HANDLER_NAMES)):
+        there_are = ", ".join(HANDLER_NAMES)
+        raise argparse.ArgumentTypeError(f"no handler {', '.join(unknown)}; there are {there_are}")
+    return names
+
+
+def _path_or_none(text: str) -> Path | None:
+    return Path(text) if text else None
 
 
 def _not_empty(text: str) -> str:

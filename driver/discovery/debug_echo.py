@@ -12,6 +12,7 @@ from pathlib import Path
 
 from driver.devices import Device
 from driver.discovery.debug_echo_details import DebugEchoDetails
+from driver.discovery.handlers import NO_PROPERTIES, Properties
 
 OFFLINE = "OFFLINE"
 DESCRIPTION = "DEBUG_ECHO_DESCRIPTION"
@@ -25,20 +26,30 @@ class DebugEchoHandler:
 
     Args:
         availability: The file; one that cannot be read says nothing.
+        shared: Whether devices are shared where the details do not say.
     """
 
     name = "debugEcho"
     problem = None
 
-    def __init__(self, availability: Path, look_interval: timedelta = LOOK_INTERVAL) -> None:
+    def __init__(
+        self,
+        availability: Path,
+        look_interval: timedelta = LOOK_INTERVAL,
+        *,
+        shared: bool = True,
+    ) -> None:
         self._availability = availability
+        self._shared = shared
         self._look_interval = look_interval
 
     def is_shared(self, details: DebugEchoDetails) -> bool:
-        """As the details say."""
-        return details.shared
+        """As the details say, else as this handler was told."""
+        return self._shared if details.shared is None else details.shared
 
-    async def discover(self, details: DebugEchoDetails) -> AsyncGenerator[tuple[Device, ...], None]:
+    async def discover(
+        self, details: DebugEchoDetails, properties: Properties = NO_PROPERTIES
+    ) -> AsyncGenerator[tuple[Device, ...], None]:
         """Yield the devices described, or none, and again whenever the file says otherwise."""
         devices = tuple(Device(text, {DESCRIPTION: text}) for text in details.descriptions)
         shown: tuple[Device, ...] | None = None

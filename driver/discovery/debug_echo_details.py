@@ -1,7 +1,7 @@
 """Discovery details of the debugEcho handler, as Akri writes them, and one field more.
 
 descriptions: [foo0, foo1]     # a device for each
-shared: false                  # absent: true, as Akri's chart installs it
+shared: false                  # absent: as the handler is told, by default true as in Akri's chart
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ class DebugEchoDetails:
 
     Attributes:
         descriptions: Each is a device, and its id; sorted, and each once.
-        shared: Whether all nodes see the same devices, or each has its own.
+        shared: Whether all nodes see the same devices, or each has its own; None for not said.
     """
 
     descriptions: tuple[str, ...]
-    shared: bool = True
+    shared: bool | None = None
 
 
 def parse_debug_echo_details(text: str) -> DebugEchoDetails | tuple[Problem, ...]:
     """The details, or all that is wrong with them."""
     fields = Fields(text, ("descriptions", "shared"))
     descriptions = {text.value for text in fields.strings("descriptions")}
-    shared = fields.boolean("shared", default=True)
+    shared = fields.boolean("shared", default=True) if "shared" in fields else None
     return tuple(fields.problems) or DebugEchoDetails(tuple(sorted(descriptions)), shared)

@@ -56,6 +56,9 @@ class Fields:
             self._add(DETAILS, root, f"fields are expected here: {', '.join(known)}.")
         self._readable = isinstance(root, yaml.MappingNode) or not self.problems
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._nodes
+
     def strings(self, name: str) -> tuple[Text, ...]:
         """A list of strings that must be given and not be empty."""
         path = f"{DETAILS}.{name}"

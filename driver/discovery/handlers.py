@@ -1,4 +1,4 @@
-"""Discovery handlers of this process, by the name that a Configuration gives them.
+"""Our discovery handlers, by the name that a Configuration gives them.
 
 What a handler needs is imported when its name first comes up: its libraries take megabytes, and
 most nodes use one handler. Parsing needs none of them.
@@ -6,7 +6,7 @@ most nodes use one handler. Parsing needs none of them.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -14,9 +14,13 @@ from typing import Any, Protocol, TypeVar
 
 from driver.api import Problem
 from driver.devices import Device
-from driver.discovery.details import shown
 
 Details = TypeVar("Details", contravariant=True)
+
+Properties = Mapping[str, bytes | None]
+"""A Configuration's `discoveryProperties`, resolved, by name; None for one without a value."""
+
+NO_PROPERTIES: Properties = {}
 
 DEBUG_ECHO_FILE = Path("/tmp/debug-echo-availability.txt")
 
@@ -33,8 +37,12 @@ class DiscoveryHandler(Protocol[Details]):
     def is_shared(self, details: Details) -> bool:
         """Whether several nodes may see one and the same device that these details ask for."""
 
-    def discover(self, details: Details) -> AsyncGenerator[tuple[Device, ...], None]:
+    def discover(
+        self, details: Details, properties: Properties = NO_PROPERTIES
+    ) -> AsyncGenerator[tuple[Device, ...], None]:
         """Yield all devices, sorted by id, and again whenever they change.
+
+        When the properties change, a new call takes the place of this one.
 
         Nothing is yielded before the devices are known, so that 'none' is never mistaken for
         'not heard yet', nor while they cannot be known.
@@ -48,16 +56,25 @@ class HandlerSettings:
     Attributes:
         rescan_interval: The safety net under events.
         debug_echo_file: What takes debugEcho's devices away, see `debug_echo`.
+        debug_echo_shared: Whether debugEcho's devices are shared where the details do not say.
     """
 
     rescan_interval: timedelta = timedelta(seconds=60)
     debug_echo_file: Path = DEBUG_ECHO_FILE
+    debug_echo_shared: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
+    """How a handler is made.
+
+    Attributes:
+        shared: What it says when it registers with an agent; see `is_shared_by_default`.
+    """
+
     parse: Callable[[str], object]
     build: Callable[[HandlerSettings], DiscoveryHandler[Any]]
+    shared: Callable[[HandlerSettings], bool] = lambda _: False
 
 
 def _parse_udev(details: str) -> object:
@@ -82,39 +99,67 @@ def _parse_debug_echo(details: str) -> object:
 def _build_debug_echo(settings: HandlerSettings) -> DiscoveryHandler[Any]:
     from driver.discovery.debug_echo import DebugEchoHandler
 
-    return DebugEchoHandler(settings.debug_echo_file)
+    return DebugEchoHandler(settings.debug_echo_file, shared=settings.debug_echo_shared)
 
 
 _HANDLERS = {
-    "debugEcho": _Entry(_parse_debug_echo, _build_debug_echo),
+    "debugEcho": _Entry(
+        _parse_debug_echo, _build_debug_echo, lambda settings: settings.debug_echo_shared
+    ),
     "udev": _Entry(_parse_udev, _build_udev),
 }
 
 
+HANDLER_NAMES = tuple(sorted(_HANDLERS))
+"""The handlers that are a part of Moorage."""
+
+
 def parse_details(name: str, details: str) -> object | tuple[Problem, ...]:
-    """The details as the handler of that name takes them, or all that is wrong with them."""
-    entry = _HANDLERS.get(name)
-    if entry is None:
-        sentence = f"{shown(name)} is no known handler; there are {', '.join(sorted(_HANDLERS))}."
-        return (Problem("spec.discoveryHandler.name", sentence),)
-    return entry.parse(details)
+    """The details as our handler of that name takes them, or all that is wrong with them.
+
+    Args:
+        name: One of `HANDLER_NAMES`.
+        details: As the Configuration has them.
+    """
+    return _HANDLERS[name].parse(details)
+
+
+def is_shared_by_default(name: str, settings: HandlerSettings) -> bool:
+    """Whether several nodes may see one device of this handler, unless its details say otherwise.
+
+    A handler in a process of its own says so once, for all Configurations.
+    """
+    return _HANDLERS[name].shared(settings)
 
 
 def check_details(name: str, details: str) -> tuple[Problem, ...]:
-    """What is wrong with a Configuration's handler or its details; () for nothing."""
-    parsed = parse_details(name, details)
+    """What is wrong with a Configuration's details; () for nothing.
+
+    Only a handler knows its details, so those of another's handler, which may be registered at any
+    time, are not looked at.
+    """
+    parsed = parse_details(name, details) if name in _HANDLERS else None
     return parsed if isinstance(parsed, tuple) else ()
 
 
 class Handlers:
-    """One handler of each name, made when it is first asked for."""
+    """One handler of each name, made when it is first asked for.
 
-    def __init__(self, settings: HandlerSettings) -> None:
+    Args:
+        settings: What they are told.
+        names: Those that run in this process.
+    """
+
+    def __init__(self, settings: HandlerSettings, names: Collection[str] = HANDLER_NAMES) -> None:
         self._settings = settings
+        self._names = frozenset(names)
         self._made: dict[str, DiscoveryHandler[Any]] = {}
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
     def named(self, name: str) -> DiscoveryHandler[Any]:
-        """The handler of a name for which `parse_details` found no problem."""
+        """The handler of this name, which must be one of those that run here."""
         if name not in self._made:
             self._made[name] = _HANDLERS[name].build(self._settings)
         return self._made[name]

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from driver.devices import Device
+from driver.discovery.handlers import NO_PROPERTIES, Properties
 from driver.discovery.udev_details import UdevDetails
 from driver.discovery.udev_subscriptions import Subscription
 from driver.discovery.udev_watch import UdevSettings, Watch
@@ -31,7 +32,9 @@ class UdevHandler:
         """Never: what udev finds is a part of this node."""
         return False
 
-    async def discover(self, details: UdevDetails) -> AsyncGenerator[tuple[Device, ...], None]:
+    async def discover(
+        self, details: UdevDetails, properties: Properties = NO_PROPERTIES
+    ) -> AsyncGenerator[tuple[Device, ...], None]:
         """Yield all devices that the rules select, sorted by id, and again whenever they change.
 
         Close it (`contextlib.aclosing`) when done: the watch ends with its last reader.

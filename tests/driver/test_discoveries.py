@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from driver.api import Configuration, ConfigurationName
 from driver.devices import Device
 from driver.discoveries import Discoveries
+from driver.discovery.handlers import NO_PROPERTIES, Properties
+from driver.discovery_sources import Answer, EmbeddedSource, Question, Source
+from driver.inventory import Heard
 from tests.driver.builders import a_configuration, a_device
 
 LOOP = ConfigurationName("loop")
@@ -28,7 +32,9 @@ class FakeHandler:
     def is_shared(self, details: Any) -> bool:
         return False
 
-    async def discover(self, details: Any) -> AsyncGenerator[tuple[Device, ...], None]:
+    async def discover(
+        self, details: Any, properties: Properties = NO_PROPERTIES
+    ) -> AsyncGenerator[tuple[Device, ...], None]:
         self.listening += 1
         try:
             while True:
@@ -40,14 +46,37 @@ class FakeHandler:
             self.listening -= 1
 
 
-class FakeHandlers:
-    """Has one handler, whatever it is asked for."""
+@dataclass
+class FakeSource:
+    """A source whose answers the test gives."""
 
-    def __init__(self, handler: FakeHandler) -> None:
-        self._handler = handler
+    key: str = "a"
+    is_awaited: bool = False
+    shared: bool = False
+    given: asyncio.Queue[tuple[Device, ...]] = field(default_factory=asyncio.Queue)
 
-    def named(self, name: str) -> FakeHandler:
-        return self._handler
+    async def answers(
+        self, name: ConfigurationName, question: Question
+    ) -> AsyncGenerator[Answer, None]:
+        while True:
+            yield Answer(await self.given.get(), self.shared)
+
+    async def pause(self, seconds: float) -> None:
+        raise AssertionError("it never fails")
+
+
+@dataclass
+class FakeSources:
+    """These sources, whatever handler is asked for."""
+
+    sources: list[Source]
+    removed: bool = False
+
+    def of(self, handler: str) -> Sequence[Source]:
+        return self.sources
+
+    def was_removed(self, handler: str) -> bool:
+        return self.removed
 
 
 class Listener:
@@ -66,11 +95,13 @@ class Listener:
 
 @asynccontextmanager
 async def discovering(
-    handler: FakeHandler,
+    *handlers: FakeHandler | FakeSource,
+    sources: FakeSources | None = None,
 ) -> AsyncIterator[tuple[Discoveries, Listener]]:
     listener = Listener()
+    asked: list[Source] = [EmbeddedSource(h) if isinstance(h, FakeHandler) else h for h in handlers]
     async with asyncio.TaskGroup() as tasks:
-        discoveries = Discoveries(FakeHandlers(handler), tasks, listener)
+        discoveries = Discoveries(sources or FakeSources(asked), tasks, listener)
         yield discoveries, listener
         discoveries.follow(())
 
@@ -84,7 +115,7 @@ async def test_an_answer_is_kept_under_its_configuration() -> None:
         handler.answers.put_nowait((a_device(),))
         await listener.wait()
 
-        assert discoveries.heard[LOOP].devices == (a_device(),)
+        assert discoveries.heard[LOOP].local == (a_device(),)
         assert discoveries.complete
 
 
@@ -104,10 +135,10 @@ async def test_an_edit_of_the_details_asks_anew_and_keeps_the_old_answer_until_t
 
         discoveries.follow([a_configuration(discovery_details='udevRules: [KERNEL=="x"]')])
 
-        assert discoveries.heard[LOOP].devices == (a_device(),)
+        assert discoveries.heard[LOOP].local == (a_device(),)
         handler.answers.put_nowait(())
         await listener.wait()
-        assert discoveries.heard[LOOP].devices == ()
+        assert discoveries.heard[LOOP].local == ()
         assert handler.listening == 1
 
 
@@ -149,4 +180,84 @@ async def test_a_handler_that_fails_is_asked_again_and_what_it_said_stays_true()
         handler.answers.put_nowait(())
         await listener.wait()
 
-        assert discoveries.heard[LOOP].devices == ()
+        assert discoveries.heard[LOOP].local == ()
+
+
+async def test_sources_are_merged_and_the_first_that_reports_a_device_wins() -> None:
+    first, second = FakeSource("a"), FakeSource("b", shared=True)
+    async with discovering(first, second) as (discoveries, listener):
+        discoveries.follow([a_configuration()])
+        second.given.put_nowait((a_device("x", properties={"FROM": "b"}), a_device("y")))
+        await listener.wait()
+        assert [d.id for d in discoveries.heard[LOOP].shared] == ["x", "y"]
+
+        mine = a_device("x", properties={"FROM": "a"})
+        first.given.put_nowait((mine,))
+        await listener.wait()
+
+        assert discoveries.heard[LOOP] == Heard("uid-of-loop", (mine,), (a_device("y"),))
+
+
+async def test_nothing_is_missing_before_all_who_may_have_reported_it_have_answered() -> None:
+    new, awaited = FakeSource("new"), FakeSource("old", is_awaited=True)
+    async with discovering(new, awaited) as (discoveries, listener):
+        discoveries.follow([a_configuration()])
+        new.given.put_nowait((a_device("x"),))
+        await listener.wait()
+        assert not discoveries.heard[LOOP].complete
+        assert not discoveries.complete
+
+        awaited.given.put_nowait(())
+        await listener.wait()
+        assert discoveries.heard[LOOP].complete
+        assert discoveries.complete
+
+
+async def test_the_devices_of_a_source_that_is_removed_are_gone() -> None:
+    kept, leaving = FakeSource("a"), FakeSource("b")
+    sources = FakeSources([kept, leaving])
+    async with discovering(sources=sources) as (discoveries, listener):
+        discoveries.follow([a_configuration()])
+        kept.given.put_nowait((a_device("x"),))
+        await listener.wait()
+        leaving.given.put_nowait((a_device("y"),))
+        await listener.wait()
+
+        sources.sources.remove(leaving)
+        discoveries.follow([a_configuration()])
+        assert [d.id for d in discoveries.heard[LOOP].local] == ["x"]
+
+        sources.sources.remove(kept)
+        sources.removed = True
+        discoveries.follow([a_configuration()])
+        assert discoveries.heard[LOOP] == Heard("uid-of-loop")
+
+
+async def test_a_configuration_without_a_source_is_not_heard_and_not_waited_for() -> None:
+    sources = FakeSources([])
+    async with discovering(sources=sources) as (discoveries, listener):
+        discoveries.follow([a_configuration()])
+        assert discoveries.heard == {}
+        assert discoveries.complete
+
+        late = FakeSource()
+        sources.sources.append(late)
+        discoveries.follow([a_configuration()])
+        late.given.put_nowait((a_device(),))
+        await listener.wait()
+        assert discoveries.heard[LOOP].local == (a_device(),)
+
+
+async def test_a_recreated_configuration_asks_anew_and_has_nothing_of_the_old_one() -> None:
+    source = FakeSource()
+    async with discovering(source) as (discoveries, listener):
+        discoveries.follow([a_configuration()])
+        source.given.put_nowait((a_device(),))
+        await listener.wait()
+
+        discoveries.follow([a_configuration(uid="new")])
+        assert discoveries.heard == {}
+
+        source.given.put_nowait(())
+        await listener.wait()
+        assert discoveries.heard[LOOP] == Heard("new")

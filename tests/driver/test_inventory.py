@@ -31,7 +31,7 @@ def test_what_was_heard_becomes_instances() -> None:
 def test_devices_that_other_nodes_see_too_are_named_without_the_node() -> None:
     camera, disk = a_verdict("camera"), a_verdict("disk")
     heard = {
-        camera.name: Heard(camera.uid, (a_device("foo0"),), shared=True),
+        camera.name: Heard(camera.uid, shared=(a_device("foo0"),)),
         disk.name: Heard(disk.uid, (a_device("foo0"),)),
     }
 

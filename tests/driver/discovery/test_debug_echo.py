@@ -19,8 +19,8 @@ PATH = "spec.discoveryHandler.discoveryDetails"
 AKRIS = 'descriptions:\n- "foo0"\n- "foo1"\n'
 
 
-def test_details_of_akris_chart_are_taken_and_shared() -> None:
-    assert parse_debug_echo_details(AKRIS) == DebugEchoDetails(("foo0", "foo1"), shared=True)
+def test_details_of_akris_chart_are_taken() -> None:
+    assert parse_debug_echo_details(AKRIS) == DebugEchoDetails(("foo0", "foo1"), shared=None)
 
 
 def test_each_description_is_one_device() -> None:
@@ -83,10 +83,14 @@ async def test_a_handler_that_starts_offline_says_so(tmp_path: Path) -> None:
     assert handler.problem is None
 
 
-def test_whether_devices_are_shared_is_said_by_the_details() -> None:
-    handler = Handlers(HandlerSettings()).named("debugEcho")
+@pytest.mark.parametrize("told", [True, False])
+def test_whether_devices_are_shared_is_said_by_the_details_or_else_the_settings(
+    told: bool,
+) -> None:
+    handler = Handlers(HandlerSettings(debug_echo_shared=told)).named("debugEcho")
 
-    assert handler.is_shared(parse_details("debugEcho", AKRIS))
+    assert handler.is_shared(parse_details("debugEcho", AKRIS)) is told
+    assert handler.is_shared(parse_details("debugEcho", f"{AKRIS}shared: true"))
     assert not handler.is_shared(parse_details("debugEcho", f"{AKRIS}shared: false"))
 
 

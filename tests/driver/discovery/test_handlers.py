@@ -6,7 +6,6 @@ import subprocess
 import sys
 from datetime import timedelta
 
-from driver.api import Problem
 from driver.discovery.handlers import Handlers, HandlerSettings, check_details, parse_details
 from driver.discovery.udev_details import UdevDetails
 
@@ -24,12 +23,16 @@ def test_problems_of_details_are_handed_on() -> None:
     assert problem.path == "spec.discoveryHandler.discoveryDetails.udevRules[0]"
 
 
-def test_an_unknown_name_is_a_problem_of_the_name() -> None:
-    assert check_details("uDev", RULES) == (
-        Problem(
-            "spec.discoveryHandler.name", '"uDev" is no known handler; there are debugEcho, udev.'
-        ),
-    )
+def test_the_details_of_anothers_handler_are_its_own_business() -> None:
+    assert check_details("uDev", "anything: [") == ()
+
+
+def test_only_the_handlers_that_run_here_are_found() -> None:
+    handlers = Handlers(HandlerSettings(), ["udev"])
+
+    assert "udev" in handlers
+    assert "debugEcho" not in handlers
+    assert "debugEcho" in Handlers(HandlerSettings())
 
 
 def test_there_is_one_handler_of_each_name() -> None:

@@ -1,0 +1,135 @@
+"""Sources: who is asked for the devices of a Configuration, be it in this process or in others.
+
+Configuration ──► Question ──► each source of its handler's name ──► Answers
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from driver.api import Configuration, ConfigurationName
+from driver.devices import Device
+from driver.discovery.handlers import DiscoveryHandler, Properties, parse_details
+
+EMBEDDED = ""
+"""The key of the source in this process; it sorts first, so its devices win."""
+
+
+class DiscoveryError(Exception):
+    """Raised when a source has no more to say for now; the text is a sentence for users."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a handler is asked; the rest of a Configuration does not concern it.
+
+    Attributes:
+        uid: Of the Configuration; one recreated under its name asks anew.
+        properties: `discoveryProperties` by name; when one changes, it is another question.
+    """
+
+    uid: str
+    handler: str
+    details: str
+    properties: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All devices that a source has for a question.
+
+    Attributes:
+        shared: Whether other nodes may see the very same devices.
+    """
+
+    devices: tuple[Device, ...]
+    shared: bool
+
+
+class Source(Protocol):
+    """One handler, in this process or behind an endpoint. Equal ones are the same source."""
+
+    @property
+    def key(self) -> str:
+        """Tells apart the sources of one handler name."""
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether nothing of a Configuration is gone before this source has answered."""
+
+    def answers(self, name: ConfigurationName, question: Question) -> AsyncGenerator[Answer, None]:
+        """Yield all devices, and again whenever they change; see `DiscoveryHandler.discover`.
+
+        Raises:
+            DiscoveryError: If it cannot; it may be asked again.
+        """
+
+    async def pause(self, seconds: float) -> None:
+        """Let time pass before it is asked again; less, if there is reason to."""
+
+
+class Sources(Protocol):
+    """All sources."""
+
+    def of(self, handler: str) -> Collection[Source]:
+        """Those of a handler's name."""
+
+    def was_removed(self, handler: str) -> bool:
+        """Whether a source of this name was removed, so that nobody reports its devices now."""
+
+
+ReadProperties = Callable[[Configuration], Properties | None]
+"""The `discoveryProperties` of a Configuration, resolved; None while they cannot be."""
+
+
+def no_properties(_: Configuration) -> Properties | None:
+    """The properties of a Configuration where nobody resolves any."""
+    return {}
+
+
+def question_of(configuration: Configuration, properties: Mapping[str, bytes | None]) -> Question:
+    """What the handler of a Configuration is asked."""
+    return Question(
+        configuration.uid,
+        configuration.handler,
+        configuration.discovery_details,
+        tuple(sorted(properties.items())),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedSource:
+    """A handler of this process."""
+
+    handler: DiscoveryHandler[Any]
+
+    @property
+    def key(self) -> str:
+        return EMBEDDED
+
+    @property
+    def is_awaited(self) -> bool:
+        return True
+
+    async def answers(
+        self, name: ConfigurationName, question: Question
+    ) -> AsyncGenerator[Answer, None]:
+        details = parse_details(question.handler, question.details)
+        found = self.handler.discover(details, dict(question.properties))
+        async with aclosing(found):
+            async for devices in found:
+                yield Answer(devices, self.handler.is_shared(details))
+
+    async def pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+async def pause_until(event: asyncio.Event, seconds: float | None) -> None:
+    """Let time pass until the event is set, or so many seconds are over."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

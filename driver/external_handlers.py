@@ -1,0 +1,221 @@
+"""Discovery handlers in processes of their own, as the driver of a node keeps them.
+
+    registrations ──► handler table ──► a source for each handler ──► discoveries
+    conversations ──reached, lost──┘
+
+The table is written down, so that the next run of the driver asks the same handlers at once and
+does not take their devices for gone. What a handler says is checked, see `handler_messages`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from itertools import count
+from typing import NoReturn
+
+from driver.api import ConfigurationName
+from driver.discovery_sources import Answer, DiscoveryError, Question, pause_until
+from driver.disk import Folder
+from driver.handler_conversations import LostError, discover
+from driver.handler_file import dump, load
+from driver.handler_messages import devices_of, request_of
+from driver.handler_reports import Report
+from driver.handler_table import Conversation, Endpoint, HandlerTable, Registration
+
+logger = logging.getLogger(__name__)
+
+FILE = "handlers.json"
+
+MOST_PROBLEMS = 3
+"""Of one answer, that are told to users."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalSource:
+    """One registered handler."""
+
+    registration: Registration
+    is_awaited: bool
+    _handlers: ExternalHandlers = field(repr=False)
+
+    @property
+    def key(self) -> str:
+        return self.registration.endpoint.address
+
+    def answers(self, name: ConfigurationName, question: Question) -> AsyncGenerator[Answer, None]:
+        return self._handlers.converse(self.registration, name, question)
+
+    async def pause(self, seconds: float) -> None:
+        await self._handlers.pause(self.registration.endpoint, seconds)
+
+
+class ExternalHandlers:
+    """The registered handlers of a node, and the conversations with them.
+
+    Args:
+        folder: Where the table is written down.
+        now: The clock.
+    """
+
+    def __init__(self, folder: Folder, now: Callable[[], datetime] = _now) -> None:
+        self._folder = folder
+        self._now = now
+        self._table = HandlerTable()
+        self._listeners: list[Callable[[], None]] = []
+        self._problems: dict[tuple[Endpoint, ConfigurationName], str] = {}
+        self._again: dict[Endpoint, asyncio.Event] = {}
+        self._numbers = count()
+        self._changed = asyncio.Event()
+        self._written: tuple[Registration, ...] = ()
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call back when handlers come, go, or change their state."""
+        self._listeners.append(listener)
+
+    def recall(self) -> None:
+        """Read what the last run of the driver wrote down."""
+        content = self._folder.read(FILE)
+        self._written = () if content is None else load(content)
+        self._table.recall(self._written)
+        if self._written:
+            logger.info("discovery handlers recalled count=%d", len(self._written))
+
+    def register(self, registration: Registration) -> None:
+        """A handler registers, for the first time or again.
+
+        Raises:
+            TableFullError: If there is no room for it.
+        """
+        endpoint = registration.endpoint
+        self._table.register(registration, self._now())
+        logger.info(
+            "discovery handler registered handler=%s endpoint=%s shared=%s",
+            endpoint.name,
+            endpoint.address,
+            registration.shared,
+        )
+        if again := self._again.pop(endpoint, None):
+            again.set()
+        self._tell()
+
+    def of(self, handler: str) -> Collection[ExternalSource]:
+        """The sources of a handler's name."""
+        return tuple(
+            ExternalSource(h.registration, h.recalled, self) for h in self._table.named(handler)
+        )
+
+    def was_removed(self, handler: str) -> bool:
+        """Whether a handler of this name was removed, so that nobody reports its devices now."""
+        return handler in self._table.removed
+
+    def use(self, handlers: Mapping[ConfigurationName, str]) -> None:
+        """These are the Configurations in force now, and the handlers that they name."""
+        self._table.use(frozenset(handlers.values()), self._now())
+        for endpoint, name in list(self._problems):
+            if handlers.get(name) != endpoint.name or endpoint not in self._table:
+                del self._problems[endpoint, name]
+
+    def reports(self, handler: str, name: ConfigurationName) -> Iterable[Report]:
+        """How the handlers of a name do for a Configuration."""
+        for h in self._table.named(handler):
+            yield Report(h.state, h.since, self._problems.get((h.endpoint, name)))
+
+    async def run(self) -> NoReturn:
+        """Remove handlers that stay away, and write down who there is, until cancelled."""
+        while True:
+            self._changed.clear()
+            self._expire()
+            await self._write()
+            due = self._table.next_expiry()
+            seconds = None if due is None else max((due - self._now()).total_seconds(), 0)
+            await pause_until(self._changed, seconds)
+
+    def _expire(self) -> None:
+        for handler in self._table.expire(self._now()):
+            endpoint = handler.endpoint
+            self._again.pop(endpoint, None)
+            logger.warning(
+                "discovery handler removed, offline too long handler=%s endpoint=%s",
+                endpoint.name,
+                endpoint.address,
+            )
+            self._tell()
+
+    async def _write(self) -> None:
+        registrations = tuple(handler.registration for handler in self._table)
+        if registrations == self._written:
+            return
+        self._written = registrations
+        try:
+            await asyncio.to_thread(self._folder.write, FILE, dump(registrations))
+        except OSError as error:
+            logger.warning("discovery handlers cannot be written down error=%s", error)
+
+    def _tell(self) -> None:
+        self._changed.set()
+        for listener in self._listeners:
+            listener()
+
+    async def pause(self, endpoint: Endpoint, seconds: float) -> None:
+        """Wait for so long, or until the handler registers again."""
+        await pause_until(self._again.setdefault(endpoint, asyncio.Event()), seconds)
+
+    async def converse(
+        self, registration: Registration, name: ConfigurationName, question: Question
+    ) -> AsyncGenerator[Answer, None]:
+        """Ask a handler, and yield what it answers until it is lost.
+
+        Raises:
+            DiscoveryError: When it is lost, or will not answer.
+        """
+        endpoint, number = registration.endpoint, next(self._numbers)
+        request = request_of(question.details, dict(question.properties))
+        reached = partial(self._reached, endpoint, number)
+        try:
+            async with aclosing(discover(registration, request, reached)) as responses:
+                async for response in responses:
+                    devices, problems = devices_of(response)
+                    self._note_problem(endpoint, name, " ".join(problems[:MOST_PROBLEMS]))
+                    yield Answer(devices, registration.shared)
+        except DiscoveryError as error:
+            if isinstance(error, LostError):
+                self._lost(endpoint, number)
+            self._note_problem(endpoint, name, str(error))
+            raise
+        finally:
+            self._table.ended(endpoint, number)
+
+    def _reached(self, endpoint: Endpoint, conversation: Conversation) -> None:
+        self._table.reached(endpoint, conversation, self._now())
+        self._tell()
+
+    def _lost(self, endpoint: Endpoint, conversation: Conversation) -> None:
+        self._table.lost(endpoint, conversation, self._now())
+        self._tell()
+
+    def _note_problem(self, endpoint: Endpoint, name: ConfigurationName, problem: str) -> None:
+        place = (endpoint, name)
+        if self._problems.get(place, "") == problem:
+            return
+        if problem:
+            logger.warning(
+                "discovery handler has a problem handler=%s endpoint=%s configuration=%s: %s",
+                endpoint.name,
+                endpoint.address,
+                name,
+                problem,
+            )
+            self._problems[place] = problem
+        else:
+            del self._problems[place]
+        self._tell()

@@ -1,0 +1,103 @@
+"""A conversation with a discovery handler in another process: one `Discover` stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+
+import grpc.aio
+
+from driver.discovery_api.v0 import discovery_pb2 as v0
+from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
+from driver.discovery_sources import DiscoveryError
+from driver.handler_messages import target_of
+from driver.handler_table import Registration
+
+CONNECT_SECONDS = 10.0
+
+LARGEST_ANSWER_BYTES = 32 << 20
+"""Ten thousand devices of 3 KiB each."""
+
+_LONGEST_SENTENCE = 300
+
+_OPTIONS = [
+    ("grpc.max_receive_message_length", LARGEST_ANSWER_BYTES),
+    # A channel that was refused once waits before it tries again, and so would those that share
+    # its connection.
+    ("grpc.use_local_subchannel_pool", 1),
+    # Handlers are on this node or beside it.
+    ("grpc.enable_http_proxy", 0),
+    # Finds out that a machine is gone. gRPC servers take more than one ping in five minutes amiss.
+    ("grpc.keepalive_time_ms", 310_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+]
+
+_REFUSALS = frozenset(
+    {
+        grpc.StatusCode.INVALID_ARGUMENT,
+        grpc.StatusCode.NOT_FOUND,
+        grpc.StatusCode.ALREADY_EXISTS,
+        grpc.StatusCode.PERMISSION_DENIED,
+        grpc.StatusCode.UNAUTHENTICATED,
+        grpc.StatusCode.FAILED_PRECONDITION,
+        grpc.StatusCode.OUT_OF_RANGE,
+        grpc.StatusCode.UNIMPLEMENTED,
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+    }
+)
+"""With these a handler that is well says no; so does gRPC here, of an answer that is too large."""
+
+
+class LostError(DiscoveryError):
+    """Raised when a handler is not reached, or breaks off."""
+
+
+class RefusedError(DiscoveryError):
+    """Raised when a handler is reached, and will not answer this question."""
+
+
+async def discover(
+    registration: Registration, request: v0.DiscoverRequest, on_reached: Callable[[], None]
+) -> AsyncGenerator[v0.DiscoverResponse, None]:
+    """Ask a handler, and yield what it answers until it is lost.
+
+    Args:
+        registration: Says where it is.
+        request: The question.
+        on_reached: Called when somebody is there.
+
+    Raises:
+        LostError: In the end, unless it is closed first.
+        RefusedError: If the handler will not answer.
+    """
+    try:
+        async with grpc.aio.insecure_channel(target_of(registration), options=_OPTIONS) as channel:
+            await _connect(channel)
+            on_reached()
+            async for response in v0_grpc.DiscoveryHandlerStub(channel).Discover(request):
+                yield response
+    except grpc.aio.AioRpcError as error:
+        kind = RefusedError if error.code() in _REFUSALS else LostError
+        raise kind(_sentence(error)) from error
+    raise LostError("The handler ended the conversation.")
+
+
+async def _connect(channel: grpc.aio.Channel) -> None:
+    """Wait until somebody answers, for a while; it is not tried twice."""
+    failed = (grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN)
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            state = channel.get_state(try_to_connect=True)
+            while state is not grpc.ChannelConnectivity.READY:
+                if state in failed:
+                    raise LostError("The handler cannot be reached.")
+                await channel.wait_for_state_change(state)
+                state = channel.get_state(try_to_connect=True)
+    except TimeoutError:
+        raise LostError(f"The handler was not reached in {CONNECT_SECONDS:g} s.") from None
+
+
+def _sentence(error: grpc.aio.AioRpcError) -> str:
+    details = " ".join((error.details() or "").split())
+    printable = "".join(c if c.isprintable() else "?" for c in details)
+    return f"{error.code().name}: {printable[:_LONGEST_SENTENCE]}"

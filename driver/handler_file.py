@@ -1,0 +1,41 @@
+"""The file in which a driver keeps its discovery handlers, for its next run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from driver.handler_table import Endpoint, Registration
+
+_FIELDS = {"name": str, "address": str, "network": bool, "shared": bool}
+
+
+def dump(registrations: Iterable[Registration]) -> bytes:
+    """The content of the file."""
+    handlers = [
+        {
+            "name": registration.endpoint.name,
+            "address": registration.endpoint.address,
+            "network": registration.network,
+            "shared": registration.shared,
+        }
+        for registration in registrations
+    ]
+    return json.dumps({"version": 1, "handlers": handlers}, indent=1).encode()
+
+
+def load(content: bytes) -> tuple[Registration, ...]:
+    """The registrations in a file, as far as it can be read: handlers register again anyway."""
+    try:
+        entries = json.loads(content)["handlers"]
+        return tuple(_registration(entry) for entry in entries)
+    except (ValueError, TypeError, KeyError):
+        return ()
+
+
+def _registration(entry: dict[str, object]) -> Registration:
+    for name, kind in _FIELDS.items():
+        if type(entry[name]) is not kind:
+            raise ValueError(f"{name} is no {kind.__name__}")
+    endpoint = Endpoint(str(entry["name"]), str(entry["address"]))
+    return Registration(endpoint, network=bool(entry["network"]), shared=bool(entry["shared"]))

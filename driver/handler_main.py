@@ -1,0 +1,61 @@
+"""Builds and runs `moorage-driver handler`: one of our handlers, through the SDK for all others."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from driver.devices import Device
+from driver.discovery.handlers import (
+    DiscoveryHandler,
+    Handlers,
+    HandlerSettings,
+    is_shared_by_default,
+    parse_details,
+)
+from driver.handler_requests import Handler, InvalidDetailsError, Place, Request
+from driver.handler_service import serve
+from driver.settings import HandlerProcessSettings, NodeSettings
+
+
+def handler_settings(settings: NodeSettings | HandlerProcessSettings) -> HandlerSettings:
+    """What our handlers are told, in whichever process."""
+    return HandlerSettings(
+        rescan_interval=settings.rescan_interval,
+        debug_echo_file=settings.debug_echo_file,
+        debug_echo_shared=settings.debug_echo_shared,
+    )
+
+
+async def run_handler(settings: HandlerProcessSettings) -> None:
+    """Serve one handler until cancelled."""
+    told = handler_settings(settings)
+    ours = Handlers(told).named(settings.name)
+    handler = through_sdk(ours, shared=is_shared_by_default(settings.name, told))
+    await serve(handler, Place(settings.folder, settings.address))
+
+
+def through_sdk(ours: DiscoveryHandler[Any], *, shared: bool) -> Handler:
+    """A handler of ours as the SDK takes it.
+
+    Args:
+        ours: The handler.
+        shared: What it registers as. Details that want the other are refused: the agent would not
+            learn of it.
+    """
+
+    async def discover(request: Request) -> AsyncGenerator[tuple[Device, ...], None]:
+        details = parse_details(ours.name, request.details)
+        if isinstance(details, tuple):
+            raise InvalidDetailsError(" ".join(map(str, details)))
+        if ours.is_shared(details) is not shared:
+            raise InvalidDetailsError(
+                f"This handler was started for devices that are {'' if shared else 'not '}shared."
+            )
+        found = ours.discover(details, request.properties)
+        async with aclosing(found):
+            async for devices in found:
+                yield devices
+
+    return Handler(ours.name, discover, shared)

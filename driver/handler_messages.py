@@ -1,0 +1,168 @@
+"""Messages of Akri's discovery contract, and what they mean here.
+
+    RegisterDiscoveryHandlerRequest ──registration_of──► Registration | a sentence
+    DiscoverResponse ──devices_of──► devices, and sentences about what was left out
+    devices ──response_of──► DiscoverResponse
+
+A handler is somebody else's program. What no container could be given is left out and told; the
+rest of what it says counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import urlsplit
+
+from driver.devices import Device, DeviceSpec, Mount
+from driver.discovery.details import shown
+from driver.discovery_api.v0 import discovery_pb2 as v0
+from driver.handler_table import Endpoint, Registration
+
+LONGEST_NAME = 253
+LONGEST_SOCKET_PATH = 107
+"""Bytes of a UNIX socket's path."""
+
+LONGEST_PROPERTY = 32 * 1024
+"""Bytes of a name or a value. A process cannot be started with a variable of 128 KiB."""
+
+LARGEST_PROPERTIES = 128 * 1024
+"""Bytes of all properties of a device, which are a part of its Instance and of container
+environments; etcd stores no object of more than 1.5 MiB."""
+
+Properties = Mapping[str, bytes | None]
+"""`discoveryProperties`, resolved; None for one without a value."""
+
+_UNSAFE = frozenset("%?#")
+"""What a path may not contain, since it becomes a part of a URI."""
+
+
+def registration_of(request: v0.RegisterDiscoveryHandlerRequest) -> Registration | str:
+    """What a handler says of itself, or what is wrong with that, as a sentence."""
+    if not request.name or len(request.name) > LONGEST_NAME or not request.name.isprintable():
+        return f"name: {shown(request.name)} is no name of 1 to {LONGEST_NAME} characters."
+    network = request.endpoint_type == v0.RegisterDiscoveryHandlerRequest.NETWORK
+    if not network and request.endpoint_type != v0.RegisterDiscoveryHandlerRequest.UDS:
+        return f"endpoint_type: {request.endpoint_type} is neither UDS (0) nor NETWORK (1)."
+    try:
+        address = _host_and_port(request.endpoint) if network else _path(request.endpoint)
+    except ValueError as error:
+        return f"endpoint: {shown(request.endpoint)} {error}."
+    return Registration(Endpoint(request.name, address), network, request.shared)
+
+
+def _path(endpoint: str) -> str:
+    path = endpoint.removeprefix("unix://")
+    if not path.startswith("/") or not path.isprintable() or _UNSAFE & set(path):
+        raise ValueError("is no absolute path of plain characters")
+    if len(path.encode()) > LONGEST_SOCKET_PATH:
+        raise ValueError(f"is a path of more than {LONGEST_SOCKET_PATH} bytes")
+    return path
+
+
+def _host_and_port(endpoint: str) -> str:
+    url = urlsplit(endpoint if "://" in endpoint else f"http://{endpoint}")
+    if url.scheme != "http":
+        raise ValueError("is not http://<address>:<port>; nothing else is spoken")
+    if not url.hostname or not url.port or not url.hostname.isprintable():
+        raise ValueError("is not http://<address>:<port>")
+    host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
+    return f"{host}:{url.port}"
+
+
+def target_of(registration: Registration) -> str:
+    """How gRPC calls the place where a handler listens."""
+    address = registration.endpoint.address
+    return f"dns:///{address}" if registration.network else f"unix:{address}"
+
+
+def request_of(details: str, properties: Properties) -> v0.DiscoverRequest:
+    """What a handler is asked."""
+    data = {name: v0.ByteData(vec=value) for name, value in properties.items()}
+    return v0.DiscoverRequest(discovery_details=details, discovery_properties=data)
+
+
+def properties_of(request: v0.DiscoverRequest) -> Properties:
+    """The properties in a request."""
+    return {
+        name: data.vec if data.HasField("vec") else None
+        for name, data in request.discovery_properties.items()
+    }
+
+
+def response_of(devices: Iterable[Device]) -> v0.DiscoverResponse:
+    """What a handler answers.
+
+    Bytes that were no UTF-8 stand in a device as lone surrogates, which no message can carry: such
+    a property is left out.
+    """
+    return v0.DiscoverResponse(devices=map(_message, devices))
+
+
+def _message(device: Device) -> v0.Device:
+    return v0.Device(
+        id=device.id,
+        properties={k: v for k, v in device.properties.items() if _is_text(k) and _is_text(v)},
+        mounts=[
+            v0.Mount(
+                container_path=mount.container_path,
+                host_path=mount.host_path,
+                read_only=mount.read_only,
+            )
+            for mount in device.mounts
+        ],
+        device_specs=[
+            v0.DeviceSpec(
+                container_path=spec.container_path,
+                host_path=spec.host_path,
+                permissions=spec.permissions,
+            )
+            for spec in device.device_specs
+        ],
+    )
+
+
+def devices_of(response: v0.DiscoverResponse) -> tuple[tuple[Device, ...], tuple[str, ...]]:
+    """The devices of a response, sorted by id, and what was left out, as sentences."""
+    devices: dict[str, Device] = {}
+    problems: list[str] = []
+    for message in response.devices:
+        if not message.id:
+            problems.append("A device without an id is left out.")
+        elif message.id in devices:
+            problems.append(f"Device {shown(message.id)} comes twice; the first one counts.")
+        else:
+            devices[message.id] = _device(message, problems)
+    return tuple(devices[id_] for id_ in sorted(devices)), tuple(problems)
+
+
+def _device(message: v0.Device, problems: list[str]) -> Device:
+    properties = dict(_properties(message, problems))
+    return Device(
+        id=message.id,
+        properties=properties,
+        mounts=tuple(Mount(m.container_path, m.host_path, m.read_only) for m in message.mounts),
+        device_specs=tuple(
+            DeviceSpec(s.container_path, s.host_path, s.permissions) for s in message.device_specs
+        ),
+    )
+
+
+def _properties(message: v0.Device, problems: list[str]) -> Iterator[tuple[str, str]]:
+    """Those that fit into an Instance; whether a container gets one is decided where it starts."""
+    room = LARGEST_PROPERTIES
+    for name, value in sorted(message.properties.items()):
+        size = max(len(name.encode()), len(value.encode()))
+        if "\0" in name or "\0" in value:
+            problem = "holds a NUL, which no environment variable can"
+        elif size > LONGEST_PROPERTY:
+            problem = f"has more than {LONGEST_PROPERTY} bytes"
+        elif (room := room - len(name.encode()) - len(value.encode())) < 0:
+            problem = f"is one too many: a device may have {LARGEST_PROPERTIES} bytes of them"
+        else:
+            yield name, value
+            continue
+        problems.append(f"Property {shown(name)} of device {shown(message.id)} {problem}.")
+
+
+def _is_text(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,69 @@
+"""How the discovery handlers of a node do, as the status of a Configuration tells it.
+
+    reports of the sources ──entry_of──► the node's entry in `status.nodes`, or none
+
+Only nodes are listed that have something to tell: a handler that is not Active, or a problem. A
+node writes its own entry and no other, as one owner of fields beside others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from driver.api import AKRI_GROUP, AKRI_VERSION, NodeName
+from driver.discovery.details import shown
+from driver.handler_table import HandlerState
+
+LONGEST_MESSAGE = 1024
+
+_GRAVITY = {HandlerState.ACTIVE: 0, HandlerState.WAITING: 1, HandlerState.OFFLINE: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How one handler does, for one Configuration.
+
+    Attributes:
+        since: When it went Offline.
+        problem: A sentence; None if there is nothing to say.
+    """
+
+    state: HandlerState
+    since: datetime | None = None
+    problem: str | None = None
+
+
+def entry_of(node: NodeName, handler: str, reports: Collection[Report]) -> Mapping[str, Any] | None:
+    """What a node says in a Configuration's status; None if all is well.
+
+    Args:
+        node: The node.
+        handler: The name that the Configuration gives.
+        reports: Of all handlers of that name on this node; the worst state is told.
+    """
+    if not reports:
+        sentence = f"No discovery handler {shown(handler)} is registered."
+        reports = (Report(HandlerState.WAITING, problem=sentence),)
+    worst = max(reports, key=lambda report: _GRAVITY[report.state])
+    message = " ".join(dict.fromkeys(r.problem for r in reports if r.problem))
+    if worst.state is HandlerState.ACTIVE and not message:
+        return None
+    entry = {"name": node, "handler": str(worst.state), "message": message[:LONGEST_MESSAGE]}
+    if worst.since:
+        entry["since"] = worst.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return entry
+
+
+def status_apply(
+    namespace: str, name: str, uid: str, entry: Mapping[str, Any] | None
+) -> Mapping[str, Any]:
+    """What a node applies to the status of this very Configuration; None takes its entry away."""
+    body = {
+        "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+        "kind": "Configuration",
+        "metadata": {"name": name, "namespace": namespace, "uid": uid},
+    }
+    return {**body, "status": {"nodes": [entry]}} if entry else body

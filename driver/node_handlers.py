@@ -1,0 +1,121 @@
+"""What the status of Configurations says of a node's discovery handlers, kept true.
+
+A driver that starts knows no handler for a moment, and one that restarts loses it for a moment. So
+what there is to tell must stand for a while before it is written, and is taken back at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from driver.api import NodeName
+from driver.apiserver import CONFIGURATIONS, each, field_manager
+from driver.configurations import Verdict, holders
+from driver.handler_reports import entry_of, status_apply
+from driver.node_sources import NodeSources
+from driver.passes import Passes
+from kube.api import (
+    ApiClient,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    Store,
+    WriteOptions,
+)
+
+logger = logging.getLogger(__name__)
+
+SETTLE_SECONDS = 3.0
+"""How long there must be the same to tell before it is told."""
+
+LOOK_SECONDS = 5.0
+"""How often handlers in this process are asked whether they have a problem."""
+
+_Entry = Mapping[str, Any] | None
+
+
+class NodeHandlers:
+    """Writes this node's entries."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        node: NodeName,
+        sources: NodeSources,
+        configurations: Store[Verdict],
+    ) -> None:
+        self._client = client
+        self._node = node
+        self._sources = sources
+        self._configurations = configurations
+        self._passes = Passes(self._pass, name="writing the status of handlers")
+        self._standing: dict[str, tuple[_Entry, float]] = {}
+        self._written: dict[str, _Entry] = {}
+        sources.on_change(self._passes.ask)
+
+    async def run(self) -> NoReturn:
+        """Write until cancelled; the store must be in sync."""
+        await self._passes.run()
+
+    async def _pass(self) -> float:
+        wanted = self._wanted()
+        for known in (self._standing, self._written):
+            for uid in known.keys() - wanted.keys():
+                del known[uid]
+        now = asyncio.get_running_loop().time()
+        waits: list[float] = [LOOK_SECONDS]
+        due: list[tuple[Verdict, _Entry]] = []
+        for uid, (verdict, entry) in wanted.items():
+            if wait := self._settles_in(uid, entry, now):
+                waits.append(wait)
+            elif self._differs(verdict, entry):
+                due.append((verdict, entry))
+        await each(due, self._write)
+        return min(waits)
+
+    def _wanted(self) -> dict[str, tuple[Verdict, _Entry]]:
+        """What to tell of each Configuration, by its UID."""
+        verdicts = tuple(self._configurations)
+        held = {verdict.uid for verdict in holders(verdicts).values()}
+        return {v.uid: (v, self._entry(v) if v.uid in held else None) for v in verdicts}
+
+    def _entry(self, verdict: Verdict) -> _Entry:
+        if verdict.configuration is None:
+            return None
+        handler = verdict.configuration.handler
+        return entry_of(self._node, handler, self._sources.reports(handler, verdict.name))
+
+    def _settles_in(self, uid: str, entry: _Entry, now: float) -> float:
+        """Seconds until this has stood long enough; 0 if it has."""
+        before, since = self._standing.get(uid, (None, now))
+        if entry is None or before != entry:
+            self._standing[uid] = (entry, now)
+            return 0 if entry is None else SETTLE_SECONDS
+        return max(since + SETTLE_SECONDS - now, 0)
+
+    def _differs(self, verdict: Verdict, entry: _Entry) -> bool:
+        """Whether to write. What was written once and is not kept is not written for ever."""
+        if verdict.entries.get(self._node) == entry:
+            self._written.pop(verdict.uid, None)
+            return False
+        return verdict.uid not in self._written or self._written[verdict.uid] != entry
+
+    async def _write(self, item: tuple[Verdict, _Entry]) -> None:
+        verdict, entry = item
+        body = status_apply(verdict.namespace, verdict.name, verdict.uid, entry)
+        path = CONFIGURATIONS.at(verdict.name, verdict.namespace, "status")
+        options = WriteOptions(field_manager=field_manager(self._node))
+        try:
+            answer = await self._client.apply(path, body, force=True, options=options)
+        except (ConflictError, NotFoundError) as error:
+            logger.debug("the Configuration has changed: %s", error)
+            return
+        except (ForbiddenError, InvalidError) as error:
+            logger.warning("status not written configuration=%s: %s", verdict.name, error)
+        else:
+            self._configurations.note(answer)
+        self._written[verdict.uid] = entry

@@ -1,0 +1,45 @@
+"""The sources of a node: the handlers of this process, and those that registered with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from driver.api import Configuration, ConfigurationName
+from driver.discovery.handlers import Handlers
+from driver.discovery_sources import EmbeddedSource, Source
+from driver.external_handlers import ExternalHandlers
+from driver.handler_reports import Report
+from driver.handler_table import HandlerState
+
+
+class NodeSources:
+    """See `discovery_sources.Sources`; a handler of both kinds may have one name."""
+
+    def __init__(self, embedded: Handlers, external: ExternalHandlers) -> None:
+        self._embedded = embedded
+        self._external = external
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call back when handlers come, go, or change their state."""
+        self._external.on_change(listener)
+
+    def of(self, handler: str) -> tuple[Source, ...]:
+        external = self._external.of(handler)
+        if handler in self._embedded:
+            return (EmbeddedSource(self._embedded.named(handler)), *external)
+        return tuple(external)
+
+    def was_removed(self, handler: str) -> bool:
+        return self._external.was_removed(handler)
+
+    def use(self, configurations: Iterable[Configuration]) -> None:
+        """These are the Configurations in force now."""
+        self._external.use({c.name: c.handler for c in configurations})
+
+    def reports(self, handler: str, name: ConfigurationName) -> tuple[Report, ...]:
+        """How the handlers of a name do for a Configuration."""
+        external = tuple(self._external.reports(handler, name))
+        if handler not in self._embedded:
+            return external
+        problem = self._embedded.named(handler).problem
+        return (Report(HandlerState.ACTIVE, problem=problem), *external)

@@ -1,0 +1,96 @@
+"""The socket at which discovery handlers register, Akri's `agent-registration.sock`.
+
+Another agent may serve there: Akri's own, or the driver of the pod that this one replaces. As long
+as it lives, handlers are left to it, and the socket is taken over when it is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import grpc.aio
+
+from driver.discovery_api.v0 import discovery_pb2 as v0
+from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
+from driver.handler_messages import registration_of
+from driver.handler_table import Registration, TableFullError
+from driver.kubelet_sockets import Socket, SocketError, is_dead
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+GRACE_SECONDS = 1.0
+
+_Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class Registrations(v0_grpc.RegistrationServicer):
+    """`v0.Registration`: hears who is there."""
+
+    def __init__(self, register: Callable[[Registration], None]) -> None:
+        self._register = register
+
+    async def RegisterDiscoveryHandler(
+        self, request: v0.RegisterDiscoveryHandlerRequest, context: _Context
+    ) -> v0.Empty:
+        registration = registration_of(request)
+        if isinstance(registration, str):
+            logger.warning("discovery handler not registered: %s", registration)
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, registration)
+        try:
+            self._register(registration)
+        except TableFullError as error:
+            logger.warning("discovery handler not registered: %s", error)
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
+        return v0.Empty()
+
+
+class RegistrationSocket:
+    """Serves at the path whenever nobody else does."""
+
+    def __init__(self, path: Path, register: Callable[[Registration], None]) -> None:
+        self._path = path
+        self._register = register
+        self._socket: Socket | None = None
+        self._told = ""
+
+    async def serve(self) -> NoReturn:
+        """Serve until cancelled."""
+        try:
+            while True:
+                try:
+                    await self._look()
+                except (SocketError, OSError) as error:
+                    self._tell(str(error))
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            await self._close()
+
+    async def _look(self) -> None:
+        if self._socket is not None and self._socket.is_own():
+            return
+        await self._close()
+        if self._path.exists() and not (self._path.is_socket() and is_dead(self._path)):
+            self._tell(f"{self._path} is another agent's; handlers that register there are its")
+            return
+        socket = Socket(self._path, self._add_service)
+        await socket.open()
+        self._socket, self._told = socket, ""
+        logger.info("discovery handlers may register socket=%s", self._path)
+
+    async def _close(self) -> None:
+        socket, self._socket = self._socket, None
+        if socket is not None:
+            await socket.close(GRACE_SECONDS)
+
+    def _add_service(self, server: grpc.aio.Server) -> None:
+        v0_grpc.add_RegistrationServicer_to_server(Registrations(self._register), server)
+
+    def _tell(self, problem: str) -> None:
+        if problem != self._told:
+            logger.warning("discovery handlers cannot register here now: %s", problem)
+            self._told = problem
