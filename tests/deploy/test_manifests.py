@@ -106,7 +106,7 @@ def test_only_the_scheduler_plugin_writes_pods() -> None:
     ]
 
 
-def test_a_node_reads_configurations_and_writes_no_status() -> None:
+def test_a_node_reads_configurations_and_only_patches_their_status() -> None:
     granted = [
         (set(rule["resources"]), set(rule["verbs"]))
         for name, rule in rules()
@@ -114,7 +114,7 @@ def test_a_node_reads_configurations_and_writes_no_status() -> None:
     ]
 
     assert ({"configurations"}, {"get", "list", "watch"}) in granted
-    assert not any("configurations/status" in resources for resources, _ in granted)
+    assert ({"configurations/status"}, {"patch"}) in granted
 
 
 def test_bindings_name_roles_and_accounts_that_exist() -> None:
@@ -179,6 +179,7 @@ def test_the_node_driver_sees_the_kubelet_s_folders_under_their_own_paths() -> N
         str(settings.kubelet_root / "plugins" / DRIVER_NAME),
         str(settings.kubelet_root / "plugins_registry"),
         str(settings.cdi_root),
+        str(settings.registration_socket and settings.registration_socket.parent),
     } <= set(mounts.values())
 
 

@@ -418,6 +418,38 @@ def test_a_node_takes_over_what_akri_left_on_it(
     assert node_a.kubectl(*force, body=of_a).stderr == ""
 
 
+def test_a_node_says_how_its_own_handlers_do_and_nothing_else(
+    server: Cluster, node_a: Identity, node_b: Identity
+) -> None:
+    server.apply(configuration("handled", {"discoveryHandler": {"name": "shelf"}}))
+
+    def said(identity: Identity, manager: str, **status: Any) -> str:
+        body = {**configuration("handled", {}), "status": status}
+        del body["spec"]
+        server_side = ("apply", "--server-side", "--subresource=status", "--force-conflicts")
+        manager = f"--field-manager={manager}"
+        return identity.kubectl(*server_side, manager, "-f", "-", body=body).stderr
+
+    def nodes() -> dict[str, str]:
+        stored = server.get("akric", "handled", namespace="default")
+        assert stored is not None
+        return {entry["name"]: entry["handler"] for entry in stored["status"].get("nodes", ())}
+
+    assert said(node_a, "a", nodes=[{"name": "node-a", "handler": "Waiting"}]) == ""
+    assert said(node_b, "b", nodes=[{"name": "node-b", "handler": "Offline"}]) == ""
+    assert nodes() == {"node-a": "Waiting", "node-b": "Offline"}
+    for others in (
+        [{"name": "node-b", "handler": "Active"}],
+        [{"name": "node-a", "handler": "Active"}, {"name": "node-c", "handler": "Active"}],
+    ):
+        assert "may write only its own entry in status.nodes" in said(node_a, "a", nodes=others)
+    assert "shared driver's to write" in said(node_a, "a", observedGeneration=7)
+    assert "Unsupported value" in said(node_a, "a", nodes=[{"name": "node-a", "handler": "Well"}])
+
+    assert said(node_a, "a") == ""
+    assert nodes() == {"node-b": "Offline"}
+
+
 def test_the_shared_driver_clears_up_instances_and_no_more(server: Cluster) -> None:
     shared = Identity(server, "driver-shared")
     usage = {"left-0": "node-a", "left-1": "node-b"}
@@ -446,7 +478,7 @@ def test_the_accounts_may_do_what_they_need_and_no_more(server: Cluster, node_a:
     assert node_a.can("watch", "resourceclaims.resource.k8s.io", "--all-namespaces")
     assert node_a.can("get", "nodes")
     assert node_a.can("create", "events.events.k8s.io")
-    assert not node_a.can("patch", "configurations.akri.sh", "--subresource=status")
+    assert node_a.can("patch", "configurations.akri.sh", "--subresource=status")
     assert not node_a.can("patch", "configurations.akri.sh")
     assert not node_a.can("list", "nodes")
     assert not node_a.can("get", "secrets")
