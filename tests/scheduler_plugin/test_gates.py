@@ -18,6 +18,7 @@ from scheduler_plugin.gate_decisions import GateCondition, GateRemoval, Wait
 from scheduler_plugin.gates import RECHECK, GateKeeper
 from scheduler_plugin.names import QUOTA_GATE, QueueName, Reason
 from scheduler_plugin.pods import PodView, pod_view
+from scheduler_plugin.projections import project_pod
 from scheduler_plugin.verdicts import Verdict
 from scheduler_plugin.world import World
 from scheduler_plugin.world_changes import ClaimChanged, OtherChanged, PodChanged, QueueChanged
@@ -559,6 +560,16 @@ def test_gates_priority_and_condition_are_read() -> None:
     assert (pod.gates, pod.priority, pod.admission) == ((QUOTA_GATE,), 7, "OverLimit")
     assert pod.is_gated
     assert not pod.deleting
+
+
+def test_a_pod_without_devices_is_kept_while_it_is_at_our_gate() -> None:
+    """Nobody else would remove the gate."""
+    gated = project_pod(a_pod_object("a", spec={"schedulingGates": GATES}), SETTINGS)
+
+    assert isinstance(gated, PodView)
+    assert project_pod(a_pod_object("a"), SETTINGS) is None
+    removals = GateKeeper(a_world(gated)).decide(NOW)
+    assert names(removals) == ["a"]
 
 
 def test_a_pod_on_its_way_out_is_not_gated() -> None:
