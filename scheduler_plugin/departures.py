@@ -1,7 +1,8 @@
-"""Pods that an earlier process let go: out of the gate, and not bound yet.
+"""Pods that an earlier process let go: out of the gate, and not tried by kube-scheduler yet.
 
 What was assumed of them went with that process. Believed in anew before the first decision, they
-keep the room for which they were let go, for as long as any decision is believed.
+keep the room for which they were let go, for as long as any decision is believed. Of one that was
+tried nothing is believed: it may wait for something else, for ever.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from scheduler_plugin.world import World
 
 
 def departures(world: World) -> list[PodUid]:
-    """The pods that may be on their way to a binding, in the order of their turns."""
+    """The pods that kube-scheduler is about to try, in the order of their turns."""
     turns = [turn_of(pod) for pod in world.facts.pods() if _is_on_its_way(pod)]
     return [turn[-1] for turn in sorted(turns)]
 
@@ -32,4 +33,4 @@ def believe(uid: PodUid, world: World, now: datetime) -> None:
 
 
 def _is_on_its_way(pod: PodView) -> bool:
-    return not (pod.gates or pod.is_bound or pod.ended or pod.deleting)
+    return pod.untried and not (pod.is_bound or pod.ended or pod.deleting)

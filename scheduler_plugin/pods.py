@@ -68,6 +68,7 @@ class PodView:
         extended_resources: The resources that this claim covers.
         gates: Its scheduling gates: while there is one, kube-scheduler leaves it alone.
         admission: Reason of the condition that says what it waits for; "" where there is none.
+        untried: Whether it came out of its gates and kube-scheduler has not tried it since.
         deleting: Whether it is on its way out; until it is gone it may still run.
     """
 
@@ -87,6 +88,7 @@ class PodView:
     priority: int = 0
     gates: tuple[str, ...] = ()
     admission: str = ""
+    untried: bool = False
     deleting: bool = False
 
     @property
@@ -150,6 +152,8 @@ def pod_view(obj: JsonObject, settings: AccountingSettings) -> PodView:
     extended = an_object(status.get("extendedResourceClaimStatus"), covered)
     mappings = objects(extended.get("requestMappings"), f"{covered}.requestMappings")
     priority = number(spec.get("priority"), "spec.priority", default=0)
+    gates = tuple(_gates(spec))
+    reasons = dict(_reasons(status))
     return PodView(
         namespace=text(metadata.get("namespace"), "metadata.namespace"),
         name=own_text(metadata.get("name"), "metadata.name"),
@@ -165,8 +169,9 @@ def pod_view(obj: JsonObject, settings: AccountingSettings) -> PodView:
         extended_claim=text(extended.get("resourceClaimName"), f"{covered}.resourceClaimName"),
         extended_resources=frozenset(text(m.get("resourceName"), where) for where, m in mappings),
         priority=priority,
-        gates=tuple(_gates(spec)),
-        admission=_admission(status),
+        gates=gates,
+        admission=reasons.get(ADMITTED_CONDITION, ""),
+        untried=not gates and reasons.get("PodScheduled") == "SchedulingGated",
         deleting=metadata.get("deletionTimestamp") is not None,
     )
 
@@ -201,11 +206,11 @@ def _gates(spec: JsonObject) -> Iterator[str]:
         yield text(gate.get("name"), f"{where}.name")
 
 
-def _admission(status: JsonObject) -> str:
+def _reasons(status: JsonObject) -> Iterator[tuple[str, str]]:
+    """The reasons of the conditions that mean something here."""
     for where, condition in objects(status.get("conditions"), "status.conditions"):
-        if condition.get("type") == ADMITTED_CONDITION:
-            return text(condition.get("reason"), f"{where}.reason")
-    return ""
+        if condition.get("type") in (ADMITTED_CONDITION, "PodScheduled"):
+            yield condition["type"], text(condition.get("reason"), f"{where}.reason")
 
 
 def _non_preemptible(

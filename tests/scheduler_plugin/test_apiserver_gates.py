@@ -190,7 +190,8 @@ async def test_room_that_filter_gives_up_is_taken_at_once(scene: Scene) -> None:
 
 
 async def test_who_was_let_go_before_a_restart_keeps_its_room(scene: Scene) -> None:
-    scene.waits("gone", gates=())
+    gated = [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]
+    scene.waits("gone", gates=(), status={"conditions": gated})
     scene.waits("p0")
     async with scene.running():
         await until(lambda: scene.pods.told("p0"))
@@ -198,6 +199,14 @@ async def test_who_was_let_go_before_a_restart_keeps_its_room(scene: Scene) -> N
 
         scene.now += LAPSE
 
+        await until(lambda: not scene.pods.gates("p0"))
+
+
+async def test_who_was_tried_in_vain_before_a_restart_keeps_no_room(scene: Scene) -> None:
+    tried = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
+    scene.waits("tried", gates=(), status={"conditions": tried})
+    scene.waits("p0")
+    async with scene.running():
         await until(lambda: not scene.pods.gates("p0"))
 
 
