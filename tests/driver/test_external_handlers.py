@@ -1,0 +1,359 @@
+"""Discovery handlers of other processes, over real sockets: they come, fail, lie and return."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+import pytest
+
+from driver import discoveries, handler_service, registration_socket
+from driver.discovery.handlers import Handlers, HandlerSettings
+from driver.discovery_api.v0 import discovery_pb2 as v0
+from driver.handler_main import through_sdk
+from driver.handler_requests import Place
+from driver.handler_service import serve
+from driver.handler_table import REMOVED_AFTER, HandlerState
+from driver.inventory import Heard
+from kube.api import Backoff
+from tests.driver.builders import a_configuration
+from tests.driver.handler_nodes import (
+    SHELF,
+    ANode,
+    Context,
+    Shelf,
+    a_shelf,
+    answer,
+    devices,
+    foreign,
+    register,
+    running,
+)
+
+WAITING, ACTIVE, OFFLINE = HandlerState
+NETWORK = v0.RegisterDiscoveryHandlerRequest.NETWORK
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registration_socket, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(handler_service, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(handler_service, "GRACE_SECONDS", 0)
+    monkeypatch.setattr(discoveries, "_BACKOFF", Backoff(0.02, 0.1))
+
+
+async def forever(*responses: v0.DiscoverResponse) -> AsyncIterator[v0.DiscoverResponse]:
+    for response in responses:
+        yield response
+    await asyncio.Event().wait()
+
+
+async def test_a_handler_that_registers_late_serves_what_has_waited(tmp_path: Path) -> None:
+    node, shelf = ANode(tmp_path), Shelf()
+    await shelf.set("b", "a")
+    async with running(node.run()):
+        assert node.states() == ()
+        assert node.discoveries.heard == {}
+
+        async with running(shelf.serve(Place(tmp_path), shared=True)):
+            await node.until_devices("a", "b")
+            assert node.states() == (ACTIVE,)
+            assert [d.properties for d in node.heard.shared] == [{"PLACE": "a"}, {"PLACE": "b"}]
+            await shelf.set("c")
+            await node.until_devices("c")
+
+
+async def test_a_handler_that_dies_is_offline_and_its_devices_stay(tmp_path: Path) -> None:
+    node, shelf = ANode(tmp_path), Shelf()
+    await shelf.set("a")
+    async with running(node.run()):
+        async with running(shelf.serve(Place(tmp_path))):
+            await node.until_devices("a")
+            before = node.heard
+        await node.until_state(OFFLINE)
+        assert node.heard == before
+
+        async with running(shelf.serve(Place(tmp_path))):
+            await node.until_state(ACTIVE)
+            assert node.heard == before
+
+
+async def test_after_five_minutes_offline_its_devices_are_gone(tmp_path: Path) -> None:
+    node, shelf = ANode(tmp_path), Shelf()
+    await shelf.set("a")
+    async with running(node.run()):
+        async with running(shelf.serve(Place(tmp_path))):
+            await node.until_devices("a")
+        await node.until_state(OFFLINE)
+        node.now += REMOVED_AFTER - timedelta(seconds=1)
+        await register(node.socket, str(tmp_path / "nobody.sock"))
+        await node.until_state(OFFLINE, OFFLINE)
+
+        node.now += timedelta(seconds=1)
+        await node.until(lambda: node.heard == Heard("uid-of-shelf"))
+        assert [s.key for s in node.sources.of("shelf")] == [str(tmp_path / "nobody.sock")]
+
+        async with running(shelf.serve(Place(tmp_path))):
+            await node.until_devices("a")
+
+
+async def test_a_restarted_driver_asks_the_handlers_that_it_knew(tmp_path: Path) -> None:
+    shelf = Shelf()
+    await shelf.set("a")
+    async with running(shelf.serve(Place(tmp_path))):
+        first = ANode(tmp_path)
+        async with running(first.run()):
+            await first.until_devices("a")
+
+        again = ANode(tmp_path)
+        async with running(again.run(serves=False)):
+            await again.until_devices("a")
+            assert again.heard.complete
+
+
+async def test_a_restarted_driver_takes_nothing_for_gone_before_all_have_answered(
+    tmp_path: Path,
+) -> None:
+    shelf, other = Shelf(), tmp_path / "other.sock"
+    await shelf.set("a")
+    first = ANode(tmp_path)
+    async with running(shelf.serve(Place(tmp_path))):
+        async with running(first.run()), foreign(other, lambda r, c: forever(answer())):
+            await register(first.socket, str(other))
+            await first.until_state(ACTIVE, ACTIVE)
+            await first.until(lambda: first.ids() == ["a"] and first.heard.complete)
+
+        again = ANode(tmp_path)
+        async with running(again.run()):
+            await again.until_devices("a")
+            await again.until(lambda: OFFLINE in again.states())
+            assert not again.heard.complete
+
+            async with foreign(other, lambda r, c: forever(answer(*devices("x")))):
+                await register(again.socket, str(other))
+                await again.until(lambda: again.heard.complete)
+                assert again.ids() == ["x", "a"]
+
+
+async def test_a_handler_registers_again_with_an_agent_that_has_forgotten_it(
+    tmp_path: Path,
+) -> None:
+    shelf = Shelf()
+    async with running(shelf.serve(Place(tmp_path))):
+        for _ in range(2):
+            node = ANode(tmp_path)
+            async with running(node.run()):
+                await node.until_devices()
+                await node.until_state(ACTIVE)
+            (tmp_path / "data" / "handlers.json").unlink()
+
+
+async def test_a_handler_waits_when_its_last_configuration_goes(tmp_path: Path) -> None:
+    node, shelf = ANode(tmp_path), Shelf()
+    async with running(node.run()), running(shelf.serve(Place(tmp_path))):
+        await node.until_devices()
+        node.configurations = []
+        node.follow()
+        assert node.states() == (WAITING,)
+
+        node.configurations = [a_shelf("again")]
+        node.follow()
+        await node.until_devices()
+        assert node.states() == (ACTIVE,)
+        assert [r.details for r in shelf.requests] == ["", "again"]
+
+
+async def test_handlers_are_reached_over_the_network(tmp_path: Path) -> None:
+    node, shelf = ANode(tmp_path), Shelf()
+    await shelf.set("camera")
+    place = Place(tmp_path, "127.0.0.1:23817")
+    async with running(node.run()), running(shelf.serve(place)):
+        await node.until_devices("camera")
+        assert [s.key for s in node.sources.of("shelf")] == ["127.0.0.1:23817"]
+
+
+async def test_properties_are_handed_on_and_a_change_asks_anew(tmp_path: Path) -> None:
+    node, shelf = ANode(tmp_path), Shelf()
+    node.properties = lambda c: {"password": b"\xff\0", "none": None}
+    async with running(node.run()), running(shelf.serve(Place(tmp_path))):
+        await node.until_state(ACTIVE)
+        await node.until_devices()
+        assert shelf.requests[-1].properties == {"password": b"\xff\0", "none": None}
+
+        node.properties = lambda c: {"password": b"new"}
+        node.follow()
+        await node.until(lambda: len(shelf.requests) == 2)
+        assert shelf.requests[-1].properties == {"password": b"new"}
+        node.properties = lambda c: None
+        node.follow()
+        assert node.states() == (ACTIVE,)
+
+
+async def test_a_stream_that_crashes_in_the_middle_loses_nothing(tmp_path: Path) -> None:
+    node, path = ANode(tmp_path), tmp_path / "shelf.sock"
+    calls = 0
+
+    async def respond(
+        request: v0.DiscoverRequest, context: Context
+    ) -> AsyncIterator[v0.DiscoverResponse]:
+        nonlocal calls
+        calls += 1
+        yield answer(*devices(["a", "b"] if calls < 3 else ["b"]))
+        if calls < 3:
+            raise RuntimeError("a bug of the handler's")
+        await asyncio.Event().wait()
+
+    async with running(node.run()), foreign(path, respond):
+        await register(node.socket, str(path))
+        await node.until_devices("a", "b")
+        await node.until_devices("b")
+        assert calls == 3
+        assert node.states() == (ACTIVE,)
+
+
+async def test_a_refusal_is_told_and_does_not_make_the_handler_offline(tmp_path: Path) -> None:
+    node, path = ANode(tmp_path), tmp_path / "shelf.sock"
+
+    async def respond(
+        request: v0.DiscoverRequest, context: Context
+    ) -> AsyncIterator[v0.DiscoverResponse]:
+        if request.discovery_details == "bad":
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "which\nshelf?")
+        yield answer(*devices("a"))
+        await asyncio.Event().wait()
+
+    node.configurations = [a_shelf("bad")]
+    async with running(node.run()), foreign(path, respond):
+        await register(node.socket, str(path))
+        await node.until(lambda: node.problems() == "INVALID_ARGUMENT: which shelf?")
+        assert node.states() == (ACTIVE,)
+
+        node.configurations = [a_shelf("good")]
+        node.follow()
+        await node.until_devices("a")
+        await node.until(lambda: node.problems() == "")
+
+
+async def test_an_answer_that_is_too_large_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "driver.handler_conversations._OPTIONS", [("grpc.max_receive_message_length", 1000)]
+    )
+    node, path = ANode(tmp_path), tmp_path / "shelf.sock"
+    huge = answer(v0.Device(id="a" * 2000))
+    async with running(node.run()), foreign(path, lambda r, c: forever(huge)):
+        await register(node.socket, str(path))
+        await node.until(lambda: "larger than max" in node.problems())
+        assert node.states() == (ACTIVE,)
+
+
+async def test_ten_thousand_devices_and_ids_of_a_megabyte_are_taken(tmp_path: Path) -> None:
+    node, path = ANode(tmp_path), tmp_path / "shelf.sock"
+    ids = [*(f"{n:05}" for n in range(10_000)), "x" * (1 << 20)]
+    many = answer(*devices([*ids, "00007"]), v0.Device())
+    async with running(node.run()), foreign(path, lambda r, c: forever(many)):
+        await register(node.socket, str(path))
+        await node.until_devices(*ids)
+        await node.until(lambda: "comes twice" in node.problems())
+        assert "without an id" in node.problems()
+
+
+async def test_a_protocol_of_our_own_is_merged_with_a_handler_of_its_name(tmp_path: Path) -> None:
+    mine = a_configuration(
+        "shelf", handler="debugEcho", discovery_details="{descriptions: [foo1, foo0]}"
+    )
+    node = ANode(tmp_path, ["debugEcho"], configurations=[mine])
+    path = tmp_path / "other.sock"
+    theirs = answer(v0.Device(id="foo0", properties={"FROM": "other"}), v0.Device(id="new"))
+    async with running(node.run()), foreign(path, lambda r, c: forever(theirs)):
+        await node.until_devices("foo0", "foo1")
+        await register(node.socket, str(path), name="debugEcho", shared=False)
+        await node.until_devices("new", "foo0", "foo1")
+        assert node.heard.shared[0].properties == {"DEBUG_ECHO_DESCRIPTION": "foo0"}
+        assert node.heard.complete
+
+
+async def test_debug_echo_in_a_process_of_its_own_is_the_one_of_the_driver(tmp_path: Path) -> None:
+    asked = a_configuration("shelf", handler="debugEcho", discovery_details="descriptions: [foo0]")
+    node = ANode(tmp_path, configurations=[asked])
+    told = HandlerSettings(debug_echo_file=tmp_path / "none")
+    handler = through_sdk(Handlers(told).named("debugEcho"), shared=True)
+    async with running(node.run()), running(serve(handler, Place(tmp_path))):
+        await node.until_devices("foo0")
+        inside = ANode(tmp_path / "inside", ["debugEcho"], configurations=[asked])
+        async with running(inside.run(serves=False)):
+            await inside.until_devices("foo0")
+            assert node.heard == inside.heard
+
+        node.configurations = [
+            a_configuration(
+                "shelf",
+                handler="debugEcho",
+                discovery_details="{descriptions: [foo0], shared: false}",
+            )
+        ]
+        node.follow()
+        await node.until(lambda: "devices that are shared" in str(problems(node)))
+        node.configurations = [a_configuration("shelf", handler="debugEcho", discovery_details="x")]
+        node.follow()
+        await node.until(lambda: "discoveryDetails" in str(problems(node)))
+
+
+def problems(node: ANode) -> list[str | None]:
+    return [report.problem for report in node.sources.reports("debugEcho", SHELF)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"name": ""}, "name: "),
+        ({"name": "a\0b"}, "name: "),
+        ({"name": "n" * 254}, "name: "),
+        ({"endpoint": "shelf.sock"}, "endpoint: "),
+        ({"endpoint": "/" + "x" * 107}, "more than 107 bytes"),
+        ({"endpoint": "/a?b"}, "plain characters"),
+        ({"endpoint_type": 7}, "neither UDS"),
+        ({"endpoint_type": NETWORK, "endpoint": "https://10.0.0.1:10000"}, "nothing else"),
+        ({"endpoint_type": NETWORK, "endpoint": "http://10.0.0.1"}, "<address>:<port>"),
+        ({"endpoint_type": NETWORK, "endpoint": "http://10.0.0.1:99999"}, "endpoint: "),
+        ({"endpoint_type": NETWORK, "endpoint": "http://[::1:1"}, "endpoint: "),
+    ],
+)
+async def test_registrations_of_no_sense_are_refused(
+    tmp_path: Path, fields: dict[str, Any], complaint: str
+) -> None:
+    node = ANode(tmp_path)
+    async with running(node.run()):
+        with pytest.raises(grpc.aio.AioRpcError, match="INVALID_ARGUMENT") as refused:
+            await register(node.socket, **{"endpoint": "/a.sock", **fields})
+    assert complaint in str(refused.value.details())
+    assert node.states() == ()
+
+
+async def test_the_socket_of_a_living_agent_is_left_alone_and_taken_over_when_it_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = asyncio.Event()
+    monkeypatch.setattr(registration_socket.logger, "warning", lambda *_: told.set())
+    first, second = ANode(tmp_path), ANode(tmp_path / "second")
+    shelf, place = Shelf(), Place(tmp_path)
+    late = registration_socket.RegistrationSocket(place.agent_socket, second.external.register)
+    async with running(second.run(serves=False)):
+        async with running(first.run()), running(shelf.serve(place)):
+            await first.until_state(ACTIVE)
+            inode = place.agent_socket.stat().st_ino
+            serving = asyncio.ensure_future(late.serve())
+            async with asyncio.timeout(10):
+                await told.wait()
+            assert place.agent_socket.stat().st_ino == inode
+            assert second.states() == ()
+        async with running(shelf.serve(place)):
+            await second.until_state(ACTIVE)
+        serving.cancel()
+        await asyncio.wait([serving])
+    assert not place.agent_socket.exists()

@@ -1,0 +1,50 @@
+"""What a node says of its handlers in the status of a Configuration."""
+
+from __future__ import annotations
+
+from driver.handler_reports import LONGEST_MESSAGE, Report, entry_of, status_apply
+from driver.handler_table import HandlerState
+from tests.driver.builders import NODE, NOW
+
+WAITING, ACTIVE, OFFLINE = HandlerState
+
+
+def test_nothing_is_said_when_all_is_well() -> None:
+    assert entry_of(NODE, "udev", [Report(ACTIVE), Report(ACTIVE)]) is None
+
+
+def test_no_handler_at_all_is_waiting() -> None:
+    assert entry_of(NODE, "uDev", []) == {
+        "name": NODE,
+        "handler": "Waiting",
+        "message": 'No discovery handler "uDev" is registered.',
+    }
+
+
+def test_the_worst_state_is_told_with_all_problems() -> None:
+    reports = [
+        Report(ACTIVE, problem="One."),
+        Report(OFFLINE, NOW, "Two."),
+        Report(WAITING),
+        Report(OFFLINE, NOW, "Two."),
+    ]
+
+    assert entry_of(NODE, "udev", reports) == {
+        "name": NODE,
+        "handler": "Offline",
+        "since": "2026-11-21T12:00:00Z",
+        "message": "One. Two.",
+    }
+
+
+def test_a_problem_of_an_active_handler_is_told_and_cut() -> None:
+    entry = entry_of(NODE, "udev", [Report(ACTIVE, problem="x" * 5000)])
+
+    assert entry == {"name": NODE, "handler": "Active", "message": "x" * LONGEST_MESSAGE}
+
+
+def test_an_entry_that_is_taken_back_is_left_out() -> None:
+    entry = {"name": NODE, "handler": "Waiting", "message": ""}
+
+    assert status_apply("default", "shelf", "uid", entry)["status"] == {"nodes": [entry]}
+    assert "status" not in status_apply("default", "shelf", "uid", None)
