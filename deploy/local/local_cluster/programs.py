@@ -73,6 +73,9 @@ ETCD = Program("etcd", "go.etcd.io/etcd/server/v3", ".", ("etcd",))
 CONTAINERD = Program(
     "containerd", "github.com/containerd/containerd/v2", "tool", CONTAINERD_PROGRAMS
 )
+DISCOVERY_PEER = Program("discovery-peer", "google.golang.org/grpc", ".", ("discovery-peer",))
+"""The other end of Akri's discovery contract, for tests; no part of a cluster."""
+
 CNI = Program("cni", "github.com/containernetworking/plugins", "tool", CNI_PROGRAMS)
 
 
