@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from local_cluster.api import Cluster
 from tests.e2e.driver import installation
 from tests.e2e.driver.installation import Drivers
+
+
+def availability(cluster: Cluster) -> Path:
+    """What takes all devices away and brings them back, of this cluster alone."""
+    return cluster.work_dir / "debug-echo-availability.txt"
 
 
 def start_drivers(cluster: Cluster, *flags: str) -> Drivers:
@@ -17,6 +23,6 @@ def start_drivers(cluster: Cluster, *flags: str) -> Drivers:
     nodes = {}
     for node in installation.NODES:
         driver = installation.node_driver(node)
-        argv = (*driver.argv, *flags)
+        argv = (*driver.argv, "--debug-echo-file", str(availability(cluster)), *flags)
         nodes[node] = cluster.start_component(replace(driver, argv=argv, ready=None))
     return Drivers(nodes, cluster.start_component(installation.shared_driver()))

@@ -37,10 +37,15 @@ def allocatable(cluster: Cluster, node: str) -> dict[str, int]:
     with cluster.api() as api:
         status = api.get(f"/api/v1/nodes/{node}")["status"]
     return {
-        name.removeprefix(PREFIX): int(amount)
+        name.removeprefix(PREFIX): _whole(amount)
         for name, amount in status["allocatable"].items()
         if name.startswith(PREFIX)
     }
+
+
+def _whole(amount: str) -> int:
+    """A whole number as the API writes it: a thousand is 1k."""
+    return int(amount.removesuffix("k")) * (1000 if amount.endswith("k") else 1)
 
 
 def described(cluster: Cluster, node: str) -> Iterator[str]:

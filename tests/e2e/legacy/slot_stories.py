@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ from local_cluster import namespaces
 from local_cluster.api import BUSYBOX_IMAGE, ApiError, Cluster, ConditionTimeoutError
 from tests.e2e.driver.installation import Drivers
 from tests.e2e.legacy import kubelets
+from tests.e2e.legacy.drivers import availability
 from tests.e2e.legacy.slot_gate import SlotGate, slots_held
 from tests.e2e.sharing.objects import Object
 from tests.e2e.sharing.views import View
@@ -55,6 +56,16 @@ class SlotStory(View):
             "spec": {"discoveryHandler": handler, **spec},
         }
         self.cluster.apply(body, namespace=self.namespace)
+
+    @contextmanager
+    def all_devices_away(self) -> Iterator[None]:
+        """No device answers for as long as this lasts."""
+        file = availability(self.cluster)
+        file.write_text("OFFLINE")
+        try:
+            yield
+        finally:
+            file.unlink()
 
     def device(self, word: str) -> str:
         """The Instance of a device, named as Akri names those that several nodes share."""

@@ -116,6 +116,21 @@ def test_a_configuration_that_changes_under_use_takes_nothing_away(slots: SlotSt
     slots.wait_offers({ANY: 1, FOO: 1})
 
 
+def test_a_device_that_leaves_and_returns_keeps_its_slots(slots: SlotStory) -> None:
+    slots.configure(FOO, capacity=2, offlineGracePeriod="5m")
+    slots.wait_offers({ANY: 1, FOO: 2})
+    slots.run("user", {FOO: 1}, A)
+    held = slots.usage()
+
+    with slots.all_devices_away():
+        slots.wait_offers({ANY: 0, FOO: 0})
+        assert slots.usage() == held
+
+    slots.wait_offers({ANY: 1, FOO: 2}, A)
+    assert slots.usage() == held
+    assert (slots.phase("user"), slots.restarts("user")) == ("Running", 0)
+
+
 def test_a_configuration_that_is_deleted_under_use_waits_for_its_pods(slots: SlotStory) -> None:
     slots.configure(FOO, capacity=2)
     slots.wait_offers({ANY: 1, FOO: 2})
