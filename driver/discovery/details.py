@@ -1,25 +1,28 @@
 """Discovery details: the YAML that a Configuration holds for its handler, read field by field.
 
-Only fields with a word or a list of words are known to handlers, so nothing is constructed: tags
-have no effect, aliases are not expanded, and anchors that hold themselves do no harm. Words mean
-what YAML 1.2 says, as for Akri (`yes` is a word and not a boolean).
+Only fields with a word, a list of words or more such fields are known to handlers, so nothing is
+constructed: tags have no effect, aliases are not expanded, and anchors that hold themselves do no
+harm. Words mean what YAML 1.2 says, as for Akri (`yes` is a word and not a boolean).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import yaml
 
 from driver.api import Problem
+from driver.discovery.places import Place, places_in, shown_place, start_of
 
 DETAILS = "spec.discoveryHandler.discoveryDetails"
 LONGEST_DETAILS = 64 * 1024
 """Characters; the parser takes up to a second for this much."""
 
 _STRING = "tag:yaml.org,2002:str"
+_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+_INTEGER = re.compile(r"[-+]?[0-9]{1,9}")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
 _BOOLEANS = dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(
     ("false", "False", "FALSE"), False
@@ -32,54 +35,114 @@ _NOT_A_STRING = re.compile(
 
 
 class Text(NamedTuple):
-    """A string of the details, with its field's path."""
+    """A string of the details.
+
+    Attributes:
+        path: The field's path.
+        start: Where it begins in the text of the details.
+        places: Of each of its characters, and of its end; () where they are not known.
+    """
 
     path: str
     value: str
+    start: Place
+    places: tuple[Place, ...]
+
+    def place(self, column: int) -> str:
+        """Where a column of the string is in the text of the details.
+
+        Args:
+            column: From 1; the one after the last character, too.
+        """
+        if not self.places:
+            return f"{shown_place(self.start)}, column {column} of the string"
+        return shown_place(self.places[column - 1])
 
 
-class Fields:
-    """The fields of one text of discovery details.
+class _Reading(NamedTuple):
+    """The text that is read, the path of what is being read, and what was found wrong so far."""
+
+    source: str
+    path: str
+    problems: list[Problem]
+
+
+class Section:
+    """Some fields of discovery details.
 
     Read them by name; a field that is absent gives its default, a field that is wrong gives it
     too, and `problems` names everything that is wrong, unknown fields included.
     """
 
-    def __init__(self, text: str, known: Iterable[str]) -> None:
-        self.problems: list[Problem] = []
+    def __init__(self, reading: _Reading, node: yaml.Node | None, known: Iterable[str]) -> None:
+        self.problems = reading.problems
+        self._reading = reading
+        self._path = reading.path
         self._nodes: Mapping[str, yaml.Node] = {}
         known = sorted(known)
-        root = self._compose(text)
-        if isinstance(root, yaml.MappingNode):
-            self._nodes = dict(self._entries(root, known))
-        elif root is not None:
-            self._add(DETAILS, root, f"fields are expected here: {', '.join(known)}.")
-        self._readable = isinstance(root, yaml.MappingNode) or not self.problems
+        if isinstance(node, yaml.MappingNode):
+            self._nodes = dict(self._entries(node, known))
+        elif node is not None:
+            self._add(self._path, node, f"fields are expected here: {', '.join(known)}.")
+        self._readable = isinstance(node, yaml.MappingNode) or not self.problems
 
     def __contains__(self, name: str) -> bool:
         return name in self._nodes
 
-    def strings(self, name: str) -> tuple[Text, ...]:
-        """A list of strings that must be given and not be empty."""
-        path = f"{DETAILS}.{name}"
+    def section(self, name: str, known: Iterable[str]) -> Section | None:
+        """Fields inside of a field, or None for absent."""
+        node = self._nodes.get(name)
+        if node is None or _is_null(node):
+            return None
+        inside = self._reading._replace(path=f"{self._path}.{name}")
+        return Section(inside, node, known)
+
+    def strings(self, name: str, *, empty: bool = False) -> tuple[Text, ...]:
+        """A list of strings that must be given.
+
+        Args:
+            name: Of the field.
+            empty: Whether the list may be.
+        """
+        path = f"{self._path}.{name}"
         node = self._nodes.get(name)
         if node is None:
             if self._readable:
                 self.problems.append(Problem(path, "A list of strings must be given."))
             return ()
-        if not isinstance(node, yaml.SequenceNode) or not node.value:
-            self._add(path, node, "a list of strings is expected here, with at least one.")
+        if not isinstance(node, yaml.SequenceNode) or not (node.value or empty):
+            least = "" if empty else ", with at least one"
+            self._add(path, node, f"a list of strings is expected here{least}.")
             return ()
-        texts = (
-            (f"{path}[{i}]", self._string(f"{path}[{i}]", n)) for i, n in enumerate(node.value)
-        )
-        return tuple(Text(path, value) for path, value in texts if value is not None)
+        items = ((f"{path}[{i}]", item) for i, item in enumerate(node.value))
+        return tuple(self._text(*item) for item in items if self._string(*item) is not None)
 
     def string(self, name: str, default: str) -> str:
         """A string that may be absent."""
         node = self._nodes.get(name)
-        value = None if node is None else self._string(f"{DETAILS}.{name}", node)
+        value = None if node is None else self._string(f"{self._path}.{name}", node)
         return default if value is None else value
+
+    def choice(self, name: str, choices: Collection[str], default: str) -> str:
+        """One of some words; it may be absent."""
+        value = self.string(name, default)
+        if value not in choices:
+            sentence = f"{shown(value)} is none of {', '.join(choices)}."
+            self._add(f"{self._path}.{name}", self._nodes[name], sentence)
+            return default
+        return value
+
+    def integer(self, name: str, default: int, within: range) -> int:
+        """A whole number that may be absent."""
+        node = self._nodes.get(name)
+        if node is None:
+            return default
+        plain = isinstance(node, yaml.ScalarNode) and node.style is None
+        if not plain or not _INTEGER.fullmatch(node.value) or int(node.value) not in within:
+            sentence = f"a whole number from {within[0]} to {within[-1]} is expected here."
+            self._add(f"{self._path}.{name}", node, sentence)
+            return default
+        return int(node.value)
 
     def boolean(self, name: str, default: bool) -> bool:
         """A boolean that may be absent."""
@@ -87,33 +150,19 @@ class Fields:
         if node is None:
             return default
         if not isinstance(node, yaml.ScalarNode) or node.style or node.value not in _BOOLEANS:
-            self._add(f"{DETAILS}.{name}", node, "true or false is expected here.")
+            self._add(f"{self._path}.{name}", node, "true or false is expected here.")
             return default
         return _BOOLEANS[node.value]
 
-    def _compose(self, text: str) -> yaml.Node | None:
-        if len(text) > LONGEST_DETAILS:
-            sentence = f"{len(text)} characters are too many; {LONGEST_DETAILS} may be given."
-            self.problems.append(Problem(DETAILS, sentence))
-            return None
-        try:
-            return yaml.compose(text, Loader=yaml.BaseLoader)
-        except RecursionError:
-            sentence = "The YAML is nested too deeply."
-        except yaml.YAMLError as error:
-            sentence = _sentence(error, text)
-        except (ValueError, OverflowError):  # "\UFFFFFFFF", a %YAML directive of 5,000 digits
-            sentence = "The YAML holds a character or a number that there is not."
-        self.problems.append(Problem(DETAILS, sentence))
-        return None
+    def _text(self, path: str, node: yaml.ScalarNode) -> Text:
+        return Text(path, str(node.value), start_of(node), places_in(self._reading.source, node))
 
     def _entries(self, root: yaml.MappingNode, known: list[str]) -> Iterator[tuple[str, yaml.Node]]:
         seen: set[str] = set()
         for key, value in root.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else "?"
-            path = (
-                f"{DETAILS}.{name}" if _PLAIN_NAME.fullmatch(name) else f"{DETAILS}[{shown(name)}]"
-            )
+            plain = _PLAIN_NAME.fullmatch(name)
+            path = f"{self._path}.{name}" if plain else f"{self._path}[{shown(name)}]"
             if name not in known:
                 self._add(path, key, f"unknown field; there are {', '.join(known)}.")
             elif name in seen:
@@ -134,7 +183,15 @@ class Fields:
         return None
 
     def _add(self, path: str, node: yaml.Node, sentence: str) -> None:
-        self.problems.append(Problem(path, f"{_place(node.start_mark)}: {sentence}"))
+        self.problems.append(Problem(path, f"{shown_place(start_of(node))}: {sentence}"))
+
+
+class Fields(Section):
+    """All fields of one text of discovery details."""
+
+    def __init__(self, text: str, known: Iterable[str]) -> None:
+        reading = _Reading(text, DETAILS, [])
+        super().__init__(reading, _compose(text, reading.problems), known)
 
 
 def shown(text: str) -> str:
@@ -143,19 +200,38 @@ def shown(text: str) -> str:
     return f'"{short}"' if short.isprintable() else ascii(short)
 
 
+def _compose(text: str, problems: list[Problem]) -> yaml.Node | None:
+    if len(text) > LONGEST_DETAILS:
+        sentence = f"{len(text)} characters are too many; {LONGEST_DETAILS} may be given."
+        problems.append(Problem(DETAILS, sentence))
+        return None
+    try:
+        return yaml.compose(text, Loader=yaml.BaseLoader)
+    except RecursionError:
+        sentence = "The YAML is nested too deeply."
+    except yaml.YAMLError as error:
+        sentence = _sentence(error, text)
+    except (ValueError, OverflowError):  # "\UFFFFFFFF", a %YAML directive of 5,000 digits
+        sentence = "The YAML holds a character or a number that there is not."
+    problems.append(Problem(DETAILS, sentence))
+    return None
+
+
+def _is_null(node: yaml.Node) -> bool:
+    plain = isinstance(node, yaml.ScalarNode) and node.style is None
+    return plain and node.value in _NULLS
+
+
 def _is_text(value: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in value)
-
-
-def _place(mark: yaml.Mark) -> str:
-    return f"Line {mark.line + 1}, column {mark.column + 1}"
 
 
 def _sentence(error: yaml.YAMLError, text: str) -> str:
     if isinstance(error, yaml.reader.ReaderError):
         before = text[: error.position].split("\n")
-        place = f"Line {len(before)}, column {len(before[-1]) + 1}"
+        place = shown_place((len(before), len(before[-1]) + 1))
         return f"{place}: YAML may not hold the character U+{error.character:04X}."
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return f"{_place(error.problem_mark)}: this is not YAML, {error.problem:.200}."
+        place = shown_place((error.problem_mark.line + 1, error.problem_mark.column + 1))
+        return f"{place}: this is not YAML, {error.problem:.200}."
     return "This is not YAML."

@@ -53,5 +53,5 @@ def _rules(fields: Fields) -> Iterator[Rule]:
             yield rule
         else:
             fields.problems.extend(
-                Problem(text.path, f"Column {flaw.column}: {flaw.sentence}") for flaw in rule
+                Problem(text.path, f"{text.place(flaw.column)}: {flaw.sentence}") for flaw in rule
             )

@@ -125,16 +125,36 @@ def test_what_is_wrong_has_a_path_and_a_place(text: str, path: str, message: str
     assert problems(text) == [(path, message)]
 
 
-def test_flaws_of_rules_have_the_rules_path_and_a_column() -> None:
+@pytest.mark.parametrize(
+    ("rule", "place"),
+    [
+        ("""'KERNAL=="a"'""", "Line 2, column 4"),
+        ('KERNAL=="a"', "Line 2, column 3"),
+        (r'"KERNEL==\"a\", B==\"c\""', "Line 2, column 19"),
+        (r'"KERNEL==\"\\a\", B==\"c\""', "Line 2, column 21"),
+        (r"""'KERNEL=="\\''a", B=="c"'""", "Line 2, column 21"),
+        ("|\n  KERNEL,", "Line 2, column 3, column 7 of the string"),
+        ('KERNEL=="a",\n  B=="c"', "Line 2, column 3, column 14 of the string"),
+        (r'"\u004bERNEL"', "Line 2, column 3, column 7 of the string"),
+    ],
+)
+def test_a_flaw_of_a_rule_has_its_place_in_the_details(rule: str, place: str) -> None:
+    [(path, message)] = problems(f"udevRules:\n- {rule}\n")
+
+    assert path == ".udevRules[0]"
+    assert message.split(":")[0] == place
+
+
+def test_flaws_of_rules_have_the_rules_path_and_a_place() -> None:
     text = """udevRules: ['KERNEL=="a"', 'KERNAL=="a"', 'KERNEL=="a', 'TAG+="a", ATTR=="b"']"""
 
     found = [(path, message.split(":")[0]) for path, message in problems(text)]
 
     assert found == [
-        (".udevRules[1]", "Column 1"),
-        (".udevRules[2]", "Column 9"),
-        (".udevRules[3]", "Column 4"),
-        (".udevRules[3]", "Column 15"),
+        (".udevRules[1]", "Line 1, column 29"),
+        (".udevRules[2]", "Line 1, column 52"),
+        (".udevRules[3]", "Line 1, column 61"),
+        (".udevRules[3]", "Line 1, column 72"),
     ]
 
 
