@@ -49,8 +49,8 @@ class InstanceCdiFiles:
         await asyncio.to_thread(self._keep, frozenset(known))
 
     def _keep(self, known: frozenset[InstanceName]) -> None:
-        for name in self._written.keys() - known:
-            del self._written[name]
+        for gone in self._written.keys() - known:
+            del self._written[gone]
         for name in instance_cdi.left_over(self._folder.names(), known):
             try:
                 self._folder.remove(name)

@@ -105,7 +105,7 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
     ) -> AsyncIterator[v1beta1.ListAndWatchResponse]:
         # Not in a `finally`: that of a generator whose reader is gone runs when it is collected.
         unwatched = self._watched()
-        context.add_done_callback(lambda _: unwatched())
+        context.add_done_callback(lambda _: unwatched())  # type: ignore[arg-type]
         told_end = False
         while not (self._stopped and told_end == self._ended):
             # Taken before the list is sent, so that a change in the meantime is not missed.

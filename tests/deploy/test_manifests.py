@@ -51,7 +51,9 @@ def driver_settings(pod: Any) -> NodeSettings | SharedSettings:
     command, *arguments = container["command"]
     assert command == "moorage-driver"
     environment = {entry["name"]: f"value-of-{entry['name']}" for entry in container["env"]}
-    return parse_settings(arguments, environment)
+    settings = parse_settings(arguments, environment)
+    assert isinstance(settings, NodeSettings | SharedSettings)
+    return settings
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
