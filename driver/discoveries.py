@@ -128,8 +128,7 @@ class Discoveries:
                         failures = 0
                         self._hear(place, answer)
             except DiscoveryError as error:
-                level = logging.WARNING if not failures else logging.DEBUG
-                logger.log(level, "discovery failed configuration=%s problem=%s", place[0], error)
+                logger.debug("discovery failed configuration=%s problem=%s", place[0], error)
             except Exception:
                 logger.exception("discovery failed configuration=%s", place[0])
             failures += 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 import grpc.aio
 
+from driver.devices import Device
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
 from driver.handler_messages import properties_of, response_of
@@ -48,7 +49,12 @@ class Service(v0_grpc.DiscoveryHandlerServicer):
 
     def __init__(self, handler: Handler) -> None:
         self.ended = asyncio.Event()
+        self._closing = asyncio.Event()
         self._handler = handler
+
+    def close(self) -> None:
+        """End all conversations."""
+        self._closing.set()
 
     async def Discover(
         self, request: v0.DiscoverRequest, context: _Context
@@ -57,12 +63,12 @@ class Service(v0_grpc.DiscoveryHandlerServicer):
         last: v0.DiscoverResponse | None = None
         try:
             async with aclosing(self._handler.discover(asked)) as lists:
-                async for devices in lists:
-                    response = response_of(devices)
+                while (devices := await self._next(lists)) is not None:
+                    response = response_of(sorted(devices, key=lambda device: device.id))
                     if response != last:
                         yield response
                     last = response
-            await asyncio.Event().wait()  # The list stays what it is.
+            await self._closing.wait()  # The list stays what it is.
         except InvalidDetailsError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         except Exception as error:
@@ -70,6 +76,18 @@ class Service(v0_grpc.DiscoveryHandlerServicer):
             await context.abort(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
         finally:
             self.ended.set()
+
+    async def _next(self, lists: AsyncGenerator[Sequence[Device], None]) -> Sequence[Device] | None:
+        """The next list; None if there will be none."""
+        coming = asyncio.ensure_future(anext(lists, None))
+        closing = asyncio.ensure_future(self._closing.wait())
+        try:
+            await asyncio.wait((coming, closing), return_when=asyncio.FIRST_COMPLETED)
+            return coming.result() if coming.done() else None
+        finally:
+            coming.cancel()
+            closing.cancel()
+            await asyncio.wait((coming, closing))
 
 
 class UnixEndpoint:
@@ -145,6 +163,7 @@ async def serve(handler: Handler, place: Place) -> NoReturn:
             await endpoint.keep()
             await asyncio.sleep(LOOK_SECONDS)
     finally:
+        service.close()
         await endpoint.close()
 
 
