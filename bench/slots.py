@@ -38,7 +38,6 @@ INSTANCES = Resource("akri.sh", "v0", "instances")
 ONE, MANY, NOTHING = "one", "many", "nothing"
 CAPACITY = 500
 SLOTS_OF_MANY = 10
-AT_ONCE = 10
 SECONDS = 120.0
 IDLE_SECONDS = 20.0
 BUCKET = re.compile(
@@ -138,12 +137,12 @@ def pod(name: str, resource: str, seconds: str) -> dict[str, object]:
     return {**base("v1", "Pod", name), "spec": spec}
 
 
-async def measure(cluster: Cluster, instance: str, pods: int) -> list[float]:
-    """Seconds for which slots were held after their pods had ended."""
+async def measure(cluster: Cluster, instance: str, pods: int, at_once: int) -> list[float]:
+    """Seconds for which slots were held after their pods had ended; so many start together."""
     seconds = list[float]()
     async with connect(cluster.kubeconfig) as client, followed(client) as seen:
-        for start in range(0, pods, AT_ONCE):
-            names = [f"pod-{number}" for number in range(start, min(start + AT_ONCE, pods))]
+        for start in range(0, pods, at_once):
+            names = [f"pod-{number}" for number in range(start, min(start + at_once, pods))]
             seconds += await _round(cluster, client, seen, (instance, names))
     return seconds
 
@@ -268,11 +267,13 @@ def main() -> int:
     """Measure on a cluster of its own, and print what was found."""
     parser = argparse.ArgumentParser(description="Allocate, release, and many Instances.")
     parser.add_argument("--pods", type=int, default=100)
+    parser.add_argument("--at-once", type=int, default=4, help="pods that start together")
     parser.add_argument("--instances", type=int, default=1000, help="0: leave that part out")
     arguments = parser.parse_args()
     with prepared_cluster() as (cluster, driver):
         instance = instance_of_one(cluster)
-        report(cluster, asyncio.run(measure(cluster, instance, arguments.pods)))
+        freed = asyncio.run(measure(cluster, instance, arguments.pods, arguments.at_once))
+        report(cluster, freed)
         if arguments.instances:
             print(offer_many(cluster, driver, arguments.instances))
     return 0
