@@ -76,6 +76,7 @@ class ExternalHandlers:
         self._again: dict[Endpoint, asyncio.Event] = {}
         self._numbers = count()
         self._changed = asyncio.Event()
+        self._writing = asyncio.Lock()
         self._written: tuple[Registration, ...] = ()
 
     def on_change(self, listener: Callable[[], None]) -> None:
@@ -90,8 +91,8 @@ class ExternalHandlers:
         if self._written:
             logger.info("discovery handlers recalled count=%d", len(self._written))
 
-    def register(self, registration: Registration) -> None:
-        """A handler registers, for the first time or again.
+    async def register(self, registration: Registration) -> None:
+        """A handler registers, for the first time or again; it is written down before it counts.
 
         Raises:
             TableFullError: If there is no room for it.
@@ -104,6 +105,7 @@ class ExternalHandlers:
             endpoint.address,
             registration.shared,
         )
+        await self._write()
         if again := self._again.pop(endpoint, None):
             again.set()
         self._tell()
@@ -152,14 +154,15 @@ class ExternalHandlers:
             self._tell()
 
     async def _write(self) -> None:
-        registrations = tuple(handler.registration for handler in self._table)
-        if registrations == self._written:
-            return
-        self._written = registrations
-        try:
-            await asyncio.to_thread(self._folder.write, FILE, dump(registrations))
-        except OSError as error:
-            logger.warning("discovery handlers cannot be written down error=%s", error)
+        async with self._writing:
+            registrations = tuple(handler.registration for handler in self._table)
+            if registrations == self._written:
+                return
+            try:
+                await asyncio.to_thread(self._folder.write, FILE, dump(registrations))
+            except OSError as error:
+                logger.warning("discovery handlers cannot be written down error=%s", error)
+            self._written = registrations
 
     def _tell(self) -> None:
         self._changed.set()

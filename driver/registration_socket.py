@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,13 +25,15 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 GRACE_SECONDS = 1.0
 
+Register = Callable[[Registration], Awaitable[None]]
+
 _Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class Registrations(v0_grpc.RegistrationServicer):
     """`v0.Registration`: hears who is there."""
 
-    def __init__(self, register: Callable[[Registration], None]) -> None:
+    def __init__(self, register: Register) -> None:
         self._register = register
 
     async def RegisterDiscoveryHandler(
@@ -42,7 +44,7 @@ class Registrations(v0_grpc.RegistrationServicer):
             logger.warning("discovery handler not registered: %s", registration)
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, registration)
         try:
-            self._register(registration)
+            await self._register(registration)
         except TableFullError as error:
             logger.warning("discovery handler not registered: %s", error)
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
@@ -52,7 +54,7 @@ class Registrations(v0_grpc.RegistrationServicer):
 class RegistrationSocket:
     """Serves at the path whenever nobody else does."""
 
-    def __init__(self, path: Path, register: Callable[[Registration], None]) -> None:
+    def __init__(self, path: Path, register: Register) -> None:
         self._path = path
         self._register = register
         self._socket: Socket | None = None

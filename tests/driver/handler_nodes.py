@@ -171,7 +171,9 @@ async def foreign(path: Path, respond: Respond) -> AsyncIterator[None]:
 async def register(agent: Path, endpoint: str, **fields: Any) -> None:
     """Register as any program does that knows the contract."""
     request = v0.RegisterDiscoveryHandlerRequest(**{"name": "shelf", **fields}, endpoint=endpoint)
-    async with grpc.aio.insecure_channel(f"unix:{agent}") as channel:
+    options = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 100)]
+    options += [("grpc.min_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 100)]
+    async with grpc.aio.insecure_channel(f"unix:{agent}", options=options) as channel:
         stub = v0_grpc.RegistrationStub(channel)
         await stub.RegisterDiscoveryHandler(request, wait_for_ready=True, timeout=10)
 
