@@ -42,12 +42,15 @@ class Device:
     Attributes:
         id: What identifies the device to its handler; stays the same while it is plugged in.
         properties: Environment of the container that uses it.
+        attributes: What claims may select it by beside the properties, the important ones first.
+            Akri's contract has no place for them, so a handler of another process reports none.
     """
 
     id: str
     properties: Mapping[str, str] = field(default_factory=dict)
     mounts: tuple[Mount, ...] = ()
     device_specs: tuple[DeviceSpec, ...] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 def device_hash(device_id: str, node: NodeName | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -93,12 +93,23 @@ class SysfsDevice:
         """Whether udevd is done with it; it keeps nothing of a device without a number."""
         return bool(self._device.is_initialized) or not self._device.device_number
 
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return {name: self.property(name) or "" for name in self._device.properties}
+
     def attribute(self, name: str) -> str | None:
         value = self._device.attributes.get(name)
         return None if value is None else str(os.fsdecode(value))
 
     def property(self, name: str) -> str | None:
         return _text(lambda: self._device.properties.get(name))
+
+    def link(self, name: str) -> str | None:
+        try:
+            target = os.readlink(f"{SYSFS}{self.path}/{name}")
+        except OSError:
+            return None
+        return target.rsplit("/", 1)[-1]
 
 
 class Libudev:

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from driver.devices import Device
 from driver.discovery.handlers import NO_PROPERTIES, Properties
 from driver.discovery.udev_details import UdevDetails
+from driver.discovery.udev_passthrough import passthrough_of
 from driver.discovery.udev_subscriptions import Subscription
 from driver.discovery.udev_watch import UdevSettings, Watch
 
@@ -39,7 +40,7 @@ class UdevHandler:
 
         Close it (`contextlib.aclosing`) when done: the watch ends with its last reader.
         """
-        subscription = Subscription(details)
+        subscription = Subscription(details, passthrough_of(properties))
         self._join(subscription)
         try:
             while True:

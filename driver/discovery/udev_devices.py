@@ -8,27 +8,45 @@ rule may name an interface of a USB camera, and the container needs the camera's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from driver.devices import Device, DeviceSpec
+from driver.discovery.udev_attributes import attributes_of
 from driver.discovery.udev_details import UdevDetails
+from driver.discovery.udev_identity import (
+    DEVPATH_IDENTITY,
+    Claimant,
+    Names,
+    arrival_of,
+    identity_of,
+)
+from driver.discovery.udev_passthrough import NO_PASSTHROUGH, Passthrough
 from driver.discovery.udev_rules import DeviceView, self_and_ancestors
 
 DEVPATH = "UDEV_DEVPATH"
 DEVNODE = "UDEV_DEVNODE"
 
 
-class Find(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Find:
     """What a selected device stands for.
 
     Attributes:
         path: The device's path in sysfs, without the mount point.
         node: None where neither the device nor any ancestor has a device node.
+        identity: What the details ask to know it by; None where that is its path.
+        since: When it arrived, see `udev_identity.arrival_of`.
+        attributes: See `udev_attributes`.
+        iommu_group: Its name, if the device's VFIO nodes are asked for.
     """
 
     path: str
     node: str | None
+    identity: str | None = None
+    since: int = 0
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    iommu_group: str | None = None
 
 
 Group = tuple[Find, ...]
@@ -41,10 +59,12 @@ class Search:
     times, and for devices that come and go meanwhile.
     """
 
-    def __init__(self, details: UdevDetails) -> None:
+    def __init__(self, details: UdevDetails, passthrough: Passthrough = NO_PASSTHROUGH) -> None:
         self._details = details
+        self._passthrough = passthrough
         self._finds: dict[str, Find] = {}
-        self._devices: dict[Group, Device] = {}
+        self._names = Names()
+        self._devices: dict[str, tuple[Group, Device]] = {}
 
     def __contains__(self, path: object) -> bool:
         return path in self._finds
@@ -74,7 +94,7 @@ class Search:
         """
         find = None
         if device is not None and any(rule.matches(device) for rule in self._details.rules):
-            find = _find(device)
+            find = self._find(device)
         if find == self._finds.get(path):
             return False
         if find is None:
@@ -85,33 +105,58 @@ class Search:
 
     def devices(self) -> tuple[Device, ...]:
         """All devices, in the order of their ids."""
-        unique = {find.path: find for find in self._finds.values()}
-        groups: Iterable[Group] = ((find,) for find in unique.values())
-        if self._details.group_recursive:
-            groups = _grouped(unique.values())
+        unique = {find.path: find for find in self._finds.values()}.values()
+        groups = _grouped(unique) if self._details.group_recursive else _single(unique)
+        found = {group[0].path: group for group in groups}
+        tops = (group[0] for group in found.values())
+        ids = self._names.give(Claimant(top.path, top.identity, top.since) for top in tops)
         # Of a thousand devices one changes: the others are not made again.
         known = self._devices
-        self._devices = {group: known.get(group) or self._device(group) for group in groups}
-        return tuple(sorted(self._devices.values(), key=lambda device: device.id))
+        self._devices = {
+            path: (group, self._again(known.get(path), group, ids[path]))
+            for path, group in found.items()
+        }
+        devices = (device for _, device in self._devices.values())
+        return tuple(sorted(devices, key=lambda device: device.id))
 
-    def _device(self, group: Group) -> Device:
-        nodes = [find.node for find in group if find.node is not None]
-        names = [DEVNODE] * len(nodes)
-        if self._details.group_recursive:
-            names = [f"{DEVNODE}_{i}" for i in range(len(nodes))]
-        top = group[0].path
-        return Device(
-            id=top,
-            properties={DEVPATH: top, **dict(zip(names, nodes, strict=True))},
-            device_specs=tuple(DeviceSpec(node, node, self._details.permissions) for node in nodes),
+    def unnamed(self) -> tuple[str, ...]:
+        """Paths of the devices of the last list that are known by their path for want of better."""
+        if self._details.identity == DEVPATH_IDENTITY:
+            return ()
+        return tuple(path for path, (_, device) in self._devices.items() if device.id == path)
+
+    def _find(self, device: DeviceView) -> Find:
+        top = next((each for each in self_and_ancestors(device) if each.node is not None), device)
+        identity = identity_of(top, self._details.identity)
+        return Find(
+            path=_text(top.path),
+            node=None if top.node is None else _text(top.node),
+            identity=None if identity is None else _text(identity),
+            since=0 if identity is None else arrival_of(top),
+            attributes=attributes_of(top),
+            iommu_group=top.link("iommu_group") if self._passthrough.vfio else None,
         )
 
+    def _again(self, known: tuple[Group, Device] | None, group: Group, name: str) -> Device:
+        if known is not None and known[0] == group and known[1].id == name:
+            return known[1]
+        return self._device(group, name)
 
-def _find(device: DeviceView) -> Find:
-    for each in self_and_ancestors(device):
-        if (node := each.node) is not None:
-            return Find(_text(each.path), _text(node))
-    return Find(_text(device.path), None)
+    def _device(self, group: Group, name: str) -> Device:
+        top, asked = group[0], self._passthrough
+        nodes = [find.node for find in group if find.node is not None]
+        properties = {DEVPATH: top.path, **asked.pci(top.path)}
+        for i, node in enumerate(nodes):
+            suffix = f"_{i}" if self._details.group_recursive else ""
+            told = {DEVNODE: node, **asked.usb(node)}
+            properties.update((f"{variable}{suffix}", value) for variable, value in told.items())
+        specs = (DeviceSpec(node, node, self._details.permissions) for node in nodes)
+        return Device(
+            id=name,
+            properties=properties,
+            device_specs=(*specs, *asked.specs(top.path, top.iommu_group)),
+            attributes=top.attributes,
+        )
 
 
 def _text(value: str) -> str:
@@ -122,6 +167,10 @@ def _text(value: str) -> str:
     """
     value.encode()
     return value
+
+
+def _single(finds: Iterable[Find]) -> Iterator[Group]:
+    return ((find,) for find in finds)
 
 
 def _grouped(finds: Iterable[Find]) -> Iterator[Group]:

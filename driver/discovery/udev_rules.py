@@ -51,11 +51,18 @@ class DeviceView(Protocol):
     @property
     def parent(self) -> DeviceView | None: ...
 
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """What the kernel's uevent and udevd's database say."""
+
     def attribute(self, name: str) -> str | None:
         """What a file of the device's folder in sysfs holds, without the newline at its end."""
 
     def property(self, name: str) -> str | None:
-        """What the kernel's uevent and udevd's database say."""
+        """One of the properties."""
+
+    def link(self, name: str) -> str | None:
+        """The last part of what a link in the device's folder points to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from driver.devices import Device
 from driver.discovery.udev_details import UdevDetails
 from driver.discovery.udev_devices import Search
+from driver.discovery.udev_passthrough import NO_PASSTHROUGH, Passthrough
+
+logger = logging.getLogger(__name__)
 
 
 class Subscription:
@@ -16,11 +20,12 @@ class Subscription:
         is_heard: Whether all devices were looked at once, so that the list is complete.
     """
 
-    def __init__(self, details: UdevDetails) -> None:
-        self.search = Search(details)
+    def __init__(self, details: UdevDetails, passthrough: Passthrough = NO_PASSTHROUGH) -> None:
+        self.search = Search(details, passthrough)
         self.is_heard = False
         self._devices: tuple[Device, ...] = ()
         self._shown: tuple[Device, ...] | None = None
+        self._unnamed: frozenset[str] = frozenset()
         self._error: BaseException | None = None
         self._news = asyncio.Event()
 
@@ -28,7 +33,14 @@ class Subscription:
         """Let the reader have what the search has found."""
         self.is_heard = True
         self._devices = self.search.devices()
+        self._tell_unnamed()
         self._news.set()
+
+    def _tell_unnamed(self) -> None:
+        unnamed = frozenset(self.search.unnamed())
+        for path in sorted(unnamed - self._unnamed):
+            logger.warning("device has no identity of its own: its path stands for it: %s", path)
+        self._unnamed = unnamed
 
     def fail(self, error: BaseException) -> None:
         """Let the reader have an error instead of any further list."""

@@ -74,6 +74,8 @@ def test_a_device_is_read_when_asked(loops: Loops) -> None:
     assert device.attribute("queue") is None
     assert device.property("DEVTYPE") == "disk"
     assert device.property("ABSENT") is None
+    assert device.properties["DEVTYPE"] == "disk"
+    assert (device.link("bdi"), device.link("absent")) == (f"7:{loops.first}", None)
     assert Listed(loops.path(0), "block") in set(listed_devices())
 
 
@@ -85,6 +87,8 @@ def test_a_device_that_is_gone_answers_without_an_error(loops: Loops) -> None:
     assert device is not None
     assert device.attribute("size") is None
     assert device.property("ID_SERIAL") is None
+    assert device.link("bdi") is None
+    assert "ID_SERIAL" not in device.properties
     assert device.path == loops.path(0)
     assert device.is_settled in (True, False)
 

@@ -15,7 +15,7 @@ from driver.discovery.udev_grammar import parse_rule
 
 PATH = "spec.discoveryHandler.discoveryDetails"
 RULES = """udevRules: ['KERNEL=="loop7"']"""
-UNKNOWN = "unknown field; there are groupRecursive, permissions, udevRules."
+UNKNOWN = "unknown field; there are groupRecursive, identity, permissions, udevRules."
 
 
 def problems(text: str) -> list[tuple[str, str]]:
@@ -79,7 +79,7 @@ A_LIST = "a list of strings is expected here, with at least one."
 A_STRING = "a string is expected here."
 A_QUOTED_STRING = "a string is expected here; put it in quotes if it is one."
 A_BOOLEAN = "true or false is expected here."
-FIELDS = "fields are expected here: groupRecursive, permissions, udevRules."
+FIELDS = "fields are expected here: groupRecursive, identity, permissions, udevRules."
 NOT_YAML = "this is not YAML"
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from driver.devices import Device, DeviceSpec
 from driver.discovery.udev_details import UdevDetails, parse_udev_details
 from driver.discovery.udev_devices import Search
+from driver.discovery.udev_passthrough import Passthrough
 from tests.driver.discovery.views import FakeDevice
 
 
@@ -174,3 +175,69 @@ def test_it_knows_what_is_below_a_path() -> None:
     assert search.has_below(CAMERA.path)
     assert not search.has_below(VIDEO.path)
     assert not search.has_below("/devices/usb")
+
+
+def test_a_device_known_by_its_serial_is_the_same_at_another_path() -> None:
+    serial = {"ID_SERIAL": "ACME_7", "SUBSYSTEM": "block"}
+    search = a_search('SUBSYSTEM=="block"', fields="identity: serial")
+    [before] = found(search, replace(LOOP, properties=serial))
+
+    elsewhere = replace(LOOP, path="/devices/virtual/block/loop9", node="/dev/loop9")
+    search.look(LOOP.path, None)
+    [after] = found(search, replace(elsewhere, properties=serial))
+
+    assert before.id == after.id == "serial:ACME_7/block"
+    assert after.properties == {"UDEV_DEVPATH": elsewhere.path, "UDEV_DEVNODE": "/dev/loop9"}
+    assert after.attributes == {"SUBSYSTEM": "block", "ID_SERIAL": "ACME_7"}
+    assert search.unnamed() == ()
+
+
+def test_devices_of_one_serial_or_none_are_all_there_and_told() -> None:
+    search = a_search('SUBSYSTEM=="block"', fields="identity: serial")
+    twins = [
+        FakeDevice(path=f"/devices/block/{name}", properties={"ID_SERIAL": "S"}) for name in "ab"
+    ]
+
+    ids = [device.id for device in found(search, *twins, LOOP)]
+
+    assert ids == ["/devices/block/b", LOOP.path, "serial:S/block"]
+    assert sorted(search.unnamed()) == ["/devices/block/b", LOOP.path]
+
+
+def test_a_changed_property_is_a_change() -> None:
+    search = a_search('KERNEL=="loop7"')
+    found(search, LOOP)
+
+    assert search.look(LOOP.path, replace(LOOP, properties={"TAGS": ":a:"}))
+    assert search.devices()[0].attributes == {"TAGS": ":a:"}
+
+
+def test_a_group_tells_virtual_machines_of_each_node_and_of_its_top() -> None:
+    asked = Passthrough("akri.sh/cam", vfio=True)
+    details = parse_udev_details("udevRules: ['KERNEL==\"1-1|video0\"']\ngroupRecursive: true")
+    assert isinstance(details, UdevDetails)
+
+    [usb] = found(Search(details, asked), VIDEO, CAMERA)
+
+    assert usb.properties == {
+        "UDEV_DEVPATH": CAMERA.path,
+        "UDEV_DEVNODE_0": CAMERA.node,
+        "UDEV_DEVNODE_1": VIDEO.node,
+        "USB_RESOURCE_AKRI_SH_CAM_0": "1:2",
+    }
+
+
+def test_a_pci_device_comes_with_its_vfio_nodes() -> None:
+    card = FakeDevice(
+        path="/devices/pci0000:00/0000:65:00.0", subsystem="pci", links={"iommu_group": "7"}
+    )
+    details = parse_udev_details("udevRules: ['SUBSYSTEM==\"pci\"']\npermissions: r")
+    assert isinstance(details, UdevDetails)
+
+    [device] = found(Search(details, Passthrough("a/b", vfio=True)), card)
+
+    assert device.properties["PCI_RESOURCE_A_B"] == "0000:65:00.0"
+    assert device.device_specs == (
+        DeviceSpec("/dev/vfio/7", "/dev/vfio/7", "rwm"),
+        DeviceSpec("/dev/vfio/vfio", "/dev/vfio/vfio", "rwm"),
+    )

@@ -17,6 +17,7 @@ class FakeDevice:
     parent: FakeDevice | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
     reads: list[str] = field(default_factory=list, compare=False)
 
     @property
@@ -29,3 +30,6 @@ class FakeDevice:
 
     def property(self, name: str) -> str | None:
         return self.properties.get(name)
+
+    def link(self, name: str) -> str | None:
+        return self.links.get(name)
