@@ -16,6 +16,7 @@ from driver.api import InstanceName
 from driver.container_responses import ContainerResponse
 from driver.device_ids import DeviceKey
 from driver.instances import Instance
+from driver.node_pods import Listing, PodName
 from driver.preferences import preferred_devices
 from driver.slot_allocation import (
     Allocation,
@@ -57,17 +58,30 @@ class Given:
 
     Attributes:
         moments: When each device was given last.
+        users: The pod that the kubelet listed each device for last, if it was not given since.
         locks: By Instance; whoever takes or releases slots holds them.
     """
 
     def __init__(self, clock: Callable[[], Moment]) -> None:
         self.moments: dict[DeviceKey, Moment] = {}
+        self.users: dict[DeviceKey, PodName] = {}
         self.locks: KeyLocks[InstanceName] = KeyLocks()
         self.clock = clock
 
     def note(self, devices: Iterable[DeviceKey]) -> None:
         """They are being given, or were just now."""
-        self.moments.update(dict.fromkeys(devices, self.clock()))
+        now = self.clock()
+        for device in devices:
+            self.moments[device] = now
+            self.users.pop(device, None)
+
+    def note_users(self, listing: Listing, held: Collection[DeviceKey | None]) -> None:
+        """Remember whom devices are listed for, and of those that are held, whom they were."""
+        known = {device: pod for device, pod in self.users.items() if device in held}
+        for used in listing.devices:
+            if self.moments.get(used.device, listing.asked) <= listing.asked:
+                known[used.device] = used.pod
+        self.users = known
 
     def forget_old(self) -> None:
         """Keep no device for ever that was given once."""

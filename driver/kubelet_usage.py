@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from driver.api import NodeName
+from driver.device_ids import DeviceKey
 from driver.device_usage import holder_value
 from driver.kubelet_allocations import Given, HasSlots
 from driver.node_pods import Listing, NodePod, NodePods, node_pod
@@ -39,6 +40,9 @@ logger = logging.getLogger(__name__)
 PODS = Resource("", "v1", "pods")
 
 SAFETY_NET_SECONDS = 60.0
+
+ALONE_SECONDS = 60.0
+"""After it, no earlier process of the driver answers the kubelet any more."""
 
 _AGAIN = Backoff(first_seconds=0.2, cap_seconds=10.0)
 
@@ -106,6 +110,7 @@ class SlotKeeper:
     def __post_init__(self) -> None:
         self._passes = Passes(self._pass, name="reconciling slots")
         self._waits = 0
+        self._alone_at = self.given.clock() + ALONE_SECONDS
         self._told: frozenset[SlotConflict] = frozenset()
 
     async def run(self) -> NoReturn:
@@ -146,16 +151,21 @@ class SlotKeeper:
     async def _reconciled(self) -> Reconciliation:
         listing = await self.usage()
         pods = self.pods.known()
-        if listing is not None and self._holds_unlisted(listing):
-            pods = await self.pods.read()
-        evidence = Evidence(listing=listing, pods=pods, allocated=self.given.moments)
+        if listing is not None:
+            held = self._held()
+            if self.given.clock() >= self._alone_at:
+                self.given.note_users(listing, held)
+            if held - {used.device for used in listing.devices}:
+                pods = await self.pods.read()
+        evidence = Evidence(
+            listing=listing, pods=pods, allocated=self.given.moments, users=self.given.users
+        )
         return reconcile(self.node, self.slots.views().values(), evidence)
 
-    def _holds_unlisted(self, listing: Listing) -> bool:
-        listed = {used.device for used in listing.devices}
+    def _held(self) -> set[DeviceKey | None]:
+        """The devices of this node's slots; None for a slot of none."""
         views = self.slots.views().values()
-        held = (device for view in views for device in slot_devices(view, self.node).values())
-        return any(device not in listed for device in held)
+        return {device for view in views for device in slot_devices(view, self.node).values()}
 
     async def _is_carried_out(self, write: SlotWrite) -> bool:
         """Whether the write needs no other look."""

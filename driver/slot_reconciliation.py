@@ -7,7 +7,7 @@ this node holds is released if, by evidence read in either order,
 
 * the kubelet's pod-resources listing does not name its device,
 * no pod of this node that may still run asks for that resource without being covered by the
-  listing (`node_pods.uncovered`), and
+  listing (`node_pods.uncovered`), or else the device was listed for a pod that is gone since, and
 * the last Allocate of the device came before the evidence was read, and `SETTLED` before the
   listing: the kubelet enters a device only after our answer.
 
@@ -24,8 +24,10 @@ How the shell uses it:
 * Each write is carried out under the lock of its Instance, the one Allocate takes, unless
   `is_overtaken`; conflict: leave it to the next pass, which is started at once. Outcome not known:
   send the same write again before the lock is given up, or an Allocate could come in between.
-* The moments of Allocates are kept for as long as the process lives. After a start there are none,
-  and need not be: what an earlier process answered, its pod asks for.
+* The moments of Allocates are kept for as long as evidence may be older. After a start there are
+  none, and need not be: what an earlier process answered, its pod asks for.
+* Users of devices are remembered from each listing, and forgotten with each Allocate. Not in the
+  first minute of a process: an earlier one may still be answering the kubelet.
 * A conflict comes again with each pass as long as it lasts; it is one Event.
 """
 
@@ -70,11 +72,14 @@ class Evidence:
     Attributes:
         listing: The kubelet's; None if it did not answer.
         allocated: When each device was last given to the kubelet, by this process.
+        users: The pod that each device was listed for last, if it was not given since. A regular
+            init container is never listed, so its pod would hold up the releases of all others.
     """
 
     listing: Listing | None
     pods: NodePods
     allocated: Mapping[DeviceKey, Moment] = field(default_factory=dict)
+    users: Mapping[DeviceKey, PodName] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +154,7 @@ class _Releases:
         self.asked = listing.asked
         self.read = min(listing.asked, evidence.pods.as_of)
         self.allocated = evidence.allocated
+        self.last_users = evidence.users
         self.users = {used.device: used.pod for used in listing.devices}
         self.unsure = uncovered(evidence.pods.pods, listing)
         self.alive = {pod.name for pod in evidence.pods.pods if not pod.finished}
@@ -169,6 +175,9 @@ class _Releases:
                 self._release(slots, index)
                 self.guards.setdefault(slots.name, {})[device] = self.read
 
+    def _was_of_a_pod_that_is_gone(self, device: DeviceKey) -> bool:
+        return device in self.last_users and self.last_users[device] not in self.alive
+
     def _keep_used(self, slots: InstanceSlots, index: int, pod: PodName) -> None:
         if pod not in self.alive:
             reason = f"the kubelet still lists it for pod {pod}, which is gone"
@@ -179,7 +188,7 @@ class _Releases:
 
     def _doubt(self, device: DeviceKey) -> str:
         """Why a device that is not listed may be in use all the same; empty if it is not."""
-        if device.resource in self.unsure:
+        if device.resource in self.unsure and not self._was_of_a_pod_that_is_gone(device):
             pod = self.unsure[device.resource]
             return f"pod {pod} may hold devices of {device.resource} that are not listed yet"
         given = self.allocated.get(device)

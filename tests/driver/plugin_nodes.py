@@ -12,6 +12,7 @@ from typing import Any
 
 from driver.api import NodeName
 from driver.device_ids import DeviceKey, configuration_resource, instance_resource
+from driver.kubelet_allocations import Given
 from driver.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
 from driver.plugin_devices import configuration_devices, instance_devices
 from driver.preferences import preferred_devices
@@ -140,7 +141,7 @@ class FakeDriver:
 
     def start(self) -> None:
         self.store: dict[str, Any] = dict(self.cluster.instances.bodies)
-        self.allocated: dict[DeviceKey, float] = {}
+        self.given = Given(lambda: self.cluster.clock)
         self.listing: Listing | None = None
         self.pods: NodePods | None = None
         self.decided: list[SlotWrite] = []
@@ -186,7 +187,7 @@ class FakeDriver:
             self.watch(unchecked or None)
 
     def _note(self, plugin: Plugin, ids: Iterable[str]) -> None:
-        self.allocated.update({DeviceKey(str(plugin), i): self.cluster.clock for i in ids})
+        self.given.note(DeviceKey(str(plugin), i) for i in ids)
 
     def _offer(self) -> Offer:
         return Offer(node=self.node, slots=by_name(self.views()), instances=CAMERAS)
@@ -230,9 +231,20 @@ class FakeDriver:
 
     # Reconciliation
 
+    def see(self, listing: Listing) -> None:
+        self.listing = listing
+        views = self.views()
+        held = [d for v in views for d in slot_devices(v, self.node).values()]
+        self.given.note_users(listing, held)
+
     def decide(self) -> None:
         if self.pods is not None:
-            evidence = Evidence(listing=self.listing, pods=self.pods, allocated=self.allocated)
+            evidence = Evidence(
+                listing=self.listing,
+                pods=self.pods,
+                allocated=self.given.moments,
+                users=self.given.users,
+            )
             self.decided = list(reconcile(self.node, self.views(), evidence).writes)
 
     def read_pods(self) -> None:
@@ -241,7 +253,7 @@ class FakeDriver:
     def carry_out(self) -> None:
         for write in self.decided:
             self._step()
-            if not is_overtaken(write, self.allocated):
+            if not is_overtaken(write, self.given.moments):
                 self._write(write)
         self.decided = []
 
@@ -290,7 +302,7 @@ class FakeNode:
         """One undisturbed pass."""
         self.kubelet.enter()
         self.driver.watch()
-        self.driver.listing = self.kubelet.listing()
+        self.driver.see(self.kubelet.listing())
         self.driver.read_pods()
         self.driver.decide()
         self.carry_out(())

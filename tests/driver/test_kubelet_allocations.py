@@ -13,6 +13,7 @@ from driver.container_responses import ContainerResponse
 from driver.device_ids import DeviceKey
 from driver.instances import Instance
 from driver.kubelet_allocations import FORGET_SECONDS, Given, KubeletAllocations
+from driver.node_pods import ListedDevice, Listing, PodName
 from driver.slot_allocation import OfConfiguration, Offer, OfInstance, Plugin, Refused
 from driver.slots import SlotWrite
 from kube.api import ApiError, UnavailableError
@@ -252,3 +253,19 @@ async def test_a_device_comes_with_its_cdi_name_where_its_file_was_written() -> 
 
     assert response.cdi_names == ("akri.sh/akri-onvif=8120fe",)
     assert {spec.host_path for spec in response.device_specs} == {"/dev/8120fe", "/dev/a19705"}
+
+
+def test_users_are_those_of_the_last_listing_until_a_device_is_given_again() -> None:
+    side = FakeKubeletSide()
+    first, second = (DeviceKey(str(IL), slot) for slot in (SLOT_0, SLOT_1))
+    pod = PodName("default", "user")
+    listed = frozenset(ListedDevice(pod, "main", device) for device in (first, second))
+
+    side.given.note_users(Listing(99.0, listed), {first, second})
+    assert side.given.users == {first: pod, second: pod}
+    side.given.note([first])
+    side.given.note_users(Listing(99.5, listed), {first, second})
+    assert side.given.users == {second: pod}, "listed before it was given"
+    side.given.note_users(Listing(101.0, frozenset()), {first})
+
+    assert side.given.users == {}

@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import pytest
+
+from driver import kubelet_usage
 from driver.device_ids import DeviceKey
 from driver.kubelet_allocations import Given
 from driver.kubelet_usage import SlotKeeper
@@ -245,3 +248,20 @@ async def test_only_own_slots_that_change_start_a_pass() -> None:
         assert side.asked == 1
         side.keeper.instance_changed(Modified(KEY, own, free))
         await side.passes()
+
+
+async def test_once_it_is_alone_a_driver_remembers_whose_a_device_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kubelet_usage, "ALONE_SECONDS", 0.0)
+    side = FakeNodeSide()
+    side.by_hand(SLOT_0, NODE_A)
+    init_only = NodePod(PodName("default", "init-only"), "uid-of-it", False, {RESOURCE: 1})
+    side.pods.stored = (a_pod(), init_only)
+    side.used = {(USER, SLOT_0)}
+
+    async with side.kept():
+        await side.passes()
+        side.used, side.pods.stored = set(), (init_only,)
+        side.keeper.pod_changed(Deleted(KEY, a_pod()))
+        await side.until(lambda: side.slots.stored.usage() == {})

@@ -130,7 +130,7 @@ class Histories(RuleBasedStateMachine):
         """Read the evidence, or one piece of it, so that something happens before the other."""
         driver, kubelet = self.nodes[index].driver, self.nodes[index].kubelet
         if what in ("list", "both"):
-            driver.listing = kubelet.listing()
+            driver.see(kubelet.listing())
         if what in ("pods", "both"):
             driver.read_pods()
         driver.decide()

@@ -47,6 +47,7 @@ class FakeNode:
     pods: dict[str, NodePod] = field(default_factory=dict)
     listed: set[ListedDevice] = field(default_factory=set)
     allocated: dict[DeviceKey, float] = field(default_factory=dict)
+    users: dict[DeviceKey, PodName] = field(default_factory=dict)
     answers: bool = True
 
     def slot(self, slot: str, value: str = NODE_A) -> FakeNode:
@@ -73,7 +74,7 @@ class FakeNode:
     ) -> Reconciliation:
         listing = Listing(asked, frozenset(self.listed)) if self.answers else None
         pods = NodePods(as_of, tuple(self.pods.values()))
-        evidence = Evidence(listing=listing, pods=pods, allocated=self.allocated)
+        evidence = Evidence(listing=listing, pods=pods, allocated=self.allocated, users=self.users)
         return reconcile(name, self.api.views(), evidence)
 
     def settle(self) -> dict[str, str]:
@@ -280,6 +281,20 @@ def test_a_request_only_in_an_init_container_keeps_its_slot_while_the_pod_lives(
     assert node.look().writes == ()
     node.pod("with-init", phase="Succeeded")
     assert node.settle() == {}
+
+
+def test_a_pod_that_is_never_listed_holds_up_no_release_of_what_others_had() -> None:
+    node = FakeNode().slot(SLOT).slot(OTHER_SLOT).pod("init-only")
+    node.users[SLOT_DEVICE] = PodName("default", "ended")
+
+    assert node.settle() == {OTHER_SLOT: NODE_A}
+
+
+def test_a_pod_of_the_same_name_may_have_the_device_again() -> None:
+    node = FakeNode().slot(SLOT).pod("init-only").pod("again")
+    node.users[SLOT_DEVICE] = PodName("default", "again")
+
+    assert node.settle() == {SLOT: NODE_A}
 
 
 def test_pod_resources_that_do_not_answer_change_nothing() -> None:
