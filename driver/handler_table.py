@@ -203,10 +203,13 @@ class HandlerTable:
         return replace(handler, conversations=handler.conversations - {conversation})
 
     def use(self, names: Collection[str], now: datetime) -> None:
-        """These are the names that Configurations give; nobody asks the others any more."""
+        """These are the names that Configurations give; nobody asks the others any more.
+
+        What those once reported is gone with its Configurations, so nobody waits for them either.
+        """
         for endpoint, handler in self._handlers.items():
             if endpoint.name not in names:
-                idle = replace(handler, conversations=frozenset())
+                idle = replace(handler, conversations=frozenset(), recalled=False)
                 self._handlers[endpoint] = idle.after(Event.UNUSED, now)
         self.removed &= set(names)
 

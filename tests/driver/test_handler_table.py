@@ -107,6 +107,16 @@ def test_the_last_configuration_makes_an_active_handler_wait_and_an_offline_one_
     assert table[other].since == NOW
 
 
+def test_a_recalled_handler_is_waited_for_as_long_as_a_configuration_names_it() -> None:
+    table = HandlerTable()
+    table.recall([a_registration()])
+    table.use({"shelf"}, NOW)
+    assert table[ENDPOINT].recalled
+
+    table.use((), NOW)
+    assert not table[ENDPOINT].recalled
+
+
 def test_what_is_told_of_a_removed_handler_changes_nothing() -> None:
     table = HandlerTable()
     table.reached(ENDPOINT, SHELF, NOW)
