@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NewType
+from typing import Any, NewType
 
 DRIVER_NAME = "moorage.dev"
 """Name of the DRA driver: in slices, classes, sockets, and the domain of unqualified attributes."""
@@ -55,6 +55,7 @@ class Configuration:
         offline_grace_period: How long the Instance of a device that went away is kept; None for
             the default, see `configurations.offline_grace`.
         broker_properties: Laid over the properties of each device; they win.
+        attributes: What claims may select each device by, `{"floor": {"int": 3}}`; they win.
     """
 
     name: ConfigurationName
@@ -68,6 +69,7 @@ class Configuration:
     unique_devices: bool
     offline_grace_period: timedelta | None
     broker_properties: Mapping[str, str]
+    attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ Limits are those of `DeviceAttribute` in resource.k8s.io/v1; the API server coun
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
 
 from driver.api import ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE
 from driver.instances import Instance
@@ -15,33 +17,40 @@ from driver.names import VALUE_LIMIT, attribute_value
 ENTRIES_LIMIT = 32
 """Attributes and capacities of one device, together."""
 
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
+STANDARD_DOMAIN = "resource.kubernetes.io"
+
+_NAME = re.compile(rf"({re.escape(STANDARD_DOMAIN)}/)?[A-Za-z_][A-Za-z0-9_]{{0,31}}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-def attributes(instance: Instance, *, capacities: int = 0) -> dict[str, dict[str, str]]:
-    """`Device.attributes` of an Instance: ours, then its properties by name while there is room.
+def attributes(instance: Instance, *, capacities: int = 0) -> dict[str, Mapping[str, Any]]:
+    """`Device.attributes` of an Instance, as many as there is room for.
+
+    First ours, then those of its Configuration, Kubernetes' own, its properties by name, and what
+    else its handler says. Of two of one name the first counts.
 
     Args:
-        instance: A property that does not fit, or bears one of our names, is left out.
+        instance: A property or attribute of its handler that does not fit is left out.
         capacities: Entries that the device's capacity takes from the common limit.
     """
-    ours = {
-        ATTRIBUTE_CONFIGURATION: attribute_value(instance.configuration),
-        ATTRIBUTE_INSTANCE: attribute_value(instance.name),
-    }
-    room = ENTRIES_LIMIT - capacities - len(ours)
-    others = sorted(set(_that_fit(instance.properties)) - ours.keys())[:room]
-    chosen = {**ours, **{name: instance.properties[name] for name in others}}
-    return {name: {"string": value} for name, value in chosen.items()}
+    chosen: dict[str, Mapping[str, Any]] = {}
+    for name, value in _in_order(instance):
+        chosen.setdefault(name, value)
+    return dict(islice(chosen.items(), ENTRIES_LIMIT - capacities))
 
 
-def _that_fit(properties: Mapping[str, str]) -> Iterable[str]:
-    return (name for name, value in properties.items() if _fits(name, value))
+def _in_order(instance: Instance) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    yield ATTRIBUTE_CONFIGURATION, {"string": attribute_value(instance.configuration)}
+    yield ATTRIBUTE_INSTANCE, {"string": attribute_value(instance.name)}
+    yield from instance.user_attributes.items()
+    told = instance.device_attributes
+    standard = {name: value for name, value in told.items() if "/" in name}
+    for group in (standard, dict(sorted(instance.properties.items())), told):
+        yield from ((name, {"string": group[name]}) for name in group if _fits(name, group[name]))
 
 
 def _fits(name: str, value: str) -> bool:
-    if not _IDENTIFIER.fullmatch(name) or _CONTROL.search(value):
+    if not _NAME.fullmatch(name) or _CONTROL.search(value):
         return False
     try:
         return len(value.encode()) <= VALUE_LIMIT

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from driver.api import MAX_CAPACITY, Configuration, ConfigurationName, Problem
 from driver.durations import parse_duration
+from driver.user_attributes import attribute_problems, user_attributes
 
 JsonObject = Mapping[str, Any]
 
@@ -119,6 +120,7 @@ def _configuration(
         unique_devices=unique_devices_default if unique_devices is None else unique_devices,
         offline_grace_period=_grace(spec.get("offlineGracePeriod")),
         broker_properties=dict(spec.get("brokerProperties") or {}),
+        attributes=user_attributes(spec.get("attributes")),
     )
 
 
@@ -153,6 +155,7 @@ def _spec_problems(spec: JsonObject) -> Iterable[Problem]:
     if not isinstance(grace, str) or parse_duration(grace) is None:
         yield Problem("spec.offlineGracePeriod", f"{grace!r} is no duration such as 30s or 5m.")
     yield from _property_problems(spec.get("brokerProperties") or {})
+    yield from attribute_problems(spec.get("attributes"))
 
 
 def _property_problems(properties: object) -> Iterable[Problem]:

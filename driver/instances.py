@@ -12,7 +12,7 @@ What is written of devices that several nodes see is decided in `shared_instance
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from driver.api import (
@@ -39,6 +39,8 @@ class Instance:
         capacity: Slots, uses at one time.
         shared: Whether several nodes may see the device.
         online: Whether the handler reports it now; an offline one is kept while it is in use.
+        user_attributes: What its Configuration lets claims select it by, see `Configuration`.
+        device_attributes: What its handler does beside the properties, the important ones first.
     """
 
     name: InstanceName
@@ -52,6 +54,8 @@ class Instance:
     unique_devices: bool
     shared: bool = False
     online: bool = True
+    user_attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    device_attributes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def cdi_name(self) -> str:
@@ -73,6 +77,8 @@ def instance_of(device: Device, configuration: Configuration, node: NodeName | N
         capacity=configuration.capacity,
         unique_devices=configuration.unique_devices,
         shared=node is None,
+        user_attributes=configuration.attributes,
+        device_attributes=device.attributes,
     )
 
 

@@ -1,4 +1,4 @@
-"""The definitions of Akri's kinds: what Akri's own say, and three additions."""
+"""The definitions of Akri's kinds: what Akri's own say, and four additions."""
 
 from __future__ import annotations
 
@@ -88,6 +88,7 @@ def test_a_configuration_has_akris_fields_and_ours() -> None:
         "brokerProperties",
         "uniqueDevices",
         "offlineGracePeriod",
+        "attributes",
     }
 
 

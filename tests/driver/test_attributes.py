@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,13 @@ from tests.driver.builders import NODE, a_configuration, a_device
 
 def an_instance(**properties: str) -> Instance:
     return instance_of(a_device(properties=properties), a_configuration("cam"), NODE)
+
+
+def a_labelled_instance(
+    user: dict[str, Any], device: dict[str, str], **properties: str
+) -> Instance:
+    configuration = a_configuration("cam", attributes=user)
+    return instance_of(a_device(properties=properties, attributes=device), configuration, NODE)
 
 
 def values(instance: Instance, capacities: int = 0) -> dict[str, str]:
@@ -93,3 +101,42 @@ def test_the_first_properties_by_name_get_the_room_that_is_left() -> None:
 
     assert sorted(attributes(instance, capacities=1))[:-2] == names[:29]
     assert len(attributes(instance)) == ENTRIES_LIMIT
+
+
+def test_the_configurations_attributes_keep_their_types_and_win() -> None:
+    user = {
+        "floor": {"int": 3},
+        "example.com/owner": {"string": "line 1"},
+        "ID_BUS": {"bool": True},
+    }
+    found = attributes(a_labelled_instance(user, {"ID_BUS": "usb", "ID_MODEL": "C270"}))
+
+    assert {name: found[name] for name in user} == user
+    assert found["ID_MODEL"] == {"string": "C270"}
+
+
+def test_kubernetes_own_come_before_properties_and_these_before_the_rest() -> None:
+    standard = "resource.kubernetes.io/pcieRoot"
+    device = {standard: "pci0000:00", "Z": "1", "A": "1"}
+
+    names = list(attributes(a_labelled_instance({"user": {"int": 1}}, device, P="1", Z="2")))
+
+    assert names == ["configuration", "instance", "user", standard, "P", "Z", "A"]
+
+
+def test_of_a_property_and_an_attribute_of_one_name_the_property_counts() -> None:
+    assert values(a_labelled_instance({}, {"Z": "1"}, Z="2"))["Z"] == "2"
+
+
+@pytest.mark.parametrize("name", ["example.com/a", "resource.kubernetes.io/a-b", "a/b/c"])
+def test_a_handler_gives_no_attributes_of_other_domains(name: str) -> None:
+    assert name not in attributes(a_labelled_instance({}, {name: "1"}))
+
+
+def test_nothing_crowds_out_what_the_user_gave() -> None:
+    user = {f"u{i}": {"int": i} for i in range(16)}
+    properties = {f"P{i:02}": "" for i in range(40)}
+    found = attributes(a_labelled_instance(user, {}, **properties), capacities=1)
+
+    assert found.keys() >= user.keys()
+    assert len(found) == ENTRIES_LIMIT - 1

@@ -49,6 +49,7 @@ def test_given_fields_are_taken() -> None:
         uniqueDevices=False,
         offlineGracePeriod="5m",
         brokerProperties={"FLOOR": "2"},
+        attributes={"floor": {"int": 2}},
     )
 
     configuration = judged(body).configuration
@@ -57,6 +58,7 @@ def test_given_fields_are_taken() -> None:
     assert (configuration.capacity, configuration.unique_devices) == (4, False)
     assert configuration.offline_grace_period == timedelta(minutes=5)
     assert configuration.broker_properties == {"FLOOR": "2"}
+    assert configuration.attributes == {"floor": {"int": 2}}
 
 
 @pytest.mark.parametrize("capacity", [0, -1, 1025, 2**63, "4", True, None, 1.5])
@@ -73,6 +75,8 @@ def test_a_capacity_that_cannot_be_served_names_its_field(capacity: object) -> N
         ({"uniqueDevices": "yes"}, "spec.uniqueDevices"),
         ({"offlineGracePeriod": "soon"}, "spec.offlineGracePeriod"),
         ({"offlineGracePeriod": 5}, "spec.offlineGracePeriod"),
+        ({"attributes": {"floor": 2}}, "spec.attributes[floor]"),
+        ({"attributes": ["floor"]}, "spec.attributes"),
         ({"brokerProperties": {"N": 1}}, "spec.brokerProperties[N]"),
         ({"discoveryHandler": {}}, "spec.discoveryHandler.name"),
         ({"discoveryHandler": "udev"}, "spec.discoveryHandler.name"),
@@ -117,7 +121,14 @@ JSON = st.recursive(
     max_leaves=8,
 )
 FIELDS = st.sampled_from(
-    ["capacity", "uniqueDevices", "offlineGracePeriod", "brokerProperties", "discoveryHandler"]
+    [
+        "capacity",
+        "uniqueDevices",
+        "offlineGracePeriod",
+        "brokerProperties",
+        "attributes",
+        "discoveryHandler",
+    ]
 )
 
 

@@ -88,12 +88,15 @@ AKRI_SPECS: Mapping[str, Any] = {
         "discoveryHandler": {"name": "udev"},
         "uniqueDevices": False,
         "offlineGracePeriod": "1h30m",
+        "attributes": {"floor": {"int": 3}, "example.com/owner": {"string": "x"}},
     },
 }
 REFUSED_SPECS: Mapping[str, Any] = {
     "capacity": {"capacity": "five"},
     "uniqueDevices": {"uniqueDevices": "yes"},
     "offlineGracePeriod": {"offlineGracePeriod": "5 minutes"},
+    "attributes.floor": {"attributes": {"floor": {"int": 3, "bool": True}}},
+    "attributes.floor.int": {"attributes": {"floor": {"int": "3"}}},
     "discoveryProperties[0]": {
         "discoveryHandler": {
             "discoveryProperties": [
