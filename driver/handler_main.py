@@ -23,6 +23,7 @@ def handler_settings(settings: NodeSettings | HandlerProcessSettings) -> Handler
     """What our handlers are told, in whichever process."""
     return HandlerSettings(
         rescan_interval=settings.rescan_interval,
+        rediscovery_interval=settings.rediscovery_interval,
         debug_echo_file=settings.debug_echo_file,
         debug_echo_shared=settings.debug_echo_shared,
     )

@@ -45,6 +45,7 @@ class NodeSettings(CommonSettings):
         cdi_root: Where the container runtime looks for dynamic CDI files.
         path: By which of the kubelet's contracts devices are offered.
         rescan_interval: The safety net under the events of the kernel.
+        rediscovery_interval: How often networks are asked for their devices.
         debug_echo_file: While it says OFFLINE, the debugEcho handler finds nothing.
         debug_echo_shared: Whether debugEcho's devices are shared where the details do not say.
         embedded_handlers: Names of the discovery handlers that run in this process.
@@ -57,6 +58,7 @@ class NodeSettings(CommonSettings):
     cdi_root: Path
     path: OfferPath
     rescan_interval: timedelta
+    rediscovery_interval: timedelta
     debug_echo_file: Path
     debug_echo_shared: bool
     embedded_handlers: frozenset[str]
@@ -72,6 +74,7 @@ class HandlerProcessSettings:
         folder: Where the agent's socket is, and the handler's own.
         address: Of the network, where it listens instead; None for a socket.
         rescan_interval: See `NodeSettings`.
+        rediscovery_interval: See `NodeSettings`.
         debug_echo_file: See `NodeSettings`.
         debug_echo_shared: See `NodeSettings`.
     """
@@ -81,6 +84,7 @@ class HandlerProcessSettings:
     folder: Path
     address: str | None
     rescan_interval: timedelta
+    rediscovery_interval: timedelta
     debug_echo_file: Path
     debug_echo_shared: bool
 
@@ -131,6 +135,7 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         cdi_root=arguments.cdi_root,
         path=OfferPath(arguments.path),
         rescan_interval=arguments.rescan_interval,
+        rediscovery_interval=arguments.rediscovery_interval,
         debug_echo_file=arguments.debug_echo_file,
         debug_echo_shared=arguments.debug_echo_shared == "true",
         embedded_handlers=arguments.embedded_handlers,
@@ -146,6 +151,7 @@ def _handler_settings(arguments: argparse.Namespace) -> HandlerProcessSettings:
         folder=arguments.folder,
         address=arguments.address or None,
         rescan_interval=arguments.rescan_interval,
+        rediscovery_interval=arguments.rediscovery_interval,
         debug_echo_file=arguments.debug_echo_file,
         debug_echo_shared=arguments.debug_echo_shared == "true",
     )
@@ -237,6 +243,12 @@ def _discovery_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, 
         default=timedelta(seconds=60),
         type=_duration,
         help="how often all devices are read anew, beside the kernel's events (default: 60s)",
+    )
+    parser.add_argument(
+        "--rediscovery-interval",
+        default=timedelta(seconds=10),
+        type=_duration,
+        help="how often networks are asked for cameras and OPC UA servers (default: 10s)",
     )
     parser.add_argument(
         "--debug-echo-file",

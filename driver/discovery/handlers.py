@@ -55,11 +55,13 @@ class HandlerSettings:
 
     Attributes:
         rescan_interval: The safety net under events.
+        rediscovery_interval: How often onvif and opcua look, which nobody tells of changes.
         debug_echo_file: What takes debugEcho's devices away, see `debug_echo`.
         debug_echo_shared: Whether debugEcho's devices are shared where the details do not say.
     """
 
     rescan_interval: timedelta = timedelta(seconds=60)
+    rediscovery_interval: timedelta = timedelta(seconds=10)
     debug_echo_file: Path = DEBUG_ECHO_FILE
     debug_echo_shared: bool = True
 
@@ -102,10 +104,36 @@ def _build_debug_echo(settings: HandlerSettings) -> DiscoveryHandler[Any]:
     return DebugEchoHandler(settings.debug_echo_file, shared=settings.debug_echo_shared)
 
 
+def _parse_onvif(details: str) -> object:
+    from driver.discovery.onvif_details import parse_onvif_details
+
+    return parse_onvif_details(details)
+
+
+def _build_onvif(settings: HandlerSettings) -> DiscoveryHandler[Any]:
+    from driver.discovery.onvif import OnvifHandler
+
+    return OnvifHandler(settings.rediscovery_interval)
+
+
+def _parse_opcua(details: str) -> object:
+    from driver.discovery.opcua_details import parse_opcua_details
+
+    return parse_opcua_details(details)
+
+
+def _build_opcua(settings: HandlerSettings) -> DiscoveryHandler[Any]:
+    from driver.discovery.opcua import OpcuaHandler
+
+    return OpcuaHandler(settings.rediscovery_interval)
+
+
 _HANDLERS = {
     "debugEcho": _Entry(
         _parse_debug_echo, _build_debug_echo, lambda settings: settings.debug_echo_shared
     ),
+    "onvif": _Entry(_parse_onvif, _build_onvif, lambda _: True),
+    "opcua": _Entry(_parse_opcua, _build_opcua, lambda _: True),
     "udev": _Entry(_parse_udev, _build_udev),
 }
 

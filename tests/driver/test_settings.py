@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from driver.settings import NodeSettings, SharedSettings, parse_settings
+from driver.settings import (
+    HandlerProcessSettings,
+    NodeSettings,
+    SharedSettings,
+    parse_settings,
+)
 
 
 def test_the_environment_of_a_daemonset_is_enough() -> None:
@@ -22,12 +27,14 @@ def test_the_environment_of_a_daemonset_is_enough() -> None:
 
 def test_a_flag_wins_over_the_environment() -> None:
     argv = ["node", "--node-name=b", "--rescan-interval=5s", "--unique-devices-default=false"]
+    argv += ["--rediscovery-interval=2s"]
 
     settings = parse_settings(argv, {"NODE_NAME": "a"})
 
     assert isinstance(settings, NodeSettings)
     assert settings.node == "b"
     assert settings.rescan_interval == timedelta(seconds=5)
+    assert settings.rediscovery_interval == timedelta(seconds=2)
     assert settings.unique_devices_default is False
 
 
@@ -50,9 +57,40 @@ def test_flags_for_trying_things_out() -> None:
     assert shared.lost_node_grace == timedelta(seconds=2)
 
 
+def test_handlers_run_in_the_driver_and_register_where_akris_do() -> None:
+    usual = parse_settings(["node", "--node-name=a"], {})
+    chosen = parse_settings(
+        ["node", "--node-name=a", "--embedded-handlers=udev,", "--handler-registration-socket="],
+        {"DEBUG_ECHO_INSTANCES_SHARED": "false"},
+    )
+
+    assert isinstance(usual, NodeSettings)
+    assert isinstance(chosen, NodeSettings)
+    assert usual.embedded_handlers >= {"debugEcho", "udev"}
+    assert usual.registration_socket == Path("/var/lib/akri/agent-registration.sock")
+    assert usual.debug_echo_shared
+    assert chosen.embedded_handlers == {"udev"}
+    assert chosen.registration_socket is None
+    assert not chosen.debug_echo_shared
+
+
+def test_a_handler_is_where_akris_environment_says() -> None:
+    inside = parse_settings(["handler", "udev"], {})
+    outside = parse_settings(
+        ["handler", "debugEcho"], {"DISCOVERY_HANDLERS_DIRECTORY": "/x", "POD_IP": "fd00::7"}
+    )
+
+    assert isinstance(inside, HandlerProcessSettings)
+    assert isinstance(outside, HandlerProcessSettings)
+    assert (inside.folder, inside.address) == (Path("/var/lib/akri"), None)
+    assert (outside.folder, outside.address) == (Path("/x"), "[fd00::7]:10000")
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
+        (["node", "--node-name=a", "--embedded-handlers=udev,x"], "no handler x; there are"),
+        (["handler", "x"], "invalid choice: 'x'"),
         ([], "COMMAND"),
         (["node"], "--node-name"),
         (["node", "--node-name="], "must not be empty"),

@@ -1,0 +1,66 @@
+"""Discovery details of the onvif handler, as Akri writes them, and one field more.
+
+ipAddresses: {items: [10.0.0.7], action: Include}   # each of the four filters may be absent
+macAddresses: {items: [], action: Exclude}
+scopes: {items: ["onvif://www.onvif.org/location/hall-3"]}
+uuids: {items: []}
+discoveryTimeoutSeconds: 1     # how long a turn waits for answers
+identity: address              # or uuid: a camera stays the same at another address
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from driver.api import Problem
+from driver.discovery.details import Fields
+from driver.discovery.filters import ACCEPT_ALL, Filter, read_filter
+
+ADDRESS = "address"
+UUID = "uuid"
+
+_KNOWN = (
+    "ipAddresses",
+    "macAddresses",
+    "scopes",
+    "uuids",
+    "discoveryTimeoutSeconds",
+    "identity",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OnvifDetails:
+    """What a Configuration asks of the onvif handler.
+
+    Attributes:
+        timeout_seconds: How long answers to a probe are awaited.
+        by_uuid: Whether a camera is one device, whatever its addresses; else it is one for each
+            of its addresses, and another one at a new address, as in Akri.
+    """
+
+    ip_addresses: Filter = ACCEPT_ALL
+    mac_addresses: Filter = ACCEPT_ALL
+    scopes: Filter = ACCEPT_ALL
+    uuids: Filter = ACCEPT_ALL
+    timeout_seconds: int = 1
+    by_uuid: bool = False
+
+
+def parse_onvif_details(text: str) -> OnvifDetails | tuple[Problem, ...]:
+    """The details, or all that is wrong with them."""
+    fields = Fields(text, _KNOWN)
+    details = OnvifDetails(
+        read_filter(fields, "ipAddresses", str.lower),
+        read_filter(fields, "macAddresses", str.lower),
+        read_filter(fields, "scopes"),
+        read_filter(fields, "uuids", plain_uuid),
+        fields.integer("discoveryTimeoutSeconds", default=1, within=range(1, 61)),
+        fields.choice("identity", (ADDRESS, UUID), default=ADDRESS) == UUID,
+    )
+    return tuple(fields.problems) or details
+
+
+def plain_uuid(address: str) -> str:
+    """The UUID in an endpoint's address, as Akri writes it."""
+    return address.strip().removeprefix("urn:").removeprefix("uuid:").lower()

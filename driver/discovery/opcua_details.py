@@ -1,0 +1,82 @@
+"""Discovery details of the opcua handler, as Akri writes them.
+
+opcuaDiscoveryMethod:
+  standard:
+    discoveryUrls: ["opc.tcp://10.0.0.7:4840/"]     # absent: of a Discovery Server on the node
+applicationNames:                                   # absent: all
+  items: ["Press 7"]
+  action: Include
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+from driver.api import Problem
+from driver.discovery.details import DETAILS, Fields, Section, Text, shown
+from driver.discovery.filters import ACCEPT_ALL, Filter, read_filter
+
+SCHEME = "opc.tcp"
+DEFAULT_URL = "opc.tcp://localhost:4840/"
+
+_METHOD = "opcuaDiscoveryMethod"
+
+
+@dataclass(frozen=True, slots=True)
+class OpcuaDetails:
+    """What a Configuration asks of the opcua handler.
+
+    Attributes:
+        discovery_urls: Servers, or Discovery Servers, that are asked which servers there are.
+    """
+
+    discovery_urls: tuple[str, ...] = (DEFAULT_URL,)
+    application_names: Filter = ACCEPT_ALL
+
+
+def parse_opcua_details(text: str) -> OpcuaDetails | tuple[Problem, ...]:
+    """The details, or all that is wrong with them."""
+    fields = Fields(text, (_METHOD, "applicationNames"))
+    urls = _discovery_urls(fields)
+    names = read_filter(fields, "applicationNames")
+    return tuple(fields.problems) or OpcuaDetails(urls, names)
+
+
+def split_url(url: str) -> SplitResult | None:
+    """The parts of an `opc.tcp` URL, or None for anything else."""
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme == SCHEME and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is no number, half an IPv6 address
+        return None
+    return parts if known and url.isprintable() and " " not in url else None
+
+
+def _discovery_urls(fields: Fields) -> tuple[str, ...]:
+    method = fields.section(_METHOD, ("standard",))
+    standard = method.section("standard", ("discoveryUrls",)) if method else None
+    if standard is None:
+        if not fields.problems:
+            sentence = "The method must be given; standard is the only one."
+            fields.problems.append(Problem(f"{DETAILS}.{_METHOD}", sentence))
+        return ()
+    return tuple(dict.fromkeys(_urls(standard)))
+
+
+def _urls(standard: Section) -> list[str]:
+    if "discoveryUrls" not in standard:
+        return [DEFAULT_URL]
+    texts = standard.strings("discoveryUrls")
+    standard.problems.extend(_problem(text) for text in texts if not _is_complete(text.value))
+    return [text.value for text in texts]
+
+
+def _is_complete(url: str) -> bool:
+    parts = split_url(url)
+    return parts is not None and parts.port is not None
+
+
+def _problem(text: Text) -> Problem:
+    sentence = f"{shown(text.value)} is no URL such as {DEFAULT_URL}, with a host and a port."
+    return Problem(text.path, sentence)
