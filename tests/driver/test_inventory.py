@@ -57,6 +57,17 @@ def test_no_answer_yet_is_unheard() -> None:
     assert inventory_of([verdict], {}, NODE).unheard == {verdict.name}
 
 
+def test_what_is_heard_in_part_is_known_and_unheard() -> None:
+    verdict = a_verdict()
+    heard = {verdict.name: Heard(verdict.uid, (a_device(),), complete=False)}
+
+    inventory = inventory_of([verdict], heard, NODE)
+
+    assert [i.configuration for i in inventory.local] == ["loop"]
+    assert inventory.unheard == {"loop"}
+    assert inventory.configurations.keys() == {"loop"}
+
+
 def test_an_edit_that_breaks_a_configuration_makes_it_unheard_and_leaves_the_others() -> None:
     broken, sound = a_verdict("loop", BROKEN), a_verdict("usb")
     heard = {v.name: Heard(v.uid, (a_device(),)) for v in (broken, sound)}

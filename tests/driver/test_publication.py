@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -169,6 +170,36 @@ def test_what_an_unheard_configuration_published_stays_as_it_is() -> None:
     unheard = Inventory({}, (), frozenset({ConfigurationName("loop")}))
 
     assert published_from(unheard, before, allocated=frozenset()).offers == before.offers
+
+
+def test_what_is_missing_of_a_configuration_that_is_heard_in_part_stays_as_it_is() -> None:
+    before = published_from(an_inventory(1, 2))
+    partial = replace(an_inventory(2, 3), unheard=frozenset({ConfigurationName("loop")}))
+
+    after = published_from(partial, before, allocated=frozenset())
+
+    assert after.offers.items() > before.offers.items()
+    assert len(after.offers) == 3
+    assert after.away == {}
+
+
+def test_the_slots_of_a_device_that_is_heard_are_not_kept_for_those_that_are_not() -> None:
+    old = a_configuration(capacity=3, unique_devices=False)
+    new = a_configuration(capacity=2, unique_devices=False)
+    before = published_from(an_inventory(1, 2, configuration=old))
+    heard = an_inventory(1, configuration=new)
+
+    after = published_from(replace(heard, unheard=frozenset({new.name})), before)
+
+    assert after.offers.keys() == before.offers.keys()
+    assert (
+        after.away.keys()
+        == before.offers.keys()
+        - published_from(
+            an_inventory(1, configuration=new), published_from(an_inventory(2, configuration=old))
+        ).offers.keys()
+    )
+    assert len(after.away) == 1
 
 
 def test_the_devices_of_a_deleted_configuration_go_away() -> None:

@@ -1,0 +1,165 @@
+"""What nodes write about their handlers: when, what, and what if the API server will not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import pytest
+
+from driver import node_handlers
+from driver.api import ConfigurationName
+from driver.configurations import Verdict, judge
+from driver.handler_reports import Report
+from driver.handler_table import HandlerState
+from driver.node_handlers import LOOK_SECONDS, SETTLE_SECONDS, NodeHandlers
+from kube.api import ApiClient, ConflictError, ForbiddenError, InvalidError, Store, UnavailableError
+from tests.driver.builders import NODE, NOW, a_configuration_object
+
+WAITING, ACTIVE, OFFLINE = HandlerState
+
+
+class FakeSources:
+    """One handler, whose report the test sets."""
+
+    def __init__(self) -> None:
+        self.report = [Report(OFFLINE, NOW, "Gone.")]
+
+    def on_change(self, listener: object) -> None:
+        """It does not tell."""
+
+    def reports(self, handler: str, name: ConfigurationName) -> list[Report]:
+        return self.report
+
+
+class FakeApi:
+    """A store of Configurations, and a client that writes their status or fails to."""
+
+    def __init__(self) -> None:
+        self.objects = {"shelf": a_configuration_object("shelf")}
+        self.writes: list[Any] = []
+        self.error: Exception | None = None
+        self.keeps = True
+
+    def __iter__(self) -> Iterator[Verdict]:
+        for body in self.objects.values():
+            yield judge(body, lambda *_: (), unique_devices_default=True)
+
+    def note(self, body: Mapping[str, Any]) -> None:
+        self.objects[body["metadata"]["name"]] = dict(body)
+
+    async def apply(self, path: object, body: Any, **options: Any) -> Mapping[str, Any]:
+        assert options["options"].field_manager == f"moorage.dev/{NODE}"
+        self.writes.append(body.get("status"))
+        if self.error:
+            raise self.error
+        stored = self.objects[body["metadata"]["name"]]
+        return {**stored, "status": body.get("status", {})} if self.keeps else stored
+
+
+ENTRY = {"name": NODE, "handler": "Offline", "since": "2026-11-21T12:00:00Z", "message": "Gone."}
+
+
+class World:
+    """A node's handlers and the API server."""
+
+    def __init__(self) -> None:
+        self.api, self.sources = FakeApi(), FakeSources()
+        self._handlers = NodeHandlers(
+            cast(ApiClient, self.api),
+            NODE,
+            cast(Any, self.sources),
+            cast("Store[Verdict]", self.api),
+        )
+
+    async def look(self) -> float:
+        return await self._handlers._pass()
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_handlers, "SETTLE_SECONDS", 0)
+
+
+async def test_what_has_not_stood_for_a_while_is_not_told() -> None:
+    world = World()
+
+    assert await world.look() == SETTLE_SECONDS
+    assert 0 < await world.look() <= SETTLE_SECONDS
+    world.sources.report = [Report(ACTIVE)]
+    assert await world.look() == LOOK_SECONDS
+    assert world.api.writes == []
+
+
+@pytest.mark.usefixtures("settled")
+async def test_what_stands_is_told_once_and_taken_back_at_once() -> None:
+    world = World()
+    for _ in range(3):
+        await world.look()
+    assert world.api.writes == [{"nodes": [ENTRY]}]
+
+    world.sources.report = [Report(ACTIVE)]
+    for _ in range(3):
+        await world.look()
+    assert world.api.writes[1:] == [None]
+
+
+@pytest.mark.usefixtures("settled")
+async def test_what_a_predecessor_told_is_taken_back() -> None:
+    world = World()
+    world.sources.report = [Report(ACTIVE)]
+    others = {"name": "node-b", "handler": "Waiting"}
+    world.api.objects["shelf"]["status"] = {"nodes": [ENTRY, others]}
+
+    await world.look()
+
+    assert world.api.writes == [None]
+
+
+@pytest.mark.usefixtures("settled")
+async def test_what_the_api_server_does_not_keep_is_not_written_for_ever() -> None:
+    world = World()
+    world.api.keeps = False
+    for _ in range(4):
+        await world.look()
+
+    assert len(world.api.writes) == 1
+
+
+@pytest.mark.usefixtures("settled")
+@pytest.mark.parametrize("error", [ForbiddenError("no"), InvalidError("no")])
+async def test_a_refusal_is_taken(error: Exception) -> None:
+    world = World()
+    world.api.error = error
+    for _ in range(4):
+        await world.look()
+
+    assert len(world.api.writes) == 1
+
+
+@pytest.mark.usefixtures("settled")
+async def test_other_failures_are_tried_again() -> None:
+    world = World()
+    world.api.error = ConflictError("changed")
+    await world.look()
+    world.api.error = UnavailableError("away")
+    with pytest.raises(UnavailableError):
+        await world.look()
+    world.api.error = None
+    await world.look()
+    await world.look()
+
+    assert len(world.api.writes) == 3
+
+
+@pytest.mark.usefixtures("settled")
+async def test_a_configuration_that_is_not_in_force_has_nothing_told() -> None:
+    world = World()
+    broken = a_configuration_object("shelf", capacity=0)
+    younger = a_configuration_object("shelf")
+    younger["metadata"] |= {"uid": "younger", "creationTimestamp": "2026-11-21T12:00:00Z"}
+    world.api.objects = {"shelf": broken, "younger": younger}
+    for _ in range(3):
+        await world.look()
+
+    assert world.api.writes == []
