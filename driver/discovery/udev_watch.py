@@ -42,13 +42,15 @@ class UdevSettings:
     """Settings of the udev handler.
 
     Attributes:
-        rescan_interval: How often all devices are read anew and udevd is looked for.
+        rescan_interval: How often all devices are read anew.
+        source_interval: How often it is seen whether udevd was started or ended.
         receive_buffer_bytes: Room for events that are not read yet. The kernel charges it to the
             process as far as it is filled; when it is full, events are lost and a scan follows.
         source: Tells who is to be listened to.
     """
 
     rescan_interval: timedelta = timedelta(seconds=60)
+    source_interval: timedelta = timedelta(seconds=5)
     receive_buffer_bytes: int = 16 * 1024 * 1024
     source: Callable[[], Source] = udevd_source
 
@@ -109,14 +111,25 @@ class Watch:
         try:
             loop.add_reader(socket, self._receive, socket)
             logger.info("listening to device events: source=%s", source.name.lower())
-            while await self._in_thread(self._settings.source) is source:
+            while True:
                 self.scan_anew()
-                deadline = loop.time() + self._settings.rescan_interval.total_seconds()
-                while self._paths or self._scans or await self._is_woken_before(deadline):
-                    await self._step(looker)
+                rescan_at = loop.time() + self._settings.rescan_interval.total_seconds()
+                while loop.time() < rescan_at:
+                    await self._work_until(rescan_at, looker)
+                    if await self._in_thread(self._settings.source) is not source:
+                        return
         finally:
             loop.remove_reader(socket)
             socket.close()
+
+    async def _work_until(self, rescan_at: float, looker: Looker) -> None:
+        """Until then, or until it is time to see whether this is still the right source."""
+        check_at = (
+            asyncio.get_running_loop().time() + self._settings.source_interval.total_seconds()
+        )
+        deadline = min(rescan_at, check_at)
+        while self._paths or self._scans or await self._is_woken_before(deadline):
+            await self._step(looker)
 
     def _receive(self, socket: UeventSocket) -> None:
         try:

@@ -15,11 +15,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
+from driver.devices import Device
 from driver.discovery.netlink import Source, udevd_source
 from driver.discovery.udev import UdevHandler
 from driver.discovery.udev_details import UdevDetails, parse_udev_details
@@ -28,10 +29,15 @@ from tests.driver.discovery.loops import Loops, loops
 
 UDEVD = Path("/usr/lib/systemd/systemd-udevd")
 RULES = Path("/usr/lib/udev/rules.d")
+LINKS = Path("/dev/disk")
+HOUR = timedelta(hours=1)
+"""What would come too late to help."""
+
+Lists = AsyncGenerator[tuple[Device, ...], None]
 
 
-def details(rule: str) -> UdevDetails:
-    parsed = parse_udev_details(f"udevRules: ['{rule}']")
+def details(rule: str, fields: str = "") -> UdevDetails:
+    parsed = parse_udev_details(f"udevRules: ['{rule}']\n{fields}")
     assert isinstance(parsed, UdevDetails), parsed
     return parsed
 
@@ -60,7 +66,10 @@ def prepare(devices: Loops) -> None:
     for place in (RULES, Path("/etc/udev/rules.d"), Path("/run")):
         if place.exists():
             mount("tmpfs", place)
-    rule = f'KERNEL=="{devices.glob}", ENV{{MOORAGE_TEST}}="yes", TAG+="moorage"\n'
+    LINKS.mkdir(exist_ok=True)
+    mount("tmpfs", LINKS)
+    told = 'ENV{MOORAGE_TEST}="yes", TAG+="moorage", ENV{ID_SERIAL}="S1", SYMLINK+="disk/by-id/s1"'
+    rule = f'KERNEL=="{devices.glob}", {told}\n'
     (RULES / "99-moorage.rules").write_text(rule)
 
 
@@ -73,7 +82,7 @@ async def udevd_tells() -> None:
         prepare(devices)
         rule = details('SUBSYSTEM=="block", ENV{MOORAGE_TEST}=="yes", TAG=="moorage"')
         with udevd():
-            handler = UdevHandler(UdevSettings(rescan_interval=timedelta(hours=1)))
+            handler = UdevHandler(UdevSettings(rescan_interval=HOUR))
             async with asyncio.timeout(30), aclosing(handler.discover(rule)) as lists:
                 assert await anext(lists) == ()
                 for index in range(10):
@@ -87,12 +96,48 @@ async def udevd_tells() -> None:
                         break
 
 
+async def udevd_names_devices() -> None:
+    """A device is the same elsewhere; its properties, links and tags are there at first sight."""
+    with loops() as devices:
+        prepare(devices)
+        for kind, name in (("serial", "S1/block"), ("by-id", "/dev/disk/by-id/s1")):
+            rule = details(f'KERNEL=="{devices.glob}"', f"identity: {kind}")
+            handler = UdevHandler(UdevSettings(rescan_interval=HOUR))
+            with udevd():
+                async with asyncio.timeout(30), aclosing(handler.discover(rule)) as lists:
+                    await anext(lists)
+                    await a_device_is_told_from_its_twin(devices, lists, f"{kind}:{name}")
+
+
+async def a_device_is_told_from_its_twin(devices: Loops, lists: Lists, name: str) -> None:
+    devices.plug(0)
+    (first,) = await anext(lists)
+    told = {key: first.attributes[key] for key in ("ID_SERIAL", "TAGS", "DEVLINKS")}
+    assert told == {"ID_SERIAL": "S1", "TAGS": ":moorage:", "DEVLINKS": "/dev/disk/by-id/s1"}
+    assert first.id == name
+
+    devices.plug(1)
+    assert [device.id for device in await anext(lists)] == [devices.path(1), name]
+    devices.unplug(0)
+    assert [device.id for device in await anext(lists)] == [devices.path(1)]
+    devices.plug(2)
+    twin, back = await anext(lists)
+    assert (twin.id, back.id) == (devices.path(1), name)
+    assert back.properties["UDEV_DEVNODE"] == f"/dev/{devices.name(2)}"
+    devices.unplug_all()
+    async for found in lists:
+        if not found:
+            break
+
+
 async def udevd_goes_and_comes() -> None:
     """The handler follows: a killed udevd leaves its socket's file, and nobody sends any more."""
     with loops() as devices:
         prepare(devices)
         rule = details(f'KERNEL=="{devices.glob}"')
-        handler = UdevHandler(UdevSettings(rescan_interval=timedelta(seconds=0.5)))
+        handler = UdevHandler(
+            UdevSettings(rescan_interval=HOUR, source_interval=timedelta(seconds=0.5))
+        )
         heard: list[str] = []
         watched = logging.getLogger("driver.discovery.udev_watch")
         watched.setLevel(logging.INFO)
@@ -151,7 +196,7 @@ async def a_device_moves() -> None:
     """A network device is renamed: it is gone at its old path and there at the new one."""
     mount("sysfs", Path("/sys"))
     await ip("link", "add", "before", "type", "bridge")
-    handler = UdevHandler(UdevSettings(rescan_interval=timedelta(hours=1)))
+    handler = UdevHandler(UdevSettings(rescan_interval=HOUR))
 
     rule = details('SUBSYSTEM=="net", KERNEL!="lo"')
     async with asyncio.timeout(30), aclosing(handler.discover(rule)) as lists:
@@ -169,7 +214,13 @@ async def ip(*arguments: str | bytes) -> None:
 
 STORIES = {
     story.__name__: story
-    for story in (udevd_tells, udevd_goes_and_comes, a_name_is_no_text, a_device_moves)
+    for story in (
+        udevd_tells,
+        udevd_names_devices,
+        udevd_goes_and_comes,
+        a_name_is_no_text,
+        a_device_moves,
+    )
 }
 
 if __name__ == "__main__":

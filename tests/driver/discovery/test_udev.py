@@ -50,12 +50,14 @@ def from_kernel() -> Source:
 def a_handler(
     *,
     rescan: timedelta = NEVER,
+    check: timedelta = NEVER,
     source: Callable[[], Source] = from_kernel,
     buffer: int = 16 * 1024 * 1024,
 ) -> UdevHandler:
-    return UdevHandler(
-        UdevSettings(rescan_interval=rescan, source=source, receive_buffer_bytes=buffer)
+    settings = UdevSettings(
+        rescan_interval=rescan, source_interval=check, source=source, receive_buffer_bytes=buffer
     )
+    return UdevHandler(settings)
 
 
 async def ids_when(lists: Lists, wanted: Callable[[set[str]], bool]) -> set[str]:
@@ -260,7 +262,8 @@ async def test_when_udevd_goes_the_kernel_is_listened_to(
 ) -> None:
     caplog.set_level(logging.INFO)
     sources = iter([Source.UDEVD, Source.UDEVD])
-    handler = a_handler(source=lambda: next(sources, Source.KERNEL), rescan=timedelta(seconds=0.05))
+    soon = timedelta(seconds=0.05)
+    handler = a_handler(source=lambda: next(sources, Source.KERNEL), check=soon)
     loops.plug(0)
 
     async with aclosing(handler.discover(all_of(loops))) as lists:
