@@ -208,6 +208,8 @@ class NodeCluster:
             lambda: probe_features(self._client, self._node),
             name="asking the API server for its features",
         )
+        if features is None:
+            logger.warning("no ResourceSlices here: nothing is published through DRA")
         extended = features is not None and self._wanted_path is OfferPath.AUTO
         if extended:
             kept = await until_done(

@@ -1,4 +1,4 @@
-"""The driver on clusters that know less: Kubernetes 1.34's features of DRA, and 1.33 without it."""
+"""The driver on a cluster that knows less of DRA: Kubernetes 1.34's features, chosen by hand."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from local_cluster import namespaces
@@ -34,7 +35,8 @@ def a_story(settings: ClusterSettings) -> Iterator[Story]:
 
 def start_drivers(cluster: Cluster) -> Drivers:
     installation.install_objects(cluster)
-    node = cluster.start_component(installation.node_driver("node-a"))
+    driver = installation.node_driver("node-a")
+    node = cluster.start_component(replace(driver, argv=(*driver.argv, "--path", "dra")))
     drivers = Drivers({"node-a": node}, cluster.start_component(installation.shared_driver()))
     node.wait_ready()
     return drivers
@@ -76,18 +78,3 @@ def assert_two_devices_of_one_instance(story: Story) -> None:
     class_ = story.cluster.get("deviceclass", story.name)
     assert class_ is not None
     assert "extendedResourceName" not in class_["spec"]
-
-
-def test_without_dra_instances_are_written_and_the_drivers_say_what_is_missing() -> None:
-    settings = ClusterSettings(work_dir=work_dir("no-dra"), nodes=1, kubernetes="1.33")
-    with a_story(settings) as story:
-        story.plug()
-        story.configure()
-
-        story.until("the Instance is written", story.instances)
-        story.until("it is accepted", lambda: (story.condition(story.name) or {}).get("status"))
-        assert "no ResourceSlices here" in story.drivers.nodes["node-a"].logs()
-        assert "no DeviceClasses here" in story.drivers.shared.logs()
-        for disk in story.disks:
-            story.unplug(disk)
-        story.until("the Instance is gone", lambda: not story.instances())

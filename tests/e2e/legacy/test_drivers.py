@@ -1,0 +1,15 @@
+"""What the drivers say on a cluster without DRA."""
+
+from __future__ import annotations
+
+from tests.e2e.legacy.slot_stories import ANY, SlotStory
+
+
+def test_the_drivers_say_what_is_missing_and_which_path_is_taken(slots: SlotStory) -> None:
+    slots.configure("foo0")
+    slots.wait_offers({ANY: 1})
+
+    for node in slots.drivers.nodes.values():
+        assert "no ResourceSlices here" in node.logs()
+        assert "devices are offered path=device-plugin" in node.logs()
+    assert "no DeviceClasses here" in slots.drivers.shared.logs()
