@@ -136,7 +136,8 @@ async def run(cluster: Cluster, peer: str, load: Load) -> Figures:
             times = await bound_at(client, load)
             cpu = {n: cpu_seconds(p) - cpu[n] for n, p in pids.items()}
             after = measured_cluster.until_steady(lambda: measured_cluster.api_requests(cluster))
-        await clear(cluster, client)
+        await withdraw(client)
+        await clear(cluster, client, cluster_load.NAMESPACE)
     return figures(times, cpu, after - requests, load)
 
 
@@ -152,19 +153,23 @@ def figures(
     )
 
 
-async def clear(cluster: Cluster, client: ApiClient) -> None:
+async def clear(cluster: Cluster, client: ApiClient, namespace: str) -> None:
     """As it was before the pods. No controller runs that would let go of the claims."""
-    claims = await client.list(cluster_load.CLAIMS.select(cluster_load.NAMESPACE))
-    namespace = cluster_load.NAMESPACE
+    claims = await client.list(cluster_load.CLAIMS.select(namespace))
     at_once = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
+    path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims"
     with cluster.api() as api:
         api.request("DELETE", f"/api/v1/namespaces/{namespace}/pods", at_once)
-        api.delete(f"/apis/resource.k8s.io/v1/deviceclasses/{cluster_load.DEVICE_CLASS}")
-        path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims"
         for claim in claims.items:
-            name = claim["metadata"]["name"]
-            api.patch(f"{path}/{name}", {"metadata": {"finalizers": None}})
+            if claim["metadata"].get("finalizers"):
+                name = claim["metadata"]["name"]
+                api.patch(f"{path}/{name}", {"metadata": {"finalizers": None}})
         api.delete(path)
+
+
+async def withdraw(client: ApiClient) -> None:
+    """Let the next pods wait again."""
+    await client.delete(cluster_load.CLASSES.at(cluster_load.DEVICE_CLASS))
 
 
 def report(rounds: Sequence[dict[str, Figures]], load: Load) -> None:

@@ -116,9 +116,9 @@ async def run(cluster: Cluster, peer: str, load: Load, waiting: int) -> Figures:
             found = Figures(speed, cpu)
             if peer != NONE:
                 found = Figures(speed, cpu, *await raise_a_limit(client))
-        await throughput.clear(cluster, client)
-        if peer != NONE:
-            await clear(cluster, client)
+        await throughput.withdraw(client)
+        for namespace in (cluster_load.NAMESPACE, NAMESPACE):
+            await throughput.clear(cluster, client, namespace)
     return found
 
 
@@ -145,19 +145,6 @@ async def set_limit(client: ApiClient, limit: int) -> None:
     share = {"deviceClass": cluster_load.DEVICE_CLASS, "quota": 0, "limit": limit}
     path = cluster_load.QUEUE_OBJECTS.at(full_queue(0))
     await client.merge_patch(path, {"spec": {"resources": [share]}})
-
-
-async def clear(cluster: Cluster, client: ApiClient) -> None:
-    at_once = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
-    claims = await client.list(cluster_load.CLAIMS.select(NAMESPACE))
-    path = f"/apis/resource.k8s.io/v1/namespaces/{NAMESPACE}/resourceclaims"
-    with cluster.api() as api:
-        api.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/pods", at_once)
-        for claim in claims.items:
-            if claim["metadata"].get("finalizers"):
-                name = claim["metadata"]["name"]
-                api.patch(f"{path}/{name}", {"metadata": {"finalizers": None}})
-        api.delete(path)
 
 
 def measure(
