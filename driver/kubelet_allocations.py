@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -107,7 +107,8 @@ class KubeletAllocations:
         offer: What there is to give at this moment, without CDI names.
         cdi: Writes what those names stand for.
         given: Shared with whoever releases slots.
-        on_refused: Told the plugin of every call that was refused: its list is stale.
+        on_refused: Told the plugin of every call that was refused: its list is stale. The kubelet
+            hears of the refusal only afterwards.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class KubeletAllocations:
         cdi: WritesCdi,
         *,
         given: Given,
-        on_refused: Callable[[Plugin], None],
+        on_refused: Callable[[Plugin], Awaitable[None]],
     ) -> None:
         self._slots = slots
         self._cdi = cdi
@@ -150,7 +151,7 @@ class KubeletAllocations:
             self._given.note(devices)
         if isinstance(answer, Refused):
             logger.warning("refused resource=%s why=%s", plugin, answer.sentence)
-            self._on_refused(plugin)
+            await self._on_refused(plugin)
             return answer
         logger.info("allocated resource=%s devices=%s", plugin, sorted(d.id for d in devices))
         return answer.responses

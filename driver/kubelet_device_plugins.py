@@ -20,17 +20,18 @@ import logging
 import resource as limits
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 from driver.kubelet_endpoints import Endpoint
-from driver.kubelet_plugin_service import AnswersKubelet
+from driver.kubelet_plugin_service import AnswersKubelet, FollowsLists
 from driver.kubelet_registrations import KubeletRun, KubeletSocket, Pace
 from driver.kubelet_sockets import is_dead
 from driver.plugin_devices import PluginDevice
 from driver.slot_allocation import Plugin
 
-__all__ = ["AnswersKubelet", "DevicePlugins", "Pace"]
+__all__ = ["AnswersKubelet", "DevicePlugins", "FollowsLists", "Pace"]
 
 logger = logging.getLogger(__name__)
 
@@ -44,16 +45,24 @@ FILES = 65536
 class DevicePlugins:
     """All device plugins of this node."""
 
-    def __init__(self, folder: Path, answers: AnswersKubelet, pace: Pace | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        answers: AnswersKubelet,
+        pace: Pace | None = None,
+        follower: FollowsLists | None = None,
+    ) -> None:
         """Create.
 
         Args:
             folder: The kubelet's `device-plugins`.
             answers: Who knows the devices.
             pace: How fast to register.
+            follower: Hears of what the kubelet is told.
         """
         self._folder = folder / OWN_FOLDER
         self._answers = answers
+        self._follower = follower
         self._pace = pace or Pace()
         self._kubelet = KubeletSocket(folder / KUBELET_SOCKET)
         self._endpoints: dict[str, Endpoint] = {}
@@ -121,10 +130,18 @@ class DevicePlugins:
 
     def _add(self, resource: str, plugin: Plugin) -> None:
         endpoint = Endpoint(self._folder, plugin, self._answers, self._pace)
-        endpoint.unwatched = self._unsettle
+        endpoint.unwatched = partial(self._unwatched, resource)
+        if self._follower:
+            endpoint.watched = partial(self._follower.opened, resource)
+            endpoint.service.told = partial(self._follower.told, resource)
         self._endpoints[resource] = endpoint
         self._unsettle()
         self._changed.set()
+
+    def _unwatched(self, resource: str) -> None:
+        self._unsettle()
+        if self._follower:
+            self._follower.closed(resource)
 
     def _unsettle(self) -> None:
         self._settled = None

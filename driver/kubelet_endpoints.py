@@ -32,7 +32,8 @@ class Endpoint:
 
     Attributes:
         service: What is served there.
-        unwatched: Is called whenever a stream of the kubelet ends.
+        watched: Is called whenever a stream of the kubelet begins.
+        unwatched: Is called whenever one ends.
     """
 
     def __init__(self, folder: Path, plugin: Plugin, answers: AnswersKubelet, pace: Pace) -> None:
@@ -50,6 +51,7 @@ class Endpoint:
         self._pace = pace
         self._registration = Registration(pace, asyncio.get_running_loop().time)
         self.service = PluginService(plugin, answers, self._watched)
+        self.watched: Callable[[], object] = lambda: None
         self.unwatched: Callable[[], object] = lambda: None
         self._socket: Socket | None = None
         self._introduction: asyncio.Task[None] | None = None
@@ -111,6 +113,7 @@ class Endpoint:
 
     def _watched(self) -> Callable[[], None]:
         end = self._registration.open_stream()
+        self.watched()
 
         def ended() -> None:
             end()

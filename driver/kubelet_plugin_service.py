@@ -19,7 +19,7 @@ import grpc.aio
 from driver.container_responses import ContainerResponse
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc
-from driver.plugin_devices import PluginDevice
+from driver.plugin_devices import PluginDevice, healthy_devices
 from driver.slot_allocation import Plugin, Refused
 
 logger = logging.getLogger(__name__)
@@ -42,11 +42,25 @@ class AnswersKubelet(Protocol):
         """The devices that one container should get."""
 
 
+class FollowsLists(Protocol):
+    """Who wants to know what the kubelet knows, by resource; all of it returns at once."""
+
+    def opened(self, resource: str) -> None:
+        """The kubelet begins to watch a list."""
+
+    def told(self, resource: str, healthy: int) -> None:
+        """A list with so many healthy devices was sent to it."""
+
+    def closed(self, resource: str) -> None:
+        """It does not watch any more."""
+
+
 class PluginService(v1beta1_grpc.DevicePluginServicer):
     """One resource, as the kubelet sees it.
 
     Attributes:
         plugin: Whose devices are listed; another one of the same resource may take its place.
+        told: Is called with the number of healthy devices of each list that was sent.
     """
 
     def __init__(
@@ -56,6 +70,7 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
         self.plugin = plugin
         self._answers = answers
         self._watched = watched
+        self.told: Callable[[int], object] = lambda _: None
         self._devices: tuple[PluginDevice, ...] = ()
         self._news = asyncio.Event()
         self._ended = self._stopped = False
@@ -109,8 +124,9 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
         told_end = False
         while not (self._stopped and told_end == self._ended):
             # Taken before the list is sent, so that a change in the meantime is not missed.
-            news, told_end = self._news, self._ended
-            yield _list(self._devices)
+            news, told_end, devices = self._news, self._ended, self._devices
+            yield _list(devices)
+            self.told(healthy_devices(devices))
             if not self._stopped:
                 await news.wait()
 

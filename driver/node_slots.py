@@ -1,6 +1,7 @@
 """The device-plugin path of one node, put together.
 
 Instances, discovery ──► lists ──► device plugins ──► kubelet
+                               └──────────► NodeStatus ──► allocatable of the Node
 kubelet ──Allocate──► KubeletAllocations ──► slots
 kubelet ──pod-resources──► SlotKeeper ──► slots
 """
@@ -16,6 +17,7 @@ from typing import NoReturn, Protocol
 
 from driver.api import InstanceName, NodeName
 from driver.apiserver import INSTANCES
+from driver.apiserver_node_status import NodeStatus
 from driver.apiserver_slots import SlotObjects
 from driver.disk import Folder
 from driver.disk_cdi import InstanceCdiFiles
@@ -26,6 +28,7 @@ from driver.kubelet_device_plugins import DevicePlugins
 from driver.kubelet_pod_resources import PodResources
 from driver.kubelet_usage import NodePodObjects, SlotKeeper
 from driver.passes import Passes
+from driver.plugin_devices import healthy_devices
 from driver.plugin_lists import PluginLists, offered_by, plugin_lists
 from driver.slot_allocation import Offer, Plugin
 from driver.slots import InstanceSlots, usage_problems
@@ -102,7 +105,10 @@ class NodeSlots:
         self._allocations = KubeletAllocations(
             self._slots, self._offer, self._cdi, given=given, on_refused=self._refused
         )
-        self._plugins = DevicePlugins(place.kubelet_root / "device-plugins", self._allocations)
+        self._status = NodeStatus(client, node)
+        self._plugins = DevicePlugins(
+            place.kubelet_root / "device-plugins", self._allocations, follower=self._status
+        )
         self._keeper = SlotKeeper(
             node,
             self._slots,
@@ -127,8 +133,9 @@ class NodeSlots:
             self._slots.subscribe(self._instance_changed)
             self._pods.subscribe(self._keeper.pod_changed)
             self._devices.on_inventory(lambda _: self._lists.ask())
-            for run in (self._plugins.run, self._keeper.run, self._lists.run, self._resend):
-                tasks.create_task(run())
+            for runs in (self._plugins, self._keeper, self._lists, self._status):
+                tasks.create_task(runs.run())
+            tasks.create_task(self._resend())
         raise AssertionError("devices are offered until that is cancelled")
 
     def _offer(self) -> Offer:
@@ -158,10 +165,13 @@ class NodeSlots:
     async def _offer_lists(self) -> None:
         await asyncio.sleep(COALESCE_SECONDS)
         views = self._slots.views()
+        self._offer_now(views)
+        await self._keep_cdi_files(views)
+
+    def _offer_now(self, views: Mapping[InstanceName, InstanceSlots]) -> None:
         offered = offered_by(self._inventory(), self._devices.claimed_instances)
         self._listed = plugin_lists(views.values(), self._node, offered)
         self._plugins.offer(self._listed)
-        await self._keep_cdi_files(views)
 
     async def _keep_cdi_files(self, views: Mapping[InstanceName, InstanceSlots]) -> None:
         """A container that is started again needs the file; after a reboot all are gone."""
@@ -173,9 +183,15 @@ class NodeSlots:
             await self._cdi.keep(views)
             self._kept = (held, frozenset(views))
 
-    def _refused(self, plugin: Plugin) -> None:
-        """The kubelet chose by a list that was not true any more."""
+    async def _refused(self, plugin: Plugin) -> None:
+        """The kubelet chose by a list that was not true any more, as kube-scheduler did before it.
+
+        The pod's replacement is not to be sent here for the same reason.
+        """
+        self._offer_now(self._slots.views())
         self._plugins.resend(plugin)
+        if plugin in self._listed:
+            await self._status.says(str(plugin), healthy_devices(self._listed[plugin]))
 
     async def _resend(self) -> NoReturn:
         """One after the other: the kubelet writes its whole checkpoint for each list."""

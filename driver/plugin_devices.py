@@ -33,6 +33,11 @@ class PluginDevice:
     healthy: bool
 
 
+def healthy_devices(devices: Iterable[PluginDevice]) -> int:
+    """How many there are to give, those that are given included: what the kubelet counts."""
+    return sum(device.healthy for device in devices)
+
+
 def instance_devices(
     slots: InstanceSlots, node: NodeName, online: Collection[InstanceName]
 ) -> tuple[PluginDevice, ...]:

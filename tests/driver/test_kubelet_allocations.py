@@ -47,8 +47,11 @@ class FakeKubeletSide:
         self.refused: list[Plugin] = []
         self.cdi_names: dict[InstanceName, str] = {}
         self.allocations = KubeletAllocations(
-            self.slots, self._offer, self, given=self.given, on_refused=self.refused.append
+            self.slots, self._offer, self, given=self.given, on_refused=self._is_refused
         )
+
+    async def _is_refused(self, plugin: Plugin) -> None:
+        self.refused.append(plugin)
 
     async def write(self, instances: Iterable[Instance]) -> Mapping[InstanceName, str]:
         """CDI files: those that are asked for, as far as they can be written."""

@@ -71,11 +71,28 @@ class FakeAnswers:
 
 
 @dataclass
+class FakeFollower:
+    """Knows what it was told of lists, in order."""
+
+    news: list[tuple[str, str, int | None]] = field(default_factory=list)
+
+    def opened(self, resource: str) -> None:
+        self.news.append(("opened", resource, None))
+
+    def told(self, resource: str, healthy: int) -> None:
+        self.news.append(("told", resource, healthy))
+
+    def closed(self, resource: str) -> None:
+        self.news.append(("closed", resource, None))
+
+
+@dataclass
 class World:
     """A kubelet's folder, and who works in it."""
 
     folder: Path
     answers: FakeAnswers = field(default_factory=FakeAnswers)
+    follower: FakeFollower = field(default_factory=FakeFollower)
 
     def kubelet(self) -> FakeDeviceManager:
         return FakeDeviceManager(self.folder)
@@ -86,7 +103,7 @@ class World:
         lists: Mapping[Plugin, tuple[PluginDevice, ...]] | None = None,
         pace: Pace = QUICK,
     ) -> AsyncIterator[DevicePlugins]:
-        plugins = DevicePlugins(self.folder, self.answers, pace)
+        plugins = DevicePlugins(self.folder, self.answers, pace, self.follower)
         plugins.offer({INSTANCE: SLOTS} if lists is None else lists)
         task = asyncio.create_task(plugins.run())
         try:
@@ -264,6 +281,24 @@ async def test_plugin_that_is_no_more_ends_with_an_empty_list(world: World) -> N
         assert kubelet.capacity[str(INSTANCE)] == {}
         assert kubelet.clients[str(CAMERAS)]
         await until(lambda: not world.socket(INSTANCE).exists())
+
+
+async def test_follower_hears_of_lists_that_were_sent_and_of_no_others(world: World) -> None:
+    resource = str(INSTANCE)
+    async with world.kubelet() as kubelet, world.plugins() as plugins:
+        plugins.offer({INSTANCE: devices("a", "b")})
+        assert world.follower.news == []
+        await kubelet.until_listed(resource, a=True, b=True)
+        plugins.offer({INSTANCE: devices("a", "b", unhealthy=["b"])})
+        await kubelet.until_listed(resource, a=True, b=False)
+
+        plugins.offer({})
+        await kubelet.until(lambda: not kubelet.clients[resource])
+        await until(lambda: len(world.follower.news) == 5)
+
+    opened, *told, closed = world.follower.news
+    assert (opened, closed) == (("opened", resource, None), ("closed", resource, None))
+    assert told == [("told", resource, healthy) for healthy in (2, 1, 0)]
 
 
 async def test_plugin_that_comes_back_is_registered_again(world: World) -> None:

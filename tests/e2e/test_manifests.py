@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ import yaml
 
 from driver.api import NodeName
 from driver.names import label_value
+from kube.api import ApiError, ObjectPath, Resource, connect
 from local_cluster import loop_devices
 from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings
 from local_cluster.image_build import TAG, build_image
@@ -23,6 +25,7 @@ from tests.deploy.documents import MANIFESTS, objects_of_kind
 
 SYSTEM = "moorage-system"
 NODES = ("node-a", "node-b")
+NODES_KIND = Resource("", "v1", "nodes", namespaced=False)
 POD_SPEC = {
     "containers": [
         {
@@ -155,6 +158,18 @@ class Identity:
     def apply(self, body: Any, manager: str) -> str:
         server_side = ("apply", "--server-side", f"--field-manager={manager}")
         return self.kubectl(*server_side, "-f", "-", body=body).stderr
+
+    def merge_patch(self, path: ObjectPath, body: dict[str, Any]) -> str:
+        """The same, of a patch; kubectl would read the object first, which some may not."""
+        return asyncio.run(self._merge_patch(path, body))
+
+    async def _merge_patch(self, path: ObjectPath, body: dict[str, Any]) -> str:
+        async with connect(self._kubeconfig) as client:
+            try:
+                await client.merge_patch(path, body)
+            except ApiError as error:
+                return str(error)
+        return ""
 
     def can(self, verb: str, resource: str, *options: str) -> bool:
         return self.kubectl("auth", "can-i", verb, resource, *options).returncode == 0
@@ -453,6 +468,42 @@ def test_a_node_says_how_its_own_handlers_do_and_nothing_else(
     assert nodes() == {"node-b": "Offline"}
 
 
+def test_a_node_says_how_many_devices_its_own_node_has_and_nothing_else(
+    server: Cluster, node_a: Identity
+) -> None:
+    amounts = {"cpu": "4", "akri.sh/camera": "3", "akri.sh/gone": "1"}
+    images = [{"names": ["a"], "sizeBytes": 1}]
+    status = {"allocatable": amounts, "capacity": amounts, "images": images}
+    with server.api() as api:
+        api.patch("/api/v1/nodes/node-a/status", {"status": status})
+
+    def said(body: dict[str, Any], node: str = "node-a") -> str:
+        return node_a.merge_patch(NODES_KIND.at(node, subresource="status"), body)
+
+    def offered(**changed: str | None) -> dict[str, Any]:
+        return {"status": {"allocatable": changed}}
+
+    camera = {"akri.sh/camera": "2", "akri.sh/gone": None, "akri.sh/new": "7"}
+    assert said(offered(**camera)) == ""
+    stored = server.get("node", "node-a")
+    assert stored is not None
+    expected = {"cpu": "4", "akri.sh/camera": "2", "akri.sh/new": "7"}
+    assert stored["status"]["allocatable"] == expected
+    assert stored["status"]["capacity"] == amounts
+    assert "may write only the status of that Node" in said(offered(**camera), "node-b")
+    for changed in ({"cpu": "5"}, {"cpu": None}, {"akri.shy/x": "1"}, {"gpu.com/x": "1"}):
+        assert "what begins with akri.sh/" in said(offered(**changed)), changed
+    for body in (
+        {"status": {"capacity": {"akri.sh/camera": "9"}}},
+        {"status": {"phase": "Running"}},
+        {"status": {"images": None}},
+        {"metadata": {"labels": {"a": "b"}}},
+        {"metadata": {"annotations": {"a": "b"}}},
+        {"metadata": {"finalizers": ["a.b/c"]}},
+    ):
+        assert "nothing of its Node but status.allocatable" in said(body), body
+
+
 def test_the_shared_driver_clears_up_instances_and_no_more(server: Cluster) -> None:
     shared = Identity(server, "driver-shared")
     usage = {"left-0": "node-a", "left-1": "node-b"}
@@ -480,6 +531,8 @@ def test_the_accounts_may_do_what_they_need_and_no_more(server: Cluster, node_a:
     assert node_a.can("patch", "instances.akri.sh")
     assert node_a.can("watch", "resourceclaims.resource.k8s.io", "--all-namespaces")
     assert node_a.can("get", "nodes")
+    assert node_a.can("patch", "nodes", "--subresource=status")
+    assert not node_a.can("patch", "nodes")
     assert node_a.can("create", "events.events.k8s.io")
     assert node_a.can("patch", "configurations.akri.sh", "--subresource=status")
     assert not node_a.can("patch", "configurations.akri.sh")

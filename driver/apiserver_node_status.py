@@ -1,0 +1,106 @@
+"""The status of this node's Node: tells kube-scheduler at once what the kubelet tells it later.
+
+A comfort, so that a slot that was lost to another node makes no series of dead pods, and one that
+is free again is taken at once. What cannot be written is left to the kubelet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import NoReturn
+
+from driver.api import NodeName
+from driver.apiserver import NODES, field_manager
+from driver.node_allocatable import Allocatable, status_patch
+from kube.api import ApiClient, ApiError, WriteOptions
+
+logger = logging.getLogger(__name__)
+
+COALESCE_SECONDS = 0.01
+"""The lists of one pass are sent one after the other, and are one patch."""
+
+PACE_SECONDS = 1.0
+"""From one patch to the next, at least: everybody who watches Nodes is sent all of each."""
+
+WRITE_SECONDS = 2.0
+
+SAY_SECONDS = 1.0
+"""How long a refused pod may wait for its successor to be spared."""
+
+
+class NodeStatus:
+    """Makes the Node offer what the kubelet was told (`kubelet_plugin_service.FollowsLists`)."""
+
+    def __init__(self, client: ApiClient, node: NodeName) -> None:
+        self._client = client
+        self._node = node
+        self._allocatable = Allocatable()
+        self._asked = asyncio.Event()
+        self._written = asyncio.Event()
+        self._urgent = asyncio.Event()
+        self._waiting = 0
+        self._failed = False
+
+    def opened(self, resource: str) -> None:
+        self._allocatable.open(resource)
+
+    def told(self, resource: str, healthy: int) -> None:
+        self._allocatable.tell(resource, healthy)
+        self._asked.set()
+
+    def closed(self, resource: str) -> None:
+        self._allocatable.close(resource)
+        self._asked.set()
+
+    async def says(self, resource: str, healthy: int) -> None:
+        """Have it written, even if it was before, and wait for that: not long, and not in vain."""
+        self._allocatable.doubt(resource)
+        self._waiting += 1
+        self._asked.set()
+        self._urgent.set()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SAY_SECONDS):
+                    while self._allocatable.lacks(resource, healthy):
+                        await self._written.wait()
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._urgent.clear()
+
+    async def run(self) -> NoReturn:
+        """Write until cancelled."""
+        while True:
+            await self._asked.wait()
+            await asyncio.sleep(COALESCE_SECONDS)
+            self._asked.clear()
+            if await self._write():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(PACE_SECONDS):
+                        await self._urgent.wait()
+
+    async def _write(self) -> bool:
+        due = self._allocatable.due()
+        if due:
+            await self._patch(due)
+            self._allocatable.say(due)
+            written, self._written = self._written, asyncio.Event()
+            written.set()
+        return bool(due)
+
+    async def _patch(self, due: Mapping[str, int]) -> None:
+        options = WriteOptions(
+            field_manager=field_manager(self._node), timeout_seconds=WRITE_SECONDS
+        )
+        try:
+            path = NODES.at(self._node, "", "status")
+            await self._client.merge_patch(path, status_patch(due), options=options)
+        except ApiError as error:
+            level = logging.DEBUG if self._failed else logging.WARNING
+            logger.log(level, "what the node offers is left to the kubelet: %s", error)
+            self._failed = True
+        else:
+            self._failed = False

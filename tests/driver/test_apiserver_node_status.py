@@ -1,0 +1,116 @@
+"""A Node says at once what its kubelet was told."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+
+from driver.api import NodeName
+from driver.apiserver_node_status import NodeStatus
+from kube.api import ApiClient, ForbiddenError, JsonObject, ObjectPath, WriteOptions
+
+ONE, OTHER = "akri.sh/camera", "akri.sh/camera-8120fe"
+
+
+@dataclass
+class FakeApi:
+    """Takes patches of one Node's status; `before` is called while each is under way."""
+
+    patches: list[dict[str, int]] = field(default_factory=list)
+    before: Callable[[], object] = lambda: None
+    refuses: bool = False
+
+    async def merge_patch(
+        self, path: ObjectPath, patch: JsonObject, *, options: WriteOptions
+    ) -> JsonObject:
+        assert (path.resource.plural, path.name, path.subresource) == ("nodes", "a", "status")
+        await asyncio.sleep(0)
+        self.before()
+        if self.refuses:
+            raise ForbiddenError("not allowed")
+        amounts = patch["status"]["allocatable"]
+        self.patches.append({name: int(amount) for name, amount in amounts.items()})
+        return {}
+
+
+@asynccontextmanager
+async def running(api: FakeApi) -> AsyncIterator[NodeStatus]:
+    status = NodeStatus(cast(ApiClient, api), NodeName("a"))
+    for resource in (ONE, OTHER):
+        status.opened(resource)
+    task = asyncio.create_task(status.run())
+    try:
+        yield status
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_lists_that_are_sent_together_are_one_patch() -> None:
+    api = FakeApi()
+    async with running(api) as status:
+        status.told(ONE, 2)
+        status.told(OTHER, 3)
+        await status.says(ONE, 2)
+
+    assert api.patches == [{ONE: 2, OTHER: 3}]
+
+
+async def test_who_waits_is_served_at_once_and_again_with_what_comes_meanwhile() -> None:
+    api = FakeApi()
+    async with running(api) as status:
+        status.told(ONE, 2)
+        await status.says(ONE, 2)
+        api.before = lambda: status.told(ONE, 1)
+
+        async with asyncio.timeout(0.8):
+            await status.says(ONE, 1)
+
+    assert api.patches == [{ONE: 2}, {ONE: 2}, {ONE: 1}]
+
+
+async def test_nobody_waits_for_a_kubelet_that_does_not_watch() -> None:
+    api = FakeApi()
+    async with running(api) as status:
+        status.closed(ONE)
+
+        await status.says(ONE, 1)
+
+    assert api.patches == []
+
+
+async def test_nobody_waits_for_ever_for_a_kubelet_that_does_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("driver.apiserver_node_status.SAY_SECONDS", 0.01)
+    api = FakeApi()
+    async with running(api) as status:
+        await status.says(ONE, 1)
+
+    assert api.patches == []
+
+
+async def test_what_is_refused_is_left_to_the_kubelet_and_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)
+    api = FakeApi(refuses=True)
+    async with running(api) as status:
+        for healthy in (1, 2):
+            status.told(ONE, healthy)
+            await status.says(ONE, healthy)
+        api.refuses = False
+        status.told(ONE, 3)
+        await status.says(ONE, 3)
+
+    assert api.patches == [{ONE: 3}]
+    assert [record.message for record in caplog.records] == [
+        "what the node offers is left to the kubelet: not allowed"
+    ]
