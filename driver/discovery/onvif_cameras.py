@@ -116,11 +116,19 @@ class Cameras:
     async def clock(self, target: Target) -> datetime | None:
         """What a camera's clock shows; None if it does not tell. A camera that answers is there.
 
+        Everybody may ask for it, but some cameras want to know who asks all the same.
+
         Raises:
             UnreachableError: If it does not answer.
         """
         anonymous = Target(target.address, target.zone)
-        return clock(await self._ask(anonymous, "GetSystemDateAndTime", None))
+        try:
+            answer = await self._ask(anonymous, "GetSystemDateAndTime", None)
+        except RefusedError:
+            if target.login is None:
+                raise
+            answer = await self._ask(target, "GetSystemDateAndTime", None)
+        return clock(answer)
 
     async def facts(self, target: Target, now: datetime | None) -> Facts:
         """What a camera says of itself; nothing that it refuses.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 from contextlib import suppress
 from datetime import timedelta
 
@@ -46,9 +47,11 @@ async def find_servers(url: str, within: timedelta = SERVER_TIMEOUT) -> list[App
     except TimeoutError as error:
         text = f"no answer within {within.total_seconds():g} seconds"
         raise UnreachableError(text) from error
+    except socket.gaierror as error:
+        raise UnreachableError("its name has no address") from error
     except OSError as error:
-        why = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else ""
-        raise UnreachableError(why or "its name has no address") from error
+        why = os.strerror(error.errno).lower() if error.errno else "it ended the connection"
+        raise UnreachableError(why) from error
     except Exception as error:  # the library reads foreign bytes
         raise UnreachableError(f"its answer makes no sense ({type(error).__name__})") from error
 

@@ -1,0 +1,99 @@
+r"""Stories of the network handlers; each has network namespaces of its own. See `test_networks`.
+
+unshare --net python -m tests.driver.discovery.in_networks STORY "$(readlink /proc/self/ns/net)"
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import aclosing
+from datetime import timedelta
+
+from driver.devices import Device
+from driver.discovery.handlers import Handlers, HandlerSettings, parse_details
+from tests.driver.discovery.cameras import IPV6_UUID, PORT, CameraProcess, ip
+from tests.driver.discovery.machines import Machines
+
+SOON = timedelta(milliseconds=50)
+
+
+async def cameras() -> None:
+    """Cameras are found over every interface, by IPv4 and IPv6, with and without a password."""
+    processes = [
+        CameraProcess("anothers", "10.1.0.1/24", "10.1.0.2"),
+        CameraProcess("anothers", "10.2.0.1/24", "10.2.0.2", "root", "päss"),
+        CameraProcess("fake", "fe80::1/64", "fe80::2"),
+    ]
+    urls = [f"http://{host}:{PORT}/onvif" for host in ("10.1.0.2", "10.2.0.2", "[fe80::2]")]
+    handler = Handlers(HandlerSettings(rediscovery_interval=SOON)).named("onvif")
+    details = parse_details("onvif", "{}")
+    login = {"username_default": b"root", "password_default": "päss".encode()}
+    try:
+        async with asyncio.timeout(60), aclosing(handler.discover(details, login)) as answers:
+            async for found in answers:
+                if len(found) == 3:
+                    break
+            _check(found, urls, [processes[0].uuid, processes[1].uuid, IPV6_UUID])
+            assert handler.problem == "Some answers to the probe make no sense."
+            processes[0].stop()
+            assert (await anext(answers))[0].id == found[1].id
+        async with asyncio.timeout(60), aclosing(handler.discover(details)) as answers:
+            assert [one.id for one in await anext(answers)] == [found[2].id]
+            assert "10.2.0.2" in (handler.problem or "")
+            assert "HTTP status 401" in (handler.problem or "")
+    finally:
+        for process in processes:
+            process.stop()
+
+
+def _check(found: tuple[Device, ...], urls: list[str], uuids: list[str]) -> None:
+    for one, url, uuid in zip(found, urls, uuids, strict=True):
+        assert one.properties["ONVIF_DEVICE_UUID"] == uuid
+        assert one.properties["ONVIF_DEVICE_SERVICE_URL"].startswith(url)
+        assert one.id == f"{one.properties['ONVIF_DEVICE_SERVICE_URL']}-{uuid}"
+    makers = [one.properties.get("ONVIF_DEVICE_MANUFACTURER") for one in found]
+    assert makers == ["PythonCam", "PythonCam", None]
+    assert found[2].properties["ONVIF_DEVICE_LOCATION"] == "hall 3"
+
+
+async def machines() -> None:
+    """Servers are found where a Discovery Server says, and where they are asked themselves."""
+    ip("link", "set", "lo", "up")
+    text = """
+    opcuaDiscoveryMethod:
+      standard:
+        discoveryUrls: ["opc.tcp://127.0.0.1:4840/", "opc.tcp://127.0.0.1:4861/",
+                        "opc.tcp://127.0.0.1:4862/", "opc.tcp://127.0.0.1:1/"]
+    applicationNames: {items: ["Press 9"], action: Exclude}
+    """
+    handler = Handlers(HandlerSettings(rediscovery_interval=SOON)).named("opcua")
+    with Machines() as servers:
+        details = parse_details("opcua", text)
+        async with asyncio.timeout(60), aclosing(handler.discover(details)) as answers:
+            found = await anext(answers)
+            while len(found) != 2:
+                found = await anext(answers)
+            assert [_port_and_name(one) for one in found] == [
+                ("4861", "Press 8"),
+                ("4855", "Press 7"),
+            ]
+            assert '"opc.tcp://127.0.0.1:1/": connection refused.' in (handler.problem or "")
+            assert "4862" in (handler.problem or "")
+            servers.stop_press(7)
+            assert [_port_and_name(one) for one in await anext(answers)] == [("4861", "Press 8")]
+
+
+def _port_and_name(device: Device) -> tuple[str, str]:
+    url = device.properties["OPCUA_DISCOVERY_URL"]
+    assert url == device.id
+    return url.rstrip("/").rpartition(":")[2], device.properties["OPCUA_APPLICATION_NAME"]
+
+
+STORIES = {story.__name__: story for story in (cameras, machines)}
+
+if __name__ == "__main__":
+    name, outside = sys.argv[1:]
+    assert os.readlink("/proc/self/ns/net") != outside, "this needs a namespace of its own"
+    asyncio.run(STORIES[name]())
