@@ -81,7 +81,7 @@ async def machines() -> None:
             ]
             assert '"opc.tcp://127.0.0.1:1/": connection refused.' in (handler.problem or "")
             assert "4862" in (handler.problem or "")
-            servers.stop_press(7)
+            servers.kill_press_7()
             assert [_port_and_name(one) for one in await anext(answers)] == [("4861", "Press 8")]
 
 

@@ -1,42 +1,58 @@
 """OPC UA servers of the project open62541, in processes of their own, and one that is hostile.
 
-python -m tests.driver.discovery.machines PORT NAME [URL]    # a Discovery Server has no name
+python -m tests.driver.discovery.machines NUMBER ...       # of presses; 0 is the Discovery Server
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import socket
 import subprocess
 import sys
 import threading
+from collections.abc import AsyncIterator
 from types import TracebackType
 
 LDS_PORT = 4840
 HOSTILE_PORT = 4862
 PRESSES = {7: 4855, 8: 4861, 9: 4856}
-"""By number; those but 8 are registered with the Discovery Server."""
+"""Their ports, by number."""
+
+REGISTERED = (7, 9)
+"""Those that the Discovery Server knows."""
 
 
-async def serve(port: int, name: str, discovery_server: str) -> None:
+async def serve(numbers: list[int]) -> None:
+    importlib.import_module("o6.server")  # takes two seconds
+    sys.stdin.readline()
+    async with contextlib.AsyncExitStack() as serving:
+        for number in numbers:
+            await serving.enter_async_context(_server(number))
+        sys.stdout.write("serving\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+@contextlib.asynccontextmanager
+async def _server(number: int) -> AsyncIterator[None]:
     import o6
     from o6.server import Server
 
-    server = Server(port=port, applicationUri=f"urn:press:{port}")
+    port = PRESSES[number] if number else LDS_PORT
+    server = Server(port=port, applicationUri=f"urn:press:{number}")
     description = server.config.applicationDescription
-    if name:
-        description.applicationName = o6.LocalizedText(name, "en")
+    if number:
+        description.applicationName = o6.LocalizedText(f"Press {number}", "en")
         description.discoveryUrls = [f"opc.tcp://localhost:{port}"]
     else:
         description.applicationType = 3  # Discovery Server
     server.config.applicationDescription = description
     async with server:
-        if discovery_server:
-            await server.registerDiscovery(discovery_server)
-        sys.stdout.write("serving\n")
-        sys.stdout.flush()
-        await asyncio.Event().wait()
+        if number in REGISTERED:
+            await server.registerDiscovery(f"opc.tcp://localhost:{LDS_PORT}")
+        yield
 
 
 class Machines:
@@ -45,35 +61,35 @@ class Machines:
     def __enter__(self) -> Machines:
         self._hostile = socket.create_server(("127.0.0.1", HOSTILE_PORT))
         threading.Thread(target=_flood, args=(self._hostile,), daemon=True).start()
-        lds = f"opc.tcp://localhost:{LDS_PORT}"
-        self._processes = {0: _start(LDS_PORT, "", "")}
-        _await(self._processes[0])
-        for number, port in PRESSES.items():
-            self._processes[number] = _start(port, f"Press {number}", "" if number == 8 else lds)
-        for number in PRESSES:
-            _await(self._processes[number])
+        self._processes = [_start(0, 8, 9), _start(7)]
+        for process in self._processes:
+            _let_serve(process)
         return self
 
-    def stop_press(self, number: int) -> None:
-        self._processes[number].kill()
-        self._processes[number].wait()
+    def kill_press_7(self) -> None:
+        self._processes[1].kill()
+        self._processes[1].wait()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        for process in self._processes.values():
+        for process in self._processes:
             process.kill()
             process.communicate()
         self._hostile.close()
 
 
-def _start(port: int, *arguments: str) -> subprocess.Popen[str]:
-    module = ["-m", "tests.driver.discovery.machines", str(port), *arguments]
-    return subprocess.Popen([sys.executable, *module], stdout=subprocess.PIPE, text=True)
+def _start(*numbers: int) -> subprocess.Popen[str]:
+    module = ["-m", "tests.driver.discovery.machines", *map(str, numbers)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, *module], stdin=pipe, stdout=pipe, text=True)
 
 
-def _await(process: subprocess.Popen[str]) -> None:
+def _let_serve(process: subprocess.Popen[str]) -> None:
+    assert process.stdin
     assert process.stdout
+    process.stdin.write("\n")
+    process.stdin.flush()
     for line in iter(process.stdout.readline, ""):
         if line == "serving\n":
             return
@@ -92,4 +108,4 @@ def _flood(server: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1]), *sys.argv[2:]))
+    asyncio.run(serve([int(number) for number in sys.argv[1:]]))
