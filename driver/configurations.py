@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from driver.api import MAX_CAPACITY, Configuration, ConfigurationName, Problem
+from driver.device_ids import name_problems
 from driver.durations import parse_duration
 from driver.user_attributes import attribute_problems, user_attributes
 
@@ -25,7 +26,7 @@ _HANDLER = "spec.discoveryHandler"
 _NOT_RUN = ("brokerSpec", "instanceServiceSpec", "configurationServiceSpec")
 """Parts of Akri's Configuration that are kept and not acted on (DESIGN §5, out of scope)."""
 
-CONDITION_TYPES = frozenset({"Accepted", "NameTaken", "FieldsIgnored"})
+CONDITION_TYPES = frozenset({"Accepted", "NameTaken", "DevicePlugin", "FieldsIgnored"})
 """The conditions that Moorage writes; others on the object are somebody else's."""
 
 LONGEST_NAME = 253 - len("-a1b2c3")
@@ -222,6 +223,9 @@ def conditions(
             f"DeviceClass {verdict.name} exists and was not made by Moorage: it is left alone."
         )
         found.append(Condition("NameTaken", "True", "DeviceClassExists", message))
+    if verdict.configuration and (problems := tuple(name_problems(verdict.configuration))):
+        message = f"The device plugin does not offer its devices. {_sentences(problems)}"
+        found.append(Condition("DevicePlugin", "False", "InvalidName", message))
     if verdict.ignored:
         message = f"{', '.join(verdict.ignored)}: kept, and not acted on by Moorage."
         found.append(Condition("FieldsIgnored", "True", "NotSupported", message))
@@ -233,9 +237,13 @@ def _accepted(verdict: Verdict, holder: Verdict) -> Condition:
         message = f"The older Configuration {holder.namespace}/{holder.name} holds this name."
         return Condition("Accepted", "False", "NameTaken", message)
     if verdict.problems:
-        message = " ".join(str(problem) for problem in verdict.problems)
+        message = _sentences(verdict.problems)
         return Condition("Accepted", "False", "Invalid", message[:LONGEST_MESSAGE])
     return Condition("Accepted", "True", "Valid", "Its devices are discovered.")
+
+
+def _sentences(problems: Iterable[Problem]) -> str:
+    return " ".join(str(problem) for problem in problems)
 
 
 def status_body(

@@ -181,6 +181,21 @@ def test_a_broken_configuration_says_where() -> None:
     assert accepted.message.startswith("spec.capacity: ")
 
 
+def test_a_name_that_the_kubelet_cannot_use_is_accepted_and_said() -> None:
+    """Through Dynamic Resource Allocation its devices are offered all the same."""
+    fitting, long = (
+        judged(an_object_of("alpha", "2026-11-02T00:00:00Z", name="c" * length))
+        for length in (54, 55)
+    )
+
+    assert [c.type for c in conditions(fitting, fitting)] == ["Accepted"]
+    accepted, plugin = conditions(long, long)
+    assert accepted.status == "True"
+    assert (plugin.type, plugin.status, plugin.reason) == ("DevicePlugin", "False", "InvalidName")
+    assert "metadata.name: 55 characters make device ids of 64" in plugin.message
+    assert plugin.message.endswith("54 may be used.")
+
+
 def test_a_message_fits_into_a_condition() -> None:
     many = tuple(Problem(f"rules[{i}]", "x" * 100) for i in range(1000))
     verdict = judged(a_configuration_object(), lambda _handler, _details: many)
