@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -49,8 +50,17 @@ def _in_order(instance: Instance) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield from ((name, {"string": group[name]}) for name in group if _fits(name, group[name]))
 
 
+@lru_cache(maxsize=1024)
+def _is_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
+
+
 def _fits(name: str, value: str) -> bool:
-    if not _NAME.fullmatch(name) or _CONTROL.search(value):
+    if not _is_name(name):
+        return False
+    if value.isascii() and value.isprintable():  # as nearly all are
+        return len(value) <= VALUE_LIMIT
+    if _CONTROL.search(value):
         return False
     try:
         return len(value.encode()) <= VALUE_LIMIT
