@@ -136,14 +136,18 @@ class ExternalHandlers:
         """Remove handlers that stay away, and write down who there is, until cancelled."""
         while True:
             self._changed.clear()
-            self._expire()
+            removed = self._expire()
             await self._write()
+            if removed:
+                self._tell()
             due = self._table.next_expiry()
             seconds = None if due is None else max((due - self._now()).total_seconds(), 0)
             await pause_until(self._changed, seconds)
 
-    def _expire(self) -> None:
-        for handler in self._table.expire(self._now()):
+    def _expire(self) -> bool:
+        """Whether there were any to remove."""
+        removed = self._table.expire(self._now())
+        for handler in removed:
             endpoint = handler.endpoint
             self._again.pop(endpoint, None)
             logger.warning(
@@ -151,7 +155,7 @@ class ExternalHandlers:
                 endpoint.name,
                 endpoint.address,
             )
-            self._tell()
+        return bool(removed)
 
     async def _write(self) -> None:
         async with self._writing:
