@@ -4,7 +4,9 @@
     extended resource ──► the class that names it, or that its implicit name names ──► as above
     akri.sh/<Configuration>, akri.sh/<Instance> ──► the Configuration
 
-Names are looked up among the objects that exist, never taken apart by a pattern.
+Names are looked up among the objects that exist, never taken apart by a pattern. A Configuration
+that is deleted under use is known by its Instances, which stay while slots of them are held. So
+what a pod holds is charged until it ends; nothing is remembered that a restart would not find.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ class Catalog:
         self._by_extended: dict[str, dict[ClassName, None]] = {}
         self._configurations: dict[ResourceKey, int] = {}
         self._instances: dict[str, InstanceView] = {}
+        self._with_instances: dict[ResourceKey, int] = {}
         self._slices: dict[str, SliceView] = {}
         self._most: dict[ClassName, int] = {}
 
@@ -53,23 +56,23 @@ class Catalog:
 
     def put_configuration(self, name: ResourceKey) -> None:
         """Note that one more Configuration has this name; two namespaces may each have one."""
-        self._configurations[name] = self._configurations.get(name, 0) + 1
+        _count(self._configurations, name, 1)
 
     def remove_configuration(self, name: ResourceKey) -> None:
-        left = self._configurations.get(name, 0) - 1
-        if left > 0:
-            self._configurations[name] = left
-        else:
-            self._configurations.pop(name, None)
+        _count(self._configurations, name, -1)
 
     def instance_named(self, name: str) -> InstanceView | None:
         return self._instances.get(name)
 
     def put_instance(self, view: InstanceView) -> None:
+        self.remove_instance(view.name)
         self._instances[view.name] = view
+        _count(self._with_instances, view.configuration, 1)
 
     def remove_instance(self, name: str) -> None:
-        self._instances.pop(name, None)
+        before = self._instances.pop(name, None)
+        if before is not None:
+            _count(self._with_instances, before.configuration, -1)
 
     def slice_named(self, name: str) -> SliceView | None:
         return self._slices.get(name)
@@ -120,13 +123,11 @@ class Catalog:
 
     def _legacy_key(self, resource: str) -> ResourceKey | None:
         name = resource.removeprefix(LEGACY_PREFIX)
-        instance = self._instances.get(name)
-        if ResourceKey(name) in self._configurations:
-            key = ResourceKey(name)
-        elif instance is not None:
+        key, instance = ResourceKey(name), self._instances.get(name)
+        if key not in self._configurations and key not in self._with_instances:
+            if instance is None:
+                return None
             key = instance.configuration
-        else:
-            return None
         view = self._classes.get(ClassName(key))
         return None if view is not None and view.accounted is False else key
 
@@ -162,6 +163,14 @@ def _selects(view: ClassView, configuration: str, instance: str) -> bool:
     if configuration != view.configuration:
         return False
     return view.name in (str(view.configuration), instance)
+
+
+def _count(table: dict[ResourceKey, int], key: ResourceKey, by: int) -> None:
+    left = table.get(key, 0) + by
+    if left > 0:
+        table[key] = left
+    else:
+        table.pop(key, None)
 
 
 def resources_of_class(name: ClassName, *views: ClassView | None) -> set[str]:

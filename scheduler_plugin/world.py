@@ -225,12 +225,13 @@ class World:
             self.facts.catalog.remove_configuration(name)
 
     def put_instance(self, instance: InstanceView) -> None:
-        if self.facts.catalog.instance_named(instance.name) != instance:
-            with self._naming([f"{LEGACY_PREFIX}{instance.name}"]):
+        before = self.facts.catalog.instance_named(instance.name)
+        if before != instance:
+            with self._naming(_named_by(before, instance)):
                 self.facts.catalog.put_instance(instance)
 
     def delete_instance(self, name: str) -> None:
-        with self._naming([f"{LEGACY_PREFIX}{name}"]):
+        with self._naming(_named_by(self.facts.catalog.instance_named(name))):
             self.facts.catalog.remove_instance(name)
 
     def put_slice(self, view: SliceView) -> None:
@@ -265,3 +266,10 @@ class World:
     def _recount_classes(self, names: Iterable[ClassName]) -> None:
         for name in names:
             self._recount_claims(self.facts.claims_of_class(name))
+
+
+def _named_by(*instances: InstanceView | None) -> set[str]:
+    """The resources whose meaning hangs on Instances: their own, and their Configurations'."""
+    known = [instance for instance in instances if instance is not None]
+    names = {name for i in known for name in (i.name, str(i.configuration))}
+    return {f"{LEGACY_PREFIX}{name}" for name in names}

@@ -9,6 +9,7 @@ import pytest
 from scheduler_plugin.amounts import NO_CHARGES, Charges, ResourceKey
 from scheduler_plugin.costs import asked_cost, claim_cost, granted_cost, is_accounted
 from scheduler_plugin.devices import InstanceView
+from scheduler_plugin.names import QueueName
 from scheduler_plugin.world import World
 from tests.scheduler_plugin.builders import (
     a_choice,
@@ -211,10 +212,41 @@ def test_configuration_counts_as_long_as_one_namespace_has_it() -> None:
     found.delete_configuration(ResourceKey("cam"))
     assert catalog.accounted_resource("akri.sh/cam") == "cam"
     found.delete_configuration(ResourceKey("cam"))
-    assert catalog.accounted_resource("akri.sh/cam") is None
+    assert catalog.accounted_resource("akri.sh/cam") == "cam", "its Instance is still there"
     assert catalog.accounted_resource("akri.sh/cam-8120fe") == "cam"
     found.delete_instance("cam-8120fe")
+    assert catalog.accounted_resource("akri.sh/cam") is None
     assert catalog.accounted_resource("akri.sh/cam-8120fe") is None
+
+
+def test_instance_that_changes_its_configuration_leaves_nothing_behind() -> None:
+    found = world()
+    for configuration in ("cam", "mic", "mic"):
+        found.put_instance(InstanceView("cam-8120fe", ResourceKey(configuration)))
+    catalog = found.facts.catalog
+
+    assert catalog.accounted_resource("akri.sh/cam") is None
+    assert catalog.accounted_resource("akri.sh/mic") == "mic"
+    assert catalog.accounted_resource("akri.sh/cam-8120fe") == "mic"
+    found.delete_instance("cam-8120fe")
+    found.delete_instance("cam-8120fe")
+    assert catalog.accounted_resource("akri.sh/mic") is None
+
+
+def test_pod_is_charged_while_instances_of_a_deleted_configuration_are_held() -> None:
+    found = legacy(world())
+    pod = a_pod(requests={"akri.sh/cam": "2"}, queue="q", node="n")
+    found.put_pod(pod)
+
+    def usage() -> Charges:
+        return found.ledger.usage.of(QueueName("q"))
+
+    found.delete_configuration(ResourceKey("cam"))
+    assert usage() == amounts(cam=2)
+    found.delete_instance("cam-8120fe")
+    assert usage() == NO_CHARGES
+    found.put_instance(InstanceView("cam-8120fe", ResourceKey("cam")))
+    assert usage() == amounts(cam=2)
 
 
 def test_legacy_resource_of_a_class_that_is_not_counted_is_not_either() -> None:

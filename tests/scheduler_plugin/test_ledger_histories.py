@@ -131,6 +131,14 @@ def assumed(assumptions: Assumptions) -> list[Any]:
     return [assumptions.usage.by_queue(), assumptions.non_preemptible.by_queue()]
 
 
+ASKED_BY_POD: list[dict[str, Any]] = [
+    {},
+    {"akri.sh/onvif": "2"},
+    {"akri.sh/onvif-8120fe": "1"},
+    {"example.com/gpu": 1},
+]
+
+
 class Histories(RuleBasedStateMachine):
     """Objects come, change and go in any order; deleted ones come back with another UID."""
 
@@ -185,7 +193,7 @@ class Histories(RuleBasedStateMachine):
         node=seldom,
         traits=st.tuples(st.booleans(), seldom, st.booleans()),
         claims=st.lists(claim_names, unique=True),
-        requests=st.sampled_from([{}, {"akri.sh/onvif": "2"}, {"example.com/gpu": 1}]),
+        requests=st.sampled_from(ASKED_BY_POD),
         renew=seldom,
     )
     def put_pod(
@@ -315,13 +323,13 @@ class Histories(RuleBasedStateMachine):
 
     @rule(more=st.booleans(), instance=st.booleans())
     def change_legacy_names(self, more: bool, instance: bool) -> None:
-        found = InstanceView("onvif", ResourceKey("onvif"))
+        found = InstanceView("onvif-8120fe", ResourceKey("onvif"))
         if instance and more:
-            self.instances["onvif"] = found
+            self.instances[found.name] = found
             self.world.put_instance(found)
         elif instance:
             self.instances.clear()
-            self.world.delete_instance("onvif")
+            self.world.delete_instance(found.name)
         elif more:
             self.configurations += 1
             self.world.put_configuration(ResourceKey("onvif"))
