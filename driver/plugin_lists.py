@@ -29,11 +29,13 @@ class Offered:
         configurations: Those whose handler has answered.
         online: Instances whose devices are reported now.
         names: Of all Configurations that hold their name, heard of or not.
+        unheard: Those of which not all devices are known.
     """
 
     configurations: Mapping[ConfigurationName, Configuration]
     online: Collection[InstanceName]
     names: Collection[ConfigurationName]
+    unheard: Collection[ConfigurationName] = ()
 
 
 def offered_by(inventory: Inventory, claimed: Collection[str]) -> Offered:
@@ -52,6 +54,7 @@ def offered_by(inventory: Inventory, claimed: Collection[str]) -> Offered:
             if instance.online and attribute_value(instance.name) not in claimed
         ),
         names=inventory.configurations.keys() | inventory.unheard,
+        unheard=inventory.unheard,
     )
 
 
@@ -88,7 +91,10 @@ def _is_unique(name: ConfigurationName, offered: Offered) -> bool:
 
 
 def _is_heard(slots: InstanceSlots, offered: Offered) -> bool:
-    return slots.configuration in offered.configurations and not slots.deleted
+    if slots.deleted or slots.configuration not in offered.configurations:
+        return False
+    # Of one that is heard of in part, a device that is not reported may yet be.
+    return slots.name in offered.online or slots.configuration not in offered.unheard
 
 
 def _of_instance(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import Any
 
 from driver.api import Configuration, ConfigurationName, InstanceName
@@ -88,6 +89,17 @@ def test_without_an_answer_of_the_handler_what_is_held_stays_healthy() -> None:
         IL_2: {f"{CAMERA_2}-0": False, f"{CAMERA_2}-1": False},
         RESOURCE: {CAMERA_2: True},
     }
+
+
+def test_what_is_missing_of_a_configuration_that_is_heard_in_part_stays_healthy_if_held() -> None:
+    first, second = two_cameras(usage={f"{CAMERA_1}-0": NODE_A})
+    whole = offered(cameras(), online=[CAMERA_2])
+
+    found = lists([first, second], replace(whole, unheard=[ConfigurationName(CONFIGURATION)]))
+
+    assert found[IL_1] == {f"{CAMERA_1}-0": True, f"{CAMERA_1}-1": False}
+    assert found[IL_2] == {f"{CAMERA_2}-0": True, f"{CAMERA_2}-1": True}
+    assert lists([first, second], whole)[IL_1] != found[IL_1]
 
 
 def test_an_id_that_is_held_through_the_configuration_is_not_held_through_the_instance() -> None:
