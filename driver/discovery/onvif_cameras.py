@@ -236,6 +236,10 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _said(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.strerror:
-        return error.os_error.strerror.lower()
+    if isinstance(error, aiohttp.ClientSSLError):
+        return f"https fails ({type(error.os_error).__name__})"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "its name has no address"
+    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
+        return os.strerror(error.os_error.errno).lower()
     return f"its answer makes no sense ({type(error).__name__})"

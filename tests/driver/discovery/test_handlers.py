@@ -49,7 +49,10 @@ def test_parsing_does_not_import_what_only_discovery_needs() -> None:
 import sys
 from driver.discovery.handlers import check_details
 assert check_details("udev", {RULES!r}) == ()
-print(*[name for name in ("pyudev", "asyncio") if name in sys.modules])
+assert check_details("onvif", "") == ()
+assert check_details("opcua", "opcuaDiscoveryMethod: {{standard: {{}}}}") == ()
+heavy = ("pyudev", "asyncio", "asyncua", "aiohttp", "xml.etree.ElementTree")
+print(*[name for name in heavy if name in sys.modules])
 """
 
     output = subprocess.run(

@@ -1,0 +1,252 @@
+"""The onvif handler: cameras that are slow, broken or hostile, and answers that get lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from driver.discovery import onvif, onvif_cameras
+from driver.discovery.onvif import OnvifHandler
+from driver.discovery.onvif_cameras import Cameras, RefusedError, Target, UnreachableError, tls
+from driver.discovery.onvif_details import OnvifDetails
+from driver.discovery.onvif_devices import Address
+from driver.discovery.onvif_messages import Login
+from driver.discovery.ws_discovery import Answers, Heard, NotSentError
+from tests.driver.discovery.certificates import self_signed
+
+Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n<a/>"
+FLOOD = b"HTTP/1.1 200 OK\r\n\r\n"
+SOON = timedelta(milliseconds=1)
+
+
+class FakeCamera:
+    """Listens on loopback and answers each request with the same bytes.
+
+    Attributes:
+        asked: The requests, heads and bodies.
+    """
+
+    def __init__(self, answer: bytes, *, endless: bool = False) -> None:
+        self.answer = answer
+        self.asked: list[bytes] = []
+        self._endless = endless
+        self._tasks: set[asyncio.Task[None] | None] = set()
+
+    @asynccontextmanager
+    async def serving(self, context: ssl.SSLContext | None = None) -> AsyncIterator[Address]:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=context)
+        port = server.sockets[0].getsockname()[1]
+        async with server:
+            scheme = "https" if context else "http"
+            yield Address(f"{scheme}://127.0.0.1:{port}/onvif", f"uuid-{port}")
+            await asyncio.gather(*(task for task in self._tasks if task))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._tasks.add(asyncio.current_task())
+        head = await reader.readuntil(b"\r\n\r\n")
+        body = await reader.readuntil(b"Envelope>")
+        self.asked.append(head + body)
+        writer.write(self.answer)
+        try:
+            while self._endless:
+                writer.write(bytes(65536))
+                await writer.drain()
+            await writer.drain()
+            if self.answer:
+                writer.close()
+                await writer.wait_closed()
+            else:
+                await reader.read()  # says nothing until the other side has had enough
+        except ConnectionError:
+            pass
+        writer.transport.abort()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onvif_cameras, "REQUEST_TIMEOUT", timedelta(seconds=0.5))
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"", "no answer within 0.5 seconds"),
+        (b"hello\r\n\r\n", "its answer makes no sense (ClientResponseError)"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n<a>>", "makes no sense (XmlError)"),
+        (b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", "HTTP status 401"),
+        (b"HTTP/1.1 302 No\r\nLocation: http://127.0.0.1:1/\r\n\r\n", "HTTP status 302"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000, "makes no sense"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b", "(XmlError)"),
+    ],
+)
+async def test_a_bad_camera_is_unreachable(answer: bytes, why: str) -> None:
+    async with FakeCamera(answer).serving() as address, Cameras(None, 9) as cameras:
+        with pytest.raises(UnreachableError) as caught:
+            await cameras.clock(Target(address))
+    assert why in str(caught.value)
+
+
+async def test_no_more_is_read_than_an_answer_may_have() -> None:
+    async with FakeCamera(FLOOD, endless=True).serving() as address, Cameras(None, 9) as cameras:
+        with pytest.raises(UnreachableError, match="more than 262144 bytes"):
+            await cameras.clock(Target(address))
+
+
+async def test_nobody_listens() -> None:
+    async with FakeCamera(GOOD).serving() as address:
+        pass
+    async with Cameras(None, 9) as cameras:
+        with pytest.raises(UnreachableError, match="connection refused"):
+            await cameras.clock(Target(address))
+
+
+async def test_a_password_is_used_for_facts_and_never_sent() -> None:
+    camera = FakeCamera(GOOD)
+    async with camera.serving() as address, Cameras(None, 9) as cameras:
+        target = Target(address, login=Login("root", "geheim"))
+        await cameras.facts(target, await cameras.clock(target))
+
+    assert ["UsernameToken" in asked.decode() for asked in camera.asked] == [False, True, True]
+    assert "geheim" not in b"".join(camera.asked).decode()
+
+
+async def test_a_camera_that_refuses_says_nothing_of_itself() -> None:
+    refusal = b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n"
+    async with FakeCamera(refusal).serving() as address, Cameras(None, 9) as cameras:
+        assert (await cameras.facts(Target(address), None)).network is None
+        with pytest.raises(RefusedError):
+            await cameras.clock(Target(address))
+
+
+async def test_https_is_checked_where_an_authority_is_given(
+    certificate: tuple[ssl.SSLContext, str],
+) -> None:
+    context, authority = certificate
+    async with FakeCamera(GOOD).serving(context) as address:
+        for trusted in (None, authority):
+            async with Cameras(trusted, 9) as cameras:
+                await cameras.clock(Target(address))
+        async with Cameras("", 9) as cameras:
+            with pytest.raises(UnreachableError, match="https fails"):
+                await cameras.clock(Target(address))
+    with pytest.raises(ssl.SSLError):
+        tls("no certificate")
+
+
+def test_a_link_local_address_is_asked_over_the_interface_that_heard_of_it() -> None:
+    link_local, other = Address("http://[fe80::2]:80/x", "u"), Address("http://[fd00::2]/x", "u")
+
+    assert Target(link_local, 7).url.host == "fe80::2%7"
+    assert Target(link_local).url.host == "fe80::2"
+    assert Target(other, 7).url.host == "fd00::2"
+
+
+async def test_a_bad_camera_does_not_hold_up_the_others(heard: dict[Address, Heard]) -> None:
+    async with (
+        FakeCamera(GOOD).serving() as good,
+        FakeCamera(b"").serving() as silent,
+        FakeCamera(FLOOD, endless=True).serving() as flood,
+    ):
+        heard.update(dict.fromkeys((good, silent, flood), Heard(())))
+        heard[Address("http://no.such.host.invalid/", "u")] = Heard(())
+        handler = OnvifHandler(SOON)
+        async with asyncio.timeout(30), aclosing(handler.discover(OnvifDetails())) as answers:
+            [device] = await anext(answers)
+
+            assert device.id == "-".join(good)
+            problem = handler.problem or ""
+            assert all(one.url in problem for one in (silent, flood))
+            assert "no.such.host" in problem
+        assert handler.problem is None
+
+
+async def test_a_lost_answer_takes_no_camera_away_but_silence_does(
+    heard: dict[Address, Heard],
+) -> None:
+    """It is asked directly in the turns in which nothing is heard of it, but not for ever."""
+    camera = FakeCamera(GOOD)
+    async with camera.serving() as address:
+        heard[address] = Heard(())
+        async with (
+            asyncio.timeout(30),
+            aclosing(OnvifHandler(SOON).discover(OnvifDetails())) as answers,
+        ):
+            assert len(await anext(answers)) == 1
+            before = len(camera.asked)
+            heard.clear()
+            assert await anext(answers) == ()
+            assert len(camera.asked) - before >= onvif.TURNS_UNHEARD - 2
+            heard[address] = Heard(())
+            assert len(await anext(answers)) == 1
+            camera.answer = b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
+            assert await anext(answers) == ()
+
+
+async def test_nothing_is_said_while_no_probe_can_be_sent(
+    monkeypatch: pytest.MonkeyPatch, heard: dict[Address, Heard]
+) -> None:
+    sendable = asyncio.Event()
+
+    async def cannot(_: float) -> Answers:
+        if sendable.is_set():
+            return Answers(heard)
+        raise NotSentError("No network.")
+
+    monkeypatch.setattr(onvif, "ask", cannot)
+    handler = OnvifHandler(SOON)
+    async with asyncio.timeout(30), aclosing(handler.discover(OnvifDetails())) as answers:
+        waiting = asyncio.ensure_future(anext(answers))
+        while handler.problem is None:  # noqa: ASYNC110 - nothing else would tell
+            await asyncio.sleep(0.001)
+        assert handler.problem == "No network."
+        assert not waiting.done()
+        sendable.set()
+        assert await waiting == ()
+        assert handler.problem is None
+
+
+async def test_properties_that_make_no_sense_are_told(heard: dict[Address, Heard]) -> None:
+    handler = OnvifHandler(SOON)
+    properties = {"ca_certificates": b"none", "device_credential_list": b"none"}
+    async with aclosing(handler.discover(OnvifDetails(), properties)) as answers:
+        assert await anext(answers) == ()
+        assert handler.problem == (
+            "The property ca_certificates holds no certificates in PEM. "
+            "The property device_credential_list holds no JSON list."
+        )
+
+
+@pytest.fixture(name="heard")
+def _heard(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> dict[Address, Heard]:
+    """What probes hear of, in place of the network."""
+    caplog.set_level(logging.CRITICAL)
+    heard: dict[Address, Heard] = {}
+
+    async def ask(_: float) -> Answers:
+        return Answers(dict(heard))
+
+    monkeypatch.setattr(onvif, "ask", ask)
+    return heard
+
+
+@pytest.fixture(name="certificate", scope="module")
+def _certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, str]:
+    """A camera's own certificate."""
+    folder: Path = tmp_path_factory.mktemp("camera")
+    certificate, key = self_signed()
+    (folder / "both.pem").write_text(certificate + key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "both.pem")
+    return context, certificate
