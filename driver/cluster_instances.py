@@ -81,7 +81,11 @@ class LostNodeSettings:
 
 
 class ClusterInstances:
-    """Frees slots of lost nodes and removes Instances that nobody sees."""
+    """Frees slots of lost nodes and removes Instances that nobody sees.
+
+    Attributes:
+        nodes: All Nodes.
+    """
 
     def __init__(
         self,
@@ -94,12 +98,12 @@ class ClusterInstances:
         self._settings = settings
         self._passes = Passes(self._pass, name="clearing away what nodes left")
         self._absences = Absences()
-        self._nodes: Store[NodeState] = Store(client, NODES.select(), node_state)
+        self.nodes: Store[NodeState] = Store(client, NODES.select(), node_state)
         self._instances: Store[InstanceSight] = Store(client, INSTANCES.select(), instance_sight)
 
     async def run(self) -> None:
         """Write until cancelled; failures are retried for ever, and logged."""
-        stores: list[Store[Any]] = [self._nodes, self._instances]
+        stores: list[Store[Any]] = [self.nodes, self._instances]
         async with asyncio.TaskGroup() as tasks:
             for store in stores:
                 tasks.create_task(store.run())
@@ -116,12 +120,12 @@ class ClusterInstances:
         now, grace = datetime.now(UTC), self._settings.grace
         sights = tuple(self._instances)
         mentioned = _mentioned(sights)
-        self._absences = absences(self._nodes, mentioned, self._absences, now=now)
+        self._absences = absences(self.nodes, mentioned, self._absences, now=now)
         views = (sight.slots for sight in sights)
         unseen = plan_unseen(
             sights,
             self._configurations(),
-            existing=[state.name for state in self._nodes],
+            existing=[state.name for state in self.nodes],
             gone=self._absences.gone(grace=grace, now=now),
             now=now,
         )

@@ -67,3 +67,16 @@ def status_apply(
         "metadata": {"name": name, "namespace": namespace, "uid": uid},
     }
     return {**body, "status": {"nodes": [entry]}} if entry else body
+
+
+def without_lost_nodes(
+    entries: Mapping[str, Mapping[str, Any]], nodes: Collection[NodeName]
+) -> list[Mapping[str, Any]] | None:
+    """The entries of a Configuration that stay; None if all do.
+
+    Args:
+        entries: By node.
+        nodes: The Nodes that exist; whoever is not among them cannot take back what it said.
+    """
+    stay = [entry for name, entry in entries.items() if name in nodes]
+    return None if len(stay) == len(entries) else stay

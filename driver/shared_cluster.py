@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -20,9 +21,17 @@ from driver.classes import StoredClass, plan_classes, stored_class, taken
 from driver.cluster_instances import ClusterInstances, LostNodeSettings
 from driver.configurations import Verdict, conditions, holders, judge, status_body
 from driver.discovery.handlers import check_details
+from driver.handler_reports import without_lost_nodes
 from driver.inventory import in_force
 from driver.passes import Passes, until_done
-from kube.api import ApiClient, Store, WriteOptions
+from kube.api import (
+    ApiClient,
+    ConflictError,
+    NotFoundError,
+    Preconditions,
+    Store,
+    WriteOptions,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +44,7 @@ class _Judged:
 
     verdict: Verdict
     status: Mapping[str, Any]
+    version: str
 
 
 class SharedCluster:
@@ -69,6 +79,7 @@ class SharedCluster:
             await store.synced.wait()
             store.subscribe(lambda _: self._passes.ask())
         self._configurations.subscribe(lambda _: self._instances.ask())
+        self._instances.nodes.subscribe(lambda _: self._passes.ask())
         self._tasks.create_task(self._instances.run())
         await self._passes.run()
 
@@ -83,7 +94,7 @@ class SharedCluster:
 
     def _judge(self, body: Mapping[str, Any]) -> _Judged:
         verdict = judge(body, check_details, unique_devices_default=self._unique_devices_default)
-        return _Judged(verdict, body.get("status") or {})
+        return _Judged(verdict, body.get("status") or {}, body["metadata"]["resourceVersion"])
 
     def _in_force(self) -> Mapping[ConfigurationName, Configuration]:
         return {c.name: c for c in in_force(j.verdict for j in self._configurations)}
@@ -94,6 +105,7 @@ class SharedCluster:
         results = await asyncio.gather(
             self._write_classes(held),
             *(self._write_status(j, held[j.verdict.name]) for j in judged),
+            *(self._forget_lost_nodes(j) for j in judged),
             return_exceptions=True,
         )
         for result in results:
@@ -126,6 +138,25 @@ class SharedCluster:
         path = CONFIGURATIONS.at(verdict.name, verdict.namespace, "status")
         options = WriteOptions(field_manager=FIELD_MANAGER)
         self._configurations.note(await self._client.apply(path, body, force=True, options=options))
+
+    async def _forget_lost_nodes(self, judged: _Judged) -> None:
+        """Take away what nodes said of their handlers that are no more."""
+        if not self._instances.nodes.synced.is_set():
+            return
+        nodes = frozenset(node.name for node in self._instances.nodes)
+        verdict = judged.verdict
+        stay = without_lost_nodes(verdict.entries, nodes)
+        if stay is None:
+            return
+        path = CONFIGURATIONS.at(verdict.name, verdict.namespace, "status")
+        with suppress(ConflictError, NotFoundError):  # It has changed, and so is looked at again.
+            answer = await self._client.merge_patch(
+                path,
+                {"status": {"nodes": stay}},
+                preconditions=Preconditions(verdict.uid, judged.version),
+                options=WriteOptions(field_manager=FIELD_MANAGER),
+            )
+            self._configurations.note(answer)
 
     def _class_taken(self, name: ConfigurationName) -> bool:
         return self._extended_resources is not None and taken(name, self._classes)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from driver.handler_reports import LONGEST_MESSAGE, Report, entry_of, status_apply
+from driver.handler_reports import (
+    LONGEST_MESSAGE,
+    Report,
+    entry_of,
+    status_apply,
+    without_lost_nodes,
+)
 from driver.handler_table import HandlerState
 from tests.driver.builders import NODE, NOW
 
@@ -48,3 +54,11 @@ def test_an_entry_that_is_taken_back_is_left_out() -> None:
 
     assert status_apply("default", "shelf", "uid", entry)["status"] == {"nodes": [entry]}
     assert "status" not in status_apply("default", "shelf", "uid", None)
+
+
+def test_what_lost_nodes_said_is_taken_away() -> None:
+    entries = {name: {"name": name, "handler": "Waiting"} for name in (NODE, "node-z")}
+
+    assert without_lost_nodes(entries, [NODE]) == [entries[NODE]]
+    assert without_lost_nodes({NODE: entries[NODE]}, [NODE]) is None
+    assert without_lost_nodes({}, []) is None

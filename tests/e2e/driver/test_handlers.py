@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -92,6 +93,12 @@ def test_a_handler_comes_late_goes_and_comes_back(
 ) -> None:
     (shelf / "maps").mkdir()
     story.until("both nodes say that there is no handler", lambda: told(story).keys() == {*NODES})
+
+    said = {"name": "node-z", "handler": "Waiting"}
+    patch = json.dumps([{"op": "add", "path": "/status/nodes/-", "value": said}])
+    where = ("akric", story.name, "-n", story.namespace, "--subresource=status")
+    story.cluster.kubectl("patch", *where, "--type=json", "-p", patch)
+    story.until("a node that is no more is forgotten", lambda: "node-z" not in told(story))
 
     handler.start()
     story.wait_devices(1)
