@@ -12,11 +12,9 @@ import asyncio
 import os
 import socket
 import ssl
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from types import TracebackType
 from xml.etree.ElementTree import Element
 
@@ -24,6 +22,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
+from driver.discovery.name_servers import look_up
 from driver.discovery.onvif_devices import Address, Facts
 from driver.discovery.onvif_messages import (
     DEVICE,
@@ -39,8 +38,6 @@ from driver.discovery.xml_trees import read_xml
 REQUEST_TIMEOUT = timedelta(seconds=3)
 LONGEST_ANSWER = 256 * 1024
 """Bytes."""
-
-_RESOLVING_THREADS = 4
 
 
 class UnreachableError(Exception):
@@ -177,30 +174,25 @@ class Cameras:
 
 
 class _Resolver(AbstractResolver):
-    """Looks names up in threads of its own: a name that hangs holds up nobody but cameras."""
-
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(_RESOLVING_THREADS, thread_name_prefix="camera-names")
+    """Looks names up as `name_servers` does."""
 
     async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        look = partial(socket.getaddrinfo, host, port, family, socket.SOCK_STREAM)
-        found = await asyncio.get_running_loop().run_in_executor(self._threads, look)
         return [
             ResolveResult(
                 hostname=host,
-                host=str(address[0]),
+                host=found.address,
                 port=port,
-                family=kind,
-                proto=proto,
+                family=found.family,
+                proto=found.protocol,
                 flags=socket.AI_NUMERICHOST,
             )
-            for kind, _, proto, _, address in found
+            for found in await look_up(host, port, family)
         ]
 
     async def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        pass
 
 
 def tls(authorities: str | None) -> ssl.SSLContext:

@@ -24,7 +24,6 @@ from driver.discovery.opcua_servers import (
     UnreachableError,
     find_servers,
     is_listening,
-    is_resolvable,
 )
 from driver.discovery.turns import REDISCOVERY_INTERVAL, Reasons, changes
 
@@ -32,6 +31,8 @@ logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 64
 """Connections."""
+
+MOST_SERVERS = 2_000
 
 
 class OpcuaHandler:
@@ -87,6 +88,9 @@ class _Turn:
         async with asyncio.TaskGroup() as tasks:
             asked = [tasks.create_task(self._ask(url)) for url in self._details.discovery_urls]
         told = [one for task in asked for one in task.result()]
+        if len(told) > MOST_SERVERS:
+            self.reasons.append(f"There are more than {MOST_SERVERS} servers; the others are left.")
+            del told[MOST_SERVERS:]
         async with asyncio.TaskGroup() as tasks:
             found = [tasks.create_task(self._find(*one)) for one in told]
         return devices(one for task in found if (one := task.result()) is not None)
@@ -112,8 +116,12 @@ class _Turn:
     async def _find(self, application: Application, place: Place) -> Device | None:
         """The device that a server is, if somebody listens there."""
         async with self._connections:
-            url = place.url if await is_resolvable(place.url) else place.instead
-            if await is_listening(url):
-                return device(url, application)
+            url = place.url
+            listening = await is_listening(url)
+            if listening is None:
+                url = place.instead
+                listening = await is_listening(url)
+        if listening:
+            return device(url, application)
         self.reasons.append(f"{shown(application.name)} at {shown(url)}: nobody listens there.")
         return None

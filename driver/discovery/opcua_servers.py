@@ -16,6 +16,7 @@ from datetime import timedelta
 from asyncua import ua
 from asyncua.client.client import Client
 
+from driver.discovery.name_servers import look_up
 from driver.discovery.opcua_applications import Application
 from driver.discovery.opcua_details import split_url
 
@@ -27,6 +28,8 @@ LONGEST_ANSWER = 512 * 1024
 """Bytes; a few thousand servers. The library takes up to half a second to read as much."""
 
 DEFAULT_PORT = 4840
+MOST_ADDRESSES = 3
+"""Of one name, which are tried one after another."""
 
 logging.getLogger("asyncua").setLevel(logging.CRITICAL)  # reasons are ours to tell
 
@@ -56,26 +59,26 @@ async def find_servers(url: str, within: timedelta = SERVER_TIMEOUT) -> list[App
         raise UnreachableError(f"its answer makes no sense ({type(error).__name__})") from error
 
 
-async def is_resolvable(url: str) -> bool:
-    """Whether the host of a URL has an address."""
+async def is_listening(url: str) -> bool | None:
+    """Whether somebody listens at a URL; None if its host has no address."""
     parts = split_url(url)
     assert parts
-    loop = asyncio.get_running_loop()
-    with suppress(OSError, UnicodeError, TimeoutError):
+    port = parts.port or DEFAULT_PORT
+    try:
         async with asyncio.timeout(CONNECT_TIMEOUT.total_seconds()):
-            return bool(await loop.getaddrinfo(parts.hostname, parts.port or DEFAULT_PORT))
-    return False
+            found = await look_up(parts.hostname or "", port)
+    except (OSError, UnicodeError, TimeoutError):
+        return None
+    return await _is_listening([one.address for one in found[:MOST_ADDRESSES]], port)
 
 
-async def is_listening(url: str) -> bool:
-    """Whether somebody listens at a URL."""
-    parts = split_url(url)
-    assert parts
-    with suppress(OSError, UnicodeError, TimeoutError):
-        async with asyncio.timeout(CONNECT_TIMEOUT.total_seconds()):
-            _, writer = await asyncio.open_connection(parts.hostname, parts.port or DEFAULT_PORT)
-        writer.transport.abort()
-        return True
+async def _is_listening(addresses: list[str], port: int) -> bool:
+    for address in addresses:
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(CONNECT_TIMEOUT.total_seconds()):
+                _, writer = await asyncio.open_connection(address, port)
+            writer.transport.abort()
+            return True
     return False
 
 

@@ -1,0 +1,39 @@
+"""Name servers, asked in threads of our own: names that strangers tell hold up only each other."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
+
+_threads = ThreadPoolExecutor(4, thread_name_prefix="names")
+
+
+class Found(NamedTuple):
+    """One address of a name."""
+
+    family: socket.AddressFamily
+    protocol: int
+    address: str
+
+
+async def look_up(
+    host: str, port: int, family: socket.AddressFamily = socket.AF_UNSPEC
+) -> list[Found]:
+    """All addresses of a name, or of an address itself.
+
+    Raises:
+        OSError: If there is none.
+        UnicodeError: If it is no name.
+    """
+    look = partial(socket.getaddrinfo, host, port, family, socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(_threads, look)
+    return [Found(kind, protocol, _shown(to)) for kind, _, protocol, _, to in found]
+
+
+def _shown(to: tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]) -> str:
+    """The address of a socket's address, with the interface of a link-local one."""
+    scope = to[3] if len(to) == 4 else 0
+    return f"{to[0]!s}%{scope}" if scope and "%" not in str(to[0]) else str(to[0])
