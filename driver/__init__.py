@@ -1,6 +1,8 @@
 """The driver: devices of a node, as Instances and ResourceSlices, and prepared for its kubelet.
 
-    discovery/* ──devices──► instances ──Instance──► apiserver
+    registration_socket ──handlers of other processes──► external_handlers ──devices──┐
+    discovery/* ──devices─────────────────────────────────────────────► discoveries ◄─┘
+    discoveries ──devices──► instances ──Instance──► apiserver
                                  └──► slices ──ResourceSlice──► apiserver
     dra_kubelet ──claim──► claims ──► cdi, checkpoint ──files──► node
 

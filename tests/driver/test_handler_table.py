@@ -207,5 +207,5 @@ class Life(RuleBasedStateMachine):
         assert {h.endpoint: h.since for h in self.table if h.since} == self.offline
 
 
-Life.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+Life.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
 TestLife = Life.TestCase
