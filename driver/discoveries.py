@@ -34,6 +34,9 @@ logger = logging.getLogger(__name__)
 _BACKOFF = Backoff(first_seconds=0.5, cap_seconds=30.0)
 """Far below the five minutes after which a handler that stays away is removed."""
 
+LASTING_SECONDS = 30.0
+"""A conversation that ends sooner counts as one more failure, though there was an answer."""
+
 _Place = tuple[ConfigurationName, str]
 """A Configuration, and the key of a source."""
 
@@ -119,19 +122,19 @@ class Discoveries:
 
     async def _ask(self, place: _Place, question: Question, source: Source) -> None:
         """Listen while the Configuration is in force; a source that fails is asked again."""
-        failures = 0
+        clock, failures = asyncio.get_running_loop(), 0
         while True:
+            began = clock.time()
             try:
                 answers = source.answers(place[0], question)
                 async with aclosing(answers):
                     async for answer in answers:
-                        failures = 0
                         self._hear(place, answer)
             except DiscoveryError as error:
                 logger.debug("discovery failed configuration=%s problem=%s", place[0], error)
             except Exception:
                 logger.exception("discovery failed configuration=%s", place[0])
-            failures += 1
+            failures = 1 if clock.time() - began >= LASTING_SECONDS else failures + 1
             await source.pause(_BACKOFF.delay(failures, random.random))
 
     def _hear(self, place: _Place, answer: Answer) -> None:

@@ -8,11 +8,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
+from driver import discoveries as module
 from driver.api import Configuration, ConfigurationName
 from driver.devices import Device
 from driver.discoveries import Discoveries
 from driver.discovery.handlers import NO_PROPERTIES, Properties
-from driver.discovery_sources import Answer, EmbeddedSource, Question, Source
+from driver.discovery_sources import Answer, DiscoveryError, EmbeddedSource, Question, Source
 from driver.inventory import Heard
 from tests.driver.builders import a_configuration, a_device
 
@@ -261,3 +264,37 @@ async def test_a_recreated_configuration_asks_anew_and_has_nothing_of_the_old_on
         source.given.put_nowait(())
         await listener.wait()
         assert discoveries.heard[LOOP] == Heard("new")
+
+
+async def test_a_source_that_answers_and_breaks_off_is_asked_less_and_less(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failures: list[int] = []
+
+    class Counting:
+        def delay(self, count: int, uniform: object) -> float:
+            failures.append(count)
+            return 0
+
+    @dataclass
+    class Breaking(FakeSource):
+        enough: asyncio.Event = field(default_factory=asyncio.Event)
+
+        async def answers(
+            self, name: ConfigurationName, question: Question
+        ) -> AsyncGenerator[Answer, None]:
+            yield Answer((), self.shared)
+            raise DiscoveryError("That was all.")
+
+        async def pause(self, seconds: float) -> None:
+            if len(failures) == 3:
+                self.enough.set()
+                await asyncio.Event().wait()
+
+    monkeypatch.setattr(module, "_BACKOFF", Counting())
+    source = Breaking()
+    async with discovering(source) as (discoveries, _), asyncio.timeout(10):
+        discoveries.follow([a_configuration()])
+        await source.enough.wait()
+
+    assert failures == [1, 2, 3]
