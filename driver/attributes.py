@@ -6,7 +6,7 @@ Limits are those of `DeviceAttribute` in resource.k8s.io/v1; the API server coun
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -34,20 +34,22 @@ def attributes(instance: Instance, *, capacities: int = 0) -> dict[str, Mapping[
         instance: A property or attribute of its handler that does not fit is left out.
         capacities: Entries that the device's capacity takes from the common limit.
     """
-    chosen: dict[str, Mapping[str, Any]] = {}
-    for name, value in _in_order(instance):
+    chosen: dict[str, Mapping[str, Any]] = {
+        ATTRIBUTE_CONFIGURATION: {"string": attribute_value(instance.configuration)},
+        ATTRIBUTE_INSTANCE: {"string": attribute_value(instance.name)},
+    }
+    for name, value in instance.user_attributes.items():
         chosen.setdefault(name, value)
+    for name, text in _told(instance):
+        if name not in chosen and _fits(name, text):
+            chosen[name] = {"string": text}
     return dict(islice(chosen.items(), ENTRIES_LIMIT - capacities))
 
 
-def _in_order(instance: Instance) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    yield ATTRIBUTE_CONFIGURATION, {"string": attribute_value(instance.configuration)}
-    yield ATTRIBUTE_INSTANCE, {"string": attribute_value(instance.name)}
-    yield from instance.user_attributes.items()
-    told = instance.device_attributes
-    standard = {name: value for name, value in told.items() if "/" in name}
-    for group in (standard, dict(sorted(instance.properties.items())), told):
-        yield from ((name, {"string": group[name]}) for name in group if _fits(name, group[name]))
+def _told(instance: Instance) -> list[tuple[str, str]]:
+    told = list(instance.device_attributes.items())
+    standard = [each for each in told if "/" in each[0]]
+    return [*standard, *sorted(instance.properties.items()), *told]
 
 
 @lru_cache(maxsize=1024)

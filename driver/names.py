@@ -24,6 +24,8 @@ def attribute_value(text: str, *, limit: int = VALUE_LIMIT) -> str:
 
     Whoever publishes an attribute and whoever selects by it must both come here.
     """
+    if len(text) <= limit and text.isascii():
+        return text
     encoded = text.encode()
     if len(encoded) <= limit:
         return text
