@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -107,9 +108,13 @@ class CameraProcess:
         kind: `anothers` or `fake`.
         host: The address of this end, with its prefix length.
         address: Of the camera, in the same network.
+        login: User and password, if it wants any.
+        beside: A command by which others are run where this end is; here, if empty.
     """
 
-    def __init__(self, kind: str, host: str, address: str, *login: str) -> None:
+    def __init__(
+        self, kind: str, host: str, address: str, *login: str, beside: Sequence[str] = ()
+    ) -> None:
         module = ["-m", "tests.driver.discovery.cameras", kind, address]
         self.process = subprocess.Popen(
             ["unshare", "--net", sys.executable, *module, *login],
@@ -117,6 +122,7 @@ class CameraProcess:
             stdout=subprocess.PIPE,
             text=True,
         )
+        self._beside = tuple(beside)
         self._plug(f"cam{self.process.pid}", host, f"{address}/{host.partition('/')[2]}")
         assert self.process.stdin
         assert self.process.stdout
@@ -135,18 +141,19 @@ class CameraProcess:
     def _plug(self, here: str, host: str, camera: str) -> None:
         assert self.process.stdout
         assert self.process.stdout.readline() == "namespace\n"
-        ip("link", "add", here, "type", "veth", "peer", "name", "eth")
-        ip("link", "set", "eth", "netns", str(self.process.pid))
-        inside = ["nsenter", "--net", "--target", str(self.process.pid)]
-        for prefix, name, address in (([], here, host), (inside, "eth", camera)):
+        pid = str(self.process.pid)
+        peer = ("peer", "name", "eth", "netns", pid)
+        ip("link", "add", here, "type", "veth", *peer, prefix=self._beside)
+        inside = ("nsenter", "--net", "--target", pid)
+        for prefix, name, address in ((self._beside, here, host), (inside, "eth", camera)):
             ip("link", "set", name, "addrgenmode", "none", prefix=prefix)
             nodad = ["nodad"] if ":" in address else []
             ip("address", "add", address, "dev", name, *nodad, prefix=prefix)
             ip("link", "set", name, "up", prefix=prefix)
 
 
-def ip(*arguments: str, prefix: list[str] | None = None) -> None:
-    subprocess.run([*(prefix or []), "ip", *arguments], check=True)
+def ip(*arguments: str, prefix: Sequence[str] = ()) -> None:
+    subprocess.run([*prefix, "ip", *arguments], check=True)
 
 
 if __name__ == "__main__":

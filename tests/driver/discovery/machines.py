@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 
 LDS_PORT = 4840
@@ -61,9 +61,9 @@ class Machines:
     def __enter__(self) -> Machines:
         self._hostile = socket.create_server(("127.0.0.1", HOSTILE_PORT))
         threading.Thread(target=_flood, args=(self._hostile,), daemon=True).start()
-        self._processes = [_start(0, 8, 9), _start(7)]
+        self._processes = [start(0, 8, 9), start(7)]
         for process in self._processes:
-            _let_serve(process)
+            let_serve(process)
         return self
 
     def kill_press_7(self) -> None:
@@ -79,13 +79,15 @@ class Machines:
         self._hostile.close()
 
 
-def _start(*numbers: int) -> subprocess.Popen[str]:
+def start(*numbers: int, beside: Sequence[str] = ()) -> subprocess.Popen[str]:
+    """Start the process of some servers; `beside` is a command by which it is run elsewhere."""
     module = ["-m", "tests.driver.discovery.machines", *map(str, numbers)]
     pipe = subprocess.PIPE
-    return subprocess.Popen([sys.executable, *module], stdin=pipe, stdout=pipe, text=True)
+    return subprocess.Popen([*beside, sys.executable, *module], stdin=pipe, stdout=pipe, text=True)
 
 
-def _let_serve(process: subprocess.Popen[str]) -> None:
+def let_serve(process: subprocess.Popen[str]) -> None:
+    """Let them serve, and wait until they do."""
     assert process.stdin
     assert process.stdout
     process.stdin.write("\n")

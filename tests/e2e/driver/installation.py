@@ -14,6 +14,7 @@ __all__ = ["NAMESPACE", "ROOT", "Drivers", "install_objects", "start_processes"]
 
 NODES = ("node-a", "node-b")
 DEBUG_ECHO_FILE = "/var/lib/kubelet/debug-echo-availability.txt"
+NODE_FLAGS = (f"--debug-echo-file={DEBUG_ECHO_FILE}", "--rediscovery-interval=1s")
 WORKLOADS = ("driver-node-daemonset.yaml", "driver-shared-deployment.yaml")
 
 
@@ -47,7 +48,7 @@ def start_processes(cluster: Cluster) -> Drivers:
 def node_driver(node: str) -> Component:
     return Component(
         name="driver-node",
-        argv=(sys.executable, "-m", "driver", "node", f"--debug-echo-file={DEBUG_ECHO_FILE}"),
+        argv=(sys.executable, "-m", "driver", "node", *NODE_FLAGS),
         namespace=NAMESPACE,
         service_account="driver-node",
         node=node,
