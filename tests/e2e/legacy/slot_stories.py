@@ -48,7 +48,9 @@ class SlotStory(View):
     def configure(self, *words: str, **spec: Any) -> None:
         """Apply a Configuration with a device for each word, which both nodes see."""
         details = json.dumps({"descriptions": list(words)})
-        handler = {"name": "debugEcho", "discoveryDetails": details}
+        self.apply_configuration({"name": "debugEcho", "discoveryDetails": details}, **spec)
+
+    def apply_configuration(self, handler: Mapping[str, str], **spec: Any) -> None:
         body = {
             "apiVersion": "akri.sh/v0",
             "kind": "Configuration",
@@ -201,6 +203,12 @@ class SlotStory(View):
     def end_pod(self, name: str) -> None:
         """Delete a pod as a user does: it is gone once the kubelet has ended it."""
         self.delete("pod", name, grace_seconds=1)
+
+    def end_unharmed(self, *pods: str) -> None:
+        """Delete pods that have run all the time."""
+        for pod in pods:
+            assert (self.phase(pod), self.restarts(pod)) == ("Running", 0), pod
+            self.end_pod(pod)
 
     def end_and_wait_for_next(self, pod: str) -> None:
         """Delete a pod, and wait until one of the same name runs."""

@@ -1,0 +1,181 @@
+"""What kubelets, nodes and people leave behind: slots are put right, and none is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from local_cluster import loop_devices
+from local_cluster.api import Cluster
+from tests.e2e.driver.installation import Drivers
+from tests.e2e.legacy import kubelets
+from tests.e2e.legacy.slot_stories import ANY, A, B, SlotStory
+from tests.e2e.sharing.objects import Object
+
+FOO = "foo0"
+ELSEWHERE = "default"
+
+
+@contextmanager
+def stuck(cluster: Cluster, node: str) -> Iterator[None]:
+    """The kubelet keeps its connections and answers nothing."""
+    kubelet = cluster.part(f"kubelet-{node}")
+    kubelet.stop()
+    try:
+        yield
+    finally:
+        kubelet.cont()
+
+
+@contextmanager
+def lost(cluster: Cluster, node: str) -> Iterator[None]:
+    """The kubelet is dead, and the Node says so at once and not after a while."""
+    kubelet = cluster.part(f"kubelet-{node}")
+    kubelet.kill()
+    try:
+        with cluster.api() as api:
+            path = f"/api/v1/nodes/{node}"
+            conditions = api.get(path)["status"]["conditions"]
+            ready = {"type": "Ready", "status": "Unknown", "reason": "Lost", "message": "gone"}
+            others = [c for c in conditions if c["type"] != "Ready"]
+            now = max(c["lastHeartbeatTime"] for c in conditions)
+            told = [*others, {**ready, "lastTransitionTime": now, "lastHeartbeatTime": now}]
+            api.patch(f"{path}/status", {"status": {"conditions": told}})
+        yield
+    finally:
+        kubelet.start()
+
+
+def events(slots: SlotStory, reason: str) -> list[Object]:
+    return [event for event in slots.all("event") if event["reason"] == reason]
+
+
+def write_usage(slots: SlotStory, word: str, usage: dict[str, str | None]) -> None:
+    """Write slots as an administrator would."""
+    slots.api.patch(slots.path("instance", slots.device(word)), {"spec": {"deviceUsage": usage}})
+
+
+def test_a_kubelet_that_does_not_answer_frees_nothing(slots: SlotStory, drivers: Drivers) -> None:
+    log = drivers.nodes[A].logs
+    slots.configure(FOO, capacity=2)
+    slots.wait_offers({ANY: 1, FOO: 2})
+    for pod in ("stays", "goes"):
+        slots.run(pod, {FOO: 1}, A)
+    all_of_a = {slots.slot(FOO, index): A for index in range(2)}
+    slots.wait_usage(all_of_a)
+    unanswered = log().count("No listing from the kubelet")
+
+    with stuck(slots.cluster, A):
+        slots.delete("pod", "goes")
+        slots.until(
+            "the kubelet was asked in vain",
+            lambda: log().count("No listing from the kubelet") > unanswered,
+        )
+        assert slots.usage() == all_of_a
+    slots.wait_held(1)
+    slots.end_unharmed("stays")
+    slots.wait_usage({})
+
+
+def test_a_lost_node_gives_its_slots_up_and_continues_with_what_is_left(slots: SlotStory) -> None:
+    slots.configure(FOO, capacity=3)
+    slots.wait_offers({ANY: 1, FOO: 3})
+    for pod in ("first", "second", "third"):
+        slots.run(pod, {FOO: 1}, A)
+    slots.wait_held(3)
+
+    with lost(slots.cluster, A):
+        slots.wait_usage({})
+        slots.run("heir", {FOO: 1}, B)
+    (inherited,) = slots.usage()
+    users = slots.until("the kubelet knows who runs", lambda: users_on(slots, A))
+    # At the end of any pod the driver looks; else it does so within a minute.
+    slots.end_unharmed("third")
+
+    kept = dict.fromkeys(users.keys() - {inherited}, A)
+    slots.wait_usage({inherited: B, **kept})
+    if inherited in users:
+        (conflict,) = slots.until("it is told", lambda: events(slots, "SlotConflict"))
+        assert f"slot {inherited} is held by node {B}" in conflict["message"]
+        assert conflict["involvedObject"]["name"] == users[inherited]
+    slots.end_unharmed("first", "second", "heir")
+    slots.wait_usage({})
+    slots.wait_offers({ANY: 1, FOO: 3})
+
+
+def users_on(slots: SlotStory, node: str) -> dict[str, str]:
+    """The pods that the kubelet knows to use devices, by slot; none before it knows both."""
+    given = kubelets.devices_given(slots.cluster, node)
+    users = {
+        device: pod
+        for pod in ("first", "second")
+        for device in given.get(f"{slots.namespace}/{pod}", ())
+    }
+    return users if len(users) == 2 else {}
+
+
+def test_slots_that_were_written_by_hand_are_put_right_both_ways(slots: SlotStory) -> None:
+    slots.configure(FOO, capacity=4)
+    slots.wait_offers({ANY: 1, FOO: 4})
+    slots.run("user", {FOO: 1}, A)
+    (held,) = slots.usage()
+    nobody, nonsense, idle = sorted({slots.slot(FOO, index) for index in range(4)} - {held})
+
+    write_usage(slots, FOO, {held: None, nobody: "no-such-node", nonsense: "C:", idle: B})
+
+    slots.wait_usage({held: A, nonsense: "C:"})
+    slots.wait_offers({ANY: 1, FOO: 3}, A)
+    slots.wait_offers({ANY: 1, FOO: 2}, B)
+    (odd, *_) = slots.until("the nonsense is told", lambda: events(slots, "OddDeviceUsage"))
+    assert f"slot {nonsense} has the value 'C:', which names no holder" in odd["message"]
+    write_usage(slots, FOO, {nonsense: None})
+    slots.wait_usage({held: A})
+    slots.wait_offers({ANY: 1, FOO: 4}, A)
+
+
+def test_of_two_configurations_of_one_name_the_older_has_it(slots: SlotStory) -> None:
+    slots.configure(FOO, capacity=2)
+    slots.wait_offers({ANY: 1, FOO: 2})
+    younger = slots.get("configuration", slots.name)
+    younger["metadata"] = {"name": slots.name}
+    younger["spec"]["capacity"] = 9
+    younger.pop("status")
+    path = f"/apis/akri.sh/v0/namespaces/{ELSEWHERE}/configurations"
+
+    slots.api.create(path, younger)
+    try:
+        told = slots.until(
+            "it says so", lambda: conditions(slots.api.get(f"{path}/{slots.name}")).get("NameTaken")
+        )
+    finally:
+        slots.api.delete(f"{path}/{slots.name}")
+
+    sentence = f"The older Configuration {slots.namespace}/{slots.name} holds this name."
+    assert (told["status"], told["message"]) == ("True", sentence)
+    assert "NameTaken" not in conditions(slots.get("configuration", slots.name))
+    slots.wait_offers({ANY: 1, FOO: 2})
+
+
+def conditions(configuration: Object) -> dict[str, Object]:
+    found = configuration.get("status", {}).get("conditions", ())
+    return {condition["type"]: condition for condition in found}
+
+
+def test_two_slots_of_one_device_are_one_device_in_the_container(slots: SlotStory) -> None:
+    with loop_devices.plugged() as disk:
+        details = json.dumps({"udevRules": [f'KERNEL=="{disk.name}"']})
+        handler = {"name": "udev", "discoveryDetails": details}
+        slots.apply_configuration(handler, capacity=2, uniqueDevices=False)
+
+        slots.run("both", {ANY: 2}, A)
+
+        usage = slots.usage()
+        (device,) = {slot.rpartition("-")[0] for slot in usage}
+        expected = {f"{device}-{index}": f"C:{device}-{index}:{A}" for index in range(2)}
+        assert usage == expected
+        ask = ("exec", "-n", slots.namespace, "both", "--", "sh", "-c")
+        shown = slots.cluster.kubectl(*ask, "ls /dev | grep loop; echo $UDEV_DEVNODE").stdout
+        assert shown.split() == [disk.name, f"/dev/{disk.name}"]
+        slots.end_pod("both")
+        slots.wait_usage({})
