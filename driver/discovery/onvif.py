@@ -19,7 +19,13 @@ from datetime import timedelta
 from driver.devices import Device
 from driver.discovery.details import shown
 from driver.discovery.handlers import NO_PROPERTIES, Properties
-from driver.discovery.onvif_cameras import Cameras, Target, UnreachableError, tls
+from driver.discovery.onvif_cameras import (
+    Cameras,
+    Target,
+    UnauthorizedError,
+    UnreachableError,
+    tls,
+)
 from driver.discovery.onvif_credentials import Credentials, read_credentials
 from driver.discovery.onvif_details import OnvifDetails
 from driver.discovery.onvif_devices import (
@@ -104,6 +110,18 @@ class _Known:
     turns: int = 0
 
 
+@dataclass(slots=True)
+class _Locked:
+    """A camera that did not accept its login.
+
+    Attributes:
+        turns: For how many turns it is not asked.
+    """
+
+    why: str
+    turns: int = TURNS_OF_FACTS
+
+
 class _Follower:
     """Follows the cameras of one Configuration from turn to turn."""
 
@@ -112,6 +130,7 @@ class _Follower:
         self._credentials = credentials
         self._cameras = cameras
         self._known: dict[Address, _Known] = {}
+        self._locked: dict[Address, _Locked] = {}
         self.reasons: list[str] = []
 
     async def look(self) -> tuple[Device, ...] | None:
@@ -146,7 +165,9 @@ class _Follower:
         for address, known in before.items():
             known.unheard = 0 if address in heard else known.unheard + 1
             known.heard = heard.get(address, known.heard)
-        new = {address: _Known(heard[address]) for address in sorted(heard.keys() - before.keys())}
+        self._wait_for_locked()
+        fresh = heard.keys() - before.keys() - self._locked.keys()
+        new = {address: _Known(heard[address]) for address in sorted(fresh)}
         candidates = [
             (address, known)
             for address, known in {**before, **new}.items()
@@ -156,6 +177,13 @@ class _Follower:
         if len(candidates) > MOST_CAMERAS:
             self.reasons.append(f"There are more than {MOST_CAMERAS} cameras; the others are left.")
         return dict(candidates[:MOST_CAMERAS])
+
+    def _wait_for_locked(self) -> None:
+        for address, locked in list(self._locked.items()):
+            locked.turns -= 1
+            self.reasons.append(locked.why)
+            if locked.turns <= 0:
+                del self._locked[address]
 
     async def _examine(self, address: Address, known: _Known) -> None:
         """Keep a camera if it answers, and what it says of itself."""
@@ -170,7 +198,11 @@ class _Follower:
                 known.facts = told.or_else(known.facts)
                 known.turns = TURNS_OF_FACTS
         except UnreachableError as error:
-            self.reasons.append(f"{shown(address.url)}: {error}.")
+            why = f"{shown(address.url)}: {error}."
+            self.reasons.append(why)
+            room = len(self._locked) < MOST_CAMERAS
+            if room and login is not None and isinstance(error, UnauthorizedError):
+                self._locked[address] = _Locked(why)
 
     def _wanted(self, address: Address, known: _Known) -> bool:
         """Whether a camera that answers is wanted; told if that cannot be known."""

@@ -39,13 +39,20 @@ REQUEST_TIMEOUT = timedelta(seconds=3)
 LONGEST_ANSWER = 256 * 1024
 """Bytes."""
 
+_UNAUTHORIZED = (400, 401, 403)
+"""Cameras answer 400 where SOAP has them say that the sender is at fault."""
+
 
 class UnreachableError(Exception):
     """Raised when a camera does not answer; the text goes into a sentence."""
 
 
 class RefusedError(UnreachableError):
-    """Raised when a camera answers that it will not; asking again and again may lock logins out."""
+    """Raised when a camera answers that it will not, or cannot."""
+
+
+class UnauthorizedError(RefusedError):
+    """Raised when it may be the login: asking again and again may lock it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +128,7 @@ class Cameras:
         anonymous = Target(target.address, target.zone)
         try:
             answer = await self._ask(anonymous, "GetSystemDateAndTime", None)
-        except RefusedError:
+        except UnauthorizedError:
             if target.login is None:
                 raise
             answer = await self._ask(target, "GetSystemDateAndTime", None)
@@ -169,7 +176,8 @@ class Cameras:
             middlewares=(aiohttp.DigestAuthMiddleware(*login),) if login else (),
         ) as response:
             if response.status != 200:
-                raise RefusedError(f"HTTP status {response.status}")
+                kind = UnauthorizedError if response.status in _UNAUTHORIZED else RefusedError
+                raise kind(f"HTTP status {response.status}")
             return await _body(response)
 
 

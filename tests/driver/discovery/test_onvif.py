@@ -192,6 +192,35 @@ async def test_a_lost_answer_takes_no_camera_away_but_silence_does(
             assert await anext(answers) == ()
 
 
+async def test_a_login_that_is_refused_is_not_tried_at_every_turn(
+    monkeypatch: pytest.MonkeyPatch, heard: dict[Address, Heard]
+) -> None:
+    """The camera wants a login even for its clock; meanwhile the reason stays."""
+    camera = FakeCamera(b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
+    turns = asyncio.Queue[str | None]()
+    login = {"username_default": b"root"}
+    async with camera.serving() as address:
+        heard[address] = Heard(())
+        handler = OnvifHandler(SOON)
+
+        async def ask(_: float) -> Answers:
+            turns.put_nowait(handler.problem)
+            return Answers(dict(heard))
+
+        monkeypatch.setattr(onvif, "ask", ask)
+        async with aclosing(handler.discover(OnvifDetails(), login)) as answers:
+            assert await anext(answers) == ()
+            waiting = asyncio.ensure_future(anext(answers))
+            told = [await turns.get() for _ in range(onvif.TURNS_OF_FACTS)]
+            assert len(camera.asked) == 2, "as nobody, and with the login"
+            assert all(problem and "401" in problem for problem in told[1:])
+            while len(camera.asked) < 4:
+                await turns.get()
+            waiting.cancel()
+            with suppress(asyncio.CancelledError):
+                await waiting
+
+
 async def test_nothing_is_said_while_no_probe_can_be_sent(
     monkeypatch: pytest.MonkeyPatch, heard: dict[Address, Heard]
 ) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 from driver.discovery.onvif_messages import (
     Login,
@@ -81,6 +84,19 @@ def test_a_wrong_encoding_costs_a_letter_and_not_the_camera() -> None:
 def test_hostile_messages_are_refused(message: bytes) -> None:
     with pytest.raises(XmlError):
         matches(message)
+
+
+_MESSAGE = _match().encode()
+
+
+@settings(max_examples=300, phases=[Phase.generate])
+@given(st.integers(0, len(_MESSAGE)), st.integers(0, 9), st.binary(max_size=12))
+def test_any_bytes_are_read_or_refused(start: int, length: int, put: bytes) -> None:
+    message = _MESSAGE[:start] + put + _MESSAGE[start + length :]
+
+    with suppress(XmlError):
+        for match in matches(message):
+            assert match.uuid.isprintable()
 
 
 def test_other_messages_tell_of_no_camera() -> None:
