@@ -43,7 +43,7 @@ class OnvifDetails:
     mac_addresses: Filter = ACCEPT_ALL
     scopes: Filter = ACCEPT_ALL
     uuids: Filter = ACCEPT_ALL
-    timeout_seconds: int = 1
+    timeout_seconds: float = 1
     by_uuid: bool = False
 
 

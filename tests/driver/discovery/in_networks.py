@@ -13,6 +13,7 @@ from datetime import timedelta
 
 from driver.devices import Device
 from driver.discovery.handlers import Handlers, HandlerSettings, parse_details
+from driver.discovery.onvif_details import OnvifDetails
 from tests.driver.discovery.cameras import IPV6_UUID, PORT, CameraProcess, ip
 from tests.driver.discovery.machines import Machines
 
@@ -28,7 +29,7 @@ async def cameras() -> None:
     ]
     urls = [f"http://{host}:{PORT}/onvif" for host in ("10.1.0.2", "10.2.0.2", "[fe80::2]")]
     handler = Handlers(HandlerSettings(rediscovery_interval=SOON)).named("onvif")
-    details = parse_details("onvif", "{}")
+    details = OnvifDetails(timeout_seconds=0.25)  # these cameras do not wait before they answer
     login = {"username_default": b"root", "password_default": "päss".encode()}
     try:
         async with asyncio.timeout(60), aclosing(handler.discover(details, login)) as answers:
