@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from local_cluster.cluster import Cluster
+from local_cluster.errors import ConditionTimeoutError
 from local_cluster.fake_nodes import is_fake
 
 DELETE_SECONDS = 90.0
@@ -47,10 +48,14 @@ def delete(cluster: Cluster, name: str) -> None:
 def wait_deleted(cluster: Cluster, names: Iterable[str]) -> None:
     """Until none of them is left, finalizers and all."""
     wanted = set(names)
-    cluster.wait_until(
-        f"namespaces are gone: {', '.join(sorted(wanted))}",
-        lambda: not wanted & {item["metadata"]["name"] for item in cluster.list("namespaces")},
-    )
+
+    def left() -> list[str]:
+        return sorted(wanted & {item["metadata"]["name"] for item in cluster.list("namespaces")})
+
+    try:
+        cluster.wait_until("the namespaces of all tests are gone", lambda: not left())
+    except ConditionTimeoutError as error:
+        raise ConditionTimeoutError(f"{error}; there still are {', '.join(left())}") from error
 
 
 def _drop_pods_of_fake_nodes(cluster: Cluster, name: str) -> None:
