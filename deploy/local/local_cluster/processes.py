@@ -116,6 +116,14 @@ def identify(pid: int) -> Process:
     return Process(pid, _start_time(pid) or 0)
 
 
+def session_leader(process: Process) -> Process:
+    """What was started by `start` and became this process, or its parent by forking."""
+    try:
+        return identify(os.getsid(process.pid))
+    except ProcessLookupError:
+        return process
+
+
 def only_child(parent: Process, seconds: float = 10) -> Process:
     """The one child of `parent`, once it has one: nsenter and unshare fork into a PID namespace."""
     deadline = time.monotonic() + seconds

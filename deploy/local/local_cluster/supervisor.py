@@ -85,6 +85,9 @@ class Supervisor:
         process = self.process(name)
         if process is None or not process.signal(number):
             raise PartError(f"{name} does not run; see {self.layout.log(name)}")
+        if number is signal.SIGCONT:
+            # nsenter, its parent, stops itself together with it, and would never reap it then.
+            processes.session_leader(process).signal(number)
 
     def kill(self, name: str) -> None:
         """SIGKILL, and forget it, so that `revive` knows that somebody wanted it dead."""
