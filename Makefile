@@ -34,7 +34,7 @@ format: $(READY) ## Format and repair what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-unit: $(READY) ## Tests that need no cluster (under a minute)
+unit: $(READY) ## Tests that need no cluster (a minute or two)
 	$(BIN)/pytest -q -m "not e2e" -n $(WORKERS)
 
 test: $(READY) ## All tests, those on the real Kubernetes included

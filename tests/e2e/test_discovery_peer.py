@@ -73,7 +73,7 @@ async def test_an_agent_in_another_language_hears_our_handlers(tmp_path: Path, p
             "endpointType": "UDS",
             "shared": True,
         }
-        found = [
+        found: list[dict[str, Any]] = [
             {
                 "id": name,
                 "properties": {"DEBUG_ECHO_DESCRIPTION": name},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from driver.discovery.globs import Glob
@@ -59,6 +59,9 @@ def test_a_glob_matches_the_whole_value(pattern: str, values: list[str], others:
 @example("a[!]b]c", "axc")
 @example("*[a-]*", "b-b")
 def test_one_alternative_is_a_pattern_of_the_c_library(pattern: str, value: str) -> None:
+    # To the C library a bracket that ends within a range matches nothing, where any other that
+    # nothing closes is a character: an accident that no rule can mean.
+    assume(not ("[" in pattern and pattern.endswith("-")))
     if not set("*?[") & set(pattern):
         pattern += "*"
 
