@@ -96,7 +96,7 @@ class Waiting:
     """A slot or use that could not be settled yet; look again soon.
 
     Attributes:
-        subject: Name of the slot, or of the device without one.
+        subject: Name of the slot, of the device without one, of a resource, or of the node.
     """
 
     subject: str
@@ -128,17 +128,19 @@ def reconcile(
     return Reconciliation(
         writes=_writes(node, views, releases, claims),
         conflicts=tuple(claims.conflicts),
-        waiting=(*releases.waiting, *claims.waiting),
+        waiting=(*releases.waiting, *claims.waiting) or releases.unlisted(),
     )
 
 
 def _unanswered(views: Mapping[InstanceName, InstanceSlots], node: NodeName) -> tuple[Waiting, ...]:
+    """A node that holds nothing waits, too: its containers may use what was taken from it."""
     reason = "the kubelet's pod-resources listing is not available"
-    return tuple(
+    held = tuple(
         Waiting(slot_id(name, index), reason)
         for name, slots in sorted(views.items())
         for index in slots.held_by(node)
     )
+    return held or (Waiting(node, reason),)
 
 
 def _order(used: ListedDevice) -> tuple[str, str, str, str, str]:
@@ -182,6 +184,13 @@ class _Releases:
         if pod not in self.alive:
             reason = f"the kubelet still lists it for pod {pod}, which is gone"
             self.waiting.append(Waiting(slot_id(slots.name, index), reason))
+
+    def unlisted(self) -> tuple[Waiting, ...]:
+        """Pods that may use more than is known: a kubelet that was started anew lists none."""
+        return tuple(
+            Waiting(resource, f"pod {pod} asks for it and is not listed with it yet")
+            for resource, pod in sorted(self.unsure.items())
+        )
 
     def _release(self, slots: InstanceSlots, index: int) -> None:
         self.changes.setdefault(slots.name, {})[index] = None

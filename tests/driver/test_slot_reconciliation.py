@@ -309,6 +309,24 @@ def test_pod_resources_that_do_not_answer_change_nothing() -> None:
     assert "not available" in reasons(found)
 
 
+def test_a_node_that_holds_nothing_looks_again_when_its_kubelet_is_back() -> None:
+    """Its slots may have been freed while it was away, and its containers run on."""
+    node = FakeNode(answers=False).pod()
+
+    assert [waiting.subject for waiting in node.look().waiting] == [NODE_A]
+
+
+def test_pods_that_are_not_listed_yet_are_looked_for_again() -> None:
+    """A kubelet that was started anew answers with an empty listing at first."""
+    node = FakeNode().pod()
+    (waiting,) = node.look().waiting
+
+    assert waiting == Waiting(
+        IL_RESOURCE, "pod default/pod asks for it and is not listed with it yet"
+    )
+    assert node.lists().settle() == {SLOT: NODE_A}
+
+
 def test_a_partial_listing_after_the_kubelet_restarted_frees_nothing_that_pods_ask_for() -> None:
     node = a_running_pod()
 
