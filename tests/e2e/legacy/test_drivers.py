@@ -7,7 +7,7 @@ from tests.e2e.legacy.slot_stories import ANY, SlotStory
 
 def test_the_drivers_say_what_is_missing_and_which_path_is_taken(slots: SlotStory) -> None:
     slots.configure("foo0")
-    slots.wait_offers({ANY: 1})
+    slots.wait_offers({ANY: 1, "foo0": 1})
 
     for node in slots.drivers.nodes.values():
         assert "no ResourceSlices here" in node.logs()
