@@ -18,7 +18,14 @@ from aiohttp import (
 )
 
 from kube import requests
-from kube.errors import ApiError, GoneError, UnavailableError, error_of
+from kube.errors import (
+    ApiError,
+    ForbiddenError,
+    GoneError,
+    NotFoundError,
+    UnavailableError,
+    error_of,
+)
 from kube.frames import Frame, parse_frame
 from kube.lines import Lines
 from kube.objects import JsonObject, parse_resource_version
@@ -91,6 +98,36 @@ class ApiClient:
     ) -> int:
         """Return the resourceVersion of this moment, for `Store.at_least`."""
         return (await self._page(selection, 1, "", timeout_seconds)).resource_version
+
+    async def serves(self, resource: Resource) -> bool:
+        """Whether there is this kind, in this version, asked by a list of one object.
+
+        A server that has just been started knows no custom resources yet. So none is believed to
+        be missing before the server says that it is ready.
+
+        Raises:
+            ApiError: If that cannot be told yet, or the list is forbidden.
+        """
+        if await self._lists(resource):
+            return True
+        await self._check_readiness()
+        return await self._lists(resource)
+
+    async def _lists(self, resource: Resource) -> bool:
+        try:
+            await self.current_version(resource.select())
+        except NotFoundError:
+            return False
+        return True
+
+    async def _check_readiness(self) -> None:
+        """Raises UnavailableError while the server is starting."""
+        request = requests.readiness(READ_SECONDS)
+        limits = ClientTimeout(total=request.timeout_seconds, sock_connect=CONNECT_SECONDS)
+        try:
+            (await self._open(request, limits)).release()
+        except (ForbiddenError, NotFoundError):  # Whoever cannot ask has to believe the list.
+            return
 
     async def create(
         self,

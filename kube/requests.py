@@ -74,6 +74,11 @@ NO_PRECONDITIONS = Preconditions()
 WRITE = WriteOptions()
 
 
+def readiness(timeout_seconds: float) -> Request:
+    """Whether the server has come up."""
+    return Request(method="GET", url_path="/readyz", timeout_seconds=timeout_seconds)
+
+
 def read(path: ObjectPath, timeout_seconds: float) -> Request:
     return Request(method="GET", url_path=path.url_path, timeout_seconds=timeout_seconds)
 

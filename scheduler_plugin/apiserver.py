@@ -1,9 +1,9 @@
-"""The API server: which kinds of objects are followed, and whether it serves them."""
+"""The API server: which kinds of objects are followed."""
 
 from __future__ import annotations
 
 from driver.api import AKRI_GROUP, AKRI_VERSION
-from kube.api import ApiClient, NotFoundError, Resource
+from kube.api import Resource
 from scheduler_plugin.names import GROUP, VERSION
 
 DRA_GROUP = "resource.k8s.io"
@@ -17,18 +17,3 @@ QUEUES = Resource(GROUP, VERSION, "queues", namespaced=False)
 CONFIGURATIONS = Resource(AKRI_GROUP, AKRI_VERSION, "configurations")
 INSTANCES = Resource(AKRI_GROUP, AKRI_VERSION, "instances")
 LEASES = Resource("coordination.k8s.io", "v1", "leases")
-
-
-async def is_served(client: ApiClient, resource: Resource) -> bool:
-    """Whether the cluster has this kind, in this version.
-
-    Asked by a list of one object, which also shows that it may be listed.
-
-    Raises:
-        ApiError: If that cannot be told, or the list is forbidden.
-    """
-    try:
-        await client.current_version(resource.select())
-    except NotFoundError:
-        return False
-    return True

@@ -19,7 +19,6 @@ from kube.api import (
     Resource,
     Store,
 )
-from scheduler_plugin.apiserver import is_served
 from scheduler_plugin.fields import Unreadable
 
 logger = logging.getLogger(__name__)
@@ -135,7 +134,7 @@ class Kind(Generic[T]):
         if self._is_served:
             return True
         try:
-            self._is_served = await is_served(self._client, self._resource)
+            self._is_served = await self._client.serves(self._resource)
         except ApiError as error:
             self._problem = str(error)
             logger.warning("%s: not known whether they are served: %s", self, error)

@@ -209,12 +209,9 @@ class Cluster:
         if resource is QUEUES or resource is NAMESPACES:
             return True
         try:
-            await self._client.current_version(resource.select())
-        except NotFoundError:
-            return False
+            return await self._client.serves(resource)
         except ApiError:  # The store tries again and says what is wrong.
             return True
-        return True
 
     def _subscribe(self, around: Surroundings) -> None:
         tree, catalog = around.tree, around.catalog

@@ -180,3 +180,39 @@ async def test_list_that_is_no_list_is_an_error(client: ApiClient, fake: FakeApi
 
     with pytest.raises(UnavailableError):
         await client.list(CONFIG_MAPS.select())
+
+
+async def test_a_kind_that_can_be_listed_is_served(client: ApiClient, fake: FakeApiServer) -> None:
+    fake.will(lists(version=7))
+
+    assert await client.serves(CONFIG_MAPS)
+    assert len(fake.seen) == 1
+
+
+async def test_a_kind_is_missing_only_from_a_server_that_is_ready(
+    client: ApiClient, fake: FakeApiServer
+) -> None:
+    fake.will(refuses(404), says_text("ok"), refuses(404))
+
+    assert not await client.serves(CONFIG_MAPS)
+    assert [seen.path for seen in fake.seen][1] == "/readyz"
+
+
+async def test_a_server_that_has_just_been_started_may_know_a_kind_later(
+    client: ApiClient, fake: FakeApiServer
+) -> None:
+    """Of custom resources it says 404 until it has read their definitions."""
+    fake.will(refuses(404), says_text("not yet", status=500))
+    with pytest.raises(UnavailableError):
+        await client.serves(CONFIG_MAPS)
+
+    fake.will(refuses(404), says_text("ok"), lists(version=7))
+    assert await client.serves(CONFIG_MAPS)
+
+
+async def test_who_may_not_ask_whether_a_server_is_ready_believes_what_it_lists(
+    client: ApiClient, fake: FakeApiServer
+) -> None:
+    fake.will(refuses(404), refuses(403), refuses(404))
+
+    assert not await client.serves(CONFIG_MAPS)

@@ -38,7 +38,7 @@ class FakeClient:
 
     def __init__(self) -> None:
         self.objects: dict[str, Any] = {}
-        self.answers: list[ApiError | int] = []
+        self.answers: list[ApiError | bool] = []
         self.asked = asyncio.Event()
 
     async def get(self, path: ObjectPath, *, timeout_seconds: float) -> Any:
@@ -47,7 +47,7 @@ class FakeClient:
         except KeyError:
             raise NotFoundError("none") from None
 
-    async def current_version(self, _: object) -> int:
+    async def serves(self, _: object) -> bool:
         self.asked.set()
         answer = self.answers.pop(0)
         if isinstance(answer, ApiError):
@@ -266,7 +266,7 @@ async def test_optional_kind_that_is_forbidden_is_not_taken_for_absent(
 async def test_kind_that_is_not_served_keeps_nobody_and_is_asked_for_again_on_a_hint(
     client: FakeClient, cluster: ClusterWorld
 ) -> None:
-    client.answers = [NotFoundError("no such kind"), NotFoundError("no such kind")]
+    client.answers = [False, False]
     kind = cluster._kinds.claims
     task = asyncio.create_task(kind.run())
     await kind.settled.wait()
