@@ -18,16 +18,19 @@ import json
 import statistics
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from bench import cluster_load, measured_cluster
 from bench.cluster_load import Load
 from bench.process_figures import cpu_seconds
 from kube.api import ApiClient, Store, connect
 from local_cluster.api import Cluster
+
+F = TypeVar("F")
 
 BARE, LEAST, PLUGIN = "bare", "do-nothing", "plugin"
 PEERS = (BARE, LEAST, PLUGIN)
@@ -197,17 +200,22 @@ def ratios(rounds: Sequence[dict[str, Figures]], above: str, below: str) -> str:
 
 
 def measure(peers: Sequence[str], rounds: int, load: Load) -> list[dict[str, Figures]]:
-    found: list[dict[str, Figures]] = []
     with measured_cluster.control_plane(load.nodes) as cluster:
         asyncio.run(furnish(cluster, load))
-        for number in range(rounds):
-            # Whoever comes first changes from round to round.
-            order = [*peers[number % len(peers) :], *peers[: number % len(peers)]]
-            results = {}
-            for peer in order:
-                results[peer] = asyncio.run(run(cluster, peer, load))
-                print(f"  round {number + 1} {peer}: {shown(results[peer])}", flush=True)
-            found.append({peer: results[peer] for peer in peers})
+        return in_turns(peers, rounds, lambda peer: asyncio.run(run(cluster, peer, load)), shown)
+
+
+def in_turns(
+    peers: Sequence[str], rounds: int, measured: Callable[[str], F], said: Callable[[F], str]
+) -> list[dict[str, F]]:
+    """Measure each peer once in every round; whoever comes first changes from round to round."""
+    found: list[dict[str, F]] = []
+    for number in range(rounds):
+        results = {}
+        for peer in (*peers[number % len(peers) :], *peers[: number % len(peers)]):
+            results[peer] = measured(peer)
+            print(f"  round {number + 1} {peer}: {said(results[peer])}", flush=True)
+        found.append({peer: results[peer] for peer in peers})
     return found
 
 

@@ -160,17 +160,13 @@ async def set_limit(client: ApiClient, limit: int) -> None:
 def measure(
     peers: Sequence[str], rounds: int, load: Load, waiting: int
 ) -> list[dict[str, Figures]]:
-    found: list[dict[str, Figures]] = []
     with measured_cluster.control_plane(load.nodes) as cluster:
         asyncio.run(furnish(cluster, load))
-        for number in range(rounds):
-            order = [*peers[number % len(peers) :], *peers[: number % len(peers)]]
-            results = {}
-            for peer in order:
-                results[peer] = asyncio.run(run(cluster, peer, load, waiting))
-                print(f"  round {number + 1} {peer}: {results[peer]}", flush=True)
-            found.append({peer: results[peer] for peer in peers})
-    return found
+
+        def measured(peer: str) -> Figures:
+            return asyncio.run(run(cluster, peer, load, waiting))
+
+        return throughput.in_turns(peers, rounds, measured, str)
 
 
 def report(rounds: Sequence[dict[str, Figures]], load: Load, waiting: int) -> None:

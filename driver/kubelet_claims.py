@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from driver.api import ClaimUid
+from driver.calls import finish
 from driver.cdi import unusable_properties
 from driver.claims import (
     AllocatedClaim,
@@ -104,11 +105,7 @@ class KubeletClaims:
 
     async def finish(self, seconds: float) -> None:
         """Let what runs come to an end, for this long."""
-        if self._running:
-            _, unfinished = await asyncio.wait(self._running, timeout=seconds)
-            for task in unfinished:
-                task.cancel()
-            await asyncio.gather(*unfinished, return_exceptions=True)
+        await finish(self._running, seconds)
 
     async def _each(
         self,

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import grpc
 import grpc.aio
 
+from driver.calls import finish
 from driver.container_responses import ContainerResponse
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc
@@ -104,11 +105,7 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
 
     async def finish(self, seconds: float) -> None:
         """Let Allocates that still run come to an end, for this long."""
-        if self._running:
-            _, unfinished = await asyncio.wait(self._running, timeout=seconds)
-            for task in unfinished:
-                task.cancel()
-            await asyncio.gather(*unfinished, return_exceptions=True)
+        await finish(self._running, seconds)
 
     async def GetDevicePluginOptions(
         self, request: v1beta1.Empty, context: _Context
