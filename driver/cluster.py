@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from driver.adoption import Adopted, feature_gates
 from driver.api import DRIVER_NAME, DeviceName, NodeName
 from driver.apiserver import (
     CONFIGURATIONS,
@@ -27,9 +26,9 @@ from driver.apiserver import (
     probe_extended_resources,
     probe_features,
     read_owner,
-    write_pool,
 )
 from driver.apiserver_claims import AllocationWatch
+from driver.apiserver_pools import Pool, PoolPublisher, StoredSlices
 from driver.configurations import Verdict, concerns_devices, judge
 from driver.discoveries import Discoveries
 from driver.discovery.handlers import check_details
@@ -40,19 +39,10 @@ from driver.node_instances import NodeInstances
 from driver.node_sources import NodeSources
 from driver.offer_paths import OfferPath, taken_path
 from driver.passes import Passes, put_right, until_done
-from driver.pools import DesiredPool, PoolPlan, Refused, plan_pool
-from driver.publication import (
-    Publication,
-    either,
-    publication_of,
-    publish,
-    stored_devices,
-)
-from driver.resource_slices import NodeScope, SliceDevice, slice_device, slice_view
-from driver.shards import DeviceGroup
-from driver.slice_writes import Owner
+from driver.publication import Publication, publish
+from driver.resource_slices import NodeScope, slice_view
 from driver.slices import Features
-from kube.api import ApiClient, ApiError, Change, Modified, Store, UnavailableError
+from kube.api import ApiClient, Change, Modified, Store
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +58,6 @@ class _Memory:
 
     Attributes:
         features: None where the API server serves no ResourceSlices.
-        written: The publication that the API server has; if a write failed, all it may have.
         current: The publication that was decided last; what the kubelet plugin prepares from.
         inventory: What it was decided from.
         path: How devices are offered; None before that is known.
@@ -76,9 +65,6 @@ class _Memory:
     """
 
     features: Features | None = None
-    owner: Owner | None = None
-    adopted: Adopted = field(default_factory=Adopted)
-    written: Publication = field(default_factory=lambda: Publication({}))
     current: Publication = field(default_factory=lambda: Publication({}))
     inventory: Inventory | None = None
     path: OfferPath | None = None
@@ -134,6 +120,11 @@ class NodeCluster:
         )
         fields = f"spec.driver={DRIVER_NAME},spec.nodeName={node}"
         self._slices = Store(client, SLICES.select(field_selector=fields), slice_view)
+        self._pool = PoolPublisher(
+            client,
+            Pool(node, NodeScope(node), lambda: read_owner(client, node)),
+            StoredSlices(lambda: self._slices, self._slices.note),
+        )
         self._handlers = NodeHandlers(client, node, sources, self._configurations)
         sources.on_change(self._passes.ask)
 
@@ -195,7 +186,7 @@ class NodeCluster:
             await store.synced.wait()
         self._configurations.subscribe(self._configuration_changed)
         self._slices.subscribe(lambda change: put_right(change, self._passes))
-        self._memory.written = publication_of(stored_devices(self._slices, self._node))
+        self._pool.recall()
 
     def _configuration_changed(self, change: Change[Verdict]) -> None:
         """Look again, but not at what nodes write into its status."""
@@ -248,7 +239,7 @@ class NodeCluster:
         now = datetime.now(UTC)
         publication = publish(
             inventory if self._memory.path is OfferPath.DRA else withdrawn(inventory),
-            self._memory.written,
+            self._pool.written,
             self._memory.features or _WITHOUT_DRA,
             allocated=self._allocated(),
             now=now,
@@ -281,43 +272,9 @@ class NodeCluster:
 
     async def _write_slices(self, publication: Publication) -> None:
         if self._memory.features is not None:
-            devices = tuple(slice_device(offer.body) for offer in publication.offers.values())
-            plan = await self._plan(devices)
-            before = self._memory.adopted
-            try:
-                self._memory.adopted = await write_pool(
-                    self._client, plan, before, self._slices.note
-                )
-            except ApiError as error:
-                if _may_have_written(plan, error):
-                    self._memory.written = either(self._memory.written, publication)
-                raise
-            _log_written(plan, len(devices), self._memory.adopted.dropped - before.dropped)
-        self._memory.written = publication
-
-    async def _plan(self, devices: tuple[SliceDevice, ...]) -> PoolPlan:
-        plan = self._plan_for(self._memory.owner or await self._read_owner(), devices)
-        if plan.creates:
-            # The Node may have been made anew, and slices of the old one are collected with it.
-            plan = self._plan_for(await self._read_owner(), devices)
-        return plan
-
-    async def _read_owner(self) -> Owner:
-        self._memory.owner = await read_owner(self._client, self._node)
-        return self._memory.owner
-
-    def _plan_for(self, owner: Owner, devices: tuple[SliceDevice, ...]) -> PoolPlan:
-        desired = DesiredPool(
-            name=self._node,
-            driver=DRIVER_NAME,
-            groups=(DeviceGroup(NodeScope(self._node), devices),),
-            owner=owner,
-        )
-        plan = plan_pool(desired, tuple(self._slices), self._memory.adopted)
-        if isinstance(plan, Refused):
-            logger.error("not published: %s", plan.sentence)
-            return PoolPlan()
-        return plan
+            await self._pool.write(publication)
+        else:
+            self._pool.written = publication
 
     def _follow_claims(self, publication: Publication) -> None:
         if not publication.away or self._memory.features is None:
@@ -326,17 +283,3 @@ class NodeCluster:
             self._allocations.turn_on()
         if publication.unsettled and self._allocated() is not None:
             self._passes.ask()
-
-
-def _may_have_written(plan: PoolPlan, error: ApiError) -> bool:
-    unanswered = isinstance(error, UnavailableError) and error.may_have_happened
-    return unanswered or len(plan.writes) > 1
-
-
-def _log_written(plan: PoolPlan, devices: int, dropped: frozenset[str]) -> None:
-    if plan.writes:
-        logger.info("published devices=%d writes=%d", devices, len(plan.writes))
-    if dropped:
-        gates = ", ".join(feature_gates(dropped)) or "none known"
-        fields = ", ".join(sorted(dropped))
-        logger.warning("the API server dropped fields=%s feature_gates=%s", fields, gates)
