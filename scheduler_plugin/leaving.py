@@ -151,7 +151,7 @@ def _parsed(value: str) -> datetime | None:
 
 def _arrived(foreign: tuple[PodView, ...]) -> datetime | None:
     """No earlier than this were foreign pods there, whatever is left of an earlier allocation."""
-    return _parsed(foreign[0].created)
+    return _parsed(min(pod.arrived_at for pod in foreign))
 
 
 @dataclass(frozen=True, slots=True)

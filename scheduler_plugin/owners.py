@@ -90,12 +90,13 @@ def is_orphan(claim: ClaimView, facts: Facts) -> bool:
 def orphan_owner(claim: ClaimView, facts: Facts) -> Owner | None:
     """Whom an orphan is attributed to; None for nobody.
 
-    `OldestPod` takes the oldest consumer that has a queue; ties by namespace and name.
+    `OldestPod` takes the oldest consumer that has a queue; ties by namespace and name. A pod that
+    ended uses nothing any more.
     """
     if facts.settings.orphan_policy is OrphanPolicy.UNATTRIBUTED:
         return None
     for pod in oldest(facts.consumers(claim)):
-        if queue := facts.queue_of(pod):
+        if not pod.ended and (queue := facts.queue_of(pod)):
             return Owner(queue, Source.ORPHAN, pod.uid)
     return None
 

@@ -61,6 +61,7 @@ class PodView:
 
     Attributes:
         created: As the API writes it, so that text sorts as time does.
+        bound_at: When it was bound, likewise; "" where it is not, or nothing tells.
         queue: Queue of the label or, once bound, of its binding's annotation; "" for neither.
         group: Name of its PodGroup in its namespace; "" for none.
         requests: Effective requests of extended resources, by name.
@@ -76,6 +77,7 @@ class PodView:
     name: str
     uid: PodUid
     created: str = ""
+    bound_at: str = ""
     queue: QueueName = NO_QUEUE
     group: str = ""
     non_preemptible: bool = False
@@ -94,6 +96,11 @@ class PodView:
     @property
     def is_bound(self) -> bool:
         return bool(self.node)
+
+    @property
+    def arrived_at(self) -> str:
+        """Before this it used nothing; as `created`."""
+        return self.bound_at or self.created
 
     @property
     def is_gated(self) -> bool:
@@ -153,12 +160,13 @@ def pod_view(obj: JsonObject, settings: AccountingSettings) -> PodView:
     mappings = objects(extended.get("requestMappings"), f"{covered}.requestMappings")
     priority = number(spec.get("priority"), "spec.priority", default=0)
     gates = tuple(_gates(spec))
-    reasons = dict(_reasons(status))
+    conditions = dict(_conditions(status))
     return PodView(
         namespace=text(metadata.get("namespace"), "metadata.namespace"),
         name=own_text(metadata.get("name"), "metadata.name"),
         uid=PodUid(own_text(metadata.get("uid"), "metadata.uid")),
         created=text(metadata.get("creationTimestamp"), "metadata.creationTimestamp"),
+        bound_at=conditions.get("PodScheduled", _NEVER).since if node else "",
         queue=_queue_name(bound_queue or labels.get(settings.queue_label)),
         group=text(annotations.get(POD_GROUP_ANNOTATION), "metadata.annotations"),
         non_preemptible=_non_preemptible(labels, priority, settings),
@@ -170,8 +178,8 @@ def pod_view(obj: JsonObject, settings: AccountingSettings) -> PodView:
         extended_resources=frozenset(text(m.get("resourceName"), where) for where, m in mappings),
         priority=priority,
         gates=gates,
-        admission=reasons.get(ADMITTED_CONDITION, ""),
-        untried=not gates and reasons.get("PodScheduled") == "SchedulingGated",
+        admission=conditions.get(ADMITTED_CONDITION, _NEVER).reason,
+        untried=not gates and conditions.get("PodScheduled", _NEVER).reason == "SchedulingGated",
         deleting=metadata.get("deletionTimestamp") is not None,
     )
 
@@ -206,11 +214,22 @@ def _gates(spec: JsonObject) -> Iterator[str]:
         yield text(gate.get("name"), f"{where}.name")
 
 
-def _reasons(status: JsonObject) -> Iterator[tuple[str, str]]:
-    """The reasons of the conditions that mean something here."""
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    reason: str
+    since: str
+
+
+_NEVER = _Condition(reason="", since="")
+
+
+def _conditions(status: JsonObject) -> Iterator[tuple[str, _Condition]]:
+    """The conditions that mean something here, by type."""
     for where, condition in objects(status.get("conditions"), "status.conditions"):
         if condition.get("type") in (ADMITTED_CONDITION, "PodScheduled"):
-            yield condition["type"], text(condition.get("reason"), f"{where}.reason")
+            reason = text(condition.get("reason"), f"{where}.reason")
+            since = text(condition.get("lastTransitionTime"), f"{where}.lastTransitionTime")
+            yield condition["type"], _Condition(reason, since)
 
 
 def _non_preemptible(

@@ -162,6 +162,14 @@ def test_the_grace_begins_no_earlier_than_the_foreign_pods_themselves() -> None:
     assert owner_exit(CLAIM, world, NOW + GRACE) == LookAgain(NOW + GRACE + timedelta(minutes=1))
 
 
+def test_a_pod_that_waited_for_long_has_its_grace_from_its_binding_on() -> None:
+    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-21T12:01:00Z"}
+    new = foreign("new", created="2026-11-21T10:00:00Z", status={"conditions": [bound]})
+    world = a_left_world(new, consumers=["new"], **LEFT)
+
+    assert owner_exit(CLAIM, world, NOW + GRACE) == LookAgain(NOW + GRACE + timedelta(minutes=1))
+
+
 @pytest.mark.parametrize("value", ["yesterday", "2026-11-21T12:00:00", "0"])
 def test_a_time_that_cannot_be_read_is_written_anew(value: str) -> None:
     world = a_left_world(annotations={OWNER_LEFT_AT_ANNOTATION: value})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scheduler_plugin.assumptions import LAPSE
 from scheduler_plugin.names import AccountingSettings, OrphanPolicy, QueueName
 from scheduler_plugin.orphans import attribution, attributions
@@ -50,6 +52,15 @@ def test_a_pod_without_a_queue_is_passed_over() -> None:
     assert found is not None
     assert found.owner.queue == QueueName("a")
     assert attribution(CLAIM, an_orphaned_world(nobodys)) is None
+
+
+def test_a_pod_that_ended_is_passed_over() -> None:
+    ended = replace(OLD, ended=True)
+
+    found = attribution(CLAIM, an_orphaned_world(ended, YOUNG))
+    assert found is not None
+    assert found.owner.queue == QueueName("a")
+    assert attribution(CLAIM, an_orphaned_world(ended)) is None
 
 
 def test_an_orphan_stays_nobodys_where_the_policy_says_so() -> None:

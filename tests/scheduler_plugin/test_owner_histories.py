@@ -136,7 +136,7 @@ class Owners(RuleBasedStateMachine):
             if standing.owner_pod is not None:
                 self.write_owner(standing.claim, standing.owner, standing.owner_pod)
         if steps > 3:
-            self.world.put_pod(replace(pod, node="node-a", queue=found.queue))
+            self.world.put_pod(replace(self.bound(pod), queue=found.queue))
 
     @rule(number=numbers)
     def schedule_elsewhere(self, number: int) -> None:
@@ -144,7 +144,10 @@ class Owners(RuleBasedStateMachine):
         pod = self.pick(number, bound=False)
         if pod is not None:
             self.reserve(pod)
-            self.world.put_pod(replace(pod, node="node-a"))
+            self.world.put_pod(self.bound(pod))
+
+    def bound(self, pod: PodView) -> PodView:
+        return replace(pod, node="node-a", bound_at=f"{self.now:%Y-%m-%dT%H:%M:%SZ}")
 
     def reserve(self, pod: PodView) -> None:
         for claim in self.world.facts.claims_of(pod):
@@ -270,7 +273,7 @@ class Owners(RuleBasedStateMachine):
         assert not claim.label
         with_queue = [p for p in self.running(claim) if self.world.facts.queue_of(p)]
         waiting = [p for p in self.world.facts.consumers(claim) if not p.is_bound and p.queue]
-        assert pod == oldest([*with_queue, *waiting])[0].uid
+        assert pod == oldest([*with_queue, *(p for p in waiting if not p.ended)])[0].uid
         self.write_owner(claim, queue, pod)
 
     def clear(self, claim: ClaimView, decision: ClaimCleared) -> None:
@@ -307,8 +310,7 @@ class Owners(RuleBasedStateMachine):
     def note_owners(self) -> None:
         """When an owner's pod was last seen on a claim, or any foreign one was not."""
         for claim in self.claims():
-            entry = self.world.ledger.claim(claim.uid)
-            owner = entry.owner if entry is not None else NO_QUEUE
+            owner = self.owner(claim)
             queues = [self.world.facts.queue_of(pod) for pod in self.running(claim)]
             if not owner or owner in queues or not queues:
                 self.owner_seen_at[claim.uid] = self.now
@@ -317,6 +319,13 @@ class Owners(RuleBasedStateMachine):
                     for d in self.decisions
                     if not isinstance(d, EvictForeign) or d.uid != claim.uid
                 ]
+
+    def owner(self, claim: ClaimView) -> QueueName:
+        """Who owns a claim, also where the world takes a label for stale that it cannot judge."""
+        entry = self.world.ledger.claim(claim.uid)
+        assert entry is not None
+        late = any(uid in self.late for uid in claim.reserved_for)
+        return claim.label if claim.label and late else entry.owner
 
     @invariant()
     def each_claim_is_charged_once_at_most(self) -> None:
