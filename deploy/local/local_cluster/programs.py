@@ -76,6 +76,9 @@ CONTAINERD = Program(
 DISCOVERY_PEER = Program("discovery-peer", "google.golang.org/grpc", ".", ("discovery-peer",))
 """The other end of Akri's discovery contract, for tests; no part of a cluster."""
 
+OPCUA_MACHINES = Program("opcua-machines", "github.com/gopcua/opcua", ".", ("opcua-machines",))
+"""Servers to be discovered, for tests; no part of a cluster."""
+
 CNI = Program("cni", "github.com/containernetworking/plugins", "tool", CNI_PROGRAMS)
 
 

@@ -1,19 +1,17 @@
-"""OPC UA servers of the project open62541, in processes of their own, and one that is hostile.
-
-python -m tests.driver.discovery.machines NUMBER ...       # of presses; 0 is the Discovery Server
-"""
+"""OPC UA servers of the project gopcua, in processes of their own, and one that is hostile."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import importlib
+import json
 import socket
 import subprocess
-import sys
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from types import TracebackType
+
+from local_cluster.go_toolchain import ensure_built
+from local_cluster.programs import OPCUA_MACHINES
 
 LDS_PORT = 4840
 HOSTILE_PORT = 4862
@@ -23,36 +21,8 @@ PRESSES = {7: 4855, 8: 4861, 9: 4856}
 REGISTERED = (7, 9)
 """Those that the Discovery Server knows."""
 
-
-async def serve(numbers: list[int]) -> None:
-    importlib.import_module("o6.server")  # takes two seconds
-    sys.stdin.readline()
-    async with contextlib.AsyncExitStack() as serving:
-        for number in numbers:
-            await serving.enter_async_context(_server(number))
-        sys.stdout.write("serving\n")
-        sys.stdout.flush()
-        await asyncio.Event().wait()
-
-
-@contextlib.asynccontextmanager
-async def _server(number: int) -> AsyncIterator[None]:
-    import o6
-    from o6.server import Server
-
-    port = PRESSES[number] if number else LDS_PORT
-    server = Server(port=port, applicationUri=f"urn:press:{number}")
-    description = server.config.applicationDescription
-    if number:
-        description.applicationName = o6.LocalizedText(f"Press {number}", "en")
-        description.discoveryUrls = [f"opc.tcp://localhost:{port}"]
-    else:
-        description.applicationType = 3  # Discovery Server
-    server.config.applicationDescription = description
-    async with server:
-        if number in REGISTERED:
-            await server.registerDiscovery(f"opc.tcp://localhost:{LDS_PORT}")
-        yield
+HOSTS = {8: "press-8.invalid"}
+"""Where some take themselves to be; nobody else knows it by that name."""
 
 
 class Machines:
@@ -62,8 +32,6 @@ class Machines:
         self._hostile = socket.create_server(("127.0.0.1", HOSTILE_PORT))
         threading.Thread(target=_flood, args=(self._hostile,), daemon=True).start()
         self._processes = [start(0, 8, 9), start(7)]
-        for process in self._processes:
-            let_serve(process)
         return self
 
     def kill_press_7(self) -> None:
@@ -80,22 +48,33 @@ class Machines:
 
 
 def start(*numbers: int, beside: Sequence[str] = ()) -> subprocess.Popen[str]:
-    """Start the process of some servers; `beside` is a command by which it is run elsewhere."""
-    module = ["-m", "tests.driver.discovery.machines", *map(str, numbers)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen([*beside, sys.executable, *module], stdin=pipe, stdout=pipe, text=True)
+    """The process of some presses, which serve; 0 is the Discovery Server.
 
-
-def let_serve(process: subprocess.Popen[str]) -> None:
-    """Let them serve, and wait until they do."""
-    assert process.stdin
+    Args:
+        numbers: In this order.
+        beside: A command by which others are run elsewhere.
+    """
+    program = ensure_built(OPCUA_MACHINES) / "opcua-machines"
+    argv = [*beside, str(program), *(json.dumps(_machine(number)) for number in numbers)]
+    process = subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    )
     assert process.stdout
-    process.stdin.write("\n")
-    process.stdin.flush()
-    for line in iter(process.stdout.readline, ""):
+    said = []
+    for line in process.stdout:
         if line == "serving\n":
-            return
-    raise AssertionError("the server failed")
+            return process
+        said.append(line)
+    process.communicate()
+    raise AssertionError(f"the servers failed: {''.join(said)}")
+
+
+def _machine(number: int) -> dict[str, object]:
+    if not number:
+        return {"port": LDS_PORT}
+    host = HOSTS.get(number, "localhost")
+    known_to = LDS_PORT if number in REGISTERED else 0
+    return {"name": f"Press {number}", "port": PRESSES[number], "host": host, "knownTo": known_to}
 
 
 def _flood(server: socket.socket) -> None:
@@ -107,7 +86,3 @@ def _flood(server: socket.socket) -> None:
                 connection.sendall(b"ACKF\xff\xff\xff\x7f")
                 while True:
                     connection.sendall(bytes(65536))
-
-
-if __name__ == "__main__":
-    asyncio.run(serve([int(number) for number in sys.argv[1:]]))

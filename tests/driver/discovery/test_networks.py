@@ -9,6 +9,8 @@ import sys
 import pytest
 
 from local_cluster import debian
+from local_cluster.go_toolchain import ensure_built
+from local_cluster.programs import OPCUA_MACHINES
 from tests.driver.discovery.in_networks import STORIES
 
 NAMESPACES = ["unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child"]
@@ -20,6 +22,7 @@ def test_story(story: str) -> None:
     if os.geteuid() != 0:
         pytest.skip("network namespaces are root's")
     debian.ensure_packages(debian.NETWORK_PACKAGES)
+    ensure_built(OPCUA_MACHINES)  # where there is a network
     module = [sys.executable, "-W", "error", "-m", "tests.driver.discovery.in_networks"]
 
     done = subprocess.run(

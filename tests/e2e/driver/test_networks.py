@@ -9,7 +9,7 @@ from typing import Any
 
 from local_cluster.layout import layout_of
 from tests.driver.discovery.cameras import CameraProcess
-from tests.driver.discovery.machines import let_serve, start
+from tests.driver.discovery.machines import start
 from tests.e2e.driver.installation import NODES
 from tests.e2e.driver.stories import Story
 
@@ -36,7 +36,6 @@ def camera(story: Story) -> Iterator[CameraProcess]:
 def press_8(story: Story) -> Iterator[None]:
     process = start(8, beside=beside(story))
     try:
-        let_serve(process)
         yield
     finally:
         process.kill()
