@@ -32,8 +32,8 @@ _DEFERRED = frozenset(
     f"kubernetes.{name}"
     for half in ("", "aio.")
     for name in (
-        *(f"{half}{part}" for part in ("dynamic", "leaderelection", "stream", "watch")),
-        *(() if half else ("client", "config", "informer", "utils")),
+        *(f"{half}{part}" for part in ("config", "dynamic", "leaderelection", "stream", "watch")),
+        *(() if half else ("client", "informer", "utils")),
     )
 )
 
@@ -60,11 +60,29 @@ def _deferring() -> Iterator[None]:
         sys.meta_path.remove(finder)
 
 
+def _api_client(*args: Any, **kwargs: Any) -> Any:
+    return _client.ApiClient(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def _deferring_api_client() -> Iterator[None]:
+    """Let what is imported meanwhile find a function that makes an ApiClient, and not its class.
+
+    The class brings pydantic, nine megabytes with all that hangs on it.
+    """
+    _client.ApiClient = _api_client
+    try:
+        yield
+    finally:
+        del _client.ApiClient
+
+
 with _deferring():
     # By name, since the client's sources would take mypy a minute and have no types to offer.
     _client: Any = import_module("kubernetes.aio.client")
-    _config: Any = import_module("kubernetes.aio.config")
     _rest: Any = import_module("kubernetes.aio.client.rest")
+    with _deferring_api_client():
+        _config: Any = import_module("kubernetes.aio.config")
 
 REFRESH_SECONDS = 60.0
 

@@ -29,6 +29,14 @@ from kubernetes.client import V1Pod
 print(kubernetes.client.CoreV1Api.__name__, kubernetes.config.load_kube_config.__name__, V1Pod())
 """
 
+USE_THE_API_CLIENT = """
+import kube.api
+from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.config import kube_config
+made = kube_config.ApiClient(configuration=Configuration(host="https://here"))
+print(ApiClient.__name__, type(made) is ApiClient, made.configuration.host)
+"""
+
 
 def output_of(program: str) -> str:
     done = subprocess.run(
@@ -41,12 +49,17 @@ def test_synchronous_half_of_the_client_is_not_loaded() -> None:
     loaded = set(output_of(SAY_WHAT_IS_LOADED).split())
 
     assert loaded & {"requests", "urllib3", "oauthlib", "websocket"} == set()
+    assert loaded & {"pydantic", "kubernetes.aio.client.api_client"} == set()
     assert "kubernetes.client.models.v1_pod" not in loaded
     assert "kubernetes.aio.client.models.v1_pod" not in loaded
 
 
 def test_synchronous_half_is_there_for_whoever_uses_it() -> None:
     assert output_of(USE_THE_DEFERRED_HALF).startswith("CoreV1Api load_kube_config")
+
+
+def test_api_client_is_there_for_whoever_uses_it() -> None:
+    assert output_of(USE_THE_API_CLIENT).split() == ["ApiClient", "True", "https://here"]
 
 
 async def test_token_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
