@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, NewType
+from typing import Any, Literal, NewType
 
 DRIVER_NAME = "moorage.dev"
 """Name of the DRA driver: in slices, classes, sockets, and the domain of unqualified attributes."""
@@ -48,6 +48,21 @@ ClaimUid = NewType("ClaimUid", str)
 class Configuration:
     """What an `akri.sh/v0` Configuration asks for, already valid.
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueReference:
+    """Where the value of a discovery property is kept: an entry of a Secret or a ConfigMap.
+
+    Attributes:
+        optional: Whether discovery goes on without the value where there is no such entry.
+    """
+
+    kind: Literal["Secret", "ConfigMap"]
+    namespace: str
+    name: str
+    key: str
+    optional: bool = False
+
+
     Attributes:
         discovery_details: The handler's own YAML, as written.
         capacity: Slots of each device, that is, uses at one time; at least 1.
@@ -60,6 +75,8 @@ class Configuration:
 
     name: ConfigurationName
     namespace: str
+        discovery_properties: What the handler is given beside the details, by name: a value, or
+            where it is kept. A value may be a password, so it is never shown.
     uid: str
     generation: int
     created: datetime
@@ -74,6 +91,9 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
+    discovery_properties: Mapping[str, str | ValueReference] = field(
+        default_factory=dict, repr=False
+    )
     """One thing that is wrong with an object: where, and what.
 
     Attributes:

@@ -29,6 +29,7 @@ from driver.apiserver import (
 )
 from driver.apiserver_claims import AllocationWatch
 from driver.apiserver_pools import Pool, PoolPublisher, StoredSlices
+from driver.apiserver_properties import NodeProperties
 from driver.configurations import Verdict, concerns_devices, judge
 from driver.discoveries import Discoveries
 from driver.discovery.handlers import check_details
@@ -36,6 +37,7 @@ from driver.instances import Instance
 from driver.inventory import Inventory, in_force, inventory_of, withdrawn
 from driver.node_handlers import NodeHandlers
 from driver.node_instances import NodeInstances
+from driver.node_reports import NodeReports
 from driver.node_sources import NodeSources
 from driver.offer_paths import OfferPath, taken_path
 from driver.passes import Passes, put_right, until_done
@@ -102,7 +104,8 @@ class NodeCluster:
         self._passes = Passes(self._pass, name="publishing")
         self._instances = NodeInstances(client, node)
         self._sources = sources
-        self._discoveries = Discoveries(sources, tasks, self._on_answer)
+        self._properties = NodeProperties(client, tasks)
+        self._discoveries = Discoveries(sources, tasks, self._on_answer, self._properties.read)
         self._allocations = AllocationWatch(client, node, tasks, self._passes.ask)
         self._memory = _Memory()
         self._listeners: list[Callable[[Inventory], None]] = []
@@ -125,8 +128,9 @@ class NodeCluster:
             Pool(node, NodeScope(node), lambda: read_owner(client, node)),
             StoredSlices(lambda: self._slices, self._slices.note),
         )
-        self._handlers = NodeHandlers(client, node, sources, self._configurations)
-        sources.on_change(self._passes.ask)
+        reports = NodeReports(sources, self._properties)
+        reports.on_change(self._passes.ask)
+        self._handlers = NodeHandlers(client, node, reports, self._configurations)
 
     async def instances(self) -> Mapping[tuple[str, DeviceName], Instance]:
         """What this node can prepare, by pool and device; waits for the first decision."""
@@ -226,6 +230,7 @@ class NodeCluster:
     def _follow(self) -> None:
         configurations = in_force(self._configurations)
         self._sources.use(configurations)
+        self._properties.follow(configurations)
         self._discoveries.follow(configurations)
 
     def _on_answer(self) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from driver.api import MAX_CAPACITY, Configuration, ConfigurationName, Problem
 from driver.device_ids import name_problems
+from driver.discovery_property_fields import discovery_properties, property_problems
 from driver.durations import parse_duration
 from driver.user_attributes import attribute_problems, user_attributes
 
@@ -85,6 +86,7 @@ def judge(
         *_name_problems(metadata["name"]),
         *_spec_problems(spec),
         *_details_problems(handler, check_details),
+        *property_problems(handler.get("discoveryProperties")),
     ]
     identity = {
         "name": ConfigurationName(metadata["name"]),
@@ -98,7 +100,7 @@ def judge(
         **identity,
         configuration=_configuration(identity, spec, unique_devices_default) if valid else None,
         problems=tuple(problems),
-        ignored=_ignored(spec, handler),
+        ignored=tuple(f"spec.{name}" for name in _NOT_RUN if spec.get(name)),
         entries={e["name"]: e for e in _mapping(body.get("status")).get("nodes") or ()},
     )
 
@@ -122,6 +124,7 @@ def _configuration(
         offline_grace_period=_grace(spec.get("offlineGracePeriod")),
         broker_properties=dict(spec.get("brokerProperties") or {}),
         attributes=user_attributes(spec.get("attributes")),
+        discovery_properties=discovery_properties(handler.get("discoveryProperties")),
     )
 
 
@@ -155,11 +158,11 @@ def _spec_problems(spec: JsonObject) -> Iterable[Problem]:
     grace = spec.get("offlineGracePeriod") or "0"
     if not isinstance(grace, str) or parse_duration(grace) is None:
         yield Problem("spec.offlineGracePeriod", f"{grace!r} is no duration such as 30s or 5m.")
-    yield from _property_problems(spec.get("brokerProperties") or {})
+    yield from _broker_property_problems(spec.get("brokerProperties") or {})
     yield from attribute_problems(spec.get("attributes"))
 
 
-def _property_problems(properties: object) -> Iterable[Problem]:
+def _broker_property_problems(properties: object) -> Iterable[Problem]:
     if not isinstance(properties, Mapping):
         yield Problem("spec.brokerProperties", f"{properties!r} is no map of strings.")
         return
@@ -176,13 +179,6 @@ def _details_problems(handler: JsonObject, check: DetailsCheck) -> tuple[Problem
     if not isinstance(details, str):
         return (Problem(f"{_HANDLER}.discoveryDetails", "This must be a string that holds YAML."),)
     return check(name, details)
-
-
-def _ignored(spec: JsonObject, handler: JsonObject) -> tuple[str, ...]:
-    fields = [f"spec.{name}" for name in _NOT_RUN if spec.get(name)]
-    if handler.get("discoveryProperties"):
-        fields.append(f"{_HANDLER}.discoveryProperties")
-    return tuple(fields)
 
 
 def _mapping(value: object) -> JsonObject:

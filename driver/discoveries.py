@@ -68,20 +68,23 @@ class Discoveries:
         self._on_answer = on_answer
         self._read_properties = read_properties
         self._questions: dict[ConfigurationName, Question] = {}
+        self._unasked: set[ConfigurationName] = set()
         self._conversations: dict[_Place, _Conversation] = {}
         self._answers: dict[ConfigurationName, dict[str, Answer]] = {}
 
     @property
     def complete(self) -> bool:
         """Whether every Configuration that is followed was answered by all who should."""
-        return all(not self._missing(name) for name in self._questions)
+        return not self._unasked and all(not self._missing(name) for name in self._questions)
 
     def follow(self, configurations: Iterable[Configuration]) -> None:
         """Ask for these and no others from now on, whoever is there to be asked.
 
+        While the properties of one cannot be read, its last question stays.
         An answer to an older version of a Configuration stays until the new one is answered, and
         that of a source until the source is removed.
         """
+        self._unasked = set()
         before, self._questions = self._questions, dict(self._wanted(configurations))
         for name, question in before.items():
             now = self._questions.get(name)
@@ -99,8 +102,12 @@ class Discoveries:
             properties = self._read_properties(configuration)
             if properties is not None:
                 yield configuration.name, question_of(configuration, properties)
-            elif last := self._questions.get(configuration.name):
+            elif (last := self._questions.get(configuration.name)) and (
+                last.uid == configuration.uid
+            ):
                 yield configuration.name, last
+            else:
+                self._unasked.add(configuration.name)
 
     def _converse(self) -> None:
         """Begin and end conversations, so that they are those that should be under way."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from driver.api import Configuration, ConfigurationName
@@ -29,13 +29,14 @@ class Question:
 
     Attributes:
         uid: Of the Configuration; one recreated under its name asks anew.
-        properties: `discoveryProperties` by name; when one changes, it is another question.
+        properties: `discoveryProperties` by name; when one changes, it is another question. They
+            may be passwords, so they are never shown.
     """
 
     uid: str
     handler: str
     details: str
-    properties: tuple[tuple[str, bytes | None], ...] = ()
+    properties: tuple[tuple[str, bytes | None], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,19 +36,23 @@ class Report:
     problem: str | None = None
 
 
-def entry_of(node: NodeName, handler: str, reports: Collection[Report]) -> Mapping[str, Any] | None:
+def entry_of(
+    node: NodeName, handler: str, reports: Collection[Report], problems: Collection[str] = ()
+) -> Mapping[str, Any] | None:
     """What a node says in a Configuration's status; None if all is well.
 
     Args:
         node: The node.
         handler: The name that the Configuration gives.
         reports: Of all handlers of that name on this node; the worst state is told.
+        problems: Sentences about what keeps them from being asked.
     """
     if not reports:
         sentence = f"No discovery handler {shown(handler)} is registered."
         reports = (Report(HandlerState.WAITING, problem=sentence),)
     worst = max(reports, key=lambda report: _GRAVITY[report.state])
-    message = " ".join(dict.fromkeys(r.problem for r in reports if r.problem))
+    reported = (report.problem for report in reports if report.problem)
+    message = " ".join(dict.fromkeys((*problems, *reported)))
     if worst.state is HandlerState.ACTIVE and not message:
         return None
     entry = {"name": node, "handler": str(worst.state), "message": message[:LONGEST_MESSAGE]}

@@ -23,11 +23,12 @@ class Request:
 
     Attributes:
         details: `discoveryDetails`, as written.
-        properties: `discoveryProperties` by name; None for one without a value.
+        properties: `discoveryProperties` by name; None for one without a value. They may be
+            passwords, so they are not shown.
     """
 
     details: str
-    properties: Mapping[str, bytes | None] = field(default_factory=dict)
+    properties: Mapping[str, bytes | None] = field(default_factory=dict, repr=False)
 
 
 Discover = Callable[[Request], AsyncGenerator[Sequence[Device], None]]

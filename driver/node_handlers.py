@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NoReturn, Protocol
 
-from driver.api import NodeName
+from driver.api import Configuration, ConfigurationName, NodeName
 from driver.apiserver import CONFIGURATIONS, each, field_manager
 from driver.configurations import Verdict, holders
-from driver.handler_reports import entry_of, status_apply
-from driver.node_sources import NodeSources
+from driver.handler_reports import Report, entry_of, status_apply
 from driver.passes import Passes
 from kube.api import (
     ApiClient,
@@ -38,6 +37,19 @@ LOOK_SECONDS = 5.0
 _Entry = Mapping[str, Any] | None
 
 
+class Reporter(Protocol):
+    """Whoever knows what there is to tell."""
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call back when there is something else to tell; handlers in this process do not."""
+
+    def reports(self, handler: str, name: ConfigurationName) -> Collection[Report]:
+        """How the handlers of a name do for a Configuration."""
+
+    def problems(self, configuration: Configuration) -> Collection[str]:
+        """What keeps the handlers of a Configuration from being asked, in sentences."""
+
+
 class NodeHandlers:
     """Writes this node's entries."""
 
@@ -45,17 +57,17 @@ class NodeHandlers:
         self,
         client: ApiClient,
         node: NodeName,
-        sources: NodeSources,
+        reporter: Reporter,
         configurations: Store[Verdict],
     ) -> None:
         self._client = client
         self._node = node
-        self._sources = sources
+        self._reporter = reporter
         self._configurations = configurations
         self._passes = Passes(self._pass, name="writing the status of handlers")
         self._standing: dict[str, tuple[_Entry, float]] = {}
         self._written: dict[str, _Entry] = {}
-        sources.on_change(self._passes.ask)
+        reporter.on_change(self._passes.ask)
 
     async def run(self) -> NoReturn:
         """Write until cancelled; the store must be in sync."""
@@ -87,7 +99,9 @@ class NodeHandlers:
         if verdict.configuration is None:
             return None
         handler = verdict.configuration.handler
-        return entry_of(self._node, handler, self._sources.reports(handler, verdict.name))
+        reports = self._reporter.reports(handler, verdict.name)
+        problems = self._reporter.problems(verdict.configuration)
+        return entry_of(self._node, handler, reports, problems)
 
     def _settles_in(self, uid: str, entry: _Entry, now: float) -> float:
         """Seconds until this has stood long enough; 0 if it has."""

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from driver import node_handlers
-from driver.api import ConfigurationName
+from driver.api import Configuration, ConfigurationName
 from driver.configurations import Verdict, judge
 from driver.handler_reports import Report
 from driver.handler_table import HandlerState
@@ -30,6 +30,9 @@ class FakeSources:
 
     def reports(self, handler: str, name: ConfigurationName) -> list[Report]:
         return self.report
+
+    def problems(self, configuration: Configuration) -> tuple[str, ...]:
+        return ()
 
 
 class FakeApi:

@@ -1,0 +1,199 @@
+"""The API server's Secrets and ConfigMaps: those that Configurations name, and no others.
+
+Each is watched by its name, which is all that a Role with `resourceNames` allows, from when a
+Configuration first names it until none does. Only the entries that are named are kept. What was
+read once stays while the API server is away, or the permission is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from driver.api import Configuration, ConfigurationName
+from driver.discovery.handlers import Properties
+from driver.discovery_properties import (
+    KeptObject,
+    Reading,
+    entries_of,
+    forbidden,
+    kept_objects,
+    problems,
+    resolve,
+)
+from kube.api import (
+    ApiClient,
+    ApiError,
+    Backoff,
+    ForbiddenError,
+    Resource,
+    Selection,
+    Store,
+    UnavailableError,
+    WatchSettings,
+)
+
+logger = logging.getLogger(__name__)
+
+MOST_OBJECTS = 50
+"""So many are watched: each takes one of the client's 100 connections."""
+
+_SECRETS = Resource("", "v1", "secrets")
+_CONFIG_MAPS = Resource("", "v1", "configmaps")
+
+_BACKOFF = Backoff(first_seconds=0.5, cap_seconds=10.0)
+"""Whoever applies a Role waits for it to have effect."""
+
+_FAILURES_TO_TELL = 3
+"""In a row; a watch that was ended is opened again in normal life."""
+
+
+class NodeProperties:
+    """Reads the properties of the Configurations that are followed."""
+
+    def __init__(self, client: ApiClient, tasks: asyncio.TaskGroup) -> None:
+        self._client = client
+        self._tasks = tasks
+        self._watches: dict[KeptObject, _Watch] = {}
+        self._surplus: frozenset[KeptObject] = frozenset()
+        self._listeners: list[Callable[[], None]] = []
+        self._told: dict[ConfigurationName, tuple[str, ...]] = {}
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call back when a property may have another value, or there is a problem with one."""
+        self._listeners.append(listener)
+
+    def follow(self, configurations: Collection[Configuration]) -> None:
+        """Watch what these name, and forget everything else."""
+        wanted = kept_objects(configurations)
+        for kept, watch in list(self._watches.items()):
+            if wanted.get(kept) != watch.keys:
+                self._watches.pop(kept).end()
+        waiting = sorted(wanted.keys() - self._watches.keys())
+        room = MOST_OBJECTS - len(self._watches)
+        for kept in waiting[:room]:
+            watch = _Watch(self._client, kept, wanted[kept], self._tell)
+            self._watches[kept] = watch
+            watch.task = self._tasks.create_task(watch.run(), name=f"watch {kept}")
+        self._surplus = frozenset(waiting[room:])
+        self._log(configurations)
+
+    def read(self, configuration: Configuration) -> Properties | None:
+        """See `discovery_sources.ReadProperties`."""
+        return resolve(configuration, self._readings(configuration))
+
+    def problems(self, configuration: Configuration) -> tuple[str, ...]:
+        """What keeps its properties from being read, in sentences."""
+        return problems(configuration, self._readings(configuration))
+
+    def _readings(self, configuration: Configuration) -> Mapping[KeptObject, Reading]:
+        return {kept: self._reading(kept) for kept in kept_objects([configuration])}
+
+    def _reading(self, kept: KeptObject) -> Reading:
+        if watch := self._watches.get(kept):
+            return watch.reading
+        if kept in self._surplus:
+            return Reading(
+                trouble=f"{kept} is not read: a node reads {MOST_OBJECTS} objects at most."
+            )
+        return Reading()
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+    def _log(self, configurations: Iterable[Configuration]) -> None:
+        before, self._told = self._told, {}
+        for configuration in configurations:
+            self._told[configuration.name] = found = self.problems(configuration)
+            for sentence in set(found).difference(before.get(configuration.name, ())):
+                logger.warning(
+                    "discovery property not read configuration=%s: %s", configuration.name, sentence
+                )
+
+
+class _Watch:
+    """Follows one object.
+
+    Attributes:
+        keys: Of the entries that are kept.
+        task: That runs it.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        kept: KeptObject,
+        keys: frozenset[str],
+        on_change: Callable[[], None],
+    ) -> None:
+        self.keys = keys
+        self.task: asyncio.Task[None] | None = None
+        self._client = client
+        self._kept = kept
+        self._on_change = on_change
+        self._trouble: str | None = None
+        self._store = Store(
+            client,
+            _selection(kept),
+            lambda body: entries_of(kept, body, keys),
+            settings=WatchSettings(backoff=_BACKOFF),
+        )
+
+    @property
+    def reading(self) -> Reading:
+        trouble = self._trouble or self._lost_permission()
+        if not self._store.synced.is_set():
+            return Reading(trouble=trouble)
+        entries = self._store.get(self._kept.name, self._kept.namespace)
+        return Reading(is_read=True, entries=entries, trouble=trouble)
+
+    def end(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+
+    async def run(self) -> None:
+        """Follow the object until cancelled."""
+        await self._until_allowed()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._store.run())
+            await self._store.synced.wait()
+            self._store.subscribe(lambda _: self._on_change())
+            self._on_change()
+
+    async def _until_allowed(self) -> None:
+        """Ask whether it may be read, since a store only says that it tries for ever."""
+        failures = 0
+        while True:
+            try:
+                await self._client.current_version(_selection(self._kept))
+            except ApiError as error:
+                failures += 1
+                self._note(error)
+                asked = error.retry_after_seconds if isinstance(error, UnavailableError) else 0
+                await asyncio.sleep(asked + _BACKOFF.delay(failures, random.random))
+            else:
+                self._trouble = None
+                return
+
+    def _note(self, error: ApiError) -> None:
+        before = self._trouble
+        if isinstance(error, ForbiddenError):
+            self._trouble = forbidden(self._kept)
+        elif not isinstance(error, UnavailableError):
+            self._trouble = f"{self._kept} cannot be read: {error}."
+        if self._trouble != before:
+            self._on_change()
+
+    def _lost_permission(self) -> str | None:
+        stats = self._store.stats
+        refused = stats.last_failure.startswith("403 ")
+        lasts = stats.failures_in_a_row >= _FAILURES_TO_TELL
+        return forbidden(self._kept) if refused and lasts else None
+
+
+def _selection(kept: KeptObject) -> Selection:
+    resource = _SECRETS if kept.kind == "Secret" else _CONFIG_MAPS
+    return resource.select(kept.namespace, field_selector=f"metadata.name={kept.name}")

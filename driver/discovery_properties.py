@@ -1,0 +1,137 @@
+"""Discovery properties: what handlers are given, from the Secrets and ConfigMaps that are named.
+
+    Configurations ──kept_objects──► objects to watch, and which of their keys
+    Configuration, the objects as they were read last ──resolve──► values | None, and what is wrong
+
+A value that is needed and not there leaves the handler with those of before: a Secret that is
+deleted by mistake takes no camera away. Nothing here, nor any repr, shows a value.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from driver.api import Configuration, ValueReference
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class KeptObject:
+    """A Secret or a ConfigMap."""
+
+    kind: Literal["Secret", "ConfigMap"]
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is known of an object.
+
+    Attributes:
+        is_read: Whether it was read; what was read stays if it cannot be read any more.
+        entries: Those that are named, by key; None where there is no such object.
+        trouble: A sentence; why it cannot be read now.
+    """
+
+    is_read: bool = False
+    entries: Mapping[str, bytes] | None = field(default=None, repr=False)
+    trouble: str | None = None
+
+
+NOT_READ = Reading()
+
+Readings = Mapping[KeptObject, Reading]
+
+
+def kept_objects(configurations: Iterable[Configuration]) -> dict[KeptObject, frozenset[str]]:
+    """The objects that Configurations name, and the keys of each."""
+    found: dict[KeptObject, frozenset[str]] = {}
+    for configuration in configurations:
+        for reference in _references(configuration):
+            keys = found.get(_object(reference), frozenset())
+            found[_object(reference)] = keys | {reference.key}
+    return found
+
+
+def entries_of(kept: KeptObject, body: Mapping[str, Any], keys: Iterable[str]) -> dict[str, bytes]:
+    """The entries of an object that are asked for, and are there.
+
+    Args:
+        kept: The object; in lists it does not say its kind.
+        body: As the API server returns it: in Secrets `data` is in base64, in ConfigMaps it is
+            text, and what is binary stands beside it.
+        keys: Of the entries.
+    """
+    data = body.get("data") or {}
+    if kept.kind == "Secret":
+        return {key: base64.b64decode(data[key]) for key in keys if key in data}
+    binary = body.get("binaryData") or {}
+    return {
+        **{key: base64.b64decode(binary[key]) for key in keys if key in binary},
+        **{key: data[key].encode() for key in keys if key in data},
+    }
+
+
+def resolve(configuration: Configuration, readings: Readings) -> dict[str, bytes] | None:
+    """The properties by name; None while one that is needed is not known.
+
+    What is optional is left out where it is known not to be there. An object that cannot be read
+    may have it.
+    """
+    values: dict[str, bytes] = {}
+    for name, value in configuration.discovery_properties.items():
+        if isinstance(value, str):
+            values[name] = value.encode()
+            continue
+        reading = readings.get(_object(value), NOT_READ)
+        entry = (reading.entries or {}).get(value.key)
+        if entry is not None:
+            values[name] = entry
+        elif not (reading.is_read and value.optional):
+            return None
+    return values
+
+
+def problems(configuration: Configuration, readings: Readings) -> tuple[str, ...]:
+    """Sentences about what is not there, or cannot be read; each once."""
+    sentences: dict[str, None] = {}
+    for reference in _references(configuration):
+        reading = readings.get(_object(reference), NOT_READ)
+        if reading.trouble:
+            sentences[reading.trouble] = None
+        elif reading.is_read and not reference.optional and _lacks(reading, reference.key):
+            sentences[_missing(reference, reading)] = None
+    return tuple(sentences)
+
+
+def forbidden(kept: KeptObject) -> str:
+    """What to tell of an object that the driver has no permission to read."""
+    allows = "'moorage-driver permissions' prints the Role that allows it"
+    return f"The driver may not read {kept}; {allows}."
+
+
+def _missing(reference: ValueReference, reading: Reading) -> str:
+    need = f"discoveryProperties need its key {reference.key}"
+    if reading.entries is None:
+        return f"{_object(reference)} does not exist; {need}."
+    return f"{_object(reference)} has no such key; {need}."
+
+
+def _lacks(reading: Reading, key: str) -> bool:
+    return reading.entries is None or key not in reading.entries
+
+
+def _references(configuration: Configuration) -> Iterator[ValueReference]:
+    for value in configuration.discovery_properties.values():
+        if isinstance(value, ValueReference):
+            yield value
+
+
+def _object(reference: ValueReference) -> KeptObject:
+    return KeptObject(reference.kind, reference.namespace, reference.name)
