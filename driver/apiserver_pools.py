@@ -37,18 +37,20 @@ class StoredSlices:
     note: Callable[[JsonObject], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
     """A pool that somebody publishes.
 
     Attributes:
-        scope: Who sees its devices.
+        scope: Who sees those of its devices that do not say it themselves.
+        stays: Whether it is there without devices, too.
         read_owner: Asks for the object whose end is the end of the slices; None where there is
             none.
     """
 
     name: str
     scope: Scope
+    stays: bool
     read_owner: Callable[[], Awaitable[Owner]] | None = None
 
 
@@ -77,8 +79,7 @@ class PoolPublisher:
         Raises:
             ApiError: After the first write that fails; decide anew, and write that.
         """
-        devices = tuple(slice_device(offer.body) for offer in publication.offers.values())
-        plan = await self._plan(devices)
+        plan = await self._plan(publication)
         before = self._adopted
         try:
             self._adopted = await write_pool(self._client, plan, before, self._slices.note)
@@ -86,14 +87,18 @@ class PoolPublisher:
             if _may_have_written(plan, error):
                 self.written = either(self.written, publication)
             raise
-        _log_written(self._pool.name, plan, devices, self._adopted.dropped - before.dropped)
+        _log_written(
+            self._pool.name, plan, len(publication.offers), self._adopted.dropped - before.dropped
+        )
         self.written = publication
 
-    async def _plan(self, devices: tuple[SliceDevice, ...]) -> PoolPlan:
-        plan = self._plan_for(self._owner or await self._read_owner(), devices)
+    async def _plan(self, publication: Publication) -> PoolPlan:
+        if not (publication.offers or self._pool.stays):
+            return self._plan_for(None)
+        plan = self._plan_for(self._desired(publication, self._owner or await self._read_owner()))
         if plan.creates and self._pool.read_owner:
             # The owner may have been made anew, and slices of the old one are collected with it.
-            plan = self._plan_for(await self._read_owner(), devices)
+            plan = self._plan_for(self._desired(publication, await self._read_owner()))
         return plan
 
     async def _read_owner(self) -> Owner | None:
@@ -101,18 +106,29 @@ class PoolPublisher:
             self._owner = await self._pool.read_owner()
         return self._owner
 
-    def _plan_for(self, owner: Owner | None, devices: tuple[SliceDevice, ...]) -> PoolPlan:
-        desired = DesiredPool(
+    def _desired(self, publication: Publication, owner: Owner | None) -> DesiredPool:
+        return DesiredPool(
             name=self._pool.name,
             driver=DRIVER_NAME,
-            groups=(DeviceGroup(self._pool.scope, devices),),
+            groups=_groups(publication, self._pool.scope),
             owner=owner,
         )
-        plan = plan_pool(desired, tuple(self._slices.views()), self._adopted)
+
+    def _plan_for(self, desired: DesiredPool | None) -> PoolPlan:
+        views = tuple(view for view in self._slices.views() if view.pool == self._pool.name)
+        plan = plan_pool(desired, views, self._adopted)
         if isinstance(plan, Refused):
             logger.error("not published: %s", plan.sentence)
             return PoolPlan()
         return plan
+
+
+def _groups(publication: Publication, scope: Scope) -> tuple[DeviceGroup, ...]:
+    devices: dict[Scope, list[SliceDevice]] = {}
+    for offer in publication.offers.values():
+        devices.setdefault(offer.scope or scope, []).append(slice_device(offer.body))
+    groups = (DeviceGroup(seen_by, tuple(those)) for seen_by, those in devices.items())
+    return tuple(groups) or (DeviceGroup(scope),)
 
 
 def _may_have_written(plan: PoolPlan, error: ApiError) -> bool:
@@ -120,11 +136,9 @@ def _may_have_written(plan: PoolPlan, error: ApiError) -> bool:
     return unanswered or len(plan.writes) > 1
 
 
-def _log_written(
-    pool: str, plan: PoolPlan, devices: tuple[SliceDevice, ...], dropped: frozenset[str]
-) -> None:
+def _log_written(pool: str, plan: PoolPlan, devices: int, dropped: frozenset[str]) -> None:
     if plan.writes:
-        logger.info("published pool=%s devices=%d writes=%d", pool, len(devices), len(plan.writes))
+        logger.info("published pool=%s devices=%d writes=%d", pool, devices, len(plan.writes))
     if dropped:
         gates = ", ".join(feature_gates(dropped)) or "none known"
         fields = ", ".join(sorted(dropped))

@@ -41,7 +41,7 @@ from driver.node_reports import NodeReports
 from driver.node_sources import NodeSources
 from driver.offer_paths import OfferPath, taken_path
 from driver.passes import Passes, put_right, until_done
-from driver.publication import Publication, publish
+from driver.publication import Publication, local_supply, publish
 from driver.resource_slices import NodeScope, slice_view
 from driver.slices import Features
 from kube.api import ApiClient, Change, Modified, Store
@@ -125,7 +125,12 @@ class NodeCluster:
         self._slices = Store(client, SLICES.select(field_selector=fields), slice_view)
         self._pool = PoolPublisher(
             client,
-            Pool(node, NodeScope(node), lambda: read_owner(client, node)),
+            Pool(
+                name=node,
+                scope=NodeScope(node),
+                stays=True,
+                read_owner=lambda: read_owner(client, node),
+            ),
             StoredSlices(lambda: self._slices, self._slices.note),
         )
         reports = NodeReports(sources, self._properties)
@@ -243,7 +248,7 @@ class NodeCluster:
         inventory = inventory_of(self._configurations, self._discoveries.heard, self._node)
         now = datetime.now(UTC)
         publication = publish(
-            inventory if self._memory.path is OfferPath.DRA else withdrawn(inventory),
+            local_supply(inventory if self._memory.path is OfferPath.DRA else withdrawn(inventory)),
             self._pool.written,
             self._memory.features or _WITHOUT_DRA,
             allocated=self._allocated(),

@@ -1,4 +1,8 @@
-"""What a node publishes: the devices it has, and those that went away and are still in use.
+"""What a pool shows: the devices that are there, and those that went away and are still in use.
+
+    Supply, previous Publication, claims ──publish──► Publication
+
+A pool is a node's, or that of the devices of one Configuration which several nodes see.
 
 A device that nobody reports any more goes in three steps, each of which a restart may interrupt,
 since all that is remembered stands in the ResourceSlice itself:
@@ -13,7 +17,7 @@ A device is never removed in the step that taints it: a claim may have got it a 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,36 +25,70 @@ from driver.api import (
     ATTRIBUTE_CONFIGURATION,
     ATTRIBUTE_INSTANCE,
     OFFLINE_TAINT,
+    ConfigurationName,
     DeviceName,
+    InstanceName,
 )
 from driver.configurations import NO_GRACE, offline_grace
 from driver.instances import Instance
 from driver.inventory import Inventory
 from driver.names import attribute_value
-from driver.resource_slices import SliceView
+from driver.resource_slices import Scope, SliceView
 from driver.slices import Features, published
 
 Body = Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supply:
+    """What there is for a pool to show.
+
+    Attributes:
+        instances: Those whose devices are reported now.
+        unheard: Configurations of which not all is known now: what they published stays.
+        graces: How long a device that went away stays though no claim has it, by Configuration;
+            no time for one that is not named.
+        lingering: Instances whose devices are away, and stay for as long as they are named here.
+        scopes: Who sees the device of an Instance, where that is not the same for the whole pool.
+    """
+
+    instances: tuple[Instance, ...] = ()
+    unheard: frozenset[ConfigurationName] = frozenset()
+    graces: Mapping[ConfigurationName, timedelta] = field(default_factory=dict)
+    lingering: frozenset[InstanceName] = frozenset()
+    scopes: Mapping[InstanceName, Scope] = field(default_factory=dict)
+
+
+def local_supply(inventory: Inventory) -> Supply:
+    """What there is for the pool of a node."""
+    configurations = inventory.configurations.items()
+    return Supply(
+        instances=inventory.local,
+        unheard=inventory.unheard,
+        graces={name: offline_grace(c, shared=False) for name, c in configurations},
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One device of the node's pool.
+    """One device of a pool.
 
     Attributes:
         body: `Device` of resource.k8s.io/v1.
-        instance: What the kubelet plugin prepares; None for what only a stored slice tells of.
-        away_since: When its handler ceased to report it; None while it is reported.
+        instance: What it is a use of; None for what only a stored slice tells of.
+        away_since: When it ceased to be reported; None while it is.
+        scope: Who sees it; None for those who see the others of the pool.
     """
 
     body: Body
     instance: Instance | None = None
     away_since: datetime | None = None
+    scope: Scope | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """All devices of the node's pool at one moment.
+    """All devices of a pool at one moment.
 
     Attributes:
         unsettled: Whether another pass must follow this one's write.
@@ -72,17 +110,21 @@ class Publication:
         return frozenset(_attribute(o.body, ATTRIBUTE_INSTANCE) for o in self.away.values())
 
 
-def publication_of(bodies: Iterable[Body]) -> Publication:
+def publication_of(stored: Iterable[tuple[Body, Scope | None]]) -> Publication:
     """What an earlier process published, as the stored slices show it."""
-    offers = {DeviceName(body["name"]): Offer(body, None, _tainted_at(body)) for body in bodies}
-    return Publication(offers)
+    return Publication(
+        {
+            DeviceName(body["name"]): Offer(body, None, _tainted_at(body), scope)
+            for body, scope in stored
+        }
+    )
 
 
-def stored_devices(slices: Iterable[SliceView], pool: str) -> Iterator[Body]:
+def stored_devices(slices: Iterable[SliceView], pool: str) -> Iterator[tuple[Body, Scope | None]]:
     """The devices of a pool as the API server has them, the newest version of each last."""
     ours = (view for view in slices if view.pool == pool)
     for view in sorted(ours, key=lambda view: view.generation):
-        yield from (device.body({}) for device in view.content.devices)
+        yield from ((device.body({}), view.content.scope) for device in view.content.devices)
 
 
 def either(before: Publication, attempted: Publication) -> Publication:
@@ -91,7 +133,7 @@ def either(before: Publication, attempted: Publication) -> Publication:
 
 
 def publish(
-    inventory: Inventory,
+    supply: Supply,
     previous: Publication,
     features: Features,
     *,
@@ -101,29 +143,50 @@ def publish(
     """The next publication.
 
     Args:
-        inventory: What the node has.
+        supply: What there is.
         previous: What was published last, by this process or the one before it.
         features: What the API server keeps of a device.
         allocated: Devices that some claim has; None while that is not known.
         now: For devices that went away since.
     """
     wanted = {
-        device.name: Offer(device.body, device.instance)
-        for device in published(inventory.local, features)
+        device.name: Offer(
+            device.body, device.instance, scope=supply.scopes.get(device.instance.name)
+        )
+        for device in published(supply.instances, features)
     }
-    kept, frozen = _kept(inventory, previous, wanted, allocated, now), _frozen(inventory, previous)
+    frozen, graces = _frozen(supply, previous), _Graces(supply)
+    kept = _kept(previous, wanted.keys() | frozen.keys(), graces, allocated, now)
     held_back = _held_back(wanted, kept, previous)
     offers = {**frozen, **kept, **{n: o for n, o in wanted.items() if n not in held_back}}
     return Publication(
         offers={name: _tainted(offers[name], features) for name in sorted(offers)},
         unsettled=any(offer.away_since == now for offer in kept.values()),
-        recheck_at=_recheck_at(inventory, kept, allocated, now),
+        recheck_at=_recheck_at(kept, graces, allocated, now),
     )
 
 
-def _frozen(inventory: Inventory, previous: Publication) -> dict[DeviceName, Offer]:
-    unheard = {attribute_value(name) for name in inventory.unheard}
-    reported = {attribute_value(instance.name) for instance in inventory.local}
+class _Graces:
+    """How long devices stay that are away, and that no claim has."""
+
+    def __init__(self, supply: Supply) -> None:
+        self._graces = {attribute_value(name): grace for name, grace in supply.graces.items()}
+        self._lingering = set(map(attribute_value, supply.lingering))
+
+    def end(self, offer: Offer, since: datetime) -> datetime | None:
+        """When the device may go; None as long as its Instance stays."""
+        if _attribute(offer.body, ATTRIBUTE_INSTANCE) in self._lingering:
+            return None
+        return since + self._graces.get(_attribute(offer.body, ATTRIBUTE_CONFIGURATION), NO_GRACE)
+
+    def is_over(self, offer: Offer, since: datetime, now: datetime) -> bool:
+        end = self.end(offer, since)
+        return end is not None and end <= now
+
+
+def _frozen(supply: Supply, previous: Publication) -> dict[DeviceName, Offer]:
+    unheard = {attribute_value(name) for name in supply.unheard}
+    reported = {attribute_value(instance.name) for instance in supply.instances}
     return {
         name: offer
         for name, offer in previous.offers.items()
@@ -133,21 +196,20 @@ def _frozen(inventory: Inventory, previous: Publication) -> dict[DeviceName, Off
 
 
 def _kept(
-    inventory: Inventory,
     previous: Publication,
-    wanted: Mapping[DeviceName, Offer],
+    there: Collection[DeviceName],
+    graces: _Graces,
     allocated: Collection[DeviceName] | None,
     now: datetime,
 ) -> dict[DeviceName, Offer]:
-    frozen = _frozen(inventory, previous)
     kept: dict[DeviceName, Offer] = {}
     for name, offer in previous.offers.items():
-        if name in wanted or name in frozen:
+        if name in there:
             continue
         since = offer.away_since or now
         free = allocated is not None and name not in allocated
-        if offer.away_since is None or not free or now < since + _grace(inventory, offer):
-            kept[name] = Offer(offer.body, _offline(offer.instance), since)
+        if offer.away_since is None or not free or not graces.is_over(offer, since, now):
+            kept[name] = replace(offer, instance=_offline(offer.instance), away_since=since)
     return kept
 
 
@@ -173,25 +235,17 @@ def _held_back(
 
 
 def _recheck_at(
-    inventory: Inventory,
     kept: Mapping[DeviceName, Offer],
+    graces: _Graces,
     allocated: Collection[DeviceName] | None,
     now: datetime,
 ) -> datetime | None:
     ends = [
-        offer.away_since + _grace(inventory, offer)
+        graces.end(offer, offer.away_since)
         for name, offer in kept.items()
         if offer.away_since is not None and name not in (allocated or ())
     ]
-    return min((end for end in ends if end > now), default=None)
-
-
-def _grace(inventory: Inventory, offer: Offer) -> timedelta:
-    value = _attribute(offer.body, ATTRIBUTE_CONFIGURATION)
-    for name, configuration in inventory.configurations.items():
-        if attribute_value(name) == value:
-            return offline_grace(configuration, shared=False)
-    return NO_GRACE
+    return min((end for end in ends if end is not None and end > now), default=None)
 
 
 def _attribute(body: Body, name: str) -> str:
@@ -205,7 +259,7 @@ def _tainted(offer: Offer, features: Features) -> Offer:
     added = offer.away_since.strftime("%Y-%m-%dT%H:%M:%SZ")
     taint = {"key": OFFLINE_TAINT, "effect": "NoSchedule", "timeAdded": added}
     taints = [*(offer.body.get("taints") or ()), taint]
-    return Offer({**offer.body, "taints": taints}, offer.instance, offer.away_since)
+    return replace(offer, body={**offer.body, "taints": taints})
 
 
 def _tainted_at(body: Body) -> datetime | None:

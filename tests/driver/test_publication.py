@@ -13,13 +13,22 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from driver.api import Configuration, ConfigurationName, DeviceName
 from driver.instances import instances_of
 from driver.inventory import Inventory
-from driver.publication import Publication, either, publication_of, publish, stored_devices
-from driver.resource_slices import SliceView, slice_view
+from driver.publication import (
+    Publication,
+    Supply,
+    either,
+    local_supply,
+    publication_of,
+    publish,
+    stored_devices,
+)
+from driver.resource_slices import NodeScope, SliceView, hostnames, slice_view
 from driver.slices import Features
 from tests.driver.builders import NODE, NOW, a_configuration, a_device
 
 FEATURES = Features(consumable_capacity=True, taints=True)
 NOTHING = Publication({})
+DAY = timedelta(days=1)
 
 
 def an_inventory(*numbers: int, configuration: Configuration | None = None) -> Inventory:
@@ -33,7 +42,12 @@ def published_from(
     inventory: Inventory, previous: Publication = NOTHING, **options: Any
 ) -> Publication:
     arguments: dict[str, Any] = {"features": FEATURES, "allocated": None, "now": NOW, **options}
-    return publish(inventory, previous, **arguments)
+    return publish(local_supply(inventory), previous, **arguments)
+
+
+def read_back(publication: Publication) -> Publication:
+    """What a process knows that begins."""
+    return publication_of((offer.body, offer.scope) for offer in publication.offers.values())
 
 
 def only(publication: Publication) -> DeviceName:
@@ -153,7 +167,7 @@ def test_a_restart_reads_from_the_slice_when_a_device_went() -> None:
         published_from(an_inventory(1, configuration=configuration)),
     )
 
-    restarted = publication_of(offer.body for offer in away.offers.values())
+    restarted = read_back(away)
     settled = published_from(
         an_inventory(configuration=configuration),
         restarted,
@@ -258,7 +272,7 @@ class NodeLife(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        self.publication = publication_of(o.body for o in self.publication.offers.values())
+        self.publication = read_back(self.publication)
 
     @precondition(lambda self: set(self.publication.offers) - self.claimed)
     @rule(data=st.data())
@@ -298,3 +312,37 @@ def test_a_device_that_several_nodes_see_is_not_in_a_node_s_slices() -> None:
     inventory = Inventory({configuration.name: configuration}, shared, frozenset())
 
     assert published_from(inventory).offers == {}
+
+
+def test_the_device_of_an_instance_that_stays_is_kept_for_as_long_as_that() -> None:
+    (instance,) = an_inventory(1).local
+    before = published_from(an_inventory(1))
+    away = published_from(an_inventory(), before)
+    later = {"features": FEATURES, "allocated": frozenset[DeviceName](), "now": NOW + DAY}
+
+    lingering = publish(Supply(lingering=frozenset({instance.name})), away, **later)
+    removed = publish(Supply(), lingering, **later)
+
+    assert lingering.offers == away.offers
+    assert lingering.recheck_at is None
+    assert removed.offers == {}
+
+
+def test_a_device_that_went_away_is_seen_by_whom_it_was_seen_before() -> None:
+    (instance,) = an_inventory(1).local
+    scope = hostnames(frozenset({"a", "b"}))
+    supply = Supply(instances=(instance,), scopes={instance.name: scope})
+    arguments: dict[str, Any] = {"features": FEATURES, "allocated": None, "now": NOW}
+    before = publish(supply, NOTHING, **arguments)
+
+    away = publish(Supply(), read_back(before), **arguments)
+
+    assert [offer.scope for offer in before.offers.values()] == [scope]
+    assert [offer.scope for offer in away.offers.values()] == [scope]
+    assert published_from(an_inventory(1)).offers[only(before)].scope is None
+
+
+def test_a_stored_slice_says_who_sees_its_devices() -> None:
+    stored = publication_of(stored_devices([a_stored_slice(NODE, 1, {"name": "disk"})], NODE))
+
+    assert stored.offers[DeviceName("disk")].scope == NodeScope(NODE)
