@@ -25,6 +25,8 @@ from driver.api import (
     InstanceName,
     NodeName,
 )
+from driver.device_ids import parse_slot_id
+from driver.device_usage import Holder, parse_holder
 from driver.devices import Device, DeviceSpec, Mount, device_hash
 from driver.names import label_value
 
@@ -104,6 +106,7 @@ class StoredInstance:
     Attributes:
         body: The part of the object that drivers write, see `instance_body`.
         slots_used: Whether `deviceUsage` names a user of any slot.
+        holders: Those of its slots that are held, on whichever node.
     """
 
     namespace: str
@@ -113,6 +116,7 @@ class StoredInstance:
     configuration: ConfigurationName
     body: Mapping[str, Any]
     slots_used: bool
+    holders: tuple[Holder, ...] = ()
 
     @property
     def is_shared(self) -> bool:
@@ -194,15 +198,22 @@ def _owner(configuration: Configuration) -> Mapping[str, Any]:
 def stored_instance(body: Mapping[str, Any]) -> StoredInstance:
     """Parse an Instance object; absent fields read as the defaults of Akri's definition."""
     metadata, spec = body["metadata"], body["spec"]
+    name, usage = InstanceName(metadata["name"]), spec.get("deviceUsage") or {}
     return StoredInstance(
         namespace=metadata["namespace"],
-        name=InstanceName(metadata["name"]),
+        name=name,
         uid=metadata["uid"],
         resource_version=metadata["resourceVersion"],
         configuration=ConfigurationName(spec["configurationName"]),
         body=_written_part(metadata, spec),
-        slots_used=any((spec.get("deviceUsage") or {}).values()),
+        slots_used=any(usage.values()),
+        holders=_holders(name, usage),
     )
+
+
+def _holders(name: InstanceName, usage: Mapping[str, Any]) -> tuple[Holder, ...]:
+    slots = sorted(key for key in usage if (parse_slot_id(key) or ("",))[0] == name)
+    return tuple(holder for key in slots if (holder := parse_holder(usage[key])))
 
 
 def _written_part(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -6,6 +6,8 @@ An Instance becomes one device or several (DESIGN, section 5):
     capacity N, unique devices, consumable capacity    one device with N slots
     capacity N otherwise                               N exclusive devices, <name>-0 …
 
+Less what is held through the device plugin, see `deductions`.
+
 What depends on the API server's version is a value, `Features`, learned from a probe.
 """
 
@@ -19,8 +21,11 @@ from typing import Any
 
 from driver.api import CAPACITY_SLOTS, DRIVER_NAME, OFFLINE_TAINT, DeviceName, NodeName
 from driver.attributes import attributes
+from driver.deductions import Deductions
 from driver.instances import Instance
 from driver.names import short_hash
+
+NOTHING_HELD = Deductions()
 
 DEVICE_NAME_LIMIT = 63
 """Characters of a DNS label."""
@@ -54,7 +59,9 @@ class PublishedDevice:
     body: Mapping[str, Any]
 
 
-def published(instances: Iterable[Instance], features: Features) -> tuple[PublishedDevice, ...]:
+def published(
+    instances: Iterable[Instance], features: Features, deductions: Deductions = NOTHING_HELD
+) -> tuple[PublishedDevice, ...]:
     """The devices of one pool, by Instance name; the same for any order of the Instances.
 
     Device names are unique even where those of Instances are not. Of two Instances with one
@@ -63,12 +70,14 @@ def published(instances: Iterable[Instance], features: Features) -> tuple[Publis
     taken: set[str] = set()
     devices: list[PublishedDevice] = []
     for instance in _distinct(instances):
-        bodies = _bodies(instance, features)
+        bodies = _bodies(instance, features, deductions.left(instance))
         names = _free_names(instance, len(bodies), taken)
         taken.update(names)
+        offered = deductions.offered(instance, names)
         devices.extend(
             PublishedDevice(name, instance, {"name": name, **body})
             for name, body in zip(names, bodies, strict=True)
+            if name in offered
         )
     return tuple(devices)
 
@@ -138,10 +147,11 @@ def _distinct(instances: Iterable[Instance]) -> list[Instance]:
     return [by_identity[identity] for identity in sorted(by_identity)]
 
 
-def _bodies(instance: Instance, features: Features) -> list[dict[str, Any]]:
+def _bodies(instance: Instance, features: Features, left: int) -> list[dict[str, Any]]:
+    """One for each device that the Instance has when nobody holds slots of it."""
     slots = instance.capacity
     if slots > 1 and instance.unique_devices and features.consumable_capacity:
-        return [_body(instance, features, _slots(slots))]
+        return [_body(instance, features, _slots(left))]
     return [_body(instance, features, {})] * slots
 
 
