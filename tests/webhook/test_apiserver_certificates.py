@@ -1,0 +1,308 @@
+"""The keeper of the webhook's certificates, where calls fail, are lost, or somebody is faster.
+
+With a true API server it is told in tests/e2e/webhook.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+from base64 import b64decode
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum, auto
+from functools import partial
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kube.api import (
+    AlreadyExistsError,
+    ApiClient,
+    Backoff,
+    ConflictError,
+    ForbiddenError,
+    JsonObject,
+    NotFoundError,
+    ObjectPath,
+    Preconditions,
+    Resource,
+    TlsCredential,
+    UnavailableError,
+)
+from webhook import apiserver_certificates, authority
+from webhook.apiserver_certificates import KINDS, SECRETS, CertificateKeeper
+from webhook.certificates import OwnCa, Policy
+
+NAME = "moorage-webhook"
+LIFE = timedelta(seconds=20)
+"""So that authorities are trusted everywhere, it is taken, after 20 ms."""
+
+OWN = OwnCa("moorage", "webhook-certificate", NAME, Policy(frozenset({"webhook.test"}), LIFE))
+SECRET = SECRETS.at(OWN.secret, OWN.namespace)
+REGISTRATIONS = tuple(kind.at(NAME) for kind in KINDS)
+SECONDS = 8.0
+
+
+class Fault(Enum):
+    """What becomes of one call."""
+
+    NONE = auto()
+    REFUSED = auto()
+    LOST = auto()  # The call never arrived.
+    UNANSWERED = auto()  # It was carried out, and nobody was told.
+    OUTRUN = auto()  # Somebody else wrote the object first.
+    KILLED = auto()  # The process ends before it.
+
+
+class KilledError(BaseException):
+    """The end of a process."""
+
+
+@dataclass
+class FakeApiServer:
+    """Objects in memory, behind a connection that does what `faults` says, then works."""
+
+    objects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    version: int = 0
+
+    def put(self, path: ObjectPath, body: JsonObject) -> JsonObject:
+        self.version += 1
+        metadata = {**body["metadata"], "resourceVersion": str(self.version)}
+        self.objects[str(path)] = {**copy.deepcopy(dict(body)), "metadata": metadata}
+        return self.objects[str(path)]
+
+    def found(self, path: ObjectPath) -> dict[str, Any]:
+        if str(path) not in self.objects:
+            raise NotFoundError(f"{path} not found")
+        return copy.deepcopy(self.objects[str(path)])
+
+    async def get(self, path: ObjectPath, **_: object) -> JsonObject:
+        return await self._called(path, partial(self.found, path))
+
+    async def create(self, resource: Resource, body: JsonObject, **_: object) -> JsonObject:
+        path = resource.at(body["metadata"]["name"], body["metadata"]["namespace"])
+        return await self._called(path, partial(self._create, path, body))
+
+    async def replace(self, path: ObjectPath, body: JsonObject, **_: object) -> JsonObject:
+        version = body["metadata"]["resourceVersion"]
+        return await self._called(path, partial(self._write, path, body, version))
+
+    async def merge_patch(
+        self, path: ObjectPath, patch: JsonObject, *, preconditions: Preconditions, **_: object
+    ) -> JsonObject:
+        version = str(preconditions.resource_version)
+        return await self._called(path, partial(self._write, path, patch, version))
+
+    def pages(self, *_: object, **__: object) -> AsyncIterator[object]:
+        raise UnavailableError("no lists and no watches here")
+
+    def _create(self, path: ObjectPath, body: JsonObject) -> JsonObject:
+        if str(path) in self.objects:
+            raise AlreadyExistsError(f"{path} exists")
+        return self.put(path, body)
+
+    def _write(self, path: ObjectPath, change: JsonObject, version: str) -> JsonObject:
+        stored = self.found(path)
+        if stored["metadata"]["resourceVersion"] != version:
+            raise ConflictError(f"{path} has changed")
+        return self.put(path, {**stored, **change, "metadata": stored["metadata"]})
+
+    async def _called(self, path: ObjectPath, work: Callable[[], JsonObject]) -> JsonObject:
+        await asyncio.sleep(0)
+        fault = self.faults.pop(0) if self.faults else Fault.NONE
+        match fault:
+            case Fault.KILLED:
+                raise KilledError
+            case Fault.REFUSED:
+                raise ForbiddenError(f"{path} may not be touched")
+            case Fault.LOST:
+                raise UnavailableError("connection refused")
+            case Fault.OUTRUN:
+                with suppress(NotFoundError):
+                    self.put(path, self.found(path))
+            case Fault.NONE | Fault.UNANSWERED:
+                pass
+        answer = work()
+        if fault is Fault.UNANSWERED:
+            raise UnavailableError("connection reset")
+        return answer
+
+
+@dataclass
+class FakeListener:
+    """What the webhook shows."""
+
+    shown: list[TlsCredential] = field(default_factory=list)
+
+    def show(self, credential: TlsCredential) -> None:
+        self.shown.append(credential)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apiserver_certificates, "PAUSE_SECONDS", 0.001)
+    quick = partial(Backoff, first_seconds=0.001, cap_seconds=0.002)
+    monkeypatch.setattr(apiserver_certificates, "Backoff", quick)
+
+
+def a_server(*faults: Fault) -> FakeApiServer:
+    """Both registrations are there, and no Secret."""
+    server = FakeApiServer(faults=list(faults))
+    for path in REGISTRATIONS:
+        webhooks = [{"name": f"{n}.moorage.dev", "clientConfig": {}} for n in range(2)]
+        server.put(path, {"metadata": {"name": NAME}, "webhooks": webhooks})
+    return server
+
+
+def a_keeper(server: FakeApiServer, listener: FakeListener) -> CertificateKeeper:
+    return CertificateKeeper(cast(ApiClient, server), OWN, listener)  # type: ignore[arg-type]  # fake
+
+
+@asynccontextmanager
+async def running(keeper: CertificateKeeper) -> AsyncIterator[asyncio.Task[Any]]:
+    task = asyncio.create_task(keeper.run())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError, BaseExceptionGroup):
+            await task
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not is_so():  # noqa: ASYNC110  What is waited for is a state, which tells nobody.
+            await asyncio.sleep(0.002)
+
+
+def data(server: FakeApiServer) -> dict[str, bytes]:
+    stored = server.objects.get(str(SECRET), {}).get("data", {})
+    return {name: b64decode(value) for name, value in stored.items()}
+
+
+def bundles(server: FakeApiServer) -> Iterator[bytes]:
+    for path in REGISTRATIONS:
+        for entry in server.objects[str(path)]["webhooks"]:
+            yield b64decode(entry["clientConfig"].get("caBundle") or "")
+
+
+def is_trusted(server: FakeApiServer, shown: TlsCredential) -> bool:
+    """Whether every API server would take the certificate."""
+    own = authority.read({**data(server), authority.CERTIFICATE: shown.certificate})
+    if own.served is None:
+        return False
+    signers = [{one.identity for one in authority.bundle(found)} for found in bundles(server)]
+    return all(own.served.signed_by in trusted for trusted in signers)
+
+
+def is_in_order(server: FakeApiServer, *listeners: FakeListener) -> bool:
+    certificate = data(server).get(authority.CERTIFICATE)
+    return all(
+        listener.shown[-1].certificate == certificate and is_trusted(server, listener.shown[-1])
+        for listener in listeners
+    )
+
+
+async def kept(server: FakeApiServer) -> FakeListener:
+    """Run keepers, one after the other, until no more is to be killed and all is in order."""
+    while True:
+        listener = FakeListener()
+        async with running(a_keeper(server, listener)) as task:
+            await until(lambda: task.done() or is_in_order(server, listener))  # noqa: B023
+            if not task.done():
+                return listener
+
+
+async def test_it_is_not_ready_before_there_is_a_certificate() -> None:
+    server, listener = a_server(*[Fault.LOST] * 5), FakeListener()
+    keeper = a_keeper(server, listener)
+
+    assert keeper.why_not_ready() == "There is no certificate yet."
+    assert not is_trusted(server, listener.shown[0])
+    async with running(keeper):
+        await until(lambda: is_in_order(server, listener))
+    assert keeper.why_not_ready() == ""
+
+
+async def test_what_is_refused_is_told_once_and_tried_on(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    server, listener = a_server(*[Fault.REFUSED] * 7), FakeListener()
+
+    async with running(a_keeper(server, listener)):
+        await until(lambda: is_in_order(server, listener))
+
+    told = [r.getMessage() for r in caplog.records if "not kept" in r.getMessage()]
+    assert told == [f"certificates not kept: {REGISTRATIONS[0]} may not be touched"]
+
+
+@pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.NONE])
+@pytest.mark.parametrize("call", range(12))
+async def test_a_fault_in_any_call_is_got_over(fault: Fault, call: int) -> None:
+    server = a_server(*[Fault.NONE] * call, fault)
+
+    listener = await kept(server)
+
+    assert not server.faults, "the call was made"
+    assert is_in_order(server, listener)
+    assert len(authority.read(data(server)).trusted) == 1, "nothing was made twice"
+
+
+@given(faults=st.lists(st.sampled_from(Fault), max_size=40))
+@settings(max_examples=15)
+def test_any_row_of_faults_is_got_over(faults: list[Fault]) -> None:
+    async def told() -> None:
+        server = a_server(*faults)
+        listener = await kept(server)
+        assert is_in_order(server, listener)
+        assert len(authority.read(data(server)).trusted) == 1
+
+    asyncio.run(told())
+
+
+async def test_nothing_is_served_that_is_not_trusted_by_then() -> None:
+    """Nor before: what was shown to begin with is for the probes, and nobody trusts it."""
+    server = a_server(*[Fault.OUTRUN, Fault.UNANSWERED, Fault.NONE] * 6)
+    was_trusted: list[bool] = []
+
+    class Watched(FakeListener):
+        def show(self, credential: TlsCredential) -> None:
+            super().show(credential)
+            was_trusted.append(is_trusted(server, credential))
+
+    listener = Watched()
+    async with running(a_keeper(server, listener)):
+        await until(lambda: is_in_order(server, listener))
+
+    assert was_trusted == [False, True]
+
+
+async def test_two_that_start_together_end_with_one_certificate() -> None:
+    server, listeners = a_server(), (FakeListener(), FakeListener())
+
+    async with running(a_keeper(server, listeners[0])), running(a_keeper(server, listeners[1])):
+        await until(lambda: is_in_order(server, *listeners))
+
+    assert len(authority.read(data(server)).trusted) == 1
+
+
+async def test_a_lost_secret_is_made_anew_while_the_old_certificate_is_trusted() -> None:
+    server, listener = a_server(), FakeListener()
+
+    async with running(a_keeper(server, listener)):
+        await until(lambda: is_in_order(server, listener))
+        before = listener.shown[-1]
+        del server.objects[str(SECRET)]
+        await until(lambda: bool(data(server)) and is_in_order(server, listener))
+
+    old = authority.bundle(before.certificate)
+    assert old
+    assert listener.shown[-1] != before
+    for found in bundles(server):
+        assert len(authority.bundle(found)) == 2, "the old authority is trusted until it expires"
