@@ -30,6 +30,7 @@ from driver.api import (
     InstanceName,
 )
 from driver.configurations import NO_GRACE, offline_grace
+from driver.deductions import Deductions, HeldSlots
 from driver.instances import Instance
 from driver.inventory import Inventory
 from driver.names import attribute_value
@@ -50,6 +51,7 @@ class Supply:
             no time for one that is not named.
         lingering: Instances whose devices are away, and stay for as long as they are named here.
         scopes: Who sees the device of an Instance, where that is not the same for the whole pool.
+        held: Slots that pods have through the device plugin: uses that are not shown.
     """
 
     instances: tuple[Instance, ...] = ()
@@ -57,6 +59,7 @@ class Supply:
     graces: Mapping[ConfigurationName, timedelta] = field(default_factory=dict)
     lingering: frozenset[InstanceName] = frozenset()
     scopes: Mapping[InstanceName, Scope] = field(default_factory=dict)
+    held: HeldSlots = field(default_factory=dict)
 
 
 def local_supply(inventory: Inventory) -> Supply:
@@ -149,11 +152,12 @@ def publish(
         allocated: Devices that some claim has; None while that is not known.
         now: For devices that went away since.
     """
+    deductions = Deductions(supply.held, previous.offers.keys())
     wanted = {
         device.name: Offer(
             device.body, device.instance, scope=supply.scopes.get(device.instance.name)
         )
-        for device in published(supply.instances, features)
+        for device in published(supply.instances, features, deductions)
     }
     frozen, graces = _frozen(supply, previous), _Graces(supply)
     kept = _kept(previous, wanted.keys() | frozen.keys(), graces, allocated, now)
