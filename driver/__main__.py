@@ -3,6 +3,7 @@
 moorage-driver node     on each node: discovery, Instances, ResourceSlices, the kubelet's plugin
 moorage-driver shared   for the cluster: DeviceClasses, and the status of Configurations
 moorage-driver handler  one discovery handler in a process of its own, for Moorage's or Akri's agent
+moorage-driver permissions  prints the Roles by which drivers may read what Configurations name
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import sys
 from collections.abc import Coroutine
 from typing import NoReturn, assert_never
 
+from driver.permissions import InputError
+from driver.permissions_settings import PermissionsSettings
 from driver.settings import (
     HandlerProcessSettings,
     NodeSettings,
@@ -27,7 +30,7 @@ def main() -> NoReturn:
     from kube.api import log_to_stderr, run_process  # `--help` does without it.
 
     log_to_stderr(settings.log_level, "driver")
-    run_process(_work(settings))
+    run_process(_work(settings), plain_errors=(InputError,))
 
 
 def _work(settings: Settings) -> Coroutine[None, None, None]:
@@ -45,6 +48,10 @@ def _work(settings: Settings) -> Coroutine[None, None, None]:
             from driver.handler_main import run_handler
 
             return run_handler(settings)
+        case PermissionsSettings():
+            from driver.permissions_main import run_permissions
+
+            return run_permissions(settings)
         case _:
             assert_never(settings)
 

@@ -18,6 +18,11 @@ from driver.discovery.handlers import DEBUG_ECHO_FILE, HANDLER_NAMES
 from driver.durations import parse_duration
 from driver.handler_requests import AGENT_FOLDER, AGENT_SOCKET, NETWORK_PORT, place_from
 from driver.offer_paths import OfferPath
+from driver.permissions_settings import (
+    PermissionsSettings,
+    permissions_arguments,
+    permissions_settings,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +109,7 @@ class SharedSettings(CommonSettings):
     lost_node_grace: timedelta
 
 
-Settings = NodeSettings | SharedSettings | HandlerProcessSettings
+Settings = NodeSettings | SharedSettings | HandlerProcessSettings | PermissionsSettings
 
 
 def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
@@ -116,6 +121,8 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     arguments = _parser(environ).parse_args(argv)
     if arguments.command == "handler":
         return _handler_settings(arguments)
+    if arguments.command == "permissions":
+        return permissions_settings(arguments)
     common = {
         "kubeconfig": arguments.kubeconfig,
         "log_level": arguments.log_level,
@@ -171,6 +178,12 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
         commands.add_parser("handler", help="one discovery handler in a process of its own"),
         environ,
     )
+    permissions = commands.add_parser(
+        "permissions", help="print the Roles by which drivers may read what Configurations name"
+    )
+    permissions_arguments(permissions, environ)
+    _kubeconfig_argument(permissions, environ)
+    _log_argument(permissions)
     return parser
 
 
@@ -284,19 +297,23 @@ def _shared_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str
 
 
 def _common_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
-    kubeconfig = environ.get("KUBECONFIG")
-    parser.add_argument(
-        "--kubeconfig",
-        default=Path(kubeconfig) if kubeconfig else None,
-        type=Path,
-        help="default: $KUBECONFIG, else the pod's ServiceAccount",
-    )
+    _kubeconfig_argument(parser, environ)
     _log_argument(parser)
     parser.add_argument(
         "--unique-devices-default",
         default="true",
         choices=("true", "false"),
         help="what spec.uniqueDevices means in a Configuration that does not set it",
+    )
+
+
+def _kubeconfig_argument(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
+    kubeconfig = environ.get("KUBECONFIG")
+    parser.add_argument(
+        "--kubeconfig",
+        default=Path(kubeconfig) if kubeconfig else None,
+        type=Path,
+        help="default: $KUBECONFIG, else the pod's ServiceAccount",
     )
 
 

@@ -1,0 +1,121 @@
+"""Permissions: the Roles by which drivers may read what Configurations name, and nothing else.
+
+    Configurations ──► for each, and each namespace of what it names: a Role and a RoleBinding
+
+The driver is installed without a right to any Secret or ConfigMap. A Role names the objects, so it
+allows to list and to watch each of them by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from driver.api import AKRI_GROUP, DRIVER_NAME, Problem, ValueReference
+from driver.discovery_property_fields import discovery_properties, property_problems
+
+JsonObject = Mapping[str, Any]
+
+RESOURCES = {"Secret": "secrets", "ConfigMap": "configmaps"}
+VERBS = ("get", "list", "watch")
+_RBAC = "rbac.authorization.k8s.io"
+
+
+class InputError(Exception):
+    """Raised when what is given makes no sense; the text says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The ServiceAccount of the driver on nodes."""
+
+    namespace: str
+    name: str
+
+
+def configurations_in(documents: Iterable[object]) -> Iterator[JsonObject]:
+    """The Configurations among objects of any kind, those in Lists too."""
+    for document in documents:
+        if not isinstance(document, Mapping):
+            continue
+        kind, version = document.get("kind"), str(document.get("apiVersion"))
+        if str(kind).endswith("List") and isinstance(items := document.get("items"), list):
+            yield from configurations_in(items)
+        elif kind == "Configuration" and version.startswith(f"{AKRI_GROUP}/"):
+            yield document
+
+
+def permissions(body: JsonObject, account: Account) -> list[JsonObject]:
+    """The Roles and RoleBindings that one Configuration needs; none if it names no object.
+
+    Raises:
+        InputError: If it has no name, or its properties make no sense.
+    """
+    name = _at(body, "metadata", "name")
+    if not isinstance(name, str) or not name:
+        raise InputError("metadata.name: A Configuration has a name.")
+    given = _at(body, "spec", "discoveryHandler", "discoveryProperties")
+    if flaws := tuple(property_problems(given)):
+        raise InputError(_sentence(name, flaws))
+    values = discovery_properties(given).values()
+    references = [value for value in values if isinstance(value, ValueReference)]
+    namespaces = sorted({reference.namespace for reference in references})
+    return [
+        body
+        for namespace in namespaces
+        for body in (
+            _role(name, namespace, [r for r in references if r.namespace == namespace]),
+            _binding(name, namespace, account),
+        )
+    ]
+
+
+def _role(configuration: str, namespace: str, references: Iterable[ValueReference]) -> JsonObject:
+    names: dict[str, set[str]] = {}
+    for reference in references:
+        names.setdefault(RESOURCES[reference.kind], set()).add(reference.name)
+    rules = [
+        {
+            "apiGroups": [""],
+            "resources": [resource],
+            "resourceNames": sorted(names[resource]),
+            "verbs": list(VERBS),
+        }
+        for resource in sorted(names)
+    ]
+    return {**_object("Role", configuration, namespace), "rules": rules}
+
+
+def _binding(configuration: str, namespace: str, account: Account) -> JsonObject:
+    role = {"apiGroup": _RBAC, "kind": "Role", "name": _name(configuration)}
+    subject = {"kind": "ServiceAccount", "name": account.name, "namespace": account.namespace}
+    body = _object("RoleBinding", configuration, namespace)
+    return {**body, "roleRef": role, "subjects": [subject]}
+
+
+def _object(kind: str, configuration: str, namespace: str) -> JsonObject:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": kind,
+        "metadata": {
+            "name": _name(configuration),
+            "namespace": namespace,
+            "labels": {"app.kubernetes.io/part-of": "moorage"},
+        },
+    }
+
+
+def _name(configuration: str) -> str:
+    """Of its own for each Configuration, so that those of one do not take another's away."""
+    return f"{DRIVER_NAME}:properties:{configuration}"
+
+
+def _sentence(name: str, flaws: Iterable[Problem]) -> str:
+    return f"Configuration {name}: {' '.join(map(str, flaws))}"
+
+
+def _at(body: object, *path: str) -> object:
+    for field in path:
+        body = body.get(field) if isinstance(body, Mapping) else None
+    return body

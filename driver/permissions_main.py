@@ -1,0 +1,68 @@
+"""Runs `moorage-driver permissions`: prints what lets drivers read what Configurations name."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable
+
+import yaml
+
+from driver.apiserver import CONFIGURATIONS
+from driver.permissions import (
+    RESOURCES,
+    InputError,
+    JsonObject,
+    configurations_in,
+    permissions,
+)
+from driver.permissions_settings import STDIN, PermissionsSettings
+from kube.api import ApiError, connect
+
+logger = logging.getLogger(__name__)
+
+
+async def run_permissions(settings: PermissionsSettings) -> None:
+    """Print Roles and RoleBindings for `kubectl apply -f -`.
+
+    Raises:
+        InputError: If Configurations cannot be read, or make no sense.
+    """
+    if settings.files:
+        found = [body for name in settings.files for body in _of_file(name)]
+    else:
+        found = await _of_cluster(settings)
+    bodies = [role for body in found for role in permissions(body, settings.account)]
+    if not bodies:
+        logger.warning("nothing to allow: no %s is named", " or ".join(RESOURCES))
+    sys.stdout.write(_text(bodies))
+    sys.stdout.flush()  # The process is left without.
+
+
+def _of_file(name: str) -> list[JsonObject]:
+    try:
+        # The API server takes UTF-8.
+        with open(sys.stdin.fileno() if name == STDIN else name, encoding="utf-8") as file:
+            found = list(configurations_in(yaml.safe_load_all(file)))
+    except OSError as error:
+        raise InputError(f"{name}: {error.strerror}") from error
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise InputError(f"{name}: this is not YAML: {error}") from error
+    if not found:
+        raise InputError(f"{name}: there is no Configuration of akri.sh in it.")
+    return found
+
+
+async def _of_cluster(settings: PermissionsSettings) -> list[JsonObject]:
+    try:
+        async with connect(settings.kubeconfig) as client:
+            items = (await client.list(CONFIGURATIONS.select())).items
+    except ApiError as error:
+        raise InputError(f"Configurations cannot be listed: {error}") from error
+    # What a list holds does not say what it is.
+    kind = {"apiVersion": CONFIGURATIONS.api_version, "kind": "Configuration"}
+    return [{**item, **kind} for item in items]
+
+
+def _text(bodies: Iterable[JsonObject]) -> str:
+    return "".join(f"---\n{yaml.safe_dump(body, sort_keys=False)}" for body in bodies)
