@@ -25,6 +25,10 @@ SHARED_LABEL_VALUE = ""
 OFFLINE_SINCE = f"{DRIVER_NAME}/offline-since"
 """Annotation of a shared Instance: when the last node ceased to see the device."""
 
+DEVICE_DIGEST = f"{DRIVER_NAME}/device"
+"""Annotation of an Instance: of which device it is, since six digits of its name may be those of two.
+"""
+
 CONFIGURATION_LABEL = f"{DRIVER_NAME}/configuration"
 """Label of a DeviceClass that Moorage made: the Configuration whose devices it selects."""
 
@@ -43,10 +47,9 @@ DeviceName = NewType("DeviceName", str)
 NodeName = NewType("NodeName", str)
 ClaimUid = NewType("ClaimUid", str)
 
+TaintEffect = Literal["NoSchedule", "NoExecute"]
+"""Of a taint: no new claim gets the device, or pods that use it are evicted besides."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Configuration:
-    """What an `akri.sh/v0` Configuration asks for, already valid.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueReference:
@@ -63,20 +66,25 @@ class ValueReference:
     optional: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """What an `akri.sh/v0` Configuration asks for, already valid.
+
     Attributes:
         discovery_details: The handler's own YAML, as written.
         capacity: Slots of each device, that is, uses at one time; at least 1.
         unique_devices: Whether one request is never given two slots of one device.
         offline_grace_period: How long the Instance of a device that went away is kept; None for
             the default, see `configurations.offline_grace`.
+        offline_taint_effect: Of the taint that a device bears which went away.
         broker_properties: Laid over the properties of each device; they win.
         attributes: What claims may select each device by, `{"floor": {"int": 3}}`; they win.
+        discovery_properties: What the handler is given beside the details, by name: a value, or
+            where it is kept. A value may be a password, so it is never shown.
     """
 
     name: ConfigurationName
     namespace: str
-        discovery_properties: What the handler is given beside the details, by name: a value, or
-            where it is kept. A value may be a password, so it is never shown.
     uid: str
     generation: int
     created: datetime
@@ -87,13 +95,14 @@ class ValueReference:
     offline_grace_period: timedelta | None
     broker_properties: Mapping[str, str]
     attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    offline_taint_effect: TaintEffect = "NoSchedule"
+    discovery_properties: Mapping[str, str | ValueReference] = field(
+        default_factory=dict, repr=False
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    discovery_properties: Mapping[str, str | ValueReference] = field(
-        default_factory=dict, repr=False
-    )
     """One thing that is wrong with an object: where, and what.
 
     Attributes:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from driver.api import MAX_CAPACITY, Configuration, ConfigurationName, Problem
+from driver.api import MAX_CAPACITY, Configuration, ConfigurationName, Problem, TaintEffect
 from driver.device_ids import name_problems
 from driver.discovery_property_fields import discovery_properties, property_problems
 from driver.durations import parse_duration
@@ -26,6 +26,8 @@ DetailsCheck = Callable[[str, str], tuple[Problem, ...]]
 _HANDLER = "spec.discoveryHandler"
 _NOT_RUN = ("brokerSpec", "instanceServiceSpec", "configurationServiceSpec")
 """Parts of Akri's Configuration that are kept and not acted on (DESIGN §5, out of scope)."""
+
+_EFFECTS: tuple[str, ...] = get_args(TaintEffect)
 
 CONDITION_TYPES = frozenset({"Accepted", "NameTaken", "DevicePlugin", "FieldsIgnored"})
 """The conditions that Moorage writes; others on the object are somebody else's."""
@@ -124,6 +126,7 @@ def _configuration(
         offline_grace_period=_grace(spec.get("offlineGracePeriod")),
         broker_properties=dict(spec.get("brokerProperties") or {}),
         attributes=user_attributes(spec.get("attributes")),
+        offline_taint_effect=spec.get("offlineTaintEffect") or "NoSchedule",
         discovery_properties=discovery_properties(handler.get("discoveryProperties")),
     )
 
@@ -158,6 +161,9 @@ def _spec_problems(spec: JsonObject) -> Iterable[Problem]:
     grace = spec.get("offlineGracePeriod") or "0"
     if not isinstance(grace, str) or parse_duration(grace) is None:
         yield Problem("spec.offlineGracePeriod", f"{grace!r} is no duration such as 30s or 5m.")
+    effect = spec.get("offlineTaintEffect")
+    if effect is not None and effect not in _EFFECTS:
+        yield Problem("spec.offlineTaintEffect", f"{effect!r} is none of {', '.join(_EFFECTS)}.")
     yield from _broker_property_problems(spec.get("brokerProperties") or {})
     yield from attribute_problems(spec.get("attributes"))
 

@@ -88,6 +88,7 @@ def test_a_configuration_has_akris_fields_and_ours() -> None:
         "brokerProperties",
         "uniqueDevices",
         "offlineGracePeriod",
+        "offlineTaintEffect",
         "attributes",
     }
 

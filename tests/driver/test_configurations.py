@@ -48,6 +48,7 @@ def test_given_fields_are_taken() -> None:
         capacity=4,
         uniqueDevices=False,
         offlineGracePeriod="5m",
+        offlineTaintEffect="NoExecute",
         brokerProperties={"FLOOR": "2"},
         attributes={"floor": {"int": 2}},
     )
@@ -59,6 +60,7 @@ def test_given_fields_are_taken() -> None:
     assert configuration.offline_grace_period == timedelta(minutes=5)
     assert configuration.broker_properties == {"FLOOR": "2"}
     assert configuration.attributes == {"floor": {"int": 2}}
+    assert configuration.offline_taint_effect == "NoExecute"
 
 
 @pytest.mark.parametrize("capacity", [0, -1, 1025, 2**63, "4", True, None, 1.5])
@@ -75,6 +77,8 @@ def test_a_capacity_that_cannot_be_served_names_its_field(capacity: object) -> N
         ({"uniqueDevices": "yes"}, "spec.uniqueDevices"),
         ({"offlineGracePeriod": "soon"}, "spec.offlineGracePeriod"),
         ({"offlineGracePeriod": 5}, "spec.offlineGracePeriod"),
+        ({"offlineTaintEffect": "Evict"}, "spec.offlineTaintEffect"),
+        ({"offlineTaintEffect": ["NoExecute"]}, "spec.offlineTaintEffect"),
         ({"attributes": {"floor": 2}}, "spec.attributes[floor]"),
         ({"attributes": ["floor"]}, "spec.attributes"),
         ({"brokerProperties": {"N": 1}}, "spec.brokerProperties[N]"),
@@ -125,6 +129,7 @@ FIELDS = st.sampled_from(
         "capacity",
         "uniqueDevices",
         "offlineGracePeriod",
+        "offlineTaintEffect",
         "brokerProperties",
         "attributes",
         "discoveryHandler",

@@ -91,6 +91,7 @@ AKRI_SPECS: Mapping[str, Any] = {
         "discoveryHandler": {"name": "udev"},
         "uniqueDevices": False,
         "offlineGracePeriod": "1h30m",
+        "offlineTaintEffect": "NoExecute",
         "attributes": {"floor": {"int": 3}, "example.com/owner": {"string": "x"}},
     },
 }
@@ -98,6 +99,7 @@ REFUSED_SPECS: Mapping[str, Any] = {
     "capacity": {"capacity": "five"},
     "uniqueDevices": {"uniqueDevices": "yes"},
     "offlineGracePeriod": {"offlineGracePeriod": "5 minutes"},
+    "offlineTaintEffect": {"offlineTaintEffect": "Evict"},
     "attributes.floor": {"attributes": {"floor": {"int": 3, "bool": True}}},
     "attributes.floor.int": {"attributes": {"floor": {"int": "3"}}},
     "discoveryProperties[0]": {
