@@ -17,7 +17,7 @@ from driver.api import AKRI_GROUP
 from scheduler_plugin.amounts import ResourceKey
 from scheduler_plugin.claims import ClassName
 from scheduler_plugin.devices import ClassView, InstanceView, SliceView
-from scheduler_plugin.pods import IMPLICIT_PREFIX
+from scheduler_plugin.requests import IMPLICIT_PREFIX
 
 LEGACY_PREFIX = f"{AKRI_GROUP}/"
 
