@@ -28,6 +28,7 @@ from driver.api import (
     ConfigurationName,
     DeviceName,
     InstanceName,
+    TaintEffect,
 )
 from driver.configurations import NO_GRACE, offline_grace
 from driver.deductions import Deductions, HeldSlots
@@ -49,6 +50,8 @@ class Supply:
         unheard: Configurations of which not all is known now: what they published stays.
         graces: How long a device that went away stays though no claim has it, by Configuration;
             no time for one that is not named.
+        effects: Of the taint of a device that went away, by Configuration; where one is not
+            named, the taint is left as it is.
         lingering: Instances whose devices are away, and stay for as long as they are named here.
         scopes: Who sees the device of an Instance, where that is not the same for the whole pool.
         held: Slots that pods have through the device plugin: uses that are not shown.
@@ -57,6 +60,7 @@ class Supply:
     instances: tuple[Instance, ...] = ()
     unheard: frozenset[ConfigurationName] = frozenset()
     graces: Mapping[ConfigurationName, timedelta] = field(default_factory=dict)
+    effects: Mapping[ConfigurationName, TaintEffect] = field(default_factory=dict)
     lingering: frozenset[InstanceName] = frozenset()
     scopes: Mapping[InstanceName, Scope] = field(default_factory=dict)
     held: HeldSlots = field(default_factory=dict)
@@ -69,6 +73,7 @@ def local_supply(inventory: Inventory) -> Supply:
         instances=inventory.local,
         unheard=inventory.unheard,
         graces={name: offline_grace(c, shared=False) for name, c in configurations},
+        effects={name: c.offline_taint_effect for name, c in configurations},
     )
 
 
@@ -163,8 +168,9 @@ def publish(
     kept = _kept(previous, wanted.keys() | frozen.keys(), graces, allocated, now)
     held_back = _held_back(wanted, kept, previous)
     offers = {**frozen, **kept, **{n: o for n, o in wanted.items() if n not in held_back}}
+    taints = _Taints(supply, features)
     return Publication(
-        offers={name: _tainted(offers[name], features) for name in sorted(offers)},
+        offers={name: taints.added_to(offers[name]) for name in sorted(offers)},
         unsettled=any(offer.away_since == now for offer in kept.values()),
         recheck_at=_recheck_at(kept, graces, allocated, now),
     )
@@ -257,17 +263,31 @@ def _attribute(body: Body, name: str) -> str:
     return str(value.get("string", ""))
 
 
-def _tainted(offer: Offer, features: Features) -> Offer:
-    if offer.away_since is None or not features.taints or _tainted_at(offer.body) is not None:
-        return offer
-    added = offer.away_since.strftime("%Y-%m-%dT%H:%M:%SZ")
-    taint = {"key": OFFLINE_TAINT, "effect": "NoSchedule", "timeAdded": added}
-    taints = [*(offer.body.get("taints") or ()), taint]
-    return replace(offer, body={**offer.body, "taints": taints})
+class _Taints:
+    """What devices bear that are away, if the API server keeps it."""
+
+    def __init__(self, supply: Supply, features: Features) -> None:
+        self._kept = features.taints
+        self._effects = {attribute_value(name): effect for name, effect in supply.effects.items()}
+
+    def added_to(self, offer: Offer) -> Offer:
+        if offer.away_since is None or not self._kept:
+            return offer
+        added = offer.away_since.strftime("%Y-%m-%dT%H:%M:%SZ")
+        taint = {"key": OFFLINE_TAINT, "effect": self._effect(offer), "timeAdded": added}
+        others = (t for t in offer.body.get("taints") or () if t.get("key") != OFFLINE_TAINT)
+        return replace(offer, body={**offer.body, "taints": [*others, taint]})
+
+    def _effect(self, offer: Offer) -> str:
+        asked = self._effects.get(_attribute(offer.body, ATTRIBUTE_CONFIGURATION))
+        return asked or _offline_taint(offer.body).get("effect") or "NoSchedule"
 
 
 def _tainted_at(body: Body) -> datetime | None:
-    for taint in body.get("taints") or ():
-        if taint.get("key") == OFFLINE_TAINT and taint.get("timeAdded"):
-            return datetime.fromisoformat(taint["timeAdded"])
-    return None
+    added = _offline_taint(body).get("timeAdded")
+    return datetime.fromisoformat(added) if added else None
+
+
+def _offline_taint(body: Body) -> Mapping[str, str]:
+    taints: Iterable[Mapping[str, str]] = body.get("taints") or ()
+    return next((taint for taint in taints if taint.get("key") == OFFLINE_TAINT), {})

@@ -75,6 +75,28 @@ def test_a_device_that_goes_is_first_tainted_even_if_no_claim_has_it() -> None:
     assert after.unsettled
 
 
+def test_going_away_does_to_pods_what_the_configuration_says_now() -> None:
+    evicting = a_configuration(offline_taint_effect="NoExecute")
+    away = published_from(an_inventory(), published_from(an_inventory(1)))
+    stays = {"allocated": {only(away)}, "now": NOW + timedelta(seconds=9)}
+
+    evicts = published_from(an_inventory(configuration=evicting), away, **stays)
+    deleted = published_from(Inventory({}, (), frozenset()), evicts, **stays)
+    spares = published_from(an_inventory(), deleted, **stays)
+
+    assert [_taint(one) for one in (away, evicts, deleted, spares)] == [
+        ("NoSchedule", "2026-11-21T12:00:00Z"),
+        ("NoExecute", "2026-11-21T12:00:00Z"),
+        ("NoExecute", "2026-11-21T12:00:00Z"),
+        ("NoSchedule", "2026-11-21T12:00:00Z"),
+    ]
+
+
+def _taint(publication: Publication) -> tuple[str, str]:
+    (taint,) = publication.offers[only(publication)].body["taints"]
+    return taint["effect"], taint["timeAdded"]
+
+
 def test_it_is_removed_in_the_next_pass() -> None:
     away = published_from(an_inventory(), published_from(an_inventory(1)), allocated=frozenset())
     later = NOW + timedelta(milliseconds=1)
