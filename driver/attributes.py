@@ -28,7 +28,9 @@ def attributes(instance: Instance, *, capacities: int = 0) -> dict[str, Mapping[
     """`Device.attributes` of an Instance, as many as there is room for.
 
     First ours, then those of its Configuration, Kubernetes' own, its properties by name, and what
-    else its handler says. Of two of one name the first counts.
+    else its handler says. Of two of one name the first counts. A property may bear the name of one
+    of Kubernetes' own, which no environment variable can have: so a handler of another process
+    tells of it.
 
     Args:
         instance: A property or attribute of its handler that does not fit is left out.
@@ -48,8 +50,9 @@ def attributes(instance: Instance, *, capacities: int = 0) -> dict[str, Mapping[
 
 def _told(instance: Instance) -> list[tuple[str, str]]:
     told = list(instance.device_attributes.items())
-    standard = [each for each in told if "/" in each[0]]
-    return [*standard, *sorted(instance.properties.items()), *told]
+    properties = sorted(instance.properties.items())
+    standard = [each for each in (*told, *properties) if "/" in each[0]]
+    return [*standard, *properties, *told]
 
 
 @lru_cache(maxsize=1024)

@@ -21,6 +21,9 @@ _OF_SCOPES = {
     "hardware": "ONVIF_DEVICE_HARDWARE",
     "location": "ONVIF_DEVICE_LOCATION",
 }
+_LISTED_SCOPES = {"Profile": "ONVIF_DEVICE_PROFILES", "type": "ONVIF_DEVICE_TYPES"}
+"""Of which a camera has several, all of them words: they make one list."""
+
 _OF_INFORMATION = {
     "Manufacturer": "ONVIF_DEVICE_MANUFACTURER",
     "Model": "ONVIF_DEVICE_MODEL",
@@ -124,14 +127,24 @@ def _properties(camera: Camera) -> dict[str, str]:
     named = {
         ours: information[name] for name, ours in _OF_INFORMATION.items() if name in information
     }
-    return {**dict(_of_scopes(camera.scopes)), **named, **known}
+    return {**_of_scopes(camera.scopes), **named, **known}
 
 
-def _of_scopes(scopes: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _of_scopes(scopes: Iterable[str]) -> dict[str, str]:
     """What scopes say; of several that say the same thing the last by text."""
-    for scope in sorted(scopes):
+    told = sorted(_told(scopes))
+    listed = {
+        ours: " ".join(dict.fromkeys(text for kind, text in told if kind == theirs))
+        for theirs, ours in _LISTED_SCOPES.items()
+    }
+    single = {_OF_SCOPES[kind]: text for kind, text in told if kind in _OF_SCOPES}
+    return {name: text[:LONGEST_WORD] for name, text in {**listed, **single}.items() if text}
+
+
+def _told(scopes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Kind and value of the scopes that ONVIF defines."""
+    for scope in scopes:
         kind, _, value = scope.removeprefix(_SCOPES).partition("/")
-        if scope.startswith(_SCOPES) and kind in _OF_SCOPES and value:
-            text = " ".join(unquote(value).split())
-            if text and text.isprintable():
-                yield _OF_SCOPES[kind], text[:LONGEST_WORD]
+        text = " ".join(unquote(value).split())
+        if scope.startswith(_SCOPES) and text and text.isprintable():
+            yield kind, text

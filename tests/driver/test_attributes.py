@@ -124,6 +124,16 @@ def test_kubernetes_own_come_before_properties_and_these_before_the_rest() -> No
     assert names == ["configuration", "instance", "user", standard, "P", "Z", "A"]
 
 
+def test_a_property_may_be_one_of_kubernetes_own() -> None:
+    names = [f"P{number:02}" for number in range(40)]
+    properties = {**dict.fromkeys(names, ""), "resource.kubernetes.io/pciBusID": "0000:01:00.0"}
+
+    found = values(an_instance(**properties))
+
+    assert found["resource.kubernetes.io/pciBusID"] == "0000:01:00.0"
+    assert len(found) == ENTRIES_LIMIT
+
+
 def test_of_a_property_and_an_attribute_of_one_name_the_property_counts() -> None:
     assert values(a_labelled_instance({}, {"Z": "1"}, Z="2"))["Z"] == "2"
 

@@ -27,8 +27,10 @@ NAME = "onvif://www.onvif.org/name/"
 
 def test_a_camera_is_what_it_is_for_akri_and_more() -> None:
     scopes = (f"{NAME}Gate%20A", "onvif://www.onvif.org/location/country/de", "other", NAME)
+    listed = [f"onvif://www.onvif.org/{one}" for one in ("Profile/T", "type/ptz", "Profile/G")]
+    told = (*scopes, *listed, *listed)
 
-    assert devices([Camera(Address("http://a/", "u"), scopes, FACTS)], by_uuid=False) == (
+    assert devices([Camera(Address("http://a/", "u"), told, FACTS)], by_uuid=False) == (
         Device(
             "http://a/-u",
             {
@@ -38,6 +40,8 @@ def test_a_camera_is_what_it_is_for_akri_and_more() -> None:
                 "ONVIF_DEVICE_MAC_ADDRESS": "00:0A",
                 "ONVIF_DEVICE_NAME": "Gate A",
                 "ONVIF_DEVICE_LOCATION": "country/de",
+                "ONVIF_DEVICE_PROFILES": "G T",
+                "ONVIF_DEVICE_TYPES": "ptz",
                 "ONVIF_DEVICE_MANUFACTURER": "Acme",
             },
         ),
