@@ -25,6 +25,9 @@ SHARED_LABEL_VALUE = ""
 OFFLINE_SINCE = f"{DRIVER_NAME}/offline-since"
 """Annotation of a shared Instance: when the last node ceased to see the device."""
 
+OFFERED_THROUGH = f"{DRIVER_NAME}/offered-through"
+"""Annotation of a shared Instance: `dra` while claims may have the device, and no slot is given."""
+
 DEVICE_DIGEST = f"{DRIVER_NAME}/device"
 """Annotation of an Instance: of which device it is, since six digits of its name may be those of two.
 """

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,9 +31,10 @@ from driver.apiserver_claims import AllocationWatch
 from driver.apiserver_pools import Pool, PoolPublisher, StoredSlices
 from driver.apiserver_properties import NodeProperties
 from driver.configurations import Verdict, concerns_devices, judge
+from driver.deductions import held_slots
 from driver.discoveries import Discoveries
 from driver.discovery.handlers import check_details
-from driver.instances import Instance
+from driver.instances import Instance, StoredInstance
 from driver.inventory import Inventory, in_force, inventory_of, withdrawn
 from driver.node_handlers import NodeHandlers
 from driver.node_instances import NodeInstances
@@ -41,10 +42,10 @@ from driver.node_reports import NodeReports
 from driver.node_sources import NodeSources
 from driver.offer_paths import OfferPath, taken_path
 from driver.passes import Passes, put_right, until_done
-from driver.publication import Publication, local_supply, publish
+from driver.publication import Publication, Supply, local_supply, publish
 from driver.resource_slices import NodeScope, slice_view
 from driver.slices import Features
-from kube.api import ApiClient, Change, Modified, Store
+from kube.api import Added, ApiClient, Change, Deleted, Modified, Store
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +74,10 @@ class _Memory:
     is_told: bool = False
 
 
+async def _at_once(_: OfferPath) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferSettings:
     """How one node offers its devices.
@@ -80,11 +85,13 @@ class OfferSettings:
     Attributes:
         unique_devices_default: What `spec.uniqueDevices` means where it is absent.
         path: By which of the kubelet's contracts.
+        turn: Waits until this node's other drivers take the same path or none.
     """
 
     node: NodeName
     unique_devices_default: bool
     path: OfferPath = OfferPath.AUTO
+    turn: Callable[[OfferPath], Awaitable[None]] = _at_once
 
 
 class NodeCluster:
@@ -100,7 +107,7 @@ class NodeCluster:
         self._client = client
         self._node = node = settings.node
         self._tasks = tasks
-        self._wanted_path = settings.path
+        self._wanted_path, self._turn = settings.path, settings.turn
         self._passes = Passes(self._pass, name="publishing")
         self._instances = NodeInstances(client, node)
         self._sources = sources
@@ -149,8 +156,17 @@ class NodeCluster:
     async def path(self) -> OfferPath:
         """How this node offers its devices; waits until the API server was asked."""
         await self._probed.wait()
+        return self._path
+
+    @property
+    def _path(self) -> OfferPath:
         assert self._memory.path is not None, "decided with the features"
         return self._memory.path
+
+    @property
+    def stored_instances(self) -> Store[StoredInstance]:
+        """This node's Instances and all shared ones, as the API server has them."""
+        return self._instances.store
 
     async def serves_slices(self) -> bool:
         """Whether the cluster has ResourceSlices; waits as `path` does."""
@@ -186,6 +202,8 @@ class NodeCluster:
     async def _start_stores(self) -> None:
         stores: list[Store[Any]] = [self._configurations, self._instances.store]
         self._memory.features = await self._probe()
+        # What is read from here on is all that drivers of another path left.
+        await self._turn(self._path)
         self._probed.set()
         if self._memory.features is not None:
             stores.append(self._slices)
@@ -194,12 +212,18 @@ class NodeCluster:
         for store in stores:
             await store.synced.wait()
         self._configurations.subscribe(self._configuration_changed)
+        self._instances.store.subscribe(self._instance_changed)
         self._slices.subscribe(lambda change: put_right(change, self._passes))
         self._pool.recall()
 
     def _configuration_changed(self, change: Change[Verdict]) -> None:
         """Look again, but not at what nodes write into its status."""
         if not isinstance(change, Modified) or concerns_devices(change.old, change.new):
+            self._passes.ask()
+
+    def _instance_changed(self, change: Change[StoredInstance]) -> None:
+        """Look again when slots were taken or freed: what claims may have depends on it."""
+        if self._path is OfferPath.DRA and _changes_holders(change):
             self._passes.ask()
 
     async def _probe(self) -> Features | None:
@@ -248,7 +272,7 @@ class NodeCluster:
         inventory = inventory_of(self._configurations, self._discoveries.heard, self._node)
         now = datetime.now(UTC)
         publication = publish(
-            local_supply(inventory if self._memory.path is OfferPath.DRA else withdrawn(inventory)),
+            self._supply(inventory),
             self._pool.written,
             self._memory.features or _WITHOUT_DRA,
             allocated=self._allocated(),
@@ -275,6 +299,11 @@ class NodeCluster:
                 inventory.shared[0].name,
             )
 
+    def _supply(self, inventory: Inventory) -> Supply:
+        if self._path is not OfferPath.DRA:
+            return local_supply(withdrawn(inventory))
+        return replace(local_supply(inventory), held=held_slots(self._instances.store))
+
     def _allocated(self) -> frozenset[DeviceName] | None:
         if self._memory.features is None:
             return frozenset()
@@ -293,3 +322,13 @@ class NodeCluster:
             self._allocations.turn_on()
         if publication.unsettled and self._allocated() is not None:
             self._passes.ask()
+
+
+def _changes_holders(change: Change[StoredInstance]) -> bool:
+    match change:
+        case Added(_, new):
+            return bool(new.holders)
+        case Deleted(_, old):
+            return bool(old.holders)
+        case Modified(_, old, new):
+            return old.holders != new.holders

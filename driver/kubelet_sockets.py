@@ -55,6 +55,11 @@ class KubeletPaths:
         return self.data / "serialize.lock"
 
     @property
+    def path(self) -> Path:
+        """What says by which path devices are offered."""
+        return self.data / "path"
+
+    @property
     def dra_socket(self) -> Path:
         """Where claims are prepared."""
         return self.data / f"dra{self._suffix}.sock"

@@ -10,12 +10,14 @@ from driver.checkpoint_file import NAME as CHECKPOINT
 from driver.cluster import NodeCluster, OfferSettings
 from driver.discovery.handlers import Handlers
 from driver.disk import Folder, ProcessLock, boot_id
+from driver.disk_turns import PathTurns
 from driver.dra_kubelet import serve
 from driver.external_handlers import ExternalHandlers
 from driver.handler_main import handler_settings
 from driver.kubelet_claims import KubeletClaims
 from driver.kubelet_sockets import KubeletPaths
 from driver.node import Node
+from driver.node_leftovers import LeftoverPlace, NodeLeftovers
 from driver.node_sources import NodeSources
 from driver.offer_paths import OfferPath
 from driver.registration_socket import RegistrationSocket
@@ -47,6 +49,7 @@ async def run_node(settings: NodeSettings) -> None:
             node=settings.node,
             unique_devices_default=settings.unique_devices_default,
             path=settings.path,
+            turn=PathTurns(paths.path).take,
         )
         cluster = NodeCluster(client, offer, sources, tasks)
         claims = KubeletClaims(
@@ -74,13 +77,20 @@ async def _has_claims(settings: NodeSettings, paths: KubeletPaths, cluster: Node
 
 
 async def _offer_slots(client: ApiClient, settings: NodeSettings, cluster: NodeCluster) -> None:
-    """Offer devices through device plugins, where that is the path."""
-    if await cluster.path() is not OfferPath.DEVICE_PLUGIN:
-        return
+    """Offer devices through device plugins, or free what is left of that, by the path."""
+    events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node)
+    if await cluster.path() is OfferPath.DRA:
+        place = LeftoverPlace(settings.node, settings.kubelet_root)
+        await cluster.decided()
+        leftovers = NodeLeftovers(client, place, cluster.stored_instances, events.record)
+        await asyncio.gather(events.run(), leftovers.run())
     # Its stubs take memory that the other path can do without.
     from driver.node_slots import NodePlace, NodeSlots
 
-    place = NodePlace(settings.node, settings.kubelet_root, settings.cdi_root)
-    events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node)
-    slots = NodeSlots(client, place, cluster, events.record)
+    slots = NodeSlots(
+        client,
+        NodePlace(settings.node, settings.kubelet_root, settings.cdi_root),
+        cluster,
+        events.record,
+    )
     await asyncio.gather(events.run(), slots.run())

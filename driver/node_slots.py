@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn, Protocol
 
@@ -27,6 +27,7 @@ from driver.kubelet_allocations import Given, KubeletAllocations
 from driver.kubelet_device_plugins import DevicePlugins
 from driver.kubelet_pod_resources import PodResources
 from driver.kubelet_usage import NodePodObjects, SlotKeeper
+from driver.names import attribute_value
 from driver.passes import Passes
 from driver.plugin_devices import healthy_devices
 from driver.plugin_lists import PluginLists, offered_by, plugin_lists
@@ -138,10 +139,20 @@ class NodeSlots:
             tasks.create_task(self._resend())
         raise AssertionError("devices are offered until that is cancelled")
 
+    def _views(self) -> Mapping[InstanceName, InstanceSlots]:
+        """All Instances; of those that claims still have no slot is given before the last ends."""
+        views, claimed = self._slots.views(), self._devices.claimed_instances
+        if not claimed:
+            return views
+        return {
+            name: replace(view, claimable=True) if attribute_value(name) in claimed else view
+            for name, view in views.items()
+        }
+
     def _offer(self) -> Offer:
         return Offer(
             node=self._node,
-            slots=self._slots.views(),
+            slots=self._views(),
             instances=self._known_instances(),
         )
 
@@ -164,12 +175,12 @@ class NodeSlots:
 
     async def _offer_lists(self) -> None:
         await asyncio.sleep(COALESCE_SECONDS)
-        views = self._slots.views()
+        views = self._views()
         self._offer_now(views)
         await self._keep_cdi_files(views)
 
     def _offer_now(self, views: Mapping[InstanceName, InstanceSlots]) -> None:
-        offered = offered_by(self._inventory(), self._devices.claimed_instances)
+        offered = offered_by(self._inventory())
         self._listed = plugin_lists(views.values(), self._node, offered)
         self._plugins.offer(self._listed)
 
@@ -188,7 +199,7 @@ class NodeSlots:
 
         The pod's replacement is not to be sent here for the same reason.
         """
-        self._offer_now(self._slots.views())
+        self._offer_now(self._views())
         self._plugins.resend(plugin)
         if plugin in self._listed:
             await self._status.says(str(plugin), healthy_devices(self._listed[plugin]))

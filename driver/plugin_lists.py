@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from driver.api import Configuration, ConfigurationName, InstanceName, NodeName
 from driver.device_ids import contested_instances, instance_resource, name_problems
 from driver.inventory import Inventory
-from driver.names import attribute_value
 from driver.plugin_devices import PluginDevice, configuration_devices, instance_devices
 from driver.slot_allocation import OfConfiguration, OfInstance, Plugin
 from driver.slots import InstanceSlots, held_devices, slot_devices
@@ -38,20 +37,14 @@ class Offered:
     unheard: Collection[ConfigurationName] = ()
 
 
-def offered_by(inventory: Inventory, claimed: Collection[str]) -> Offered:
-    """What an inventory offers through device plugins.
-
-    Args:
-        inventory: The node's.
-        claimed: Attribute values of Instances that claims still have from when they were offered
-            through Dynamic Resource Allocation: nobody else gets them before they are released.
-    """
+def offered_by(inventory: Inventory) -> Offered:
+    """What an inventory offers through device plugins."""
     return Offered(
         configurations=inventory.configurations,
         online=frozenset(
             instance.name
             for instance in inventory.instances
-            if instance.online and attribute_value(instance.name) not in claimed
+            if instance.online
         ),
         names=inventory.configurations.keys() | inventory.unheard,
         unheard=inventory.unheard,

@@ -12,7 +12,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from driver.api import DRIVER_NAME, MAX_CAPACITY, ConfigurationName, InstanceName, NodeName
+from driver.api import (
+    DRIVER_NAME,
+    MAX_CAPACITY,
+    OFFERED_THROUGH,
+    ConfigurationName,
+    InstanceName,
+    NodeName,
+)
 from driver.device_ids import (
     DeviceKey,
     configuration_resource,
@@ -30,6 +37,7 @@ from driver.device_usage import (
     is_held_by,
     parse_holder,
 )
+from driver.offer_paths import OfferPath
 
 SLOTS_FINALIZER = f"{DRIVER_NAME}/slots"
 """On an Instance of which slots are held: whoever deletes it, or its Configuration, waits for them.
@@ -52,6 +60,8 @@ class InstanceSlots:
         holders: Holders of the slots that are taken. After the capacity was lowered there may be
             some beyond it; they stay until they are released.
         strays: Keys of `deviceUsage` that name no slot of this Instance. They mean nothing.
+        claimable: Whether the device is offered through DRA, so that claims may have all that is
+            left of it: no slot is given then, and those that are held are kept.
     """
 
     namespace: str
@@ -65,6 +75,7 @@ class InstanceSlots:
     holders: Mapping[int, Holder]
     strays: tuple[str, ...] = ()
     finalizers: tuple[str, ...] = ()
+    claimable: bool = False
 
     @property
     def free(self) -> tuple[int, ...]:
@@ -78,6 +89,8 @@ class InstanceSlots:
         These are all free ones, unless slots beyond a lowered capacity are still in use: then so
         many less that no more are ever in use than before.
         """
+        if self.claimable:
+            return ()
         return self.free[: max(0, self.capacity - len(self.holders))]
 
     def held_by(self, node: NodeName) -> Mapping[int, Holder]:
@@ -111,6 +124,7 @@ def instance_slots(body: Mapping[str, Any]) -> InstanceSlots:
         holders=holders,
         strays=strays,
         finalizers=tuple(metadata.get("finalizers") or ()),
+        claimable=(metadata.get("annotations") or {}).get(OFFERED_THROUGH) == OfferPath.DRA,
     )
 
 
@@ -194,6 +208,8 @@ def usage_problems(slots: InstanceSlots, node: NodeName) -> tuple[str, ...]:
 
 def full_sentence(slots: InstanceSlots, node: NodeName) -> str:
     """Why an Instance has no slot to give, with those who hold them."""
+    if slots.claimable:
+        return f"Instance {slots.name} is offered through Dynamic Resource Allocation now"
     held = "; ".join(held_sentence(slots, index, node) for index in sorted(slots.holders))
     why = f": {held}" if held else ""
     return f"Instance {slots.name} has no slot left of its {slots.capacity}{why}"

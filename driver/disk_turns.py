@@ -1,0 +1,72 @@
+"""The drivers of one node take turns: devices are offered by one path at a time.
+
+During an update of the DaemonSet two processes run for a while. Of one path they work together.
+Were one to publish what the other still gives away through the device plugin, or the other way
+round, a device would be granted twice: so a process whose path is another waits for the end of all
+that run, however they end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+from pathlib import Path
+
+from driver.offer_paths import OfferPath
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.1
+
+
+class PathTurns:
+    """A file that says which path it is; whoever takes that path has it locked, shared."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._descriptor = -1
+
+    async def take(self, path: OfferPath) -> None:
+        """Wait for this path's turn, which lasts from then on until the process ends.
+
+        Raises:
+            OSError: If the file cannot be written.
+        """
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        told = False
+        while not self._is_taken(path):
+            if not told:
+                logger.info("waiting until no driver of this node takes another path=%s", path)
+            told = True
+            await asyncio.sleep(POLL_SECONDS)
+
+    def _is_taken(self, path: OfferPath) -> bool:
+        descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        taken = False
+        try:
+            taken = _locks(descriptor, path)
+        finally:
+            if not taken:
+                os.close(descriptor)
+        self._descriptor = descriptor
+        return taken
+
+
+def _locks(descriptor: int, path: OfferPath) -> bool:
+    """Whether it is locked now, and says so."""
+    try:
+        if not _says(descriptor, path):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, path.encode(), 0)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    # Changing the lock's kind lets go of it for a moment.
+    return _says(descriptor, path)
+
+
+def _says(descriptor: int, path: OfferPath) -> bool:
+    return os.pread(descriptor, len(path.encode()) + 1, 0) == path.encode()

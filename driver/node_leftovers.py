@@ -1,0 +1,127 @@
+"""What is left of the device plugin on a node that offers its devices through DRA.
+
+A pod that was started through the device plugin keeps its slots until it ends, whoever offers the
+devices by then. The kubelet goes on listing its devices, without a plugin and after a restart of
+its own too, so that the same `SlotKeeper` frees its slots; `publication` deducts them until then.
+
+The kubelet is asked at least once after a start: it may list a device whose slot somebody freed
+while nobody looked, as the shared driver does for a node that seems lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from driver.api import NodeName
+from driver.apiserver_slots import SlotObjects
+from driver.deductions import holds_slots
+from driver.instances import StoredInstance
+from driver.kubelet_allocations import Given
+from driver.kubelet_pod_resources import PodResources
+from driver.kubelet_usage import NodePodObjects, SlotKeeper
+from driver.node_pods import Listing
+from kube.api import ApiClient, Event, Store
+
+logger = logging.getLogger(__name__)
+
+
+PAUSE_SECONDS = 1.0
+"""Until all watches have seen that nothing is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftoverPlace:
+    """Where this is.
+
+    Attributes:
+        kubelet_root: The kubelet's `--root-dir`, by the path under which the kubelet itself has it.
+    """
+
+    node: NodeName
+    kubelet_root: Path
+
+
+class NodeLeftovers:
+    """Frees slots whose pods end, for as long as there are any."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        place: LeftoverPlace,
+        stored: Store[StoredInstance],
+        record: Callable[[Event], None],
+    ) -> None:
+        """Create.
+
+        Args:
+            client: The API server.
+            place: Where this is.
+            stored: All Instances of which this node may hold slots; in sync, and kept so.
+            record: Takes Events and returns at once.
+        """
+        self._client = client
+        self._place = place
+        self._stored = stored
+        self._record = record
+        self._changed = asyncio.Event()
+
+    async def run(self) -> NoReturn:
+        """Look once, and again whenever slots are held; until cancelled."""
+        self._stored.subscribe(lambda _: self._changed.set())
+        while True:
+            await _Leftovers(self._client, self._place, self._record).free()
+            await asyncio.sleep(PAUSE_SECONDS)
+            while not holds_slots(self._stored, self._place.node):
+                self._changed.clear()
+                await self._changed.wait()
+
+
+class _Leftovers:
+    """From a look at the kubelet until neither it nor any Instance knows of a slot in use."""
+
+    def __init__(
+        self, client: ApiClient, place: LeftoverPlace, record: Callable[[Event], None]
+    ) -> None:
+        clock = asyncio.get_running_loop().time
+        self._node = place.node
+        self._slots = SlotObjects(client, place.node)
+        self._pods = NodePodObjects(client, place.node, clock)
+        self._kubelet = PodResources(place.kubelet_root / "pod-resources", clock)
+        self._listing: Listing | None = None
+        self._over = asyncio.Event()
+        self._keeper = SlotKeeper(
+            place.node, self._slots, self._pods, self._listed, Given(clock), record
+        )
+
+    async def free(self) -> None:
+        """Return when nothing is left."""
+        async with asyncio.TaskGroup() as tasks:
+            running = [
+                tasks.create_task(self._slots.run()),
+                tasks.create_task(self._pods.run()),
+            ]
+            await self._slots.in_sync()
+            await self._pods.in_sync()
+            self._slots.subscribe(self._keeper.instance_changed)
+            self._slots.subscribe(self._look)
+            self._pods.subscribe(self._keeper.pod_changed)
+            running.append(tasks.create_task(self._keeper.run()))
+            await self._over.wait()
+            for task in running:
+                task.cancel()
+
+    async def _listed(self) -> Listing | None:
+        self._listing = await self._kubelet.listing()
+        self._look()
+        return self._listing
+
+    def _look(self, _: Any = None) -> None:
+        """By the last listing: one that is not empty is followed by another in time."""
+        holds = any(view.held_by(self._node) for view in self._slots.views().values())
+        if self._listing is not None and not self._listing.devices and not holds:
+            self._over.set()
