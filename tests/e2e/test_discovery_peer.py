@@ -53,8 +53,8 @@ async def test_a_handler_in_another_language_is_asked_and_heard(tmp_path: Path, 
         }
     assert node.heard.shared[0] == Device(
         "a",
-        {"PEER_LINE": "a"},
-        (Mount("/in", "/out", read_only=True),),
+        {"PEER_LINE": "a", "resource.kubernetes.io/pciBusID": "0000:65:00.0"},
+        (Mount("/in", "/etc/os-release", read_only=True),),
         (DeviceSpec("/dev/in", "/dev/null", "rw"),),
     )
 

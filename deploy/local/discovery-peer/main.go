@@ -1,13 +1,16 @@
 // Command discovery-peer speaks Akri's discovery contract from stubs that were generated from the
 // same .proto file in another language: the other end in tests of what Moorage says on the wire.
 //
-//	discovery-peer handler FOLDER NAME    a handler: each line of the details is a device
+//	discovery-peer handler FOLDER NAME    a handler: each word of the details is a device
+//	discovery-peer local FOLDER NAME      the same, of devices that only this node sees
 //	discovery-peer agent FOLDER DETAILS   an agent: asks each handler that registers
 //
-// Either prints what it is told, one JSON object to a line.
+// Each prints what it is told, one JSON object to a line. A line of a handler's standard input takes
+// the place of the details: its words are the devices from then on.
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"log"
@@ -15,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -26,9 +30,13 @@ const agentSocket = "agent-registration.sock"
 
 func main() {
 	if len(os.Args) != 4 {
-		log.Fatal("usage: discovery-peer handler FOLDER NAME | agent FOLDER DETAILS")
+		log.Fatal("usage: discovery-peer handler FOLDER NAME | local FOLDER NAME | agent FOLDER DETAILS")
 	}
-	run := map[string]func(folder, text string) error{"handler": runHandler, "agent": runAgent}[os.Args[1]]
+	run := map[string]func(folder, text string) error{
+		"handler": func(folder, name string) error { return runHandler(folder, name, true) },
+		"local":   func(folder, name string) error { return runHandler(folder, name, false) },
+		"agent":   runAgent,
+	}[os.Args[1]]
 	if err := run(os.Args[2], os.Args[3]); err != nil {
 		log.Fatal(err)
 	}
@@ -53,29 +61,68 @@ func dial(socket string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
-type handler struct {
-	UnimplementedDiscoveryHandlerServer
+// plugged is what the standard input said last, if it said anything.
+type plugged struct {
+	mutex   sync.Mutex
+	line    *string
+	changed chan struct{}
 }
 
-func (handler) Discover(request *DiscoverRequest, stream grpc.ServerStreamingServer[DiscoverResponse]) error {
+func (p *plugged) read(input *bufio.Scanner) {
+	for input.Scan() {
+		line := input.Text()
+		p.mutex.Lock()
+		p.line = &line
+		close(p.changed)
+		p.changed = make(chan struct{})
+		p.mutex.Unlock()
+	}
+}
+
+// instead gives the words in force, and what tells of the next.
+func (p *plugged) instead(details string) ([]string, <-chan struct{}) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.line != nil {
+		details = *p.line
+	}
+	return strings.Fields(details), p.changed
+}
+
+type handler struct {
+	UnimplementedDiscoveryHandlerServer
+	plugged *plugged
+}
+
+func (h handler) Discover(request *DiscoverRequest, stream grpc.ServerStreamingServer[DiscoverResponse]) error {
 	show(request)
+	for {
+		words, changed := h.plugged.instead(request.DiscoveryDetails)
+		if err := stream.Send(devices(words)); err != nil {
+			return err
+		}
+		select {
+		case <-stream.Context().Done():
+			return nil
+		case <-changed:
+		}
+	}
+}
+
+func devices(words []string) *DiscoverResponse {
 	response := &DiscoverResponse{}
-	for _, line := range strings.Fields(request.DiscoveryDetails) {
+	for _, word := range words {
 		response.Devices = append(response.Devices, &Device{
-			Id:          line,
-			Properties:  map[string]string{"PEER_LINE": line},
-			Mounts:      []*Mount{{ContainerPath: "/in", HostPath: "/out", ReadOnly: true}},
+			Id:          word,
+			Properties:  map[string]string{"PEER_LINE": word, "resource.kubernetes.io/pciBusID": "0000:65:00.0"},
+			Mounts:      []*Mount{{ContainerPath: "/in", HostPath: "/etc/os-release", ReadOnly: true}},
 			DeviceSpecs: []*DeviceSpec{{ContainerPath: "/dev/in", HostPath: "/dev/null", Permissions: "rw"}},
 		})
 	}
-	if err := stream.Send(response); err != nil {
-		return err
-	}
-	<-stream.Context().Done()
-	return nil
+	return response
 }
 
-func runHandler(folder, name string) error {
+func runHandler(folder, name string, shared bool) error {
 	socket := filepath.Join(folder, name+".sock")
 	listener, err := listen(socket)
 	if err != nil {
@@ -86,10 +133,12 @@ func runHandler(folder, name string) error {
 		return err
 	}
 	request := &RegisterDiscoveryHandlerRequest{
-		Name: name, Endpoint: socket, EndpointType: RegisterDiscoveryHandlerRequest_UDS, Shared: true,
+		Name: name, Endpoint: socket, EndpointType: RegisterDiscoveryHandlerRequest_UDS, Shared: shared,
 	}
 	server := grpc.NewServer()
-	RegisterDiscoveryHandlerServer(server, handler{})
+	now := &plugged{changed: make(chan struct{})}
+	go now.read(bufio.NewScanner(os.Stdin))
+	RegisterDiscoveryHandlerServer(server, handler{plugged: now})
 	go func() {
 		_, err := NewRegistrationClient(agent).RegisterDiscoveryHandler(
 			context.Background(), request, grpc.WaitForReady(true))
