@@ -7,10 +7,17 @@ from typing import Any, assert_never
 
 from driver.api import DRIVER_NAME, NODE_LABEL, SHARED_LABEL_VALUE, NodeName
 from driver.apiserver import INSTANCES, delete, each, field_manager
-from driver.instances import ApplyInstance, DeleteInstance, InstanceDecision
+from driver.instances import ApplyInstance, DeleteInstance, InstanceDecision, is_anothers
 from driver.names import label_value
 from driver.shared_instances import JoinInstance, LeaveInstance, SharedDecision, entry_body
-from kube.api import ApiClient, JsonObject, Preconditions, Selection, WriteOptions
+from kube.api import (
+    ApiClient,
+    ConflictError,
+    JsonObject,
+    Preconditions,
+    Selection,
+    WriteOptions,
+)
 
 SHARED_BODY_MANAGER = f"{DRIVER_NAME}:shared-instance"
 """Owns the body of shared Instances, whichever node writes it; no node has a name like it."""
@@ -27,24 +34,60 @@ async def write_instances(
     decisions: Iterable[InstanceDecision | SharedDecision],
     node: NodeName,
     note: Callable[[JsonObject], None],
+    on_taken: Callable[[JsonObject], None] = lambda _: None,
 ) -> None:
-    """Carry out all decisions of a node and tell `note` of the answers, see `apiserver.each`."""
+    """Carry out all decisions of a node, see `apiserver.each`.
+
+    Args:
+        client: The API server.
+        decisions: What to write.
+        node: In whose name.
+        note: Told every answer.
+        on_taken: Told of Instances of other devices that have a name which this node wanted.
+    """
     manager = field_manager(node)
 
     async def write(decision: InstanceDecision | SharedDecision) -> None:
-        match decision:
-            case ApplyInstance(body):
-                note(await _apply_instance(client, body, manager))
-            case DeleteInstance():
-                await delete_instance(client, decision)
-            case JoinInstance():
-                await _join(client, decision, node, note)
-            case LeaveInstance():
-                await _leave(client, decision, node, note)
-            case _:
-                assert_never(decision)
+        try:
+            match decision:
+                case ApplyInstance(body, is_new):
+                    applies = _create if is_new else _apply_instance
+                    note(await applies(client, body, manager))
+                case DeleteInstance():
+                    await delete_instance(client, decision)
+                case JoinInstance():
+                    await _join(client, decision, node, note)
+                case LeaveInstance():
+                    await _leave(client, decision, node, note)
+                case _:
+                    assert_never(decision)
+        except _TakenError as error:
+            on_taken(error.stored)
 
     await each(decisions, write)
+
+
+class _TakenError(Exception):
+    """Raised where an Instance of that name is another device's."""
+
+    def __init__(self, stored: JsonObject) -> None:
+        super().__init__(stored["metadata"]["name"])
+        self.stored = stored
+
+
+async def _create(client: ApiClient, body: Mapping[str, Any], manager: str) -> JsonObject:
+    """Apply an object that this node knows nothing of, unless it is another node's.
+
+    Nodes do not watch each other's Instances. By force this one would be taken from the other.
+    """
+    try:
+        return await _apply_instance(client, body, manager, force=False)
+    except ConflictError:
+        path = INSTANCES.at(body["metadata"]["name"], body["metadata"]["namespace"])
+        stored = await client.get(path)
+        if is_anothers(body, stored):
+            raise _TakenError(stored) from None
+        return await _apply_instance(client, body, manager, stored["metadata"]["uid"])
 
 
 async def delete_instance(client: ApiClient, decision: DeleteInstance) -> None:
@@ -54,13 +97,18 @@ async def delete_instance(client: ApiClient, decision: DeleteInstance) -> None:
 
 
 async def _apply_instance(
-    client: ApiClient, body: Mapping[str, Any], manager: str, uid: str = ""
+    client: ApiClient,
+    body: Mapping[str, Any],
+    manager: str,
+    uid: str = "",
+    *,
+    force: bool = True,
 ) -> JsonObject:
     path = INSTANCES.at(body["metadata"]["name"], body["metadata"]["namespace"])
     return await client.apply(
         path,
         body,
-        force=True,
+        force=force,
         preconditions=Preconditions(uid),
         options=WriteOptions(field_manager=manager),
     )
@@ -71,19 +119,21 @@ async def _join(
 ) -> None:
     uid = decision.uid
     if decision.body is not None:
-        answer = await _apply_instance(client, decision.body, SHARED_BODY_MANAGER)
+        applies = _apply_instance if uid else _create
+        answer = await applies(client, decision.body, SHARED_BODY_MANAGER)
         uid = answer["metadata"]["uid"]
         note(answer)
     if decision.enter and uid is not None:
-        entry = entry_body(decision.namespace, decision.name, node)
-        note(await _apply_instance(client, entry, field_manager(node), uid))
+        # Not by force: it is refused where another node says that this is another device.
+        entry = entry_body(decision.namespace, decision.name, node, device=decision.device)
+        note(await _apply_instance(client, entry, field_manager(node), uid, force=False))
 
 
 async def _leave(
     client: ApiClient, decision: LeaveInstance, node: NodeName, note: Callable[[JsonObject], None]
 ) -> None:
     manager = field_manager(node)
-    entry = entry_body(decision.namespace, decision.name)
+    entry = entry_body(decision.namespace, decision.name, device=decision.device)
     answer = await _apply_instance(client, entry, manager, decision.uid)
     if node in answer["spec"].get("nodes", ()):
         # Somebody else owns the entry, too: a hand, or the agent that was here before.

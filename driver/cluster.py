@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from driver.api import DRIVER_NAME, DeviceName, NodeName
+from driver.api import DRIVER_NAME, ConfigurationName, DeviceName, NodeName
 from driver.apiserver import (
     CONFIGURATIONS,
     SLICES,
@@ -34,6 +34,7 @@ from driver.configurations import Verdict, concerns_devices, judge
 from driver.deductions import held_slots
 from driver.discoveries import Discoveries
 from driver.discovery.handlers import check_details
+from driver.instance_names import Collision, collision_sentence
 from driver.instances import Instance, StoredInstance
 from driver.inventory import Inventory, in_force, inventory_of, withdrawn
 from driver.node_handlers import NodeHandlers
@@ -109,11 +110,11 @@ class NodeCluster:
         self._tasks = tasks
         self._wanted_path, self._turn = settings.path, settings.turn
         self._passes = Passes(self._pass, name="publishing")
-        self._instances = NodeInstances(client, node)
+        self._instances = NodeInstances(client, node, self._passes.ask)
         self._sources = sources
         self._properties = NodeProperties(client, tasks)
         self._discoveries = Discoveries(sources, tasks, self._on_answer, self._properties.read)
-        self._allocations = AllocationWatch(client, node, tasks, self._passes.ask)
+        self._allocations = AllocationWatch(client, [node].__contains__, tasks, self._passes.ask)
         self._memory = _Memory()
         self._listeners: list[Callable[[Inventory], None]] = []
         self._first_answers = asyncio.Event()
@@ -140,7 +141,7 @@ class NodeCluster:
             ),
             StoredSlices(lambda: self._slices, self._slices.note),
         )
-        reports = NodeReports(sources, self._properties)
+        reports = NodeReports(sources, self._properties, self._collisions)
         reports.on_change(self._passes.ask)
         self._handlers = NodeHandlers(client, node, reports, self._configurations)
 
@@ -269,7 +270,8 @@ class NodeCluster:
 
     async def _pass(self) -> float | None:
         self._follow()
-        inventory = inventory_of(self._configurations, self._discoveries.heard, self._node)
+        taken = self._instances.names(self._memory.inventory)
+        inventory = inventory_of(self._configurations, self._discoveries.heard, self._node, taken)
         now = datetime.now(UTC)
         publication = publish(
             self._supply(inventory),
@@ -278,6 +280,7 @@ class NodeCluster:
             allocated=self._allocated(),
             now=now,
         )
+        self._log_collisions(inventory)
         self._memory.current, self._memory.inventory = publication, inventory
         self._decided.set()
         self._tell_of_shared(inventory)
@@ -299,6 +302,15 @@ class NodeCluster:
                 inventory.shared[0].name,
             )
 
+    def _collisions(self, name: ConfigurationName) -> tuple[Collision, ...]:
+        inventory = self._memory.inventory
+        return inventory.collisions.get(name, ()) if inventory else ()
+
+    def _log_collisions(self, inventory: Inventory) -> None:
+        for name, found in inventory.collisions.items():
+            for collision in set(found).difference(self._collisions(name)):
+                logger.warning("%s configuration=%s", collision_sentence(collision), name)
+
     def _supply(self, inventory: Inventory) -> Supply:
         if self._path is not OfferPath.DRA:
             return local_supply(withdrawn(inventory))
@@ -307,7 +319,7 @@ class NodeCluster:
     def _allocated(self) -> frozenset[DeviceName] | None:
         if self._memory.features is None:
             return frozenset()
-        return self._allocations.allocated
+        return self._allocations.allocated_in(self._node)
 
     async def _write_slices(self, publication: Publication) -> None:
         if self._memory.features is not None:

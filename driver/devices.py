@@ -53,14 +53,26 @@ class Device:
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
-def device_hash(device_id: str, node: NodeName | None) -> str:
+def device_hash(device_id: str, node: NodeName | None, attempt: int = 0) -> str:
     """Akri's hash of a device, six hexadecimal digits.
 
     Args:
         device_id: `Device.id`.
         node: The node of a local device; None for a device that several nodes can see.
+        attempt: Above 0, another hash, for a device whose first is that of another device.
 
     Source: `device_hash` of Akri's discovery handler registry (BLAKE2b, three bytes).
     """
-    identity = device_id + (node or "")
-    return hashlib.blake2b(identity.encode(), digest_size=3).hexdigest()
+    salt = attempt.to_bytes(hashlib.blake2b.SALT_SIZE, "big")
+    return hashlib.blake2b(_encoded(device_id + (node or "")), digest_size=3, salt=salt).hexdigest()
+
+
+def device_digest(device_id: str, node: NodeName | None) -> str:
+    """What tells a device from all others of its Configuration, where six digits may not."""
+    identity = _encoded(f"{device_id}\0{node or ''}")
+    return hashlib.blake2b(identity, digest_size=16).hexdigest()
+
+
+def _encoded(text: str) -> bytes:
+    """A lone surrogate stands for a byte that was no UTF-8; such a device has a name, too."""
+    return text.encode(errors="surrogatepass")

@@ -18,6 +18,7 @@ from typing import Any
 from driver.api import (
     AKRI_GROUP,
     AKRI_VERSION,
+    DEVICE_DIGEST,
     NODE_LABEL,
     SHARED_LABEL_VALUE,
     Configuration,
@@ -27,7 +28,8 @@ from driver.api import (
 )
 from driver.device_ids import parse_slot_id
 from driver.device_usage import Holder, parse_holder
-from driver.devices import Device, DeviceSpec, Mount, device_hash
+from driver.devices import Device, DeviceSpec, Mount, device_digest, device_hash
+from driver.instance_names import NONE_TAKEN, Collision, TakenNames, candidates, name_devices
 from driver.names import label_value
 
 
@@ -36,13 +38,14 @@ class Instance:
     """A device as its Configuration offers it.
 
     Attributes:
-        hash: Six hexadecimal digits, Akri's `device_hash`.
+        hash: Six hexadecimal digits, Akri's `device_hash` unless that is another device's.
         properties: The device's, with the Configuration's `brokerProperties` laid over them.
         capacity: Slots, uses at one time.
         shared: Whether several nodes may see the device.
         online: Whether the handler reports it now; an offline one is kept while it is in use.
         user_attributes: What its Configuration lets claims select it by, see `Configuration`.
         device_attributes: What its handler does beside the properties, the important ones first.
+        device: The digest that tells which device it is; "" where that is not known.
     """
 
     name: InstanceName
@@ -58,6 +61,7 @@ class Instance:
     online: bool = True
     user_attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     device_attributes: Mapping[str, str] = field(default_factory=dict)
+    device: str = ""
 
     @property
     def cdi_name(self) -> str:
@@ -65,12 +69,21 @@ class Instance:
         return f"{AKRI_GROUP}/{self.configuration}={self.hash}"
 
 
-def instance_of(device: Device, configuration: Configuration, node: NodeName | None) -> Instance:
-    """The Instance of a device; `node` is None for a device that several nodes can see."""
-    digest = device_hash(device.id, node)
+def instance_of(
+    device: Device, configuration: Configuration, node: NodeName | None, ending: str | None = None
+) -> Instance:
+    """The Instance of a device.
+
+    Args:
+        device: The device.
+        configuration: What found it.
+        node: None for a device that several nodes can see.
+        ending: Of its name; None for Akri's hash.
+    """
+    ending = ending or device_hash(device.id, node)
     return Instance(
-        name=InstanceName(f"{configuration.name}-{digest}"),
-        hash=digest,
+        name=InstanceName(f"{configuration.name}-{ending}"),
+        hash=ending,
         configuration=configuration.name,
         namespace=configuration.namespace,
         properties={**device.properties, **configuration.broker_properties},
@@ -81,22 +94,46 @@ def instance_of(device: Device, configuration: Configuration, node: NodeName | N
         shared=node is None,
         user_attributes=configuration.attributes,
         device_attributes=device.attributes,
+        device=device_digest(device.id, node),
     )
 
 
-def instances_of(
-    devices: Iterable[Device], configuration: Configuration, node: NodeName | None
-) -> tuple[Instance, ...]:
-    """All Instances of a Configuration, by name.
+@dataclass(frozen=True, slots=True)
+class NamedInstances:
+    """All Instances of a Configuration, by name: those of one node, then those of several.
 
-    Two devices whose hashes are equal (24 bits) would be one Instance; the one whose id sorts
-    first keeps the name, so that the answer does not depend on the order of discovery.
+    Attributes:
+        collisions: Devices that have another name than Akri would give them.
     """
-    by_name: dict[InstanceName, Instance] = {}
-    for device in sorted(devices, key=lambda d: d.id):
-        instance = instance_of(device, configuration, node)
-        by_name.setdefault(instance.name, instance)
-    return tuple(by_name[name] for name in sorted(by_name))
+
+    instances: tuple[Instance, ...]
+    collisions: tuple[Collision, ...] = ()
+
+
+def instances_of(
+    local: Iterable[Device],
+    shared: Iterable[Device],
+    configuration: Configuration,
+    node: NodeName,
+    taken: TakenNames = NONE_TAKEN,
+) -> NamedInstances:
+    """All Instances of a Configuration; the same for any order of the devices.
+
+    Args:
+        local: Devices that only `node` can see.
+        shared: Devices that other nodes may see, too; no id twice among all.
+        configuration: What found them.
+        node: The node.
+        taken: Names that are not to be given again.
+    """
+    found = (*((device, node) for device in local), *((device, None) for device in shared))
+    named = [candidate for d, n in found for candidate in candidates([d.id], n)]
+    endings, collisions = name_devices(configuration.name, named, taken)
+    instances = (
+        instance_of(device, configuration, at, endings[candidate.digest])
+        for (device, at), candidate in zip(found, named, strict=True)
+    )
+    return NamedInstances(tuple(sorted(instances, key=lambda i: (i.shared, i.name))), collisions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +156,11 @@ class StoredInstance:
     holders: tuple[Holder, ...] = ()
 
     @property
+    def device(self) -> str | None:
+        """The digest of its device; None if the object does not say."""
+        return device_of(self.body)
+
+    @property
     def is_shared(self) -> bool:
         """Whether a driver of ours made it for a device that several nodes may see."""
         label: str | None = self.body["metadata"]["labels"][NODE_LABEL]
@@ -132,9 +174,14 @@ class StoredInstance:
 
 @dataclass(frozen=True, slots=True)
 class ApplyInstance:
-    """Apply this object, server-side."""
+    """Apply this object, server-side.
+
+    Attributes:
+        is_new: Whether this node knows of none by this name; there may be one that is another's.
+    """
 
     body: Mapping[str, Any]
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +220,7 @@ def labelled_body(
             "name": instance.name,
             "namespace": instance.namespace,
             "labels": {NODE_LABEL: label},
+            "annotations": _annotations(instance.device),
             "ownerReferences": [_owner(configuration)],
         },
         "spec": {
@@ -183,6 +231,30 @@ def labelled_body(
             "shared": instance.shared,
         },
     }
+
+
+def _annotations(device: str | None) -> Mapping[str, str]:
+    return {DEVICE_DIGEST: device} if device else {}
+
+
+def device_of(body: Mapping[str, Any]) -> str | None:
+    """The digest of the device that an Instance object is of; None if it does not say."""
+    digest: str | None = (body["metadata"].get("annotations") or {}).get(DEVICE_DIGEST)
+    return digest or None
+
+
+def is_anothers(body: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
+    """Whether an object of this name is the Instance of another device, so that it must stay.
+
+    Args:
+        body: What would be written.
+        stored: What is there. One without our label was made by Akri, of the device that is meant.
+    """
+    labels = [(of["metadata"].get("labels") or {}).get(NODE_LABEL) for of in (body, stored)]
+    devices = [device_of(body), device_of(stored)]
+    return (labels[1] is not None and labels[0] != labels[1]) or (
+        devices[1] is not None and devices[0] != devices[1]
+    )
 
 
 def _owner(configuration: Configuration) -> Mapping[str, Any]:
@@ -226,6 +298,7 @@ def _written_part(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Mappi
             "name": metadata["name"],
             "namespace": metadata["namespace"],
             "labels": {NODE_LABEL: node},
+            "annotations": _annotations((metadata.get("annotations") or {}).get(DEVICE_DIGEST)),
             "ownerReferences": [
                 {field: owner.get(field) for field in owner_fields}
                 for owner in metadata.get("ownerReferences", ())
@@ -251,6 +324,8 @@ def plan_instances(
 ) -> tuple[InstanceDecision, ...]:
     """What to write so that this node's local Instances are the wanted ones.
 
+    One that turns out to be another device's is left alone; its name is not wanted for long.
+
     Args:
         wanted: Bodies from `instance_body`.
         stored: This node's local Instances as the API server has them.
@@ -263,7 +338,9 @@ def plan_instances(
     applies: list[InstanceDecision] = []
     for body in wanted:
         existing = remaining.pop((body["metadata"]["namespace"], body["metadata"]["name"]), None)
-        if existing is None or existing.body != body:
+        if existing is None:
+            applies.append(ApplyInstance(body, is_new=True))
+        elif existing.body != body and not is_anothers(body, existing.body):
             applies.append(ApplyInstance(body))
     gone = (s for s in remaining.values() if s.configuration not in unheard)
     return (*applies, *(decision for s in gone for decision in _plan_gone(s, held)))

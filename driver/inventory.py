@@ -8,12 +8,13 @@ published before stays as it is, since not heard is not gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from driver.api import Configuration, ConfigurationName, NodeName
 from driver.configurations import Verdict, holders
 from driver.devices import Device
+from driver.instance_names import NONE_TAKEN, Collision, TakenNames
 from driver.instances import Instance, instances_of
 
 
@@ -44,11 +45,13 @@ class Inventory:
         instances: Their devices, by name; `local` are those that only this node can see.
         unheard: Names that are held, and of which not all is known now: what was made of one
             before stays.
+        collisions: Devices, by their Configuration, that have not the name that Akri gives them.
     """
 
     configurations: Mapping[ConfigurationName, Configuration]
     instances: tuple[Instance, ...]
     unheard: frozenset[ConfigurationName]
+    collisions: Mapping[ConfigurationName, tuple[Collision, ...]] = field(default_factory=dict)
 
     @property
     def local(self) -> tuple[Instance, ...]:
@@ -66,23 +69,36 @@ def in_force(verdicts: Iterable[Verdict]) -> tuple[Configuration, ...]:
 
 
 def inventory_of(
-    verdicts: Iterable[Verdict], heard: Mapping[ConfigurationName, Heard], node: NodeName
+    verdicts: Iterable[Verdict],
+    heard: Mapping[ConfigurationName, Heard],
+    node: NodeName,
+    taken: Callable[[Configuration], TakenNames] = lambda _: NONE_TAKEN,
 ) -> Inventory:
-    """The inventory of `node`, from all Configurations and what was heard of each."""
+    """The inventory of `node`, from all Configurations and what was heard of each.
+
+    Args:
+        verdicts: All Configurations.
+        heard: What was heard of each.
+        node: The node.
+        taken: What is known of the names of a Configuration's Instances.
+    """
     known: dict[ConfigurationName, Configuration] = {}
     unheard: set[ConfigurationName] = set()
     instances: list[Instance] = []
+    collisions: dict[ConfigurationName, tuple[Collision, ...]] = {}
     for name, verdict in sorted(holders(verdicts).items()):
         answer = heard.get(name)
         if verdict.configuration is None or answer is None or answer.uid != verdict.uid:
             unheard.add(name)
             continue
-        known[name] = verdict.configuration
-        instances.extend(instances_of(answer.local, verdict.configuration, node))
-        instances.extend(instances_of(answer.shared, verdict.configuration, None))
+        known[name] = configuration = verdict.configuration
+        named = instances_of(answer.local, answer.shared, configuration, node, taken(configuration))
+        instances.extend(named.instances)
+        if named.collisions:
+            collisions[name] = named.collisions
         if not answer.complete:
             unheard.add(name)
-    return Inventory(known, tuple(instances), frozenset(unheard))
+    return Inventory(known, tuple(instances), frozenset(unheard), collisions)
 
 
 def withdrawn(inventory: Inventory) -> Inventory:

@@ -6,14 +6,18 @@ of their own, beside those of `cluster`.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Iterable
 from typing import NoReturn
 
-from driver.api import InstanceName, NodeName
+from driver.api import Configuration, InstanceName, NodeName
 from driver.apiserver_instances import instances_of_node, write_instances
+from driver.instance_names import ANOTHER_NODES, TakenNames
 from driver.instances import (
     InstanceDecision,
     StoredInstance,
     instance_body,
+    is_anothers,
     plan_instances,
     stored_instance,
 )
@@ -22,7 +26,12 @@ from driver.names import attribute_value
 from driver.passes import Passes, put_right
 from driver.publication import Publication
 from driver.shared_instances import SharedDecision, plan_shared, shared_body
-from kube.api import ApiClient, Store
+from kube.api import ApiClient, JsonObject, Store
+
+logger = logging.getLogger(__name__)
+
+_Place = tuple[str, str]
+"""Namespace and Configuration."""
 
 
 class NodeInstances:
@@ -32,12 +41,43 @@ class NodeInstances:
         store: The node's own Instances and all shared ones, as the API server has them.
     """
 
-    def __init__(self, client: ApiClient, node: NodeName) -> None:
+    def __init__(
+        self, client: ApiClient, node: NodeName, on_taken: Callable[[], None] = lambda: None
+    ) -> None:
+        """`on_taken` hears that a name is another device's: there is a new inventory to decide."""
         self.store: Store[StoredInstance] = Store(client, instances_of_node(node), stored_instance)
         self._client = client
         self._node = node
         self._passes = Passes(self._pass, name="writing Instances")
+        self._on_taken = on_taken
+        self._of_others: dict[_Place, set[InstanceName]] = {}
         self._decided: tuple[Inventory, Publication] | None = None
+
+    def names(self, before: Inventory | None) -> Callable[[Configuration], TakenNames]:
+        """What is known of the names of Instances, beside those of the inventory before."""
+        stored: dict[_Place, list[StoredInstance]] = {}
+        for instance in self.store:
+            stored.setdefault((instance.namespace, instance.configuration), []).append(instance)
+        current: dict[_Place, dict[str, InstanceName]] = {}
+        for named in before.instances if before else ():
+            current.setdefault((named.namespace, named.configuration), {})[named.device] = (
+                named.name
+            )
+
+        def taken(configuration: Configuration) -> TakenNames:
+            place = (configuration.namespace, configuration.name)
+            return self._taken(place, stored.get(place, ()), current.get(place, {}))
+
+        return taken
+
+    def _taken(
+        self, place: _Place, stored: Iterable[StoredInstance], current: dict[str, InstanceName]
+    ) -> TakenNames:
+        names = {instance.name: instance.device for instance in stored}
+        for name in self._of_others.get(place, ()):
+            names[name] = names.get(name) or ANOTHER_NODES
+        used = frozenset(instance.name for instance in stored if instance.slots_used)
+        return TakenNames(names, used, current)
 
     def decide(self, inventory: Inventory, publication: Publication) -> None:
         """Let the Instances be those of this inventory, and of what is still published."""
@@ -53,16 +93,50 @@ class NodeInstances:
         if self._decided is None:
             return
         inventory, publication = self._decided
-        decisions = (*self._plan_local(inventory, publication), *self._plan_shared(inventory))
-        await write_instances(self._client, decisions, self._node, self.store.note)
+        self._forget(inventory)
+        local, shared = self._local_bodies(inventory), self._shared_bodies(inventory)
+        if self._is_any_anothers((*local, *shared)):
+            self._on_taken()
+        decisions = (
+            *self._plan_local(local, inventory, publication),
+            *self._plan_shared(shared, inventory),
+        )
+        await write_instances(
+            self._client, decisions, self._node, self.store.note, self._note_taken
+        )
 
-    def _plan_local(
-        self, inventory: Inventory, publication: Publication
-    ) -> tuple[InstanceDecision, ...]:
-        bodies = [
+    def _forget(self, inventory: Inventory) -> None:
+        """Names of other nodes' Instances, of Configurations that are no more."""
+        known = inventory.configurations.keys() | inventory.unheard
+        for place in [place for place in self._of_others if place[1] not in known]:
+            del self._of_others[place]
+
+    def _is_any_anothers(self, bodies: Iterable[JsonObject]) -> bool:
+        """Whether another node had a name first; then the device gets another, see `names`."""
+        stored = {(s.namespace, s.name): s.body for s in self.store}
+        places = ((body, body["metadata"]) for body in bodies)
+        return any(
+            is_anothers(body, stored[place])
+            for body, metadata in places
+            if (place := (metadata["namespace"], metadata["name"])) in stored
+        )
+
+    def _note_taken(self, stored: JsonObject) -> None:
+        metadata = stored["metadata"]
+        place = (metadata["namespace"], stored["spec"]["configurationName"])
+        logger.warning("another node has an Instance of this name instance=%s", metadata["name"])
+        self._of_others.setdefault(place, set()).add(InstanceName(metadata["name"]))
+        self._on_taken()
+
+    def _local_bodies(self, inventory: Inventory) -> list[JsonObject]:
+        return [
             instance_body(instance, inventory.configurations[instance.configuration], self._node)
             for instance in inventory.local
         ]
+
+    def _plan_local(
+        self, bodies: list[JsonObject], inventory: Inventory, publication: Publication
+    ) -> tuple[InstanceDecision, ...]:
         stored = [s for s in self.store if not s.is_shared]
         held = self._held(stored, publication)
         return plan_instances(bodies, stored, unheard=inventory.unheard, held=held)
@@ -73,10 +147,14 @@ class NodeInstances:
         away = publication.away_instances
         return frozenset(s.name for s in stored if attribute_value(s.name) in away)
 
-    def _plan_shared(self, inventory: Inventory) -> tuple[SharedDecision, ...]:
-        bodies = [
+    def _shared_bodies(self, inventory: Inventory) -> list[JsonObject]:
+        return [
             shared_body(instance, inventory.configurations[instance.configuration])
             for instance in inventory.shared
         ]
+
+    def _plan_shared(
+        self, bodies: list[JsonObject], inventory: Inventory
+    ) -> tuple[SharedDecision, ...]:
         stored = (s for s in self.store if s.is_shared)
         return plan_shared(bodies, stored, self._node, unheard=inventory.unheard)

@@ -1,21 +1,28 @@
-"""All that a node has to report of discovery: from its handlers, and on what they are given."""
+"""All that a node reports of discovery: of its handlers, what they are given, what they find."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from driver.api import Configuration, ConfigurationName
 from driver.apiserver_properties import NodeProperties
 from driver.handler_reports import Report
+from driver.instance_names import Collision, collision_sentence
 from driver.node_sources import NodeSources
 
 
 class NodeReports:
     """See `node_handlers.Reporter`."""
 
-    def __init__(self, sources: NodeSources, properties: NodeProperties) -> None:
+    def __init__(
+        self,
+        sources: NodeSources,
+        properties: NodeProperties,
+        collisions: Callable[[ConfigurationName], Iterable[Collision]],
+    ) -> None:
         self._sources = sources
         self._properties = properties
+        self._collisions = collisions
 
     def on_change(self, listener: Callable[[], None]) -> None:
         self._sources.on_change(listener)
@@ -25,4 +32,5 @@ class NodeReports:
         return self._sources.reports(handler, name)
 
     def problems(self, configuration: Configuration) -> tuple[str, ...]:
-        return self._properties.problems(configuration)
+        collisions = self._collisions(configuration.name)
+        return (*self._properties.problems(configuration), *map(collision_sentence, collisions))

@@ -7,7 +7,8 @@ All nodes that see a device write one object, each without waiting for the other
 * The body (all but `nodes` and `deviceUsage`) is written by the first by name of the nodes that
   see the device. It has one owner of fields, whoever writes: so the next writer needs no handing
   over, and a property that is dropped is gone.
-* Its entry in `nodes` is each node's own, and so is the owner of that field.
+* Its entry in `nodes` is each node's own, and so is the owner of that field. With it comes which
+  device it sees: the API server refuses the entry of whoever means another device of the same hash.
 * The object is removed by the shared driver, when no node sees the device any more: see
   `unseen_instances`.
 
@@ -24,13 +25,14 @@ from typing import Any
 from driver.api import (
     AKRI_GROUP,
     AKRI_VERSION,
+    DEVICE_DIGEST,
     SHARED_LABEL_VALUE,
     Configuration,
     ConfigurationName,
     InstanceName,
     NodeName,
 )
-from driver.instances import Instance, StoredInstance, labelled_body
+from driver.instances import Instance, StoredInstance, device_of, is_anothers, labelled_body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,8 @@ class JoinInstance:
     Attributes:
         uid: Of the object to enter; None where there is none yet, and the body makes it.
         body: To be applied first; None where it is right already or another node's to write.
-        enter: Whether the node is not among `nodes` yet.
+        enter: Whether the node is not among `nodes` yet, or must say of which device this is.
+        device: The digest to say with the entry; None where that is for the first node to write.
     """
 
     namespace: str
@@ -48,15 +51,21 @@ class JoinInstance:
     uid: str | None
     body: Mapping[str, Any] | None
     enter: bool
+    device: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveInstance:
-    """Be no longer one of the nodes that see the device of this very object."""
+    """Be no longer one of the nodes that see the device of this very object.
+
+    Attributes:
+        device: The digest that it goes on saying.
+    """
 
     namespace: str
     name: InstanceName
     uid: str
+    device: str | None = None
 
 
 SharedDecision = JoinInstance | LeaveInstance
@@ -67,12 +76,17 @@ def shared_body(instance: Instance, configuration: Configuration) -> Mapping[str
     return labelled_body(instance, configuration, SHARED_LABEL_VALUE)
 
 
-def entry_body(namespace: str, name: InstanceName, *nodes: NodeName) -> Mapping[str, Any]:
+def entry_body(
+    namespace: str, name: InstanceName, *nodes: NodeName, device: str | None = None
+) -> Mapping[str, Any]:
     """What a node applies for its entry in `nodes`; without a node it gives the entry up."""
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace}
+    if device:
+        metadata["annotations"] = {DEVICE_DIGEST: device}
     body: dict[str, Any] = {
         "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
         "kind": "Instance",
-        "metadata": {"name": name, "namespace": namespace},
+        "metadata": metadata,
     }
     return {**body, "spec": {"nodes": list(nodes)}} if nodes else body
 
@@ -95,17 +109,24 @@ def plan_shared(
     """
     remaining = {(s.namespace, s.name): s for s in stored}
     joins: list[SharedDecision] = []
+    leaves: list[SharedDecision] = []
     for body in wanted:
         existing = remaining.pop((body["metadata"]["namespace"], body["metadata"]["name"]), None)
+        if existing is not None and is_anothers(body, existing.body):
+            if node in existing.nodes:
+                leaves.append(_leave(existing))
+            continue
         join = _plan_seen(body, existing, node)
         if join.body is not None or join.enter:
             joins.append(join)
-    leaves = (
-        LeaveInstance(s.namespace, s.name, s.uid)
-        for s in remaining.values()
-        if node in s.nodes and s.configuration not in unheard
+    leaves += (
+        _leave(s) for s in remaining.values() if node in s.nodes and s.configuration not in unheard
     )
     return (*joins, *leaves)
+
+
+def _leave(stored: StoredInstance) -> LeaveInstance:
+    return LeaveInstance(stored.namespace, stored.name, stored.uid, stored.device)
 
 
 def _plan_seen(
@@ -113,17 +134,27 @@ def _plan_seen(
 ) -> JoinInstance:
     nodes = existing.nodes if existing else ()
     is_first = all(node <= other for other in nodes)
-    is_right = existing is not None and body_of(existing) == body
+    content = _without_device(body)
+    is_right = existing is not None and body_of(existing) == content
+    must_say = existing is not None and existing.device is None and is_first
+    may_say = existing is None or existing.device is not None or is_first
     return JoinInstance(
         namespace=body["metadata"]["namespace"],
         name=body["metadata"]["name"],
         uid=existing.uid if existing else None,
-        body=body if is_first and not is_right else None,
-        enter=node not in nodes,
+        body=content if is_first and not is_right else None,
+        enter=node not in nodes or must_say,
+        device=device_of(body) if may_say else None,
     )
 
 
 def body_of(stored: StoredInstance) -> Mapping[str, Any]:
     """What `shared_body` made of it, as it is now."""
     spec = {field: value for field, value in stored.body["spec"].items() if field != "nodes"}
-    return {**stored.body, "spec": spec}
+    return {**_without_device(stored.body), "spec": spec}
+
+
+def _without_device(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The body has one owner, whoever writes it: it cannot be what tells two devices apart."""
+    metadata = {name: v for name, v in body["metadata"].items() if name != "annotations"}
+    return {**body, "metadata": metadata}

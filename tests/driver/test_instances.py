@@ -62,16 +62,16 @@ def test_properties_of_the_configuration_win() -> None:
 def test_instances_do_not_depend_on_the_order_of_discovery() -> None:
     devices = [a_device(f"/devices/loop{i}") for i in range(5)]
 
-    forwards = instances_of(devices, a_configuration(), NODE)
+    forwards = instances_of(devices, (), a_configuration(), NODE)
 
-    assert forwards == instances_of(reversed(devices), a_configuration(), NODE)
-    assert len(forwards) == 5
+    assert forwards == instances_of(reversed(devices), (), a_configuration(), NODE)
+    assert len(forwards.instances) == 5
 
 
 def test_a_new_device_is_applied_and_then_nothing_is_left_to_do() -> None:
     body = a_body()
 
-    assert plan(body, stored=()) == (ApplyInstance(body),)
+    assert plan(body, stored=()) == (ApplyInstance(body, is_new=True),)
     assert plan(body, stored=(as_stored(body),)) == ()
 
 

@@ -16,15 +16,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from driver.api import Configuration, NodeName
+from driver.api import DEVICE_DIGEST, Configuration, NodeName
 from driver.apiserver import INSTANCES
 from driver.apiserver_instances import delete_instance, write_instances
+from driver.devices import device_digest
 from driver.instances import DeleteInstance, instance_of, stored_instance
 from driver.shared_instances import plan_shared, shared_body
 from driver.unseen_instances import (
     FreeInstance,
     KeepNodes,
     MarkInstance,
+    Surroundings,
     instance_sight,
     mark_patch,
     nodes_patch,
@@ -134,9 +136,12 @@ class Histories(RuleBasedStateMachine):
     async def _clear_up(self) -> None:
         plan = plan_unseen(
             map(instance_sight, self.shared_view),
-            {self.configuration.name: self.configuration},
-            existing=NODES,
-            gone=(),
+            Surroundings(
+                configurations={self.configuration.name: self.configuration},
+                existing=NODES,
+                gone=(),
+                claimed=(),
+            ),
             now=self.now,
         )
         path, options = INSTANCES.at(NAME, "default"), WriteOptions(field_manager="shared")
@@ -205,7 +210,7 @@ class Histories(RuleBasedStateMachine):
         assert body["spec"]["capacity"] == self.configuration.capacity
         properties = {**a_device("foo0").properties, **self.configuration.broker_properties}
         assert body["spec"]["brokerProperties"] == properties
-        assert "annotations" not in body["metadata"]
+        assert body["metadata"]["annotations"] == {DEVICE_DIGEST: device_digest("foo0", None)}
 
 
 TestHistories = Histories.TestCase

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from driver.api import ConfigurationName, InstanceName, NodeName
 from driver.apiserver import INSTANCES
 from driver.apiserver_instances import delete_instance, instances_of_node, write_instances
+from driver.devices import device_digest
 from driver.instances import DeleteInstance, StoredInstance, instance_of, stored_instance
 from driver.shared_instances import (
     JoinInstance,
@@ -29,6 +31,11 @@ A, B, C = NodeName("node-a"), NodeName("node-b"), NodeName("node-c")
 def a_body(device_id: str = "foo0", **overrides: Any) -> Mapping[str, Any]:
     configuration = a_configuration("echo", **overrides)
     return shared_body(instance_of(a_device(device_id), configuration, None), configuration)
+
+
+def without_device(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part that one node writes for all."""
+    return {**body, "metadata": {k: v for k, v in body["metadata"].items() if k != "annotations"}}
 
 
 def as_stored(body: Mapping[str, Any], *nodes: NodeName) -> StoredInstance:
@@ -59,7 +66,14 @@ def test_the_body_names_no_node_and_no_slot() -> None:
 def test_who_sees_a_device_first_makes_its_instance_and_enters() -> None:
     body, name = a_body(), InstanceName("echo-8120fe")
 
-    join = JoinInstance(namespace="default", name=name, uid=None, body=body, enter=True)
+    join = JoinInstance(
+        namespace="default",
+        name=name,
+        uid=None,
+        body=without_device(body),
+        enter=True,
+        device=device_digest("foo0", None),
+    )
     assert plan(body) == (join,)
 
 
@@ -71,7 +85,7 @@ def test_the_first_by_name_writes_a_body_that_is_not_right() -> None:
     (join,) = plan(a_body(capacity=3), node=A, stored=(as_stored(a_body(), A, B),))
 
     assert isinstance(join, JoinInstance)
-    assert join.body == a_body(capacity=3)
+    assert join.body == without_device(a_body(capacity=3))
     assert not join.enter
 
 
@@ -84,7 +98,8 @@ def test_any_other_writes_its_entry_only() -> None:
 
 
 def test_who_no_longer_sees_the_device_leaves_and_that_is_all() -> None:
-    left = LeaveInstance("default", as_stored(a_body()).name, "uid-1")
+    stored = as_stored(a_body())
+    left = LeaveInstance("default", stored.name, "uid-1", device_digest("foo0", None))
 
     assert plan(stored=(as_stored(a_body(), A, B),)) == (left,)
     assert plan(stored=(as_stored(a_body(), A),)) == ()
@@ -95,6 +110,29 @@ def test_not_heard_is_not_gone() -> None:
     stored = (as_stored(a_body(), B),)
 
     assert plan(stored=stored, unheard=frozenset({ConfigurationName("echo")})) == ()
+
+
+def test_an_instance_that_does_not_say_its_device_is_told_it_by_the_first() -> None:
+    olds = as_stored(without_device(a_body()), A, B)
+    digest = device_digest("foo0", None)
+
+    (says,) = plan(a_body(), node=A, stored=(olds,))
+
+    assert isinstance(says, JoinInstance)
+    assert (says.body, says.enter, says.device) == (None, True, digest)
+    assert plan(a_body(), node=B, stored=(olds,)) == ()
+    (joins,) = plan(a_body(), node=C, stored=(olds,))
+    assert isinstance(joins, JoinInstance)
+    assert (joins.enter, joins.device) == (True, None)
+
+
+def test_the_instance_of_another_device_is_left_and_not_written() -> None:
+    another = as_stored({**a_body(), "metadata": a_body("foo1")["metadata"]}, A, B)
+    another = replace(another, name=InstanceName("echo-8120fe"))
+
+    assert plan(a_body(), node=C, stored=(another,)) == ()
+    left = LeaveInstance("default", another.name, "uid-1", device_digest("foo1", None))
+    assert plan(a_body(), node=B, stored=(another,)) == (left,)
 
 
 def client_of(server: FakeInstanceServer) -> ApiClient:

@@ -1,7 +1,8 @@
 """A fake API server that keeps Instances, for kills between writes and for stale views.
 
 It knows what server-side apply does to the fields of an Instance: each leaf has owners; a leaf
-that its last owner applies no more is removed; a merge patch takes over what it changes.
+that its last owner applies no more is removed; without force nobody changes a leaf of another; a
+merge patch takes over what it changes.
 """
 
 from __future__ import annotations
@@ -69,14 +70,16 @@ class FakeInstanceServer:
         options: Any,
     ) -> dict[str, Any]:
         self._step()
-        assert force, "Instances are always applied by force"
         key = (path.namespace, path.name)
         found = self._objects.get(key)
         if found is None and preconditions.uid:
             raise ConflictError(f"uid mismatch: {path.name} does not exist")
         new = found or _Object(f"uid-{self.made + 1}", 0)
         self._check(new, preconditions)
-        self._apply(new, f"apply {options.field_manager}", dict(_leaves(body)))
+        manager, leaves = f"apply {options.field_manager}", dict(_leaves(body))
+        if not force:
+            self._check_owners(new, manager, leaves)
+        self._apply(new, manager, leaves)
         if any(("spec", name) not in new.leaves for name in _REQUIRED):
             raise InvalidError(f"{path.name}: a required field is missing")
         if found is None:
@@ -111,6 +114,10 @@ class FakeInstanceServer:
         self._touch(found)
         return self._body(key, found)
 
+    async def get(self, path: ObjectPath, **_: Any) -> dict[str, Any]:
+        key = (path.namespace, path.name)
+        return self._body(key, self._find(key))
+
     async def delete(self, path: ObjectPath, *, preconditions: Preconditions) -> None:
         self._step()
         self._check(self._find((path.namespace, path.name)), preconditions)
@@ -133,6 +140,11 @@ class FakeInstanceServer:
         version = str(preconditions.resource_version)
         if version and version != str(found.version):
             raise ConflictError("the object has been modified")
+
+    def _check_owners(self, found: _Object, manager: str, leaves: dict[Leaf, Any]) -> None:
+        for leaf, value in leaves.items():
+            if found.leaves.get(leaf, value) != value and found.owners[leaf] - {manager}:
+                raise ConflictError(f"{leaf} is owned by {found.owners[leaf]}")
 
     def _apply(self, found: _Object, manager: str, leaves: dict[Leaf, Any]) -> None:
         for leaf, owners in list(found.owners.items()):
