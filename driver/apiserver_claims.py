@@ -1,45 +1,55 @@
-"""The API server's ResourceClaims: which devices of this node some claim has.
+"""The API server's ResourceClaims: which devices of a publisher's pools some claim has.
 
-A node does not watch all claims of the cluster for nothing: it does so only while a device that
-went away is still published, to learn when that device may be removed.
+Nobody watches all claims of the cluster for nothing, but only while a device that went away is
+still published, to learn when that device may be removed.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 
-from driver.api import DRIVER_NAME, DeviceName, NodeName
+from driver.api import DRIVER_NAME, DeviceName
 from driver.apiserver import CLAIMS
 from kube.api import ApiClient, JsonObject, Store
 
+_Device = tuple[str, DeviceName]
+"""Pool and name."""
+
 
 class AllocationWatch:
-    """Watches claims while it is on.
-
-    Attributes:
-        allocated: Devices of this node's pool that a claim has; None while that is not known.
-    """
+    """Watches claims while it is on."""
 
     def __init__(
         self,
         client: ApiClient,
-        node: NodeName,
+        is_ours: Callable[[str], bool],
         tasks: asyncio.TaskGroup,
         on_change: Callable[[], None],
     ) -> None:
+        """Create; `is_ours` says of which pools."""
         self._client = client
-        self._pool = node
+        self._is_ours = is_ours
         self._tasks = tasks
         self._on_change = on_change
-        self._store: Store[frozenset[DeviceName]] | None = None
+        self._store: Store[frozenset[_Device]] | None = None
         self._task: asyncio.Task[None] | None = None
 
-    @property
-    def allocated(self) -> frozenset[DeviceName] | None:
+    def allocated(self) -> Mapping[str, frozenset[DeviceName]] | None:
+        """Devices that a claim has, by pool; None while that is not known."""
         if self._store is None or not self._store.synced.is_set():
             return None
-        return frozenset().union(*self._store)
+        pools: dict[str, set[DeviceName]] = defaultdict(set)
+        for devices in self._store:
+            for pool, device in devices:
+                pools[pool].add(device)
+        return {pool: frozenset(devices) for pool, devices in pools.items()}
+
+    def allocated_in(self, pool: str) -> frozenset[DeviceName] | None:
+        """Those of one pool."""
+        allocated = self.allocated()
+        return None if allocated is None else allocated.get(pool, frozenset())
 
     def turn_on(self) -> None:
         """Begin to watch; called again, nothing happens."""
@@ -53,20 +63,20 @@ class AllocationWatch:
             self._task.cancel()
         self._task = self._store = None
 
-    async def _run(self, store: Store[frozenset[DeviceName]]) -> None:
+    async def _run(self, store: Store[frozenset[_Device]]) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(store.run())
             await store.synced.wait()
             store.subscribe(lambda _: self._on_change())
             self._on_change()
 
-    def _devices(self, claim: JsonObject) -> frozenset[DeviceName] | None:
+    def _devices(self, claim: JsonObject) -> frozenset[_Device] | None:
         """The projection: None, that is, not stored, where the claim has none of our devices."""
         allocation = (claim.get("status") or {}).get("allocation") or {}
         results = (allocation.get("devices") or {}).get("results") or ()
         ours = frozenset(
-            DeviceName(result["device"])
+            (result["pool"], DeviceName(result["device"]))
             for result in results
-            if result["driver"] == DRIVER_NAME and result["pool"] == self._pool
+            if result["driver"] == DRIVER_NAME and self._is_ours(result["pool"])
         )
         return ours or None

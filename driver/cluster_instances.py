@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, assert_never
@@ -40,6 +40,7 @@ from driver.unseen_instances import (
     InstanceSight,
     KeepNodes,
     MarkInstance,
+    Surroundings,
     UnseenDecision,
     freed_patch,
     instance_sight,
@@ -59,6 +60,9 @@ from kube.api import (
 )
 
 logger = logging.getLogger(__name__)
+
+BY_CONFIGURATION = "shared Instances by Configuration"
+"""Index of `ClusterInstances.store`."""
 
 GATHER_SECONDS = 0.3
 """How long changes are gathered before a pass looks at all Instances."""
@@ -85,6 +89,8 @@ class ClusterInstances:
 
     Attributes:
         nodes: All Nodes.
+        store: All Instances.
+        claimed: Says which shared ones claims may have, see `Surroundings`.
     """
 
     def __init__(
@@ -99,11 +105,17 @@ class ClusterInstances:
         self._passes = Passes(self._pass, name="clearing away what nodes left")
         self._absences = Absences()
         self.nodes: Store[NodeState] = Store(client, NODES.select(), node_state)
-        self._instances: Store[InstanceSight] = Store(client, INSTANCES.select(), instance_sight)
+        self.store: Store[InstanceSight] = Store(
+            client,
+            INSTANCES.select(),
+            instance_sight,
+            indexes={BY_CONFIGURATION: _shared_under},
+        )
+        self.claimed: Callable[[], Collection[str] | None] = lambda: None
 
     async def run(self) -> None:
         """Write until cancelled; failures are retried for ever, and logged."""
-        stores: list[Store[Any]] = [self.nodes, self._instances]
+        stores: list[Store[Any]] = [self.nodes, self.store]
         async with asyncio.TaskGroup() as tasks:
             for store in stores:
                 tasks.create_task(store.run())
@@ -118,15 +130,18 @@ class ClusterInstances:
 
     async def _pass(self) -> float | None:
         now, grace = datetime.now(UTC), self._settings.grace
-        sights = tuple(self._instances)
+        sights = tuple(self.store)
         mentioned = _mentioned(sights)
         self._absences = absences(self.nodes, mentioned, self._absences, now=now)
         views = (sight.slots for sight in sights)
         unseen = plan_unseen(
             sights,
-            self._configurations(),
-            existing=[state.name for state in self.nodes],
-            gone=self._absences.gone(grace=grace, now=now),
+            Surroundings(
+                configurations=self._configurations(),
+                existing=[state.name for state in self.nodes],
+                gone=self._absences.gone(grace=grace, now=now),
+                claimed=self.claimed(),
+            ),
             now=now,
         )
         releases = plan_lost_nodes(views, self._absences.since, grace=grace, now=now)
@@ -185,7 +200,11 @@ class ClusterInstances:
         namespace, name = _place(decision)
         options = WriteOptions(field_manager=manager)
         path = INSTANCES.at(name, namespace)
-        self._instances.note(await self._client.merge_patch(path, patch, options=options))
+        self.store.note(await self._client.merge_patch(path, patch, options=options))
+
+
+def _shared_under(sight: InstanceSight) -> tuple[str, ...]:
+    return (sight.slots.configuration,) if sight.is_shared else ()
 
 
 def _mentioned(sights: Iterable[InstanceSight]) -> frozenset[NodeName]:

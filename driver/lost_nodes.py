@@ -25,24 +25,31 @@ class NodeState:
 
     Attributes:
         away_since: Since when it is not Ready; None while it is.
+        hostname: Its label, by which selectors mean it; None without one.
     """
 
     name: NodeName
     away_since: datetime | None
+    hostname: str | None = None
 
 
 def node_state(body: Mapping[str, Any]) -> NodeState:
     """Parse a Node; one that never said whether it is Ready is away since it was made."""
     metadata = body["metadata"]
+    return NodeState(
+        name=NodeName(metadata["name"]),
+        away_since=_away_since(body),
+        hostname=(metadata.get("labels") or {}).get("kubernetes.io/hostname") or None,
+    )
+
+
+def _away_since(body: Mapping[str, Any]) -> datetime | None:
+    created = body["metadata"]["creationTimestamp"]
     for condition in (body.get("status") or {}).get("conditions") or ():
         if condition["type"] == "Ready":
-            ready = condition["status"] == "True"
-            changed = condition.get("lastTransitionTime") or metadata["creationTimestamp"]
-            away_since = None if ready else datetime.fromisoformat(changed)
-            return NodeState(NodeName(metadata["name"]), away_since)
-    return NodeState(
-        NodeName(metadata["name"]), datetime.fromisoformat(metadata["creationTimestamp"])
-    )
+            changed = condition.get("lastTransitionTime") or created
+            return None if condition["status"] == "True" else datetime.fromisoformat(changed)
+    return datetime.fromisoformat(created)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import hashlib
 
+from driver.api import ConfigurationName
+
+SHARED_POOLS = "shared/"
+"""Begins the names of pools of devices that several nodes see. No node's name has a slash."""
+
 VALUE_LIMIT = 64
 """Bytes of a string attribute of a device."""
 
@@ -31,6 +36,20 @@ def attribute_value(text: str, *, limit: int = VALUE_LIMIT) -> str:
         return text
     digest = short_hash(text)
     return f"{encoded[: limit - len(digest) - 1].decode(errors='ignore')}-{digest}"
+
+
+def shared_pool(configuration: ConfigurationName) -> str:
+    """The pool of those devices of a Configuration that several nodes see."""
+    return f"{SHARED_POOLS}{configuration}"
+
+
+def is_shared_pool(name: str) -> bool:
+    return name.startswith(SHARED_POOLS)
+
+
+def configuration_of_pool(name: str) -> ConfigurationName:
+    """Whose devices are in a shared pool."""
+    return ConfigurationName(name.removeprefix(SHARED_POOLS))
 
 
 def label_value(name: str) -> str:

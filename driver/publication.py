@@ -49,7 +49,7 @@ class Supply:
         instances: Those whose devices are reported now.
         unheard: Configurations of which not all is known now: what they published stays.
         graces: How long a device that went away stays though no claim has it, by Configuration;
-            no time for one that is not named.
+            no time for one that is not named, nor where no taint keeps new claims from it.
         effects: Of the taint of a device that went away, by Configuration; where one is not
             named, the taint is left as it is.
         lingering: Instances whose devices are away, and stay for as long as they are named here.
@@ -140,6 +140,22 @@ def either(before: Publication, attempted: Publication) -> Publication:
     return Publication({**attempted.offers, **before.offers})
 
 
+def claimable_instances(
+    written: Publication, allocated: Collection[DeviceName] | None
+) -> frozenset[str]:
+    """Values of the attribute `instance` of the devices that claims have or may come to have.
+
+    Args:
+        written: All that the API server may show.
+        allocated: Devices that some claim has; None while that is not known.
+    """
+    return frozenset(
+        _attribute(offer.body, ATTRIBUTE_INSTANCE)
+        for name, offer in written.offers.items()
+        if offer.away_since is None or allocated is None or name in allocated
+    )
+
+
 def publish(
     supply: Supply,
     previous: Publication,
@@ -164,7 +180,7 @@ def publish(
         )
         for device in published(supply.instances, features, deductions)
     }
-    frozen, graces = _frozen(supply, previous), _Graces(supply)
+    frozen, graces = _frozen(supply, previous), _Graces(supply, features)
     kept = _kept(previous, wanted.keys() | frozen.keys(), graces, allocated, now)
     held_back = _held_back(wanted, kept, previous)
     offers = {**frozen, **kept, **{n: o for n, o in wanted.items() if n not in held_back}}
@@ -179,9 +195,10 @@ def publish(
 class _Graces:
     """How long devices stay that are away, and that no claim has."""
 
-    def __init__(self, supply: Supply) -> None:
-        self._graces = {attribute_value(name): grace for name, grace in supply.graces.items()}
-        self._lingering = set(map(attribute_value, supply.lingering))
+    def __init__(self, supply: Supply, features: Features) -> None:
+        graces = supply.graces if features.taints else {}
+        self._graces = {attribute_value(name): grace for name, grace in graces.items()}
+        self._lingering = set(map(attribute_value, supply.lingering if features.taints else ()))
 
     def end(self, offer: Offer, since: datetime) -> datetime | None:
         """When the device may go; None as long as its Instance stays."""

@@ -1,6 +1,6 @@
 """Instances that no node sees: kept for a while, then removed by the shared driver.
 
-    seen ──the last node left──► marked with the time ──grace over, no slot used──► removed
+    seen ──the last node left──► marked with the time ──grace over, not in use──► removed
       ▲                             │
       └──── a node sees it again ───┘
 
@@ -15,7 +15,7 @@ the version it was decided from: a node that sees the device at that moment wins
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -29,7 +29,7 @@ from driver.api import (
 )
 from driver.configurations import offline_grace
 from driver.instances import DeleteInstance
-from driver.names import label_value
+from driver.names import attribute_value, label_value
 from driver.slots import SLOTS_FINALIZER, InstanceSlots, instance_slots
 
 NEWBORN = timedelta(seconds=10)
@@ -44,12 +44,14 @@ class InstanceSight:
         label: Of the node that has the device, "" for one that several nodes may see; None for
             an Instance that no driver of ours made.
         offline_since: What the mark says; None without one.
+        properties: Of a shared one, what its containers get; of others nothing is kept.
     """
 
     slots: InstanceSlots
     label: str | None
     created: datetime
     offline_since: datetime | None
+    properties: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_shared(self) -> bool:
@@ -93,11 +95,14 @@ class UnseenPlan:
 def instance_sight(body: Mapping[str, Any]) -> InstanceSight:
     """Parse an Instance object; a mark that is no time is read as none."""
     metadata = body["metadata"]
+    label = (metadata.get("labels") or {}).get(NODE_LABEL)
+    is_shared = label == SHARED_LABEL_VALUE
     return InstanceSight(
         slots=instance_slots(body),
-        label=(metadata.get("labels") or {}).get(NODE_LABEL),
+        label=label,
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
         offline_since=_time((metadata.get("annotations") or {}).get(OFFLINE_SINCE)),
+        properties=body["spec"].get("brokerProperties") or {} if is_shared else {},
     )
 
 
@@ -109,25 +114,33 @@ def _time(text: str | None) -> datetime | None:
     return moment if moment.tzinfo else None
 
 
-def plan_unseen(
-    instances: Iterable[InstanceSight],
-    configurations: Mapping[ConfigurationName, Configuration],
-    *,
-    existing: Collection[NodeName],
-    gone: Collection[NodeName],
-    now: datetime,
-) -> UnseenPlan:
-    """What to do about Instances that no node sees.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What else decides about Instances that no node sees.
 
-    Args:
-        instances: All that exist.
+    Attributes:
         configurations: Those in force. Instances of others stay: an edit that breaks one for a
             minute takes nothing away, and those of a deleted one are collected as its own.
         existing: All Nodes.
         gone: Names in `nodes` that no Node has had for so long that it will not come back.
-        now: The present.
+        claimed: Attribute values of the shared Instances that claims may have; None while that is
+            not known.
     """
-    world = _World(configurations, {label_value(name) for name in existing}, set(gone), now)
+
+    configurations: Mapping[ConfigurationName, Configuration]
+    existing: Collection[NodeName]
+    gone: Collection[NodeName]
+    claimed: Collection[str] | None
+
+    def may_be_claimed(self, sight: InstanceSight) -> bool:
+        return self.claimed is None or attribute_value(sight.slots.name) in self.claimed
+
+
+def plan_unseen(
+    instances: Iterable[InstanceSight], surroundings: Surroundings, *, now: datetime
+) -> UnseenPlan:
+    """What to do about Instances that no node sees."""
+    world = _World(surroundings, {label_value(name) for name in surroundings.existing}, now)
     steps = [_step(sight, world) for sight in instances]
     return UnseenPlan(
         decisions=tuple(s for s in steps if s is not None and not isinstance(s, datetime)),
@@ -137,9 +150,8 @@ def plan_unseen(
 
 @dataclass(frozen=True, slots=True)
 class _World:
-    configurations: Mapping[ConfigurationName, Configuration]
+    around: Surroundings
     labels: Collection[str]
-    gone: Collection[NodeName]
     now: datetime
 
 
@@ -148,27 +160,29 @@ def _step(sight: InstanceSight, world: _World) -> UnseenDecision | datetime | No
     slots = sight.slots
     if SLOTS_FINALIZER in slots.finalizers and not slots.holders:
         return FreeInstance(slots)
-    configuration = world.configurations.get(slots.configuration)
+    configuration = world.around.configurations.get(slots.configuration)
     if slots.deleted or configuration is None:
         return None
-    if lost := slots.nodes.intersection(world.gone):
+    if lost := slots.nodes.intersection(world.around.gone):
         return KeepNodes(slots, slots.nodes - lost)
     if sight.is_shared:
-        return _shared(sight, offline_grace(configuration, shared=True), world.now)
+        return _shared(sight, offline_grace(configuration, shared=True), world)
     is_orphan = sight.label is not None and sight.label not in world.labels
     return _removal(sight) if is_orphan else None
 
 
 def _shared(
-    sight: InstanceSight, grace: timedelta, now: datetime
+    sight: InstanceSight, grace: timedelta, world: _World
 ) -> UnseenDecision | datetime | None:
     is_marked = sight.offline_since is not None
     if sight.slots.nodes:
         return MarkInstance(sight.slots, None) if is_marked else None
     if sight.offline_since is None:
-        return MarkInstance(sight.slots, now)
+        return MarkInstance(sight.slots, world.now)
     end = max(sight.offline_since + grace, sight.created + NEWBORN)
-    return end if now < end else _removal(sight)
+    if world.now < end:
+        return end
+    return None if world.around.may_be_claimed(sight) else _removal(sight)
 
 
 def _removal(sight: InstanceSight) -> DeleteInstance | None:

@@ -15,6 +15,7 @@ from driver.unseen_instances import (
     InstanceSight,
     KeepNodes,
     MarkInstance,
+    Surroundings,
     UnseenPlan,
     freed_patch,
     instance_sight,
@@ -48,8 +49,14 @@ def a_sight(
 
 def plan(*sights: InstanceSight, grace: timedelta | None = None, **options: Any) -> UnseenPlan:
     configuration = a_configuration(CONFIGURATION, offline_grace_period=grace)
-    arguments: dict[str, Any] = {"existing": [NODE_A, NODE_B], "gone": [], **options}
-    return plan_unseen(sights, {CONFIGURATION: configuration}, now=NOW, **arguments)
+    arguments: dict[str, Any] = {
+        "existing": [NODE_A, NODE_B],
+        "gone": [],
+        "claimed": frozenset(),
+        **options,
+    }
+    surroundings = Surroundings(configurations={CONFIGURATION: configuration}, **arguments)
+    return plan_unseen(sights, surroundings, now=NOW)
 
 
 def deleted(sight: InstanceSight) -> UnseenPlan:
@@ -104,6 +111,21 @@ def test_it_stays_while_a_slot_is_used(value: str) -> None:
     assert plan(sight) == NOTHING
 
 
+@pytest.mark.parametrize("claimed", [frozenset({CAMERA_1}), None])
+def test_it_stays_while_a_claim_has_it_or_may_have_it(claimed: frozenset[str] | None) -> None:
+    sight = a_sight(offline_since=NOW - timedelta(days=9))
+
+    assert plan(sight, claimed=claimed) == NOTHING
+    assert plan(sight, claimed=frozenset({"another"})) == deleted(sight)
+
+
+def test_properties_are_kept_of_shared_ones_only() -> None:
+    properties = {"URL": "rtsp://x"}
+
+    assert a_sight(NODE_A, brokerProperties=properties).properties == properties
+    assert a_sight(NODE_A, label=NODE_A, brokerProperties=properties).properties == {}
+
+
 def test_an_empty_slot_and_a_key_of_no_slot_hold_nothing() -> None:
     usage = {f"{CAMERA_1}-0": "", "other-0": "node-a"}
     sight = a_sight(offline_since=NOW - timedelta(days=9), usage=usage)
@@ -132,9 +154,14 @@ def test_what_no_driver_of_ours_made_is_left_alone() -> None:
 
 def test_an_edit_that_breaks_a_configuration_takes_nothing_away() -> None:
     sight = a_sight(offline_since=NOW - timedelta(days=9))
-    others = {ConfigurationName("other"): a_configuration("other")}
+    others = Surroundings(
+        configurations={ConfigurationName("other"): a_configuration("other")},
+        existing=[],
+        gone=[NODE_A],
+        claimed=(),
+    )
 
-    assert plan_unseen([sight], others, existing=[], gone=[NODE_A], now=NOW) == NOTHING
+    assert plan_unseen([sight], others, now=NOW) == NOTHING
 
 
 @pytest.mark.parametrize("mark", ["", "soon", "2026-11-21T12:00:00"])

@@ -1,0 +1,190 @@
+"""Pools of devices that several nodes see: what is in them, and for whom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from driver.api import NODE_LABEL, DeviceName, InstanceName, NodeName
+from driver.lost_nodes import node_state
+from driver.publication import Publication, Supply, claimable_instances, publish
+from driver.resource_slices import AllNodesScope, hostnames
+from driver.shared_pools import (
+    LISTED_NODES,
+    Nodes,
+    instance_of_sight,
+    is_seen_otherwise,
+    nodes_of,
+    shared_supply,
+)
+from driver.slices import Features
+from driver.unseen_instances import InstanceSight, instance_sight
+from tests.driver.builders import NOW, a_configuration
+from tests.driver.slot_builders import (
+    CAMERA_1,
+    CAMERA_2,
+    CONFIGURATION,
+    NODE_A,
+    NODE_B,
+    an_instance_object,
+)
+
+FEATURES = Features(consumable_capacity=True, taints=True)
+CAMERAS = a_configuration(CONFIGURATION, capacity=3, attributes={"floor": {"int": 3}})
+TWO = Nodes({NODE_A: "host-a", NODE_B: "host-b"})
+MINUTE = timedelta(minutes=1)
+
+
+def a_sight(
+    *nodes: NodeName, name: str = CAMERA_1, label: str = "", **metadata: Any
+) -> InstanceSight:
+    body = an_instance_object(name, nodes=list(nodes), brokerProperties={"URL": name})
+    times = {"creationTimestamp": NOW.isoformat(), "labels": {NODE_LABEL: label}}
+    return instance_sight({**body, "metadata": {**body["metadata"], **times, **metadata}})
+
+
+def supply_of(*sights: InstanceSight, nodes: Nodes = TWO) -> Supply:
+    return shared_supply(CAMERAS, sights, nodes)
+
+
+def test_a_device_is_for_the_nodes_that_see_it_by_their_hostnames() -> None:
+    supply = supply_of(a_sight(NODE_A, NODE_B), a_sight(NODE_B, name=CAMERA_2))
+
+    assert supply.scopes == {
+        CAMERA_1: hostnames(frozenset({"host-a", "host-b"})),
+        CAMERA_2: hostnames(frozenset({"host-b"})),
+    }
+
+
+def test_what_the_configuration_asks_for_now_counts() -> None:
+    (instance,) = supply_of(a_sight(NODE_A)).instances
+
+    assert instance.capacity == 3, "and not the 2 that nodes have written so far"
+    assert instance.user_attributes == {"floor": {"int": 3}}
+    assert instance.properties == {"URL": CAMERA_1}
+    assert f"{CONFIGURATION}-{instance.hash}" == instance.name
+
+
+@pytest.mark.parametrize("seeing", [(), (NodeName("deleted"),), (NodeName("nameless"),)])
+def test_a_device_that_no_node_can_use_is_away(seeing: tuple[NodeName, ...]) -> None:
+    nodes = Nodes({NODE_A: "host-a", NodeName("nameless"): None})
+
+    supply = supply_of(a_sight(*seeing), nodes=nodes)
+
+    assert not supply.instances
+    assert supply.lingering == {CAMERA_1}
+
+
+def test_all_nodes_are_listed_as_long_as_the_list_is_short() -> None:
+    few = {NodeName(f"node-{i}"): f"host-{i}" for i in range(LISTED_NODES)}
+    many = {**few, NodeName("another"): "another"}
+
+    assert Nodes(few).scope(frozenset(few)) == hostnames(frozenset(few.values()))
+    assert Nodes(many).scope(frozenset(many)) == AllNodesScope()
+    assert Nodes(many).scope(frozenset(few)) == hostnames(frozenset(few.values()))
+
+
+def test_instances_of_a_namesake_and_those_that_are_deleted_are_left_out() -> None:
+    elsewhere = a_sight(NODE_A, namespace="elsewhere")
+    deleted = a_sight(NODE_A, name=CAMERA_2, deletionTimestamp=NOW.isoformat())
+
+    supply = supply_of(elsewhere, deleted)
+
+    assert (supply.instances, supply.lingering) == ((), frozenset())
+
+
+def test_slots_that_are_held_are_told() -> None:
+    body = an_instance_object(CAMERA_1, {f"{CAMERA_1}-1": NODE_A}, nodes=[NODE_A])
+    metadata = {**body["metadata"], "creationTimestamp": NOW.isoformat()}
+    sight = instance_sight({**body, "metadata": {**metadata, "labels": {NODE_LABEL: ""}}})
+
+    assert supply_of(sight).held == {("default", CAMERA_1): 1}
+
+
+def test_only_what_concerns_the_pool_is_a_change() -> None:
+    sight = a_sight(NODE_A)
+
+    assert is_seen_otherwise(None, sight)
+    assert is_seen_otherwise(sight, None)
+    assert is_seen_otherwise(sight, a_sight(NODE_A, NODE_B))
+    assert not is_seen_otherwise(sight, a_sight(NODE_A, resourceVersion="2"))
+    assert not is_seen_otherwise(sight, replace(sight, offline_since=NOW))
+    assert not is_seen_otherwise(None, a_sight(NODE_A, label=NODE_A))
+
+
+def test_a_node_without_its_label_has_no_hostname() -> None:
+    metadata: dict[str, Any] = {"name": "node-a", "creationTimestamp": NOW.isoformat()}
+    labelled = {**metadata, "labels": {"kubernetes.io/hostname": "host-a"}}
+
+    assert nodes_of([node_state({"metadata": metadata})]).hostnames == {NODE_A: None}
+    assert nodes_of([node_state({"metadata": labelled})]).hostnames == {NODE_A: "host-a"}
+
+
+class SharedLife:
+    """A pool over time."""
+
+    def __init__(self, features: Features = FEATURES) -> None:
+        self.features = features
+        self.now = NOW
+        self.publication = Publication({})
+
+    def passes(
+        self, *sights: InstanceSight, allocated: frozenset[DeviceName] | None
+    ) -> Publication:
+        self.now += MINUTE
+        self.publication = publish(
+            supply_of(*sights),
+            self.publication,
+            self.features,
+            allocated=allocated,
+            now=self.now,
+        )
+        return self.publication
+
+
+def test_a_device_is_tainted_as_long_as_its_instance_stays_and_then_removed() -> None:
+    life, free = SharedLife(), frozenset[DeviceName]()
+    (name,) = life.passes(a_sight(NODE_A), allocated=None).offers
+
+    for _ in range(9):
+        (away,) = life.passes(a_sight(), allocated=free).offers.values()
+        assert away.body["taints"][0]["key"] == "moorage.dev/offline"
+        assert away.scope == hostnames(frozenset({"host-a"}))
+    assert not claimable_instances(life.publication, free), "so its Instance may be removed"
+
+    assert life.passes(allocated=frozenset({name})).offers.keys() == {name}
+    assert claimable_instances(life.publication, frozenset({name})) == {CAMERA_1}
+    assert claimable_instances(life.publication, None) == {CAMERA_1}
+    assert life.passes(allocated=free).offers == {}
+
+
+def test_a_device_that_returns_is_untainted_under_the_same_name() -> None:
+    life = SharedLife()
+    before = life.passes(a_sight(NODE_A), allocated=None)
+    life.passes(a_sight(), allocated=frozenset())
+
+    assert life.passes(a_sight(NODE_A), allocated=None).offers == before.offers
+    assert claimable_instances(life.publication, frozenset()) == {CAMERA_1}
+
+
+def test_where_no_taint_is_kept_a_device_is_removed_when_no_claim_has_it() -> None:
+    life = SharedLife(Features(consumable_capacity=False, taints=False))
+    names = life.passes(a_sight(NODE_A), allocated=None).offers.keys()
+    held = frozenset({DeviceName(f"{CAMERA_1}-1")})
+
+    assert names == {f"{CAMERA_1}-{use}" for use in range(3)}
+    life.passes(a_sight(), allocated=held)
+    assert life.passes(a_sight(), allocated=held).offers.keys() == held
+    assert life.passes(a_sight(), allocated=frozenset()).offers == {}
+    assert life.passes(a_sight(NODE_A), allocated=None).offers.keys() == names
+
+
+def test_the_instance_of_a_sight_has_nothing_of_a_node() -> None:
+    instance = instance_of_sight(a_sight(NODE_A), CAMERAS)
+
+    assert instance.shared
+    assert (instance.mounts, instance.device_specs) == ((), ())
+    assert instance.name == InstanceName(CAMERA_1)
