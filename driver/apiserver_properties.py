@@ -47,7 +47,7 @@ _BACKOFF = Backoff(first_seconds=0.5, cap_seconds=10.0)
 """Whoever applies a Role waits for it to have effect."""
 
 _FAILURES_TO_TELL = 3
-"""In a row; a watch that was ended is opened again in normal life."""
+"""In a row; a server that is starting may refuse what it allows a moment later."""
 
 
 class NodeProperties:
@@ -189,9 +189,8 @@ class _Watch:
 
     def _lost_permission(self) -> str | None:
         stats = self._store.stats
-        refused = stats.last_failure.startswith("403 ")
         lasts = stats.failures_in_a_row >= _FAILURES_TO_TELL
-        return forbidden(self._kept) if refused and lasts else None
+        return forbidden(self._kept) if stats.forbidden and lasts else None
 
 
 def _selection(kept: KeptObject) -> Selection:

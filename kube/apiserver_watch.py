@@ -20,7 +20,7 @@ from typing import NoReturn, Protocol, TypeAlias, assert_never
 
 from kube.apiserver import PAGE_SIZE, ApiClient, Page
 from kube.backoff import Backoff
-from kube.errors import ApiError, GoneError, UnavailableError
+from kube.errors import ApiError, ForbiddenError, GoneError, UnavailableError
 from kube.frames import Bookmark, Failed, Frame, Observed, Removed
 from kube.objects import JsonObject, ObjectKey
 from kube.resources import Selection
@@ -58,10 +58,11 @@ class WatchSettings:
 
 @dataclass(slots=True)
 class WatchStats:
-    """What happened so far, for metrics; only ever counts up, but for the last two.
+    """What happened so far, for metrics; only ever counts up, but for the last three.
 
     events: versions, deletions and bookmarks. skipped: objects that could not be projected.
     failures_in_a_row: 0 while all is well. last_failure: its sentence, kept for the curious.
+    forbidden: whether the last list or watch was.
     """
 
     lists: int = 0
@@ -71,6 +72,7 @@ class WatchStats:
     failures: int = 0
     failures_in_a_row: int = 0
     last_failure: str = ""
+    forbidden: bool = False
 
 
 class Follower(Protocol):
@@ -163,6 +165,7 @@ class Watch:
             for piece in _pieces(page.items):
                 self._follower.take_list(piece, seen)
                 await asyncio.sleep(0)
+        self.stats.forbidden = False
         self._follower.finish_list(seen, version)
 
     def _pages(self) -> AsyncIterator[Page]:
@@ -180,6 +183,7 @@ class Watch:
             seconds=self._length(),
             idle_seconds=self._settings.idle_seconds,
         ) as frames:
+            self.stats.forbidden = False
             with self._health():
                 async for frame in frames:
                     self._take(frame)
@@ -223,6 +227,7 @@ class Watch:
         stats.failures += 1
         stats.failures_in_a_row += 1
         stats.last_failure = str(error)
+        stats.forbidden = isinstance(error, ForbiddenError)
         delay = self._settings.backoff.delay(stats.failures_in_a_row, self._settings.uniform)
         if isinstance(error, UnavailableError):
             delay += error.retry_after_seconds

@@ -15,7 +15,15 @@ from driver.api import Configuration, ConfigurationName
 from driver.devices import Device
 from driver.discoveries import Discoveries
 from driver.discovery.handlers import NO_PROPERTIES, Properties
-from driver.discovery_sources import Answer, DiscoveryError, EmbeddedSource, Question, Source
+from driver.discovery_sources import (
+    Answer,
+    DiscoveryError,
+    EmbeddedSource,
+    Question,
+    ReadProperties,
+    Source,
+    no_properties,
+)
 from driver.inventory import Heard
 from tests.driver.builders import a_configuration, a_device
 
@@ -31,6 +39,7 @@ class FakeHandler:
     def __init__(self) -> None:
         self.answers: asyncio.Queue[tuple[Device, ...] | Exception] = asyncio.Queue()
         self.listening = 0
+        self.asked: list[Properties] = []
 
     def is_shared(self, details: Any) -> bool:
         return False
@@ -39,6 +48,7 @@ class FakeHandler:
         self, details: Any, properties: Properties = NO_PROPERTIES
     ) -> AsyncGenerator[tuple[Device, ...], None]:
         self.listening += 1
+        self.asked.append(properties)
         try:
             while True:
                 answer = await self.answers.get()
@@ -100,11 +110,12 @@ class Listener:
 async def discovering(
     *handlers: FakeHandler | FakeSource,
     sources: FakeSources | None = None,
+    read: ReadProperties = no_properties,
 ) -> AsyncIterator[tuple[Discoveries, Listener]]:
     listener = Listener()
     asked: list[Source] = [EmbeddedSource(h) if isinstance(h, FakeHandler) else h for h in handlers]
     async with asyncio.TaskGroup() as tasks:
-        discoveries = Discoveries(sources or FakeSources(asked), tasks, listener)
+        discoveries = Discoveries(sources or FakeSources(asked), tasks, listener, read)
         yield discoveries, listener
         discoveries.follow(())
 
@@ -264,6 +275,69 @@ async def test_a_recreated_configuration_asks_anew_and_has_nothing_of_the_old_on
         source.given.put_nowait(())
         await listener.wait()
         assert discoveries.heard[LOOP] == Heard("new")
+
+
+@dataclass
+class FakeProperties:
+    """Properties that the test sets; None while they cannot be read."""
+
+    now: Properties | None = None
+
+    def read(self, _: Configuration) -> Properties | None:
+        return self.now
+
+
+async def test_nobody_is_asked_before_the_properties_are_read() -> None:
+    handler, properties = FakeHandler(), FakeProperties()
+    async with discovering(handler, read=properties.read) as (discoveries, listener):
+        discoveries.follow([a_configuration()])
+        assert not discoveries.complete
+        assert discoveries.heard == {}
+
+        properties.now = {"password": b"x"}
+        discoveries.follow([a_configuration()])
+        handler.answers.put_nowait(())
+        await listener.wait()
+
+        assert discoveries.complete
+        assert handler.asked == [properties.now]
+
+
+async def test_another_value_asks_anew_and_while_there_is_none_the_last_question_stays() -> None:
+    handler, properties = FakeHandler(), FakeProperties({"password": b"old"})
+    async with discovering(handler, read=properties.read) as (discoveries, listener):
+        discoveries.follow([a_configuration()])
+        handler.answers.put_nowait((a_device(),))
+        await listener.wait()
+
+        properties.now = None
+        discoveries.follow([a_configuration()])
+        handler.answers.put_nowait((a_device("x"),))
+        await listener.wait()
+        assert [d.id for d in discoveries.heard[LOOP].local] == ["x"]
+        assert discoveries.complete
+
+        properties.now = {"password": b"new"}
+        discoveries.follow([a_configuration()])
+        assert [d.id for d in discoveries.heard[LOOP].local] == ["x"]
+        handler.answers.put_nowait(())
+        await listener.wait()
+        assert handler.asked == [{"password": b"old"}, {"password": b"new"}]
+        assert handler.listening == 1
+
+
+async def test_a_recreated_configuration_does_not_take_over_the_last_question() -> None:
+    handler, properties = FakeHandler(), FakeProperties({})
+    async with discovering(handler, read=properties.read) as (discoveries, listener):
+        discoveries.follow([a_configuration()])
+        handler.answers.put_nowait((a_device(),))
+        await listener.wait()
+
+        properties.now = None
+        discoveries.follow([a_configuration(uid="new")])
+
+        assert discoveries.heard == {}
+        assert not discoveries.complete
 
 
 async def test_a_source_that_answers_and_breaks_off_is_asked_less_and_less(

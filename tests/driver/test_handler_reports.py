@@ -49,6 +49,17 @@ def test_a_problem_of_an_active_handler_is_told_and_cut() -> None:
     assert entry == {"name": NODE, "handler": "Active", "message": "x" * LONGEST_MESSAGE}
 
 
+def test_what_keeps_handlers_from_being_asked_is_told_first() -> None:
+    entry = entry_of(NODE, "onvif", [Report(ACTIVE, problem="Two.")], ("One.", "One."))
+
+    assert entry == {"name": NODE, "handler": "Active", "message": "One. Two."}
+    assert entry_of(NODE, "none", [], ("One.",)) == {
+        "name": NODE,
+        "handler": "Waiting",
+        "message": 'One. No discovery handler "none" is registered.',
+    }
+
+
 def test_an_entry_that_is_taken_back_is_left_out() -> None:
     entry = {"name": NODE, "handler": "Waiting", "message": ""}
 
