@@ -10,7 +10,9 @@ Healthy, since nobody knows better.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import NamedTuple
 
 from driver.api import Configuration, ConfigurationName, InstanceName, NodeName
 from driver.device_ids import contested_instances, instance_resource, name_problems
@@ -41,11 +43,7 @@ def offered_by(inventory: Inventory) -> Offered:
     """What an inventory offers through device plugins."""
     return Offered(
         configurations=inventory.configurations,
-        online=frozenset(
-            instance.name
-            for instance in inventory.instances
-            if instance.online
-        ),
+        online=frozenset(instance.name for instance in inventory.instances if instance.online),
         names=inventory.configurations.keys() | inventory.unheard,
         unheard=inventory.unheard,
     )
@@ -58,43 +56,127 @@ def plugin_lists(
     instances: Iterable[InstanceSlots], node: NodeName, offered: Offered
 ) -> PluginLists:
     """All plugins of a node, each with its whole list."""
-    here = [s for s in instances if s.is_offered_on(node) or s.held_by(node)]
-    here = [s for s in here if not _has_bad_name(s.configuration, offered)]
-    contested = contested_instances(offered.names, (slots.name for slots in here))
-    lists: dict[Plugin, tuple[PluginDevice, ...]] = {
-        OfInstance(slots.name): _of_instance(slots, node, offered)
-        for slots in here
-        if slots.name not in contested
-    }
-    for slots in here:
-        plugin = OfConfiguration(slots.configuration, _is_unique(slots.configuration, offered))
-        listed = (*lists.get(plugin, ()), *_of_configuration(slots, node, offered))
-        lists[plugin] = tuple(sorted(listed))
+    return PluginListing(node).lists(instances, offered)
+
+
+class PluginListing:
+    """All plugins of a node, made anew only where something changed.
+
+    A node may have a thousand Instances, and an Allocate changes one of them.
+    """
+
+    def __init__(self, node: NodeName) -> None:
+        self._node = node
+        self._parts: dict[InstanceName, _Part] = {}
+        self._lists: PluginLists = {}
+
+    def lists(self, instances: Iterable[InstanceSlots], offered: Offered) -> PluginLists:
+        """Each plugin with its whole list; the same object as the last time if all is the same.
+
+        Args:
+            instances: Those that are known, each by a name of its own.
+            offered: What discovery offers.
+        """
+        known = tuple(instances)
+        contested = contested_instances(offered.names, (slots.name for slots in known))
+        kinds = {name: _kind(name, offered) for name in {slots.configuration for slots in known}}
+        parts: dict[InstanceName, _Part] = {}
+        for slots in known:
+            name = slots.name
+            facts = _Facts(name in offered.online, name in contested, kinds[slots.configuration])
+            parts[name] = self._part(slots, facts)
+        before, self._parts = self._parts, parts
+        if parts != before:
+            self._lists = _joined(parts.values())
+        return self._lists
+
+    def _part(self, slots: InstanceSlots, facts: _Facts) -> _Part:
+        before = self._parts.get(slots.name)
+        if before is not None and before.slots is slots and before.facts == facts:
+            return before
+        return _part(slots, self._node, facts)
+
+
+class _Kind(NamedTuple):
+    """What is known of a Configuration, by its name.
+
+    Attributes:
+        whole: Whether a device that is not reported is known to be offline.
+    """
+
+    heard: bool
+    whole: bool
+    unique: bool
+    bad_name: bool
+
+
+class _Facts(NamedTuple):
+    """What discovery says of an Instance, and of names."""
+
+    online: bool
+    contested: bool
+    kind: _Kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one Instance adds to the lists.
+
+    Attributes:
+        slots: Of what it was made, as are `facts`; parts that add the same are the same.
+        own: Its own plugin's list; None if it has none.
+        shared: Its part of its Configuration's list; None if it needs no such plugin.
+    """
+
+    slots: InstanceSlots = field(compare=False)
+    facts: _Facts = field(compare=False)
+    plugins: tuple[OfInstance, OfConfiguration]
+    own: tuple[PluginDevice, ...] | None = None
+    shared: tuple[PluginDevice, ...] | None = None
+
+
+def _kind(name: ConfigurationName, offered: Offered) -> _Kind:
+    configuration = offered.configurations.get(name)
+    return _Kind(
+        heard=configuration is not None,
+        whole=name not in offered.unheard,
+        unique=configuration is None or configuration.unique_devices,
+        bad_name=configuration is not None and any(name_problems(configuration)),
+    )
+
+
+def _part(slots: InstanceSlots, node: NodeName, facts: _Facts) -> _Part:
+    plugins = OfInstance(slots.name), OfConfiguration(slots.configuration, facts.kind.unique)
+    if facts.kind.bad_name or not (slots.is_offered_on(node) or slots.held_by(node)):
+        return _Part(slots, facts, plugins)
+    own = None if facts.contested else _of_instance(slots, node, facts)
+    return _Part(slots, facts, plugins, own, _of_configuration(slots, node, facts))
+
+
+def _joined(parts: Iterable[_Part]) -> PluginLists:
+    lists: dict[Plugin, tuple[PluginDevice, ...]] = {}
+    shared: dict[OfConfiguration, list[PluginDevice]] = {}
+    for part in parts:
+        of_instance, of_configuration = part.plugins
+        if part.own is not None:
+            lists[of_instance] = part.own
+        if part.shared is not None:
+            shared.setdefault(of_configuration, []).extend(part.shared)
+    for plugin, devices in shared.items():
+        lists[plugin] = tuple(sorted(devices, key=attrgetter("id", "healthy")))
     return lists
 
 
-def _has_bad_name(name: ConfigurationName, offered: Offered) -> bool:
-    configuration = offered.configurations.get(name)
-    return configuration is not None and any(name_problems(configuration))
-
-
-def _is_unique(name: ConfigurationName, offered: Offered) -> bool:
-    configuration = offered.configurations.get(name)
-    return configuration is None or configuration.unique_devices
-
-
-def _is_heard(slots: InstanceSlots, offered: Offered) -> bool:
-    if slots.deleted or slots.configuration not in offered.configurations:
+def _is_heard(slots: InstanceSlots, facts: _Facts) -> bool:
+    if slots.deleted or not facts.kind.heard:
         return False
     # Of one that is heard of in part, a device that is not reported may yet be.
-    return slots.name in offered.online or slots.configuration not in offered.unheard
+    return facts.online or facts.kind.whole
 
 
-def _of_instance(
-    slots: InstanceSlots, node: NodeName, offered: Offered
-) -> tuple[PluginDevice, ...]:
-    devices = instance_devices(slots, node, offered.online)
-    if _is_heard(slots, offered):
+def _of_instance(slots: InstanceSlots, node: NodeName, facts: _Facts) -> tuple[PluginDevice, ...]:
+    devices = instance_devices(slots, node, _online(slots, facts))
+    if _is_heard(slots, facts):
         return devices
     resource = instance_resource(slots.name)
     keys = slot_devices(slots, node).values()
@@ -103,9 +185,13 @@ def _of_instance(
 
 
 def _of_configuration(
-    slots: InstanceSlots, node: NodeName, offered: Offered
+    slots: InstanceSlots, node: NodeName, facts: _Facts
 ) -> tuple[PluginDevice, ...]:
-    if _is_heard(slots, offered):
-        unique = _is_unique(slots.configuration, offered)
-        return configuration_devices([slots], node, offered.online, unique_devices=unique)
+    if _is_heard(slots, facts):
+        online = _online(slots, facts)
+        return configuration_devices([slots], node, online, unique_devices=facts.kind.unique)
     return tuple(PluginDevice(device, True) for device in sorted(held_devices(slots, node)))
+
+
+def _online(slots: InstanceSlots, facts: _Facts) -> Collection[InstanceName]:
+    return (slots.name,) if facts.online else ()

@@ -6,9 +6,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from driver.api import Configuration, ConfigurationName, InstanceName
 from driver.plugin_devices import PluginDevice
-from driver.plugin_lists import Offered, PluginLists, plugin_lists
+from driver.plugin_lists import Offered, PluginListing, PluginLists, plugin_lists
 from driver.slots import InstanceSlots, instance_slots
 from tests.driver.builders import a_configuration
 from tests.driver.slot_builders import (
@@ -146,3 +149,61 @@ def test_a_device_that_is_offline_is_unhealthy() -> None:
 
     (configuration,) = [devices for plugin, devices in found.items() if str(plugin) == RESOURCE]
     assert configuration == (PluginDevice(CAMERA_1, True), PluginDevice(CAMERA_2, False))
+
+
+HOLDERS = st.sampled_from(
+    ["", NODE_A, NODE_B, by_configuration(CAMERA_1), by_configuration(f"{CAMERA_1}-0")]
+)
+
+
+@st.composite
+def some_instances(draw: st.DrawFn, name: InstanceName) -> InstanceSlots:
+    body = an_instance_object(
+        name,
+        {f"{name}-{i}": draw(HOLDERS) for i in range(3)},
+        capacity=draw(st.integers(0, 3)),
+        nodes=draw(st.sampled_from([[], [NODE_A], [NODE_B]])),
+    )
+    if draw(st.booleans()):
+        body["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
+    return instance_slots(body)
+
+
+@st.composite
+def offers(draw: st.DrawFn) -> Offered:
+    """What discovery offers at one moment."""
+    configured = [cameras(unique_devices=draw(st.booleans()))] if draw(st.booleans()) else []
+    online = draw(st.frozensets(st.sampled_from(sorted(BOTH))))
+    taken = [CONFIGURATION, *(BOTH if draw(st.booleans()) else ())]
+    unheard = [CONFIGURATION] if draw(st.booleans()) else []
+    return replace(offered(*configured, online=online, names=taken), unheard=unheard)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_what_is_kept_makes_no_difference(data: st.DataObject) -> None:
+    """An Instance that did not change is the same object, whatever discovery says by then."""
+    listing = PluginListing(NODE_A)
+    known: dict[InstanceName, InstanceSlots] = {}
+
+    for _ in range(data.draw(st.integers(1, 6))):
+        for name in data.draw(st.frozensets(st.sampled_from(sorted(BOTH)))):
+            known[name] = data.draw(some_instances(name))
+        for name in data.draw(
+            st.frozensets(st.sampled_from(sorted(known)) if known else st.nothing())
+        ):
+            del known[name]
+        found = data.draw(offers())
+
+        assert listing.lists(known.values(), found) == plugin_lists(known.values(), NODE_A, found)
+
+
+def test_a_change_that_no_list_shows_makes_no_other_lists() -> None:
+    listing = PluginListing(NODE_A)
+    first, second = two_cameras()
+    before = listing.lists([first, second], offered(cameras()))
+
+    taken = some_slots(CAMERA_1, usage={f"{CAMERA_1}-0": NODE_A})
+
+    assert listing.lists([taken, second], offered(cameras())) is before
+    assert listing.lists([second], offered(cameras())) is not before
