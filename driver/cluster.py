@@ -45,6 +45,7 @@ from driver.offer_paths import OfferPath, taken_path
 from driver.passes import Passes, put_right, until_done
 from driver.publication import Publication, Supply, local_supply, publish
 from driver.resource_slices import NodeScope, slice_view
+from driver.shared_pools import shared_devices
 from driver.slices import Features
 from kube.api import Added, ApiClient, Change, Deleted, Modified, Store
 
@@ -65,14 +66,14 @@ class _Memory:
         current: The publication that was decided last; what the kubelet plugin prepares from.
         inventory: What it was decided from.
         path: How devices are offered; None before that is known.
-        is_told: Whether it was logged that shared devices are not published.
+        shared: What this node can prepare of shared pools; None if that is to be found out anew.
     """
 
     features: Features | None = None
     current: Publication = field(default_factory=lambda: Publication({}))
     inventory: Inventory | None = None
     path: OfferPath | None = None
-    is_told: bool = False
+    shared: Mapping[tuple[str, DeviceName], Instance] | None = None
 
 
 async def _at_once(_: OfferPath) -> None:
@@ -148,11 +149,21 @@ class NodeCluster:
     async def instances(self) -> Mapping[tuple[str, DeviceName], Instance]:
         """What this node can prepare, by pool and device; waits for the first decision."""
         await self._decided.wait()
-        return {
+        local: dict[tuple[str, DeviceName], Instance] = {
             (self._node, name): offer.instance
             for name, offer in self._memory.current.offers.items()
             if offer.instance is not None
         }
+        return {**local, **self._shared_devices()}
+
+    def _shared_devices(self) -> Mapping[tuple[str, DeviceName], Instance]:
+        inventory = self._memory.inventory
+        if inventory is None or self._memory.features is None:
+            return {}
+        if self._memory.shared is None:
+            stored = (s for s in self._instances.store if s.is_shared)
+            self._memory.shared = shared_devices(inventory, stored, self._memory.features)
+        return self._memory.shared
 
     async def path(self) -> OfferPath:
         """How this node offers its devices; waits until the API server was asked."""
@@ -205,6 +216,7 @@ class NodeCluster:
         self._memory.features = await self._probe()
         # What is read from here on is all that drivers of another path left.
         await self._turn(self._path)
+        logger.info("devices are offered path=%s", self._path)
         self._probed.set()
         if self._memory.features is not None:
             stores.append(self._slices)
@@ -224,6 +236,7 @@ class NodeCluster:
 
     def _instance_changed(self, change: Change[StoredInstance]) -> None:
         """Look again when slots were taken or freed: what claims may have depends on it."""
+        self._memory.shared = None
         if self._path is OfferPath.DRA and _changes_holders(change):
             self._passes.ask()
 
@@ -247,7 +260,6 @@ class NodeCluster:
             slices_are_served=features is not None,
             extended_resources=extended,
         )
-        logger.info("devices are offered path=%s", self._memory.path)
         return features
 
     async def _first_answers_or_time(self) -> None:
@@ -282,8 +294,8 @@ class NodeCluster:
         )
         self._log_collisions(inventory)
         self._memory.current, self._memory.inventory = publication, inventory
+        self._memory.shared = None
         self._decided.set()
-        self._tell_of_shared(inventory)
         self._instances.decide(inventory, publication)
         for listener in self._listeners:
             listener(inventory)
@@ -292,15 +304,6 @@ class NodeCluster:
         finally:
             self._follow_claims(publication)
         return (publication.recheck_at - now).total_seconds() if publication.recheck_at else None
-
-    def _tell_of_shared(self, inventory: Inventory) -> None:
-        is_dra = self._memory.features is not None and self._memory.path is OfferPath.DRA
-        if inventory.shared and is_dra and not self._memory.is_told:
-            self._memory.is_told = True
-            logger.warning(
-                "devices that several nodes see cannot be claimed through DRA yet instance=%s",
-                inventory.shared[0].name,
-            )
 
     def _collisions(self, name: ConfigurationName) -> tuple[Collision, ...]:
         inventory = self._memory.inventory

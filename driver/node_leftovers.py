@@ -4,6 +4,10 @@ A pod that was started through the device plugin keeps its slots until it ends, 
 devices by then. The kubelet goes on listing its devices, without a plugin and after a restart of
 its own too, so that the same `SlotKeeper` frees its slots; `publication` deducts them until then.
 
+What the Node offers of its resources is none from the start. The kubelet says so when it writes its
+next status; until then kube-scheduler would send pods for devices that nobody gives them any more,
+and make no claims for them: a DeviceClass counts only where the Node has nothing of the resource.
+
 The kubelet is asked at least once after a start: it may list a device whose slot somebody freed
 while nobody looked, as the shared driver does for a node that seems lost.
 """
@@ -12,20 +16,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from driver.api import NodeName
+from driver.apiserver import NODES, field_manager
 from driver.apiserver_slots import SlotObjects
 from driver.deductions import holds_slots
+from driver.device_ids import configuration_resource, instance_resource
 from driver.instances import StoredInstance
 from driver.kubelet_allocations import Given
 from driver.kubelet_pod_resources import PodResources
 from driver.kubelet_usage import NodePodObjects, SlotKeeper
+from driver.node_allocatable import status_patch
 from driver.node_pods import Listing
-from kube.api import ApiClient, Event, Store
+from kube.api import ApiClient, ApiError, Event, JsonObject, Store, WriteOptions
 
 logger = logging.getLogger(__name__)
 
@@ -73,12 +80,41 @@ class NodeLeftovers:
     async def run(self) -> NoReturn:
         """Look once, and again whenever slots are held; until cancelled."""
         self._stored.subscribe(lambda _: self._changed.set())
+        await self._offer_nothing()
         while True:
             await _Leftovers(self._client, self._place, self._record).free()
             await asyncio.sleep(PAUSE_SECONDS)
             while not holds_slots(self._stored, self._place.node):
                 self._changed.clear()
                 await self._changed.wait()
+
+    async def _offer_nothing(self) -> None:
+        """Let the Node offer none of the resources that a plugin of this driver had."""
+        try:
+            node = await self._client.get(NODES.at(self._place.node))
+            if amounts := no_longer_offered(node, self._stored):
+                path = NODES.at(self._place.node, "", "status")
+                options = WriteOptions(field_manager=field_manager(self._place.node))
+                await self._client.merge_patch(path, status_patch(amounts), options=options)
+                logger.info("no longer offered through the device plugin: %s", ", ".join(amounts))
+        except ApiError as error:
+            logger.warning("what the node offers is left to the kubelet: %s", error)
+
+
+def no_longer_offered(node: JsonObject, stored: Iterable[StoredInstance]) -> Mapping[str, int]:
+    """Zero for each resource of these Instances of which a Node still offers some."""
+    allocatable = (node.get("status") or {}).get("allocatable") or {}
+    ours = {
+        resource
+        for instance in stored
+        for resource in (
+            instance_resource(instance.name),
+            configuration_resource(instance.configuration),
+        )
+    }
+    return {
+        name: 0 for name, amount in sorted(allocatable.items()) if name in ours and amount != "0"
+    }
 
 
 class _Leftovers:
