@@ -13,6 +13,7 @@ from typing import Any
 
 from driver.api import DRIVER_NAME, ClaimUid, DeviceName, InstanceName
 from driver.instances import Instance
+from driver.names import is_shared_pool
 from driver.prepared import (
     AllocatedDevice,
     ClaimReference,
@@ -62,7 +63,7 @@ def allocated_claim(
     Args:
         claim: The object as the API server has it now; None if it has none.
         wanted: The claim that the kubelet means.
-        pools: The pools whose devices this node can prepare.
+        pools: The pools whose devices this node can prepare, beside the shared ones.
     """
     if claim is None:
         return Failure(f"ResourceClaim {wanted} does not exist")
@@ -76,7 +77,8 @@ def allocated_claim(
     devices = tuple(_allocated_device(r) for r in results if r["driver"] == DRIVER_NAME)
     if not devices:
         return Failure(f"ResourceClaim {wanted} has no device of {DRIVER_NAME}")
-    if foreign := sorted({device.pool for device in devices} - set(pools)):
+    others = {device.pool for device in devices}.difference(pools)
+    if foreign := sorted(pool for pool in others if not is_shared_pool(pool)):
         return Failure(f"ResourceClaim {wanted} has devices of other nodes' pools: {foreign}")
     return AllocatedClaim(wanted, devices)
 

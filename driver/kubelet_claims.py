@@ -68,7 +68,7 @@ class KubeletClaims:
     """Carries out what the kubelet asks for.
 
     Attributes:
-        pools: The pools whose devices this node prepares; may be replaced at any time.
+        pools: The pools whose devices only this node prepares; may be replaced at any time.
     """
 
     def __init__(

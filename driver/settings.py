@@ -32,11 +32,13 @@ class CommonSettings:
     Attributes:
         kubeconfig: None for the ServiceAccount of the pod.
         unique_devices_default: What `spec.uniqueDevices` means where it is absent.
+        path: By which of the kubelet's contracts devices are offered.
     """
 
     kubeconfig: Path | None
     log_level: str
     unique_devices_default: bool
+    path: OfferPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,6 @@ class NodeSettings(CommonSettings):
             may overlap; empty outside a pod.
         kubelet_root: The kubelet's `--root-dir`, as this process sees it.
         cdi_root: Where the container runtime looks for dynamic CDI files.
-        path: By which of the kubelet's contracts devices are offered.
         rescan_interval: The safety net under the events of the kernel.
         rediscovery_interval: How often networks are asked for their devices.
         debug_echo_file: While it says OFFLINE, the debugEcho handler finds nothing.
@@ -61,7 +62,6 @@ class NodeSettings(CommonSettings):
     pod_uid: str
     kubelet_root: Path
     cdi_root: Path
-    path: OfferPath
     rescan_interval: timedelta
     rediscovery_interval: timedelta
     debug_echo_file: Path
@@ -127,6 +127,7 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         "kubeconfig": arguments.kubeconfig,
         "log_level": arguments.log_level,
         "unique_devices_default": arguments.unique_devices_default == "true",
+        "path": OfferPath(arguments.path),
     }
     if arguments.command == "shared":
         return SharedSettings(
@@ -140,7 +141,6 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         pod_uid=arguments.pod_uid,
         kubelet_root=arguments.kubelet_root,
         cdi_root=arguments.cdi_root,
-        path=OfferPath(arguments.path),
         rescan_interval=arguments.rescan_interval,
         rediscovery_interval=arguments.rediscovery_interval,
         debug_echo_file=arguments.debug_echo_file,
@@ -202,13 +202,6 @@ def _node_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str])
         "--kubelet-root", default=Path("/var/lib/kubelet"), type=Path, metavar="DIR"
     )
     parser.add_argument("--cdi-root", default=Path("/var/run/cdi"), type=Path, metavar="DIR")
-    parser.add_argument(
-        "--path",
-        default=str(OfferPath.AUTO),
-        choices=[str(path) for path in OfferPath],
-        help="how devices are offered: auto (default) takes dra where pods may ask for DRA devices"
-        " as extended resources, else device-plugin",
-    )
     parser.add_argument(
         "--embedded-handlers",
         default=frozenset(HANDLER_NAMES),
@@ -299,6 +292,13 @@ def _shared_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str
 def _common_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
     _kubeconfig_argument(parser, environ)
     _log_argument(parser)
+    parser.add_argument(
+        "--path",
+        default=str(OfferPath.AUTO),
+        choices=[str(path) for path in OfferPath],
+        help="how devices are offered: auto (default) takes dra where pods may ask for DRA devices"
+        " as extended resources, else device-plugin; the same for nodes and the shared driver",
+    )
     parser.add_argument(
         "--unique-devices-default",
         default="true",

@@ -3,6 +3,7 @@
 Configurations, DeviceClasses ──► plan_classes ──► DeviceClasses
                               └─► conditions ───► status of each Configuration
 Nodes, Instances ──► cluster_instances ──► slots of lost nodes, Instances that nobody sees
+              └────► cluster_pools ──────► ResourceSlices of devices that several nodes see
 """
 
 from __future__ import annotations
@@ -16,13 +17,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 from driver.api import AKRI_GROUP, AKRI_VERSION, Configuration, ConfigurationName
-from driver.apiserver import CLASSES, CONFIGURATIONS, probe_extended_resources, write_classes
+from driver.apiserver import (
+    CLASSES,
+    CONFIGURATIONS,
+    probe_extended_resources,
+    probe_features,
+    write_classes,
+)
 from driver.classes import StoredClass, plan_classes, stored_class, taken
 from driver.cluster_instances import ClusterInstances, LostNodeSettings
+from driver.cluster_pools import ClusterPools, SharedOffer, SharedWorld
 from driver.configurations import Verdict, conditions, holders, judge, status_body
 from driver.discovery.handlers import check_details
 from driver.handler_reports import without_lost_nodes
 from driver.inventory import in_force
+from driver.offer_paths import OfferPath, taken_path
 from driver.passes import Passes, until_done
 from kube.api import (
     ApiClient,
@@ -36,6 +45,20 @@ from kube.api import (
 logger = logging.getLogger(__name__)
 
 FIELD_MANAGER = "moorage.dev/shared"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSettings:
+    """How the cluster is served.
+
+    Attributes:
+        unique_devices_default: What `spec.uniqueDevices` means where it is absent.
+        path: By which of the kubelet's contracts devices are offered.
+    """
+
+    unique_devices_default: bool
+    path: OfferPath
+    lost_nodes: LostNodeSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +76,22 @@ class SharedCluster:
     def __init__(
         self,
         client: ApiClient,
+        settings: ClusterSettings,
         tasks: asyncio.TaskGroup,
-        *,
-        unique_devices_default: bool,
-        lost_nodes: LostNodeSettings,
     ) -> None:
         self._client = client
+        self._settings = settings
         self._tasks = tasks
-        self._unique_devices_default = unique_devices_default
         self._passes = Passes(self._pass, name="publishing classes")
         self._extended_resources: bool | None = None
         self._configurations = Store(client, CONFIGURATIONS.select(), self._judge)
         self._classes: Store[StoredClass] = Store(client, CLASSES.select(), stored_class)
-        self._instances = ClusterInstances(client, self._in_force, lost_nodes)
+        self._instances = ClusterInstances(client, self._in_force, settings.lost_nodes)
 
     async def run(self) -> None:
         """Write until cancelled; failures are retried for ever, and logged."""
         self._extended_resources = await self._probe()
+        offer = await self._probe_slices()
         stores: list[Store[Any]] = [self._configurations]
         if self._extended_resources is not None:
             stores.append(self._classes)
@@ -80,6 +102,7 @@ class SharedCluster:
             store.subscribe(lambda _: self._passes.ask())
         self._configurations.subscribe(lambda _: self._instances.ask())
         self._instances.nodes.subscribe(lambda _: self._passes.ask())
+        self._publish_shared(offer)
         self._tasks.create_task(self._instances.run())
         await self._passes.run()
 
@@ -92,8 +115,39 @@ class SharedCluster:
             logger.warning("no DeviceClasses here: only the status of Configurations is written")
         return kept
 
+    async def _probe_slices(self) -> SharedOffer | None:
+        features = await until_done(
+            lambda: probe_features(self._client, None),
+            name="asking the API server for its features",
+        )
+        path = taken_path(
+            self._settings.path,
+            slices_are_served=features is not None,
+            extended_resources=bool(self._extended_resources),
+        )
+        logger.info("shared devices are offered path=%s", path)
+        return SharedOffer(features, path is OfferPath.DRA) if features is not None else None
+
+    def _publish_shared(self, offer: SharedOffer | None) -> None:
+        """Begin to, once the Configurations are known."""
+        if offer is None:
+            self._instances.claimed = frozenset
+            return
+        world = SharedWorld(self._held, self._instances.store, self._instances.nodes)
+        pools = ClusterPools(self._client, offer, world, self._instances.ask)
+        self._instances.claimed = lambda: pools.claimed
+        self._configurations.subscribe(lambda _: pools.ask())
+        self._tasks.create_task(pools.run())
+
+    def _held(self) -> Mapping[ConfigurationName, Verdict]:
+        return holders(j.verdict for j in self._configurations)
+
     def _judge(self, body: Mapping[str, Any]) -> _Judged:
-        verdict = judge(body, check_details, unique_devices_default=self._unique_devices_default)
+        verdict = judge(
+            body,
+            check_details,
+            unique_devices_default=self._settings.unique_devices_default,
+        )
         return _Judged(verdict, body.get("status") or {}, body["metadata"]["resourceVersion"])
 
     def _in_force(self) -> Mapping[ConfigurationName, Configuration]:

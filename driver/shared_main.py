@@ -7,7 +7,7 @@ import logging
 
 from driver.cluster_instances import LostNodeSettings
 from driver.settings import SharedSettings
-from driver.shared_cluster import SharedCluster
+from driver.shared_cluster import ClusterSettings, SharedCluster
 from kube.api import ApiClient, EventRecorder, LeaderElector, LeadershipLostError, connect
 
 LEASE = "moorage-driver-shared"
@@ -34,8 +34,11 @@ async def _serve(client: ApiClient, settings: SharedSettings) -> None:
         tasks.create_task(recorder.run())
         cluster = SharedCluster(
             client,
+            ClusterSettings(
+                unique_devices_default=settings.unique_devices_default,
+                path=settings.path,
+                lost_nodes=LostNodeSettings(settings.lost_node_grace, recorder.record),
+            ),
             tasks,
-            unique_devices_default=settings.unique_devices_default,
-            lost_nodes=LostNodeSettings(settings.lost_node_grace, recorder.record),
         )
         await cluster.run()

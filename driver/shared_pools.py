@@ -1,6 +1,7 @@
 """Pools of the devices that several nodes see: one for each Configuration.
 
     Configuration, its shared Instances, Nodes ──shared_supply──► Supply ──► publication
+    a node's inventory, all shared Instances ──shared_devices──► what that node prepares
 
 Who sees a device is told by the Instance, where each of these nodes has entered itself. That is
 exact, as long as the nodes are listed: a node that joins the cluster is offered nothing before its
@@ -12,14 +13,17 @@ Ready, since a Node exists before it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from driver.api import Configuration, NodeName
-from driver.instances import Instance
+from driver.api import Configuration, DeviceName, InstanceName, NodeName
+from driver.instances import Instance, StoredInstance
+from driver.inventory import Inventory
 from driver.lost_nodes import NodeState
+from driver.names import shared_pool
 from driver.publication import Supply
 from driver.resource_slices import AllNodesScope, Scope, hostnames
+from driver.slices import Features, device_names
 from driver.unseen_instances import InstanceSight
 
 LISTED_NODES = 100
@@ -109,13 +113,18 @@ def instance_of_sight(sight: InstanceSight, configuration: Configuration) -> Ins
 
     Mounts and device nodes are of the node that prepares a claim.
     """
-    name = sight.slots.name
+    return _instance(sight.slots.name, sight.properties, configuration)
+
+
+def _instance(
+    name: InstanceName, properties: Mapping[str, str], configuration: Configuration
+) -> Instance:
     return Instance(
         name=name,
         hash=name.removeprefix(f"{configuration.name}-"),
         configuration=configuration.name,
         namespace=configuration.namespace,
-        properties=sight.properties,
+        properties=properties,
         mounts=(),
         device_specs=(),
         capacity=configuration.capacity,
@@ -123,3 +132,39 @@ def instance_of_sight(sight: InstanceSight, configuration: Configuration) -> Ins
         shared=True,
         user_attributes=configuration.attributes,
     )
+
+
+def shared_devices(
+    inventory: Inventory, stored: Iterable[StoredInstance], features: Features
+) -> Mapping[tuple[str, DeviceName], Instance]:
+    """What a node can prepare of shared pools, and what it could as long as it saw the device.
+
+    The names are those under which the shared driver publishes, since both make them of the
+    Instances' names.
+
+    Args:
+        inventory: What the node sees.
+        stored: All shared Instances. Those that it does not see are offline here.
+        features: What the API server keeps of a device.
+    """
+    by_name = {instance.name: instance for instance in inventory.shared}
+    for instance in _unseen(inventory, stored):
+        by_name.setdefault(instance.name, instance)
+    pools: dict[str, list[Instance]] = {}
+    for instance in by_name.values():
+        pools.setdefault(shared_pool(instance.configuration), []).append(instance)
+    return {
+        (pool, name): instance
+        for pool, instances in pools.items()
+        for name, instance in device_names(instances, features).items()
+    }
+
+
+def _unseen(inventory: Inventory, stored: Iterable[StoredInstance]) -> Iterator[Instance]:
+    for instance in stored:
+        configuration = inventory.configurations.get(instance.configuration)
+        if configuration is None or instance.configuration in inventory.unheard:
+            continue
+        if instance.namespace == configuration.namespace:
+            properties = instance.body["spec"]["brokerProperties"]
+            yield replace(_instance(instance.name, properties, configuration), online=False)

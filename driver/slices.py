@@ -23,7 +23,7 @@ from driver.api import CAPACITY_SLOTS, DRIVER_NAME, OFFLINE_TAINT, DeviceName, N
 from driver.attributes import attributes
 from driver.deductions import Deductions
 from driver.instances import Instance
-from driver.names import short_hash
+from driver.names import SHARED_POOLS, short_hash
 
 NOTHING_HELD = Deductions()
 
@@ -67,19 +67,39 @@ def published(
     Device names are unique even where those of Instances are not. Of two Instances with one
     name and namespace, which no inventory should hold, only one is published.
     """
-    taken: set[str] = set()
     devices: list[PublishedDevice] = []
-    for instance in _distinct(instances):
-        bodies = _bodies(instance, features, deductions.left(instance))
-        names = _free_names(instance, len(bodies), taken)
-        taken.update(names)
+    for instance, names in _named(instances, features):
+        body = _body(instance, features, deductions.left(instance))
         offered = deductions.offered(instance, names)
         devices.extend(
             PublishedDevice(name, instance, {"name": name, **body})
-            for name, body in zip(names, bodies, strict=True)
+            for name in names
             if name in offered
         )
     return tuple(devices)
+
+
+def device_names(
+    instances: Iterable[Instance], features: Features
+) -> Mapping[DeviceName, Instance]:
+    """The names under which `published` shows them, were no slot held."""
+    return {name: instance for instance, names in _named(instances, features) for name in names}
+
+
+def _named(
+    instances: Iterable[Instance], features: Features
+) -> Iterator[tuple[Instance, list[DeviceName]]]:
+    taken: set[str] = set()
+    for instance in _distinct(instances):
+        uses = 1 if _has_slots(instance, features) else instance.capacity
+        names = _free_names(instance, uses, taken)
+        taken.update(names)
+        yield instance, names
+
+
+def _has_slots(instance: Instance, features: Features) -> bool:
+    """Whether it is one device with slots, and not one for each slot."""
+    return instance.capacity > 1 and instance.unique_devices and features.consumable_capacity
 
 
 def device_name(instance_name: str, *, room: int = 0, salt: str = "") -> DeviceName:
@@ -118,7 +138,11 @@ def probe_slice(node: NodeName | None) -> dict[str, Any]:
         "metadata": {"generateName": f"probe-{DRIVER_NAME}-"},
         "spec": {
             "driver": DRIVER_NAME,
-            "pool": {"name": "probe", "generation": 1, "resourceSliceCount": 1},
+            "pool": {
+                "name": "probe" if node else f"{SHARED_POOLS}probe",
+                "generation": 1,
+                "resourceSliceCount": 1,
+            },
             **({"nodeName": node} if node else {"allNodes": True}),
             "devices": devices,
         },
@@ -147,15 +171,9 @@ def _distinct(instances: Iterable[Instance]) -> list[Instance]:
     return [by_identity[identity] for identity in sorted(by_identity)]
 
 
-def _bodies(instance: Instance, features: Features, left: int) -> list[dict[str, Any]]:
-    """One for each device that the Instance has when nobody holds slots of it."""
-    slots = instance.capacity
-    if slots > 1 and instance.unique_devices and features.consumable_capacity:
-        return [_body(instance, features, _slots(left))]
-    return [_body(instance, features, {})] * slots
-
-
-def _body(instance: Instance, features: Features, shared: dict[str, Any]) -> dict[str, Any]:
+def _body(instance: Instance, features: Features, left: int) -> dict[str, Any]:
+    """What each device of an Instance says, all but its name."""
+    shared = _slots(left) if _has_slots(instance, features) else {}
     body = {
         "attributes": attributes(instance, capacities=len(shared.get("capacity", ()))),
         **shared,
