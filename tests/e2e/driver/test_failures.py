@@ -67,29 +67,6 @@ def test_an_unplugged_device_is_no_longer_published(story: Story) -> None:
     story.until("its Instances are gone", lambda: len(story.instances()) == 2)
 
 
-def test_an_unplugged_device_stays_published_and_tainted_while_a_claim_has_it(
-    story: Story,
-) -> None:
-    disk = story.plug()
-    story.configure()
-    story.claim()
-    story.pod(node="node-a")
-    story.wait_running()
-
-    # A disk that is open cannot be removed, as a stick that is mounted can be pulled: it loses
-    # its content, and with it what the rule asks for.
-    disk.detach()
-
-    story.until("it is tainted", lambda: _taints(story) == [[(OFFLINE, "NoSchedule")]])
-    story.until("node-b, where nobody has it, has dropped it", lambda: not story.devices("node-b"))
-    (instance,) = story.instances()
-    assert instance["spec"]["nodes"] == []
-    story.delete("pod", "reader")
-    story.delete("resourceclaim", "disk")
-    story.until("it is gone", lambda: not story.devices())
-    story.until("its Instance is gone", lambda: not story.instances())
-
-
 def _taints(story: Story) -> list[list[tuple[str, str]]]:
     return [
         [(taint["key"], taint["effect"]) for taint in device.get("taints", ())]
