@@ -185,7 +185,9 @@ def _body(instance: Instance, features: Features, left: int) -> dict[str, Any]:
 
 def _slots(slots: int) -> dict[str, Any]:
     """A device that several requests use at one time; without a policy each would take it all."""
-    policy = {"default": "1", "validRange": {"min": "1", "step": "1"}}
+    # The API server wants room for a step beyond the least; where there is none, none is needed.
+    steps = {"step": "1"} if slots > 1 else {}
+    policy = {"default": "1", "validRange": {"min": "1", **steps}}
     capacity = {"value": _quantity(slots), "requestPolicy": policy}
     return {"allowMultipleAllocations": True, "capacity": {CAPACITY_SLOTS: capacity}}
 

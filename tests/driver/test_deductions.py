@@ -37,12 +37,16 @@ def uses(instance: Instance, features: Features, deductions: Deductions) -> int:
     )
 
 
-def test_one_device_shows_the_slots_that_are_left() -> None:
-    camera = a_camera(capacity=3)
+@pytest.mark.parametrize(
+    ("held", "value", "steps"), [(1, "2", {"step": "1"}), pytest.param(2, "1", {}, id="last")]
+)
+def test_one_device_shows_the_slots_that_are_left(
+    held: int, value: str, steps: dict[str, str]
+) -> None:
+    (body,) = devices(a_camera(capacity=3), SLOTS, holding(held)).values()
 
-    (body,) = devices(camera, SLOTS, holding(2)).values()
-
-    assert body["capacity"]["slots"]["value"] == "1"
+    policy = {"default": "1", "validRange": {"min": "1", **steps}}
+    assert body["capacity"] == {"slots": {"value": value, "requestPolicy": policy}}
     assert body["allowMultipleAllocations"]
 
 

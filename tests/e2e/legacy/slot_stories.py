@@ -21,6 +21,7 @@ from tests.e2e.sharing.objects import Object
 from tests.e2e.sharing.views import View
 
 T = TypeVar("T")
+S = TypeVar("S", bound="SlotStory")
 
 A, B = "node-a", "node-b"
 NODES = (A, B)
@@ -291,11 +292,16 @@ def _asked(condition: Callable[[], T | None]) -> T | None:
 
 
 def told(cluster: Cluster, drivers: Drivers, test: str) -> Iterator[SlotStory]:
+    """A story of slots, see `told_as`."""
+    yield from told_as(SlotStory, cluster, drivers, test)
+
+
+def told_as(kind: type[S], cluster: Cluster, drivers: Drivers, test: str) -> Iterator[S]:
     """A story in a namespace of its own, and the cluster as it was before it."""
     name = f"c{secrets.token_hex(3)}"
     namespace = namespaces.name_for(test, name)
     with cluster.api() as api:
-        one = SlotStory(cluster=cluster, namespace=namespace, name=name, api=api, drivers=drivers)
+        one = kind(cluster=cluster, namespace=namespace, name=name, api=api, drivers=drivers)
         one.begin()
         try:
             yield one
