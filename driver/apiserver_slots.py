@@ -6,12 +6,13 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NoReturn
 
 from driver.api import InstanceName, NodeName
 from driver.apiserver import INSTANCES, field_manager
 from driver.apiserver_instances import instances_of_node
-from driver.slots import InstanceSlots, SlotWrite, by_name, instance_slots, merge_patch
+from driver.slots import InstanceSlots, SlotWrite, instance_slots, merge_patch
 from kube.api import (
     ApiClient,
     Backoff,
@@ -31,6 +32,8 @@ READ_SECONDS = 2.0
 DECIDED_SECONDS = 6.0
 """How long a write is repeated whose outcome is not known; the kubelet waits for all of it."""
 
+_NAME = "name"
+
 _BACKOFF = Backoff(first_seconds=0.1, cap_seconds=1.0)
 
 
@@ -40,7 +43,15 @@ class SlotObjects:
     def __init__(self, client: ApiClient, node: NodeName) -> None:
         self._client = client
         self._manager = field_manager(node)
-        self._store = Store(client, instances_of_node(node), instance_slots)
+        self._store = Store(
+            client,
+            instances_of_node(node),
+            instance_slots,
+            indexes={_NAME: lambda slots: (slots.name,)},
+        )
+        self._views: dict[InstanceName, InstanceSlots] = {}
+        self._known = MappingProxyType(self._views)
+        self._store.subscribe(self._take)
 
     async def run(self) -> NoReturn:
         """Follow them until cancelled."""
@@ -55,8 +66,16 @@ class SlotObjects:
         self._store.subscribe(listener)
 
     def views(self) -> Mapping[InstanceName, InstanceSlots]:
-        """All that is known, own writes included."""
-        return by_name(self._store)
+        """All that is known at any moment, own writes included."""
+        return self._known
+
+    def _take(self, change: Change[InstanceSlots]) -> None:
+        """Keep one of each name; of several namespaces those of all but one are left-overs."""
+        name = InstanceName(change.key.name)
+        if found := self._store.by_index(_NAME, name):
+            self._views[name] = found[-1]
+        else:
+            self._views.pop(name, None)
 
     async def read(self, namespace: str, name: InstanceName) -> None:
         """Know an Instance as it is now. Raises ApiError."""

@@ -29,8 +29,16 @@ class Folder:
     It is made when something is written; until then it counts as empty.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, durable: bool = True) -> None:
+        """Create.
+
+        Args:
+            path: Of the folder.
+            durable: False for files that are written anew after each boot: nothing waits for the
+                disk, and a power cut may leave anything.
+        """
         self._path = path
+        self._durable = durable
 
     def names(self) -> list[str]:
         """Names of all files, ours and others'."""
@@ -56,7 +64,7 @@ class Folder:
         return status.st_ino, status.st_mtime_ns, status.st_size
 
     def write(self, name: str, content: bytes) -> None:
-        """Replace a file, and return when a power cut could no longer undo it.
+        """Replace a file, and return when a power cut could no longer undo it, if `durable`.
 
         Raises:
             OSError: If that failed; the file is then the old one, or the new one whole.
@@ -69,7 +77,8 @@ class Folder:
             with open(temporary, "wb", opener=_private) as file:
                 file.write(content)
                 file.flush()
-                os.fsync(file.fileno())
+                if self._durable:
+                    os.fsync(file.fileno())
             os.replace(temporary, self._path / name)
         except OSError:
             with suppress(OSError):
@@ -92,6 +101,8 @@ class Folder:
         return aside
 
     def _sync(self) -> None:
+        if not self._durable:
+            return
         with _opened(self._path) as descriptor:
             os.fsync(descriptor)
 

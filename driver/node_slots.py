@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn, Protocol
@@ -30,7 +30,7 @@ from driver.kubelet_usage import NodePodObjects, SlotKeeper
 from driver.names import attribute_value
 from driver.passes import Passes
 from driver.plugin_devices import healthy_devices
-from driver.plugin_lists import PluginLists, offered_by, plugin_lists
+from driver.plugin_lists import PluginListing, PluginLists, offered_by
 from driver.slot_allocation import Offer, Plugin
 from driver.slots import InstanceSlots, usage_problems
 from kube.api import (
@@ -102,7 +102,7 @@ class NodeSlots:
         self._record = record
         self._slots = SlotObjects(client, node)
         self._pods = NodePodObjects(client, node, clock)
-        self._cdi = InstanceCdiFiles(Folder(place.cdi_root))
+        self._cdi = InstanceCdiFiles(Folder(place.cdi_root, durable=False))
         self._allocations = KubeletAllocations(
             self._slots, self._offer, self._cdi, given=given, on_refused=self._refused
         )
@@ -119,6 +119,7 @@ class NodeSlots:
             record,
         )
         self._lists = Passes(self._offer_lists, name="listing devices")
+        self._listing = PluginListing(node)
         self._listed: PluginLists = {}
         self._known: tuple[Inventory | None, Mapping[InstanceName, Instance]] = (None, {})
         self._kept: tuple[Collection[InstanceName], Collection[InstanceName]] = ((), ())
@@ -148,6 +149,10 @@ class NodeSlots:
             name: replace(view, claimable=True) if attribute_value(name) in claimed else view
             for name, view in views.items()
         }
+
+    def views(self) -> Iterable[InstanceSlots]:
+        """All Instances that concern this node; none before they are known."""
+        return self._slots.views().values()
 
     def _offer(self) -> Offer:
         return Offer(
@@ -181,18 +186,20 @@ class NodeSlots:
 
     def _offer_now(self, views: Mapping[InstanceName, InstanceSlots]) -> None:
         offered = offered_by(self._inventory())
-        self._listed = plugin_lists(views.values(), self._node, offered)
-        self._plugins.offer(self._listed)
+        lists = self._listing.lists(views.values(), offered)
+        if lists is not self._listed:
+            self._listed = lists
+            self._plugins.offer(lists)
 
     async def _keep_cdi_files(self, views: Mapping[InstanceName, InstanceSlots]) -> None:
         """A container that is started again needs the file; after a reboot all are gone."""
         known = self._known_instances()
         held = {name for name, view in views.items() if name in known and view.held_by(self._node)}
-        kept = (held, views.keys())
-        if kept != self._kept:
+        if (held, views.keys()) != self._kept:
+            kept = (held, frozenset(views))
             await self._cdi.write(known[name] for name in sorted(held))
-            await self._cdi.keep(views)
-            self._kept = (held, frozenset(views))
+            await self._cdi.keep(kept[1])
+            self._kept = kept
 
     async def _refused(self, plugin: Plugin) -> None:
         """The kubelet chose by a list that was not true any more, as kube-scheduler did before it.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, assert_never
 
 from driver.api import (
@@ -44,6 +45,8 @@ SLOTS_FINALIZER = f"{DRIVER_NAME}/slots"
 
 It comes and goes with the writes of slots, so that no Instance keeps it whose slots are free.
 """
+
+_NOTHING: Mapping[int, Holder] = MappingProxyType({})
 
 Moment = float
 """Seconds of a clock that never steps back, comparable within one run of the driver."""
@@ -95,6 +98,8 @@ class InstanceSlots:
 
     def held_by(self, node: NodeName) -> Mapping[int, Holder]:
         """The slots that a node holds, in order."""
+        if not self.holders:
+            return _NOTHING
         holders = sorted(self.holders.items())
         return {index: holder for index, holder in holders if is_held_by(holder, node)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from driver.api import ConfigurationName
 from driver.devices import Mount
 from driver.disk import Folder
-from driver.disk_cdi import InstanceCdiFiles
+from driver.disk_cdi import AT_ONCE, InstanceCdiFiles
 from driver.instance_cdi import content, file_name
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, a_camera
 
@@ -62,6 +63,38 @@ async def test_a_file_is_written_once_and_again_when_it_was_lost(tmp_path: Path)
     await files.write([camera])
 
     assert (tmp_path / NAME_1).read_bytes() == content(camera)
+
+
+async def test_what_is_known_by_heart_is_looked_at_all_the_same(tmp_path: Path) -> None:
+    """Also where there are too many to be looked at at once."""
+    files = InstanceCdiFiles(Folder(tmp_path))
+    cameras = [a_camera(f"akri-onvif-{number:06x}") for number in range(2 * AT_ONCE)]
+    names = {camera.name: camera.cdi_name for camera in cameras}
+
+    assert await files.write(cameras) == await files.write(cameras) == names
+    (tmp_path / file_name(cameras[0].name)).unlink()
+    (tmp_path / file_name(cameras[1].name)).write_bytes(b"{}")
+    await files.write(cameras[:1])
+    await files.write(cameras)
+
+    found = [(tmp_path / file_name(camera.name)).read_bytes() for camera in cameras]
+    assert found == [content(camera) for camera in cameras]
+
+
+async def test_a_device_that_adds_nothing_has_no_name_however_often_it_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    files, camera = InstanceCdiFiles(Folder(tmp_path)), a_camera(device_specs=(), mounts=())
+
+    assert await files.write([camera]) == await files.write([camera]) == {}
+
+
+async def test_two_who_write_one_file_both_find_it(tmp_path: Path) -> None:
+    files, camera = InstanceCdiFiles(Folder(tmp_path)), a_camera()
+
+    found = await asyncio.gather(*(files.write([camera]) for _ in range(8)))
+
+    assert found == [{CAMERA_1: camera.cdi_name}] * 8
 
 
 async def test_a_device_that_changed_has_its_file_rewritten(tmp_path: Path) -> None:
