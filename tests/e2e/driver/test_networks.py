@@ -23,9 +23,10 @@ def beside(story: Story) -> tuple[str, ...]:
 
 
 @contextmanager
-def camera(story: Story) -> Iterator[CameraProcess]:
+def camera(story: Story, *login: str) -> Iterator[CameraProcess]:
+    """A camera, with user and password if it wants any."""
     address = ("192.0.2.1/24", "192.0.2.2")
-    process = CameraProcess("anothers", *address, beside=beside(story))
+    process = CameraProcess("anothers", *address, *login, beside=beside(story))
     try:
         yield process
     finally:
