@@ -16,18 +16,18 @@ def write_secret(story: Story, password: str) -> None:
     body = {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": "cameras", "namespace": story.namespace},
+        "metadata": {"name": story.name, "namespace": story.namespace},
         "stringData": {"password": password},
     }
     story.cluster.apply(body)
 
 
-def configuration(story: Story, name: str, uuid: str, secret: str) -> dict[str, Any]:
-    """One that finds this camera, by whatever name it is known there."""
-    reference = {"name": secret, "namespace": story.namespace, "key": "password"}
+def configuration(story: Story, name: str, handler: str, details: Any) -> dict[str, Any]:
+    """One that names the Secret of its own name."""
+    reference = {"name": name, "namespace": story.namespace, "key": "password"}
     told = {
-        "name": "onvif",
-        "discoveryDetails": json.dumps({"uuids": {"items": [uuid]}}),
+        "name": handler,
+        "discoveryDetails": json.dumps(details),
         "discoveryProperties": [
             {"name": "username_default", "value": "viewer"},
             {"name": "password_default", "valueFrom": {"secretKeyRef": reference}},
@@ -70,11 +70,11 @@ class Logs:
 def test_a_rotated_password_needs_no_restart(story: Story) -> None:
     forbidden, logs = f"{story.name}-forbidden", Logs(story)
     with camera(story, "viewer", "s3cret-new") as filmed:
-        body = configuration(story, story.name, filmed.uuid, "cameras")
+        body = configuration(story, story.name, "onvif", {"uuids": {"items": [filmed.uuid]}})
         write_secret(story, "s3cret-old")
         allow(story, body)
         story.cluster.apply(body)
-        story.cluster.apply(configuration(story, forbidden, filmed.uuid, "nobodys"))
+        story.cluster.apply(configuration(story, forbidden, "debugEcho", {"descriptions": ["x"]}))
         story.until(
             "the camera refuses the old password of both nodes",
             lambda: all("HTTP status 401" in log for log in logs.read()),
@@ -89,6 +89,7 @@ def test_a_rotated_password_needs_no_restart(story: Story) -> None:
         "both nodes say what they may not read",
         lambda: told if len(told := messages(story, forbidden)) == len(NODES) else None,
     )
-    refused = f"The driver may not read Secret {story.namespace}/nobodys;"
-    assert all(refused in message for message in told.values())
+    refused = f"The driver may not read Secret {story.namespace}/{forbidden};"
+    assert all(message.startswith(refused) for message in told.values())
+    assert instance(story, forbidden) is None
     assert not any("s3cret" in said for said in (*logs.read(), json.dumps(found)))
