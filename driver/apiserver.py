@@ -16,7 +16,9 @@ from driver.api import (
     NodeName,
 )
 from driver.classes import ApplyClass, ClassDecision, probe_class
+from driver.metrics import SLICE_WRITES
 from driver.pools import PoolPlan
+from driver.prometheus import counted
 from driver.resource_slices import slice_view
 from driver.slice_writes import CreateSlice, DeleteSlice, Owner, UpdateSlice
 from driver.slices import Features, features_of, probe_slice
@@ -113,12 +115,15 @@ async def write_pool(
     for write in plan.writes:
         match write:
             case DeleteSlice(name, uid, resource_version):
-                await delete(client, SLICES, name, Preconditions(uid, resource_version))
+                with counted(SLICE_WRITES, "delete"):
+                    await delete(client, SLICES, name, Preconditions(uid, resource_version))
                 continue
             case UpdateSlice(name, body):
-                answer = await client.replace(SLICES.at(name), body)
+                with counted(SLICE_WRITES, "update"):
+                    answer = await client.replace(SLICES.at(name), body)
             case CreateSlice(body):
-                answer = await client.create(SLICES, body)
+                with counted(SLICE_WRITES, "create"):
+                    answer = await client.create(SLICES, body)
             case _:
                 assert_never(write)
         note(answer)

@@ -30,7 +30,9 @@ from driver.kubelet_api.pluginregistration.v1 import api_pb2 as registration
 from driver.kubelet_api.pluginregistration.v1 import api_pb2_grpc as registration_grpc
 from driver.kubelet_claims import InstanceSource, KubeletClaims
 from driver.kubelet_sockets import KubeletPaths, Socket, remove_dead_sockets
+from driver.metrics import CLAIM_REQUEST_SECONDS, CLAIM_REQUESTS
 from driver.prepared import ClaimReference, PreparedClaim, PreparedDevice
+from driver.prometheus import count, timed
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +92,9 @@ class Plugin(v1_grpc.DRAPluginServicer):
     async def NodePrepareResources(
         self, request: v1.NodePrepareResourcesRequest, context: _Context
     ) -> v1.NodePrepareResourcesResponse:
-        answers = await self._claims.prepare(_references(request.claims))
+        with timed(CLAIM_REQUEST_SECONDS, "prepare"):
+            answers = await self._claims.prepare(_references(request.claims))
+        _count("prepare", answers.values())
         return v1.NodePrepareResourcesResponse(
             claims={uid: _prepare_response(answer) for uid, answer in answers.items()}
         )
@@ -98,7 +102,9 @@ class Plugin(v1_grpc.DRAPluginServicer):
     async def NodeUnprepareResources(
         self, request: v1.NodeUnprepareResourcesRequest, context: _Context
     ) -> v1.NodeUnprepareResourcesResponse:
-        answers = await self._claims.unprepare(_references(request.claims))
+        with timed(CLAIM_REQUEST_SECONDS, "unprepare"):
+            answers = await self._claims.unprepare(_references(request.claims))
+        _count("unprepare", answers.values())
         return v1.NodeUnprepareResourcesResponse(
             claims={
                 uid: v1.NodeUnprepareResourceResponse(
@@ -169,6 +175,11 @@ class Health(health_grpc.DRAResourceHealthServicer):
 
 def _references(claims: Iterable[v1.Claim]) -> list[ClaimReference]:
     return [ClaimReference(c.namespace, c.name, ClaimUid(c.uid)) for c in claims]
+
+
+def _count(operation: str, answers: Iterable[object]) -> None:
+    for answer in answers:
+        count(CLAIM_REQUESTS, operation, "error" if isinstance(answer, Failure) else "ok")
 
 
 def _prepare_response(answer: PreparedClaim | Failure) -> v1.NodePrepareResourceResponse:

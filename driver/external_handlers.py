@@ -26,7 +26,13 @@ from driver.handler_conversations import LostError, discover
 from driver.handler_file import dump, load
 from driver.handler_messages import devices_of, request_of
 from driver.handler_reports import Report
-from driver.handler_table import Conversation, Endpoint, HandlerTable, Registration
+from driver.handler_table import (
+    Conversation,
+    Endpoint,
+    HandlerState,
+    HandlerTable,
+    Registration,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -131,6 +137,10 @@ class ExternalHandlers:
         """How the handlers of a name do for a Configuration."""
         for h in self._table.named(handler):
             yield Report(h.state, h.since, self._problems.get((h.endpoint, name)))
+
+    def states(self) -> Iterable[tuple[str, HandlerState]]:
+        """Name and state of each handler."""
+        return [(h.endpoint.name, h.state) for h in self._table]
 
     async def run(self) -> NoReturn:
         """Remove handlers that stay away, and write down who there is, until cancelled."""

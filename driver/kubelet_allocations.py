@@ -16,8 +16,10 @@ from driver.api import InstanceName
 from driver.container_responses import ContainerResponse
 from driver.device_ids import DeviceKey
 from driver.instances import Instance
+from driver.metrics import ALLOCATION_SECONDS, ALLOCATIONS
 from driver.node_pods import Listing, PodName
 from driver.preferences import preferred_devices
+from driver.prometheus import count, timed
 from driver.slot_allocation import (
     Allocation,
     Offer,
@@ -142,6 +144,18 @@ class KubeletAllocations:
         self, plugin: Plugin, containers: Sequence[Sequence[str]]
     ) -> tuple[ContainerResponse, ...] | Refused:
         """Give devices to the containers of one pod, all or none."""
+        result = "error"
+        try:
+            with timed(ALLOCATION_SECONDS):
+                answer = await self._answer(plugin, containers)
+            result = "refused" if isinstance(answer, Refused) else "granted"
+        finally:
+            count(ALLOCATIONS, result)
+        return answer
+
+    async def _answer(
+        self, plugin: Plugin, containers: Sequence[Sequence[str]]
+    ) -> tuple[ContainerResponse, ...] | Refused:
         devices = {DeviceKey(str(plugin), device) for ids in containers for device in ids}
         names = concerned(plugin, containers, self._offer())
         async with self._given.locks.of(names):

@@ -46,6 +46,11 @@ class Node:
         self._cdi = cdi_files
         self._lock = lock
 
+    @property
+    def claims_prepared(self) -> int:
+        """How many claims are prepared now, as far as this process has read."""
+        return len(self._checkpoint.claims)
+
     async def recover(self, find_allocated: FindAllocated) -> None:
         """Read what an earlier process left; call once, before anything else.
 

@@ -16,10 +16,18 @@ from driver.external_handlers import ExternalHandlers
 from driver.handler_main import handler_settings
 from driver.kubelet_claims import KubeletClaims
 from driver.kubelet_sockets import KubeletPaths
+from driver.metrics import (
+    CLAIMS_PREPARED,
+    handler_samples,
+    inventory_samples,
+    node_slot_samples,
+    single,
+)
 from driver.node import Node
 from driver.node_leftovers import LeftoverPlace, NodeLeftovers
 from driver.node_sources import NodeSources
 from driver.offer_paths import OfferPath
+from driver.prometheus import SNAPSHOTS
 from driver.registration_socket import RegistrationSocket
 from driver.settings import NodeSettings
 from kube.api import ApiClient, EventRecorder, connect
@@ -64,6 +72,7 @@ async def run_node(settings: NodeSettings) -> None:
             socket = RegistrationSocket(settings.registration_socket, external.register)
             tasks.create_task(socket.serve())
         tasks.create_task(_offer_slots(client, settings, cluster))
+        tasks.create_task(_tell_metrics(settings, node, sources, cluster))
         if await _has_claims(settings, paths, cluster):
             async with serve(paths, claims, cluster):
                 await asyncio.Event().wait()
@@ -74,6 +83,25 @@ async def _has_claims(settings: NodeSettings, paths: KubeletPaths, cluster: Node
     if settings.path is OfferPath.DRA or Folder(paths.data).read(CHECKPOINT) is not None:
         return True
     return await cluster.serves_slices()
+
+
+async def _tell_metrics(
+    settings: NodeSettings, node: Node, sources: NodeSources, cluster: NodeCluster
+) -> None:
+    if settings.metrics_address is None:
+        return
+    # Its server takes memory that others can do without.
+    from driver.prometheus_server import serve
+
+    with SNAPSHOTS.reading(
+        lambda: handler_samples(sources.standings()),
+        lambda: inventory_samples(cluster.inventory),
+        lambda: single(CLAIMS_PREPARED, node.claims_prepared),
+    ):
+        await serve(
+            settings.metrics_address,
+            lambda: "" if cluster.inventory else "It is not known yet which devices there are.",
+        )
 
 
 async def _offer_slots(client: ApiClient, settings: NodeSettings, cluster: NodeCluster) -> None:
@@ -93,4 +121,5 @@ async def _offer_slots(client: ApiClient, settings: NodeSettings, cluster: NodeC
         cluster,
         events.record,
     )
-    await asyncio.gather(events.run(), slots.run())
+    with SNAPSHOTS.reading(lambda: node_slot_samples(slots.views(), settings.node)):
+        await asyncio.gather(events.run(), slots.run())

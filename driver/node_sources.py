@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from driver.api import Configuration, ConfigurationName
-from driver.discovery.handlers import Handlers
+from driver.discovery.handlers import HANDLER_NAMES, Handlers
 from driver.discovery_sources import EmbeddedSource, Source
 from driver.external_handlers import ExternalHandlers
 from driver.handler_reports import Report
 from driver.handler_table import HandlerState
+from driver.metrics import HandlerStanding
 
 
 class NodeSources:
@@ -18,6 +19,7 @@ class NodeSources:
     def __init__(self, embedded: Handlers, external: ExternalHandlers) -> None:
         self._embedded = embedded
         self._external = external
+        self._named: frozenset[str] = frozenset()
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call back when handlers come, go, or change their state."""
@@ -34,7 +36,18 @@ class NodeSources:
 
     def use(self, configurations: Iterable[Configuration]) -> None:
         """These are the Configurations in force now."""
+        configurations = tuple(configurations)
+        self._named = frozenset(c.handler for c in configurations)
         self._external.use({c.name: c.handler for c in configurations})
+
+    def standings(self) -> Iterable[HandlerStanding]:
+        """How all handlers do; one of this process works while a Configuration names it."""
+        for name in (name for name in HANDLER_NAMES if name in self._embedded):
+            is_named = name in self._named
+            state = HandlerState.ACTIVE if is_named else HandlerState.WAITING
+            yield HandlerStanding(name, True, state)
+        for name, state in self._external.states():
+            yield HandlerStanding(name, False, state)
 
     def reports(self, handler: str, name: ConfigurationName) -> tuple[Report, ...]:
         """How the handlers of a name do for a Configuration."""

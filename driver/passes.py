@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NoReturn, TypeVar
 
+from driver.metrics import PASS_SECONDS, PASSES
+from driver.prometheus import counted, timed
 from kube.api import ApiError, Backoff, Change, Deleted, UnavailableError
 
 logger = logging.getLogger(__name__)
@@ -63,7 +65,8 @@ class Passes:
                     await self._asked.wait()
             self._asked.clear()
             try:
-                due = await self._work()
+                with timed(PASS_SECONDS, self._name), counted(PASSES, self._name):
+                    due = await self._work()
                 self._failures = 0
             except Exception as error:  # noqa: BLE001  An odd object must not end the process.
                 self._failures += 1

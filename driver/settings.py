@@ -17,6 +17,8 @@ from driver.api import NodeName
 from driver.discovery.handlers import DEBUG_ECHO_FILE, HANDLER_NAMES
 from driver.durations import parse_duration
 from driver.handler_requests import AGENT_FOLDER, AGENT_SOCKET, NETWORK_PORT, place_from
+from driver.metrics_address import DEFAULT as DEFAULT_METRICS_ADDRESS
+from driver.metrics_address import Address, parse_address
 from driver.offer_paths import OfferPath
 from driver.permissions_settings import (
     PermissionsSettings,
@@ -33,12 +35,14 @@ class CommonSettings:
         kubeconfig: None for the ServiceAccount of the pod.
         unique_devices_default: What `spec.uniqueDevices` means where it is absent.
         path: By which of the kubelet's contracts devices are offered.
+        metrics_address: Where metrics and health are told; None for nowhere.
     """
 
     kubeconfig: Path | None
     log_level: str
     unique_devices_default: bool
     path: OfferPath
+    metrics_address: Address | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +132,7 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         "log_level": arguments.log_level,
         "unique_devices_default": arguments.unique_devices_default == "true",
         "path": OfferPath(arguments.path),
+        "metrics_address": arguments.metrics_address,
     }
     if arguments.command == "shared":
         return SharedSettings(
@@ -293,6 +298,14 @@ def _common_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str
     _kubeconfig_argument(parser, environ)
     _log_argument(parser)
     parser.add_argument(
+        "--metrics-address",
+        default=parse_address(DEFAULT_METRICS_ADDRESS),
+        type=_address,
+        metavar="[HOST]:PORT",
+        help="serve /metrics, /healthz and /readyz here; empty: nowhere"
+        f" (default: {DEFAULT_METRICS_ADDRESS})",
+    )
+    parser.add_argument(
         "--path",
         default=str(OfferPath.AUTO),
         choices=[str(path) for path in OfferPath],
@@ -329,6 +342,13 @@ def _handler_names(text: str) -> frozenset[str]:
         there_are = ", ".join(HANDLER_NAMES)
         raise argparse.ArgumentTypeError(f"no handler {', '.join(unknown)}; there are {there_are}")
     return names
+
+
+def _address(text: str) -> Address | None:
+    try:
+        return parse_address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _path_or_none(text: str) -> Path | None:

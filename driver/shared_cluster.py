@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,6 +33,7 @@ from driver.handler_reports import without_lost_nodes
 from driver.inventory import in_force
 from driver.offer_paths import OfferPath, taken_path
 from driver.passes import Passes, until_done
+from driver.slots import InstanceSlots
 from kube.api import (
     ApiClient,
     ConflictError,
@@ -87,6 +88,10 @@ class SharedCluster:
         self._configurations = Store(client, CONFIGURATIONS.select(), self._judge)
         self._classes: Store[StoredClass] = Store(client, CLASSES.select(), stored_class)
         self._instances = ClusterInstances(client, self._in_force, settings.lost_nodes)
+
+    def slots(self) -> Iterable[InstanceSlots]:
+        """All Instances, as far as they are known."""
+        return (sight.slots for sight in self._instances.store)
 
     async def run(self) -> None:
         """Write until cancelled; failures are retried for ever, and logged."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 from driver.cluster_instances import LostNodeSettings
+from driver.metrics import LEADER, cluster_slot_samples, single
+from driver.prometheus import SNAPSHOTS, Read
 from driver.settings import SharedSettings
 from driver.shared_cluster import ClusterSettings, SharedCluster
 from kube.api import ApiClient, EventRecorder, LeaderElector, LeadershipLostError, connect
@@ -18,16 +21,33 @@ logger = logging.getLogger(__name__)
 
 async def run_shared(settings: SharedSettings) -> None:
     """Serve the cluster while this process is the elected one, until cancelled."""
-    async with connect(settings.kubeconfig) as client:
+    leading: list[SharedCluster] = []
+    reads = (
+        lambda: single(LEADER, len(leading)),
+        lambda: cluster_slot_samples(slots for cluster in leading for slots in cluster.slots()),
+    )
+    async with connect(settings.kubeconfig) as client, asyncio.TaskGroup() as tasks:
+        tasks.create_task(_tell_metrics(settings, reads))
         elector = LeaderElector(client, LEASE, settings.namespace, settings.identity)
         while True:
             try:
-                await elector.lead(lambda: _serve(client, settings))
+                await elector.lead(lambda: _serve(client, settings, leading))
             except LeadershipLostError as error:
                 logger.warning("leadership lost, a candidate again: %s", error)
 
 
-async def _serve(client: ApiClient, settings: SharedSettings) -> None:
+async def _tell_metrics(settings: SharedSettings, reads: Sequence[Read]) -> None:
+    """A candidate is ready, too: it waits for its turn."""
+    if settings.metrics_address is None:
+        return
+    # Its server takes memory that others can do without.
+    from driver.prometheus_server import serve
+
+    with SNAPSHOTS.reading(*reads):
+        await serve(settings.metrics_address, str)
+
+
+async def _serve(client: ApiClient, settings: SharedSettings, leading: list[SharedCluster]) -> None:
     # All that was known is dropped with the leadership: another may have written since.
     async with asyncio.TaskGroup() as tasks:
         recorder = EventRecorder(client, CONTROLLER, settings.identity)
@@ -41,4 +61,8 @@ async def _serve(client: ApiClient, settings: SharedSettings) -> None:
             ),
             tasks,
         )
-        await cluster.run()
+        leading.append(cluster)
+        try:
+            await cluster.run()
+        finally:
+            leading.remove(cluster)

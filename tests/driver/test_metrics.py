@@ -1,0 +1,246 @@
+"""Figures: what they are derived from, and how they are told."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+
+import aiohttp
+import pytest
+from aiohttp import web
+from prometheus_client.parser import text_string_to_metric_families
+
+from driver import prometheus, prometheus_server
+from driver.handler_table import HandlerState
+from driver.inventory import Heard, inventory_of
+from driver.metrics import (
+    ALLOCATION_SECONDS,
+    ALLOCATIONS,
+    FAMILIES,
+    HANDLERS,
+    LEADER,
+    PASSES,
+    HandlerStanding,
+    Kind,
+    Sample,
+    cluster_slot_samples,
+    handler_samples,
+    inventory_samples,
+    node_slot_samples,
+    single,
+)
+from driver.metrics_address import Address, parse_address
+from driver.passes import Passes
+from tests.driver.builders import NODE, a_device
+from tests.driver.colliding_devices import COLLIDING
+from tests.driver.slot_builders import CAMERA_1, CAMERA_2, some_slots
+from tests.driver.test_inventory import a_verdict
+
+
+def told(samples: Iterable[Sample]) -> dict[tuple[str, ...], float]:
+    """Values by name, without the prefix, and labels."""
+    found: dict[tuple[str, ...], float] = {}
+    for sample in samples:
+        assert len(sample.labels) == len(sample.family.labels)
+        key = (sample.family.name.removeprefix("moorage_driver_"), *sample.labels)
+        assert key not in found, "Prometheus takes no figure twice"
+        found[key] = sample.value
+    return found
+
+
+def on_page() -> dict[tuple[str, ...], float]:
+    """All figures that the process tells now, by name and labels in the order of their names."""
+    families = text_string_to_metric_families(prometheus.page().decode())
+    return {
+        (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+def test_every_state_of_a_handler_is_told() -> None:
+    standings = [
+        HandlerStanding("udev", True, HandlerState.ACTIVE),
+        HandlerStanding("udev", False, HandlerState.OFFLINE),
+        HandlerStanding("udev", False, HandlerState.OFFLINE),
+    ]
+
+    assert told(handler_samples(standings)) == {
+        ("discovery_handlers", "udev", "embedded", "Waiting"): 0,
+        ("discovery_handlers", "udev", "embedded", "Active"): 1,
+        ("discovery_handlers", "udev", "embedded", "Offline"): 0,
+        ("discovery_handlers", "udev", "external", "Waiting"): 0,
+        ("discovery_handlers", "udev", "external", "Active"): 0,
+        ("discovery_handlers", "udev", "external", "Offline"): 2,
+    }
+
+
+def test_devices_are_told_of_each_configuration() -> None:
+    camera, disk = a_verdict("camera"), a_verdict("disk")
+    heard = {
+        camera.name: Heard(camera.uid, shared=tuple(map(a_device, COLLIDING))),
+        disk.name: Heard(disk.uid),
+    }
+
+    assert told(inventory_samples(inventory_of([camera, disk], heard, NODE))) == {
+        ("devices", "camera", "false"): 0,
+        ("devices", "camera", "true"): 2,
+        ("devices", "disk", "false"): 0,
+        ("devices", "disk", "true"): 0,
+        ("name_collisions", "camera"): 1,
+        ("name_collisions", "disk"): 0,
+    }
+    assert told(inventory_samples(None)) == {}
+
+
+def test_slots_are_told_of_each_configuration() -> None:
+    usage = {f"{CAMERA_1}-0": NODE, f"{CAMERA_1}-1": "node-b"}
+    views = [some_slots(CAMERA_1, usage, capacity=4), some_slots(CAMERA_2, capacity=2, nodes=[])]
+    configuration = views[0].configuration
+
+    assert told(node_slot_samples(views, NODE)) == {("slots_held", configuration): 1}
+    assert told(cluster_slot_samples(views)) == {
+        ("instances", configuration, "true"): 1,
+        ("instances", configuration, "false"): 1,
+        ("slots", configuration): 6,
+        ("slots_used", configuration): 2,
+    }
+
+
+def test_names_are_those_that_prometheus_asks_for() -> None:
+    for family in FAMILIES:
+        assert family.name.startswith("moorage_driver_")
+        assert family.name.endswith("_total") is (family.kind is Kind.COUNTER)
+        assert family.name.endswith("_seconds") is (family.kind is Kind.HISTOGRAM)
+        assert family.meaning.endswith(".")
+
+
+def test_what_happens_is_counted_and_measured() -> None:
+    before = on_page()
+    with prometheus.timed(ALLOCATION_SECONDS):
+        prometheus.count(ALLOCATIONS, "granted")
+    with suppress(ValueError), prometheus.counted(PASSES, "a test"):
+        raise ValueError
+
+    after = on_page()
+    granted = ("moorage_driver_allocations_total", "granted")
+    measured = ("moorage_driver_allocation_duration_seconds_count",)
+    assert after[granted] == before.get(granted, 0) + 1
+    assert after[measured] == before[measured] + 1
+    assert after["moorage_driver_passes_total", "error", "a test"] == 1
+    assert after["process_resident_memory_bytes",] > 0
+
+
+async def test_passes_that_fail_are_counted() -> None:
+    work = "what fails once"
+    done = asyncio.Event()
+
+    async def fails_once() -> None:
+        if ("moorage_driver_passes_total", "error", work) in on_page():
+            done.set()
+            return
+        raise RuntimeError(work)
+
+    running = asyncio.create_task(Passes(fails_once, name=work).run())
+    await done.wait()
+    await asyncio.sleep(0)
+    running.cancel()
+
+    page = on_page()
+    assert page["moorage_driver_passes_total", "error", work] == 1
+    assert page["moorage_driver_passes_total", "ok", work] == 1
+    assert page["moorage_driver_pass_duration_seconds_count", work] == 2
+
+
+def test_a_figure_that_cannot_be_read_keeps_no_other_back() -> None:
+    def odd() -> Iterable[Sample]:
+        raise KeyError("odd")
+
+    handler = HandlerStanding("shelf", False, HandlerState.ACTIVE)
+    reads = (odd, lambda: handler_samples([handler]), lambda: single(LEADER, 1))
+    with prometheus.SNAPSHOTS.reading(*reads):
+        page = on_page()
+
+    assert page["moorage_driver_leader",] == 1
+    assert page[HANDLERS.name, "shelf", "external", "Active"] == 1
+    assert ("moorage_driver_leader",) not in on_page(), "it is told while it is so"
+
+
+@asynccontextmanager
+async def serving(why: list[str], address: Address) -> AsyncIterator[None]:
+    task = asyncio.create_task(prometheus_server.serve(address, lambda: why[0]))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def fetched(port: int, page: str) -> tuple[int, str]:
+    """Status and text of a page, as soon as somebody listens."""
+    async with aiohttp.ClientSession() as session:
+        while True:
+            with suppress(aiohttp.ClientConnectionError):
+                async with session.get(f"http://127.0.0.1:{port}{page}") as answer:
+                    return answer.status, await answer.text()
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def failed_twice(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """When the server could not listen for the second time."""
+    start, failures, event = web.TCPSite.start, iter(range(99)), asyncio.Event()
+
+    async def starts(site: web.TCPSite) -> None:
+        try:
+            await start(site)
+        except OSError:
+            if next(failures):
+                event.set()
+            raise
+
+    monkeypatch.setattr(web.TCPSite, "start", starts)
+    monkeypatch.setattr(prometheus_server, "AGAIN_SECONDS", 0.01)
+    return event
+
+
+async def test_the_pages_are_served_as_soon_as_the_address_is_free(
+    failed_twice: asyncio.Event, caplog: pytest.LogCaptureFixture
+) -> None:
+    why = ["Not yet."]
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port: int = other.getsockname()[1]
+        async with serving(why, Address("127.0.0.1", port)):
+            await failed_twice.wait()
+            other.close()
+
+            assert await fetched(port, "/healthz") == (200, "ok")
+            assert await fetched(port, "/readyz") == (503, "Not yet.")
+            why[0] = ""
+            assert await fetched(port, "/readyz") == (200, "ok")
+            status, page = await fetched(port, "/metrics")
+            assert (status, "# TYPE moorage_driver_passes_total counter" in page) == (200, True)
+            assert (await fetched(port, "/elsewhere"))[0] == 404
+    assert caplog.text.count("cannot listen") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        (":8090", Address(None, 8090)),
+        ("127.0.0.1:0", Address("127.0.0.1", 0)),
+        ("[::1]:8090", Address("::1", 8090)),
+        ("", None),
+    ],
+)
+def test_addresses(text: str, address: Address | None) -> None:
+    assert parse_address(text) == address
+    assert str(address or "") == text
+
+
+@pytest.mark.parametrize("text", ["8090", ":", ":http", ":65536", "::1:80", "[host]:80", ":²"])
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(ValueError, match=r"8090|brackets"):
+        parse_address(text)
