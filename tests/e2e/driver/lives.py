@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import yaml
@@ -11,8 +12,10 @@ import yaml
 from tests.e2e.driver.installation import ROOT
 from tests.e2e.driver.stories import Story
 
-OFFLINE = "moorage.dev/offline"
-NO_SCHEDULE, NO_EXECUTE = (OFFLINE, "NoSchedule"), (OFFLINE, "NoExecute")
+Taint = tuple[str, str]
+"""Key and effect."""
+
+NO_SCHEDULE: Taint = ("moorage.dev/offline", "NoSchedule")
 
 Selectors = tuple[str, ...]
 """CEL expressions, all of which must hold for a device."""
@@ -44,36 +47,41 @@ def _expressions(part: Any) -> list[str]:
     return []
 
 
-def configure(story: Story, name: str, handler: str, details: str, **spec: Any) -> None:
-    """Apply a Configuration of any handler."""
+def configuration(
+    story: Story, name: str, handler: str, details: str, **spec: Any
+) -> dict[str, Any]:
+    """A Configuration of any handler."""
     told = {"name": handler, "discoveryDetails": details}
-    body = {
+    return {
         "apiVersion": "akri.sh/v0",
         "kind": "Configuration",
         "metadata": {"name": name, "namespace": story.namespace},
         "spec": {"discoveryHandler": told, **spec},
     }
-    story.cluster.apply(body)
+
+
+def claim(name: str, selectors: Selectors) -> dict[str, Any]:
+    """A claim for one device of a Configuration, under its name."""
+    cel = [{"cel": {"expression": expression}} for expression in selectors]
+    request = {"name": "one", "exactly": {"deviceClassName": name, "selectors": cel}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name},
+        "spec": {"devices": {"requests": [request]}},
+    }
 
 
 def use(story: Story, devices: Mapping[str, Selectors], *, look: str = "") -> list[str]:
     """Claim a device of each Configuration for one pod, and give what its container sees.
 
     Args:
-        story: The claims are named after the Configurations, the pod is `reader`.
+        story: The pod is `reader`.
         devices: What each device is selected by, by the Configuration's name.
         look: A command of the shell; what it prints comes after the environment.
     """
-    for name, selectors in devices.items():
-        cel = [{"cel": {"expression": expression}} for expression in selectors]
-        request = {"name": "one", "exactly": {"deviceClassName": name, "selectors": cel}}
-        body = {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceClaim",
-            "metadata": {"name": name},
-            "spec": {"devices": {"requests": [request]}},
-        }
-        story.cluster.apply(body, namespace=story.namespace)
+    claims = [claim(name, selectors) for name, selectors in devices.items()]
+    story.cluster.apply(claims, namespace=story.namespace)
     script = f"env | sort; {look or ':'}; exec sleep 100000"
     story.pod(
         node="node-a",
@@ -88,67 +96,105 @@ def use(story: Story, devices: Mapping[str, Selectors], *, look: str = "") -> li
 
 
 def go_and_return(
-    story: Story, names: tuple[str, ...], *, go: Callable[[], None], come: Callable[[], None]
+    story: Story, names: Collection[str], *, go: Callable[[], None], come: Callable[[], None]
 ) -> None:
     """Let the devices go away and come back that the pod `reader` has, and see that it has them."""
-    before = {name: held(story, name) for name in names}
-    container = story.container()
-    assert all(taints(story, name) == [] for name in names)
+    before = Look(story, names)
+    assert before.is_seen([])
 
     go()
-    wait_taints(story, names, NO_SCHEDULE)
-    story.until("no node sees them", lambda: not any(seeing(story, name) for name in names))
-
+    wait_away(story, names, NO_SCHEDULE)
     come()
-    wait_taints(story, names)
-    story.until("a node sees each", lambda: all(seeing(story, name) for name in names))
-    assert {name: held(story, name) for name in names} == before
-    assert story.container() == container
-    assert "deletionTimestamp" not in story.get("pod", "reader")["metadata"]
+    story.until("they are back, untainted", lambda: Look(story, names).is_seen([]))
+
+    after = Look(story, names)
+    assert after.uses == before.uses
+    assert after.containers == before.containers
+    assert "deletionTimestamp" not in after.objects["Pod"]["reader"]["metadata"]
 
 
-def wait_taints(story: Story, names: tuple[str, ...], *wanted: tuple[str, str]) -> None:
-    """Wait until the claimed device of each Configuration bears these taints and no others."""
-    story.until(
-        f"{', '.join(names)}: taints {wanted}",
-        lambda: all(taints(story, name) == list(wanted) for name in names),
-    )
+def wait_away(story: Story, names: Collection[str], taint: Taint) -> None:
+    """Wait until the claimed devices bear this taint, and no node sees them."""
+    story.until(f"they are away, and bear {taint}", lambda: Look(story, names).is_away([taint]))
 
 
-def held(story: Story, name: str) -> tuple[str, Any]:
-    """The UID of the Instance that a claim has, and its allocation."""
-    allocation = story.get("resourceclaim", name)["status"]["allocation"]
-    return instance(story, name)["metadata"]["uid"], allocation
+class Look:
+    """The devices that a story's claims have, all at one moment.
+
+    Attributes:
+        objects: By kind and name.
+        devices: As they are published, by the Configuration whose claim has them.
+    """
+
+    def __init__(self, story: Story, names: Collection[str]) -> None:
+        kinds = "pods,resourceclaims,instances.akri.sh,resourceslices"
+        self.objects: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+        for one in story.cluster.list(kinds, namespace=story.namespace):
+            self.objects[one["kind"]][one["metadata"]["name"]] = one
+        self.devices = {name: self._device(name) for name in names}
+
+    def _device(self, name: str) -> dict[str, Any]:
+        status = self.objects["ResourceClaim"][name]["status"]
+        (result,) = status["allocation"]["devices"]["results"]
+        (found,) = (one for one in self.published(name) if one["name"] == result["device"])
+        return found
+
+    def published(self, name: str) -> list[dict[str, Any]]:
+        """The devices of a Configuration, on all nodes."""
+        return [
+            device
+            for slice_ in self.objects["ResourceSlice"].values()
+            if slice_["spec"]["driver"] == "moorage.dev"
+            for device in slice_["spec"].get("devices") or ()
+            if device["attributes"]["configuration"]["string"] == name
+        ]
+
+    def _instance(self, name: str) -> dict[str, Any]:
+        return self.objects["Instance"][self.devices[name]["attributes"]["instance"]["string"]]
+
+    @property
+    def uses(self) -> dict[str, Any]:
+        """The UID of the Instance that each claim has, and the allocation."""
+        return {
+            name: (
+                self._instance(name)["metadata"]["uid"],
+                self.objects["ResourceClaim"][name]["status"]["allocation"],
+            )
+            for name in self.devices
+        }
+
+    @property
+    def containers(self) -> list[Any]:
+        """What says whether the pod's container was left alone."""
+        (status,) = self.objects["Pod"]["reader"]["status"]["containerStatuses"]
+        return [status[name] for name in ("containerID", "restartCount", "state")]
+
+    def is_seen(self, taints: list[Taint]) -> bool:
+        """Whether some node sees each device, and it bears these taints and no others."""
+        return self._bear(taints) and all(map(self._seeing, self.devices))
+
+    def is_away(self, taints: list[Taint]) -> bool:
+        """Whether no node sees any, and each bears these taints and no others."""
+        return self._bear(taints) and not any(map(self._seeing, self.devices))
+
+    def _seeing(self, name: str) -> list[str]:
+        nodes: list[str] = self._instance(name)["spec"].get("nodes", [])
+        return nodes
+
+    def _bear(self, taints: list[Taint]) -> bool:
+        return all(
+            [(taint["key"], taint["effect"]) for taint in device.get("taints", ())] == taints
+            for device in self.devices.values()
+        )
 
 
-def taints(story: Story, name: str) -> list[tuple[str, str]]:
-    return [(taint["key"], taint["effect"]) for taint in device(story, name).get("taints", ())]
+def wait_evicted(story: Story, names: Collection[str]) -> None:
+    """Wait until the pod is gone that used these devices, and nothing is left of them."""
 
+    def over() -> bool:
+        look = Look(story, ())
+        instances = look.objects["Instance"].values()
+        left = [i for i in instances if i["spec"]["configurationName"] in names]
+        return not (look.objects["Pod"] or left or any(map(look.published, names)))
 
-def seeing(story: Story, name: str) -> list[str]:
-    """The nodes that see the device of a claim."""
-    nodes: list[str] = instance(story, name)["spec"].get("nodes", [])
-    return nodes
-
-
-def instance(story: Story, name: str) -> dict[str, Any]:
-    return story.get("akrii", device(story, name)["attributes"]["instance"]["string"])
-
-
-def device(story: Story, name: str) -> dict[str, Any]:
-    """The device that a claim has, as it is published."""
-    status = story.get("resourceclaim", name)["status"]
-    (result,) = status["allocation"]["devices"]["results"]
-    (found,) = (one for one in published(story, name) if one["name"] == result["device"])
-    return found
-
-
-def published(story: Story, name: str) -> list[dict[str, Any]]:
-    """The devices of a Configuration, on all nodes."""
-    return [
-        device
-        for slice_ in story.cluster.list("resourceslices")
-        if slice_["spec"]["driver"] == "moorage.dev"
-        for device in slice_["spec"].get("devices") or ()
-        if device["attributes"]["configuration"]["string"] == name
-    ]
+    story.until("the pod is evicted, and its devices and Instances are gone", over)

@@ -1,4 +1,4 @@
-"""Devices go away while a claim has them, and come back: of each handler that runs on a node."""
+"""Devices go away while a claim has them, and come back: of the handlers that need no network."""
 
 from __future__ import annotations
 
@@ -16,41 +16,27 @@ from tests.e2e.driver.installation import DEBUG_ECHO_FILE, NODES
 from tests.e2e.driver.stories import Story
 
 
-def evicted(story: Story, names: tuple[str, ...]) -> None:
-    """Wait until the pod is gone that used these devices, and nothing is left of them."""
-    story.until(
-        "the pod is evicted", lambda: not story.cluster.list("pods", namespace=story.namespace)
-    )
-    story.until(
-        "its devices are gone", lambda: not any(lives.published(story, name) for name in names)
-    )
-    story.until(
-        "so are their Instances",
-        lambda: not any(i["spec"]["configurationName"] in names for i in story.instances()),
-    )
-
-
 def test_a_disk_that_is_back_is_the_same_and_one_that_evicts_its_pods_is_gone(
     story: Story,
 ) -> None:
     # A disk that is open cannot be removed, as a stick that is mounted can be pulled: it loses
     # its content, and with it what the rule asks for.
     disk = story.plug("a disk to come back")
-    details = json.dumps({"udevRules": [story.rule]})
-    lives.configure(story, story.name, "udev", details)
+    names, told = (story.name,), (story.name, "udev", json.dumps({"udevRules": [story.rule]}))
+    story.cluster.apply(lives.configuration(story, *told))
     seen = lives.use(story, {story.name: ()}, look="head -n1 $UDEV_DEVNODE")
     assert f"UDEV_DEVNODE=/dev/{disk.name}" in seen
     assert seen[-1] == "a disk to come back"
 
     lives.go_and_return(
-        story, (story.name,), go=disk.detach, come=lambda: disk.attach(story.folder / disk.name)
+        story, names, go=disk.detach, come=lambda: disk.attach(story.folder / disk.name)
     )
 
     disk.detach()
-    lives.wait_taints(story, (story.name,), lives.NO_SCHEDULE)
+    lives.wait_away(story, names, lives.NO_SCHEDULE)
     story.until("node-b, where nobody has it, drops it", lambda: not story.devices("node-b"))
-    lives.configure(story, story.name, "udev", details, offlineTaintEffect="NoExecute")
-    evicted(story, (story.name,))
+    story.cluster.apply(lives.configuration(story, *told, offlineTaintEffect="NoExecute"))
+    lives.wait_evicted(story, names)
 
 
 def say(story: Story, word: str) -> None:
@@ -68,31 +54,25 @@ def everything_back(story: Story) -> Iterator[None]:
 
 @pytest.mark.usefixtures("everything_back")
 def test_devices_in_words_go_and_come_back_on_one_node_and_on_all(story: Story) -> None:
-    local, shared = f"{story.name}-local", f"{story.name}-shared"
+    names = (f"{story.name}-local", f"{story.name}-shared")
+    details = [json.dumps({"descriptions": [story.name], "shared": s}) for s in (False, True)]
+    local, shared = (
+        lives.configuration(story, name, "debugEcho", text, offlineGracePeriod="1s")
+        for name, text in zip(names, details, strict=True)
+    )
+    story.cluster.apply([local, shared])
     selectors = lives.examples("shared-devices.md", {"front door": story.name})
-    for name in (local, shared):
-        details = json.dumps({"descriptions": [story.name], "shared": name == shared})
-        lives.configure(story, name, "debugEcho", details, offlineGracePeriod="1s")
-    seen = lives.use(story, dict.fromkeys((local, shared), selectors))
+    seen = lives.use(story, dict.fromkeys(names, selectors))
     assert f"DEBUG_ECHO_DESCRIPTION={story.name}" in seen
 
     lives.go_and_return(
-        story,
-        (local, shared),
-        go=lambda: say(story, "OFFLINE"),
-        come=lambda: say(story, "ONLINE"),
+        story, names, go=lambda: say(story, "OFFLINE"), come=lambda: say(story, "ONLINE")
     )
 
-    lives.configure(
-        story,
-        shared,
-        "debugEcho",
-        json.dumps({"descriptions": [story.name]}),
-        offlineGracePeriod="1s",
-        offlineTaintEffect="NoExecute",
-    )
+    shared["spec"]["offlineTaintEffect"] = "NoExecute"
+    story.cluster.apply(shared)
     say(story, "OFFLINE")
-    evicted(story, (local, shared))
+    lives.wait_evicted(story, names)
 
 
 @contextmanager
@@ -120,9 +100,9 @@ def tell(process: subprocess.Popen[str], words: str) -> None:
 
 def test_a_device_of_a_handler_in_another_language_goes_and_comes_back(story: Story) -> None:
     words = {"SHELF_FOLDER": "PEER_LINE", '"maps"': '"atlas"'}
+    selectors = lives.examples("write-your-own-handler.md", words)
     with peer(story) as process:
-        lives.configure(story, story.name, story.name, "maps atlas")
-        selectors = lives.examples("write-your-own-handler.md", words)
+        story.cluster.apply(lives.configuration(story, story.name, story.name, "maps atlas"))
         seen = lives.use(story, {story.name: selectors}, look="head -n1 /in; ls -l /dev/in")
         assert "PEER_LINE=atlas" in seen
         assert not any("pciBusID" in line for line in seen)
