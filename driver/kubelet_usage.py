@@ -3,7 +3,9 @@
     pod events, a start, a minute ──► pass: listing, pods, decision ──► writes, Events
 
 Passes do not overlap. One that leaves something waiting is followed by another soon, and by
-others ever later: whatever settles it shows in an event of its pod as well.
+others ever later: whatever settles it shows in an event of its pod as well. A pod that comes, and
+what it is given, need no pass at once: nothing is to be freed then, and where many start together
+kubelet and API server have enough to do.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ from driver.device_usage import holder_value
 from driver.kubelet_allocations import Given, HasSlots
 from driver.node_pods import Listing, NodePod, NodePods, node_pod
 from driver.passes import Passes
+from driver.slot_changes import Look, look_after
 from driver.slot_reconciliation import Evidence, Reconciliation, SlotConflict, reconcile
 from driver.slots import InstanceSlots, Moment, SlotWrite, is_overtaken, slot_devices
 from kube.api import (
+    Added,
     ApiClient,
     Backoff,
     Change,
@@ -40,6 +44,9 @@ logger = logging.getLogger(__name__)
 PODS = Resource("", "v1", "pods")
 
 SAFETY_NET_SECONDS = 60.0
+
+SOON_SECONDS = 0.2
+"""By then, the kubelet has entered what it was given."""
 
 ALONE_SECONDS = 60.0
 """After it, no earlier process of the driver answers the kubelet any more."""
@@ -112,6 +119,7 @@ class SlotKeeper:
         self._waits = 0
         self._alone_at = self.given.clock() + ALONE_SECONDS
         self._told: frozenset[SlotConflict] = frozenset()
+        self._writing: SlotWrite | None = None
 
     async def run(self) -> NoReturn:
         """Reconcile until cancelled."""
@@ -119,22 +127,27 @@ class SlotKeeper:
 
     def pod_changed(self, change: Change[NodePod]) -> None:
         """A pod of this node came, changed or went."""
-        if _pod_of(change).requests:
-            self._wake()
+        if not _pod_of(change).requests:
+            return
+        came = isinstance(change, Added) and not change.new.finished
+        self._wake(Look.SOON if came else Look.NOW)
 
     def instance_changed(self, change: Change[InstanceSlots]) -> None:
         """Slots of this node were written, perhaps by hand."""
-        match change:
-            case Deleted():
-                return
-            case Modified(_, old, new) if old.held_by(self.node) == new.held_by(self.node):
-                return
-            case _:
-                self._wake()
+        if isinstance(change, Deleted):
+            return
+        old = change.old if isinstance(change, Modified) else None
+        given = self.given.moments
+        self._wake(look_after(old, change.new, self.node, given, self._writing))
 
-    def _wake(self) -> None:
+    def _wake(self, look: Look) -> None:
+        if look is Look.NEVER:
+            return
         self._waits = 0
-        self._passes.ask()
+        if look is Look.NOW:
+            self._passes.ask()
+        else:
+            self._passes.ask_within(SOON_SECONDS)
 
     async def _pass(self) -> float:
         self.given.forget_old()
@@ -172,11 +185,14 @@ class SlotKeeper:
         async with self.given.locks.of((write.instance,)):
             if is_overtaken(write, self.given.moments):
                 return False
+            self._writing = write
             try:
                 is_written = await self.slots.write(write)
             except PermanentError as error:
                 logger.warning("slots not written instance=%s error=%s", write.instance, error)
                 return True
+            finally:
+                self._writing = None
         if is_written:
             logger.info("slots follow use instance=%s slots=%s", write.instance, _said(write))
         return is_written

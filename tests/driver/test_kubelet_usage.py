@@ -13,7 +13,7 @@ from driver.device_ids import DeviceKey
 from driver.kubelet_allocations import Given
 from driver.kubelet_usage import SlotKeeper
 from driver.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
-from driver.slots import instance_slots
+from driver.slots import SlotWrite, instance_slots
 from kube.api import Added, Deleted, Event, InvalidError, Modified, ObjectKey
 from tests.driver.fake_slots import FakeSlotObjects
 from tests.driver.slot_builders import CAMERA_1, NODE_A, NODE_B, FakeInstances, an_instance_object
@@ -265,3 +265,58 @@ async def test_once_it_is_alone_a_driver_remembers_whose_a_device_was(
         side.used, side.pods.stored = set(), (init_only,)
         side.keeper.pod_changed(Deleted(KEY, a_pod()))
         await side.until(lambda: side.slots.stored.usage() == {})
+
+
+async def none_begins(side: FakeNodeSide, before: int) -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert side.asked == before
+
+
+async def test_what_was_given_is_looked_at_when_the_kubelet_has_it() -> None:
+    side = FakeNodeSide()
+    free = instance_slots(an_instance_object())
+    own = instance_slots(an_instance_object(usage={SLOT_0: NODE_A}))
+
+    async with side.kept():
+        await side.passes()
+        side.given.note([DeviceKey(RESOURCE, SLOT_0)])
+        side.keeper.instance_changed(Modified(KEY, free, own))
+        await none_begins(side, 1)
+        await side.passes()
+
+
+async def test_a_pod_that_comes_is_looked_at_when_the_kubelet_has_it() -> None:
+    side = FakeNodeSide()
+
+    async with side.kept():
+        await side.passes()
+        side.keeper.pod_changed(Added(KEY, a_pod()))
+        await none_begins(side, 1)
+        await side.passes()
+
+
+@pytest.mark.parametrize("value", [None, "", NODE_B])
+async def test_an_own_release_starts_no_pass_and_what_another_makes_of_the_slot_does(
+    value: str | None,
+) -> None:
+    side = FakeNodeSide()
+    side.by_hand(SLOT_0, NODE_A)
+    side.by_hand(SLOT_1, NODE_A)
+    side.used = {(USER, SLOT_1)}
+    old = instance_slots(side.slots.stored.bodies[CAMERA_1])
+    usage = {SLOT_0: value, SLOT_1: NODE_A} if value != NODE_B else {SLOT_1: NODE_B}
+    new = instance_slots(an_instance_object(usage=usage))
+
+    def shown(stored: FakeInstances, write: SlotWrite) -> None:
+        """The watch is faster than the answer."""
+        side.keeper.instance_changed(Modified(KEY, old, new))
+
+    side.slots.faults.append(shown)
+    side.pods.stored = side.pods.seen = (a_pod(),)
+    async with side.kept():
+        await side.until(lambda: side.slots.stored.usage() == {SLOT_1: NODE_A})
+        if value == NODE_B:
+            await side.until(lambda: side.asked == 2)
+        else:
+            await none_begins(side, 1)
