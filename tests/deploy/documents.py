@@ -11,6 +11,7 @@ import yaml
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 CRDS = DEPLOY / "crds"
 MANIFESTS = DEPLOY / "manifests"
+EXAMPLES = DEPLOY / "examples"
 
 JsonObject = Mapping[str, Any]
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from driver.api import DRIVER_NAME, NODE_LABEL
-from driver.settings import NodeSettings, SharedSettings, parse_settings
-from tests.deploy.documents import MANIFESTS, documents_in, objects_of_kind
+from driver.handler_requests import AGENT_SOCKET
+from driver.settings import (
+    HandlerProcessSettings,
+    NodeSettings,
+    SharedSettings,
+    parse_settings,
+)
+from tests.deploy.documents import EXAMPLES, MANIFESTS, documents_in, objects_of_kind
 
 NAMESPACE = "moorage-system"
 CLUSTER_KINDS = {
@@ -29,6 +36,7 @@ BUILT_IN = {
     "system:volume-scheduler",
 }
 FILES = documents_in(MANIFESTS)
+DAEMON, DEPLOYMENT = ("DaemonSet", "moorage-driver-node"), ("Deployment", "moorage-driver-shared")
 
 
 def named(kind: str, name: str) -> Any:
@@ -220,3 +228,36 @@ def test_selectors_select_the_template(kind: str, name: str) -> None:
 
     labels = spec["template"]["metadata"]["labels"]
     assert spec["selector"]["matchLabels"].items() <= labels.items()
+
+
+@pytest.mark.parametrize("workload", [DAEMON, DEPLOYMENT], ids=["node", "shared"])
+def test_probes_go_where_the_driver_answers(workload: tuple[str, str]) -> None:
+    pod = pod_spec(*workload)
+    address = driver_settings(pod).metrics_address
+    (container,) = pod["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container.get("ports", ())}
+    probes = {name: container[name]["httpGet"] for name in ("livenessProbe", "readinessProbe")}
+
+    assert address is not None
+    assert {ports.get(probe["port"], probe["port"]) for probe in probes.values()} == {address.port}
+    assert probes["livenessProbe"]["path"] == "/healthz"
+    assert probes["readinessProbe"]["path"] == "/readyz"
+    assert not (pod.get("hostNetwork") and ports), "two pods of an update would not fit on a node"
+
+
+@pytest.mark.parametrize("path", documents_in(EXAMPLES), ids=lambda path: path.name)
+def test_examples_run_a_handler_where_the_driver_looks(path: Path) -> None:
+    (workload,) = documents_in(EXAMPLES)[path]
+    pod = workload["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    environment = {entry["name"]: "10.1.2.3" for entry in container.get("env", ())}
+    settings = parse_settings(container["command"][1:], environment)
+
+    assert isinstance(settings, HandlerProcessSettings)
+    assert path.name == f"handler-{settings.name}-daemonset.yaml"
+    driver = driver_settings(pod_spec(*DAEMON))
+    assert isinstance(driver, NodeSettings)
+    assert driver.registration_socket == settings.folder / AGENT_SOCKET
+    (mount,), (volume,) = container["volumeMounts"], pod["volumes"]
+    assert mount["mountPath"] == volume["hostPath"]["path"] == str(settings.folder)
+    assert (settings.address is None) is bool(pod.get("hostNetwork"))

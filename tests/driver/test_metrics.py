@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -37,6 +38,8 @@ from tests.driver.builders import NODE, a_device
 from tests.driver.colliding_devices import COLLIDING
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, some_slots
 from tests.driver.test_inventory import a_verdict
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 
 
 def told(samples: Iterable[Sample]) -> dict[tuple[str, ...], float]:
@@ -244,3 +247,13 @@ def test_addresses(text: str, address: Address | None) -> None:
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(ValueError, match=r"8090|brackets"):
         parse_address(text)
+
+
+def test_the_page_for_users_has_every_figure() -> None:
+    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `moorage_driver_")]
+
+    assert [row for row in rows if row.count("|") == 6] == [
+        f"| `{f.name}` | {f.kind} | {', '.join(f'`{label}`' for label in f.labels)}"
+        f" | {f.command or 'both'} | {f.meaning} |"
+        for f in FAMILIES
+    ]

@@ -16,6 +16,11 @@ from tests.e2e.driver.stories import Story, told
 
 ROLLOUT_SECONDS = 90
 
+HANDLER_DETAILS = {
+    "onvif": "discoveryTimeoutSeconds: 1",
+    "opcua": "opcuaDiscoveryMethod: {standard: {discoveryUrls: ['opc.tcp://127.0.0.1:1/']}}",
+}
+
 
 @pytest.fixture(scope="module")
 def pods(installed: Cluster, drivers: Drivers) -> Iterator[Cluster]:
@@ -58,6 +63,60 @@ def test_a_container_reads_the_device_of_its_claim(pod_story: Story) -> None:
     node, uid = pod_story.pod_node(), pod_story.claim_uid()
     pod_story.delete("pod", "reader")
     pod_story.wait_unprepared(uid, node)
+
+
+@pytest.fixture
+def handler_pods(pods: Cluster) -> Iterator[dict[str, str]]:
+    """Our handlers in pods of their own on each node, with what Configurations ask them for."""
+    examples = ROOT / "deploy/examples"
+    for name in HANDLER_DETAILS:
+        pods.apply(examples / f"handler-{name}-daemonset.yaml")
+    yield HANDLER_DETAILS
+    for name in HANDLER_DETAILS:
+        pods.kubectl("delete", "-f", str(examples / f"handler-{name}-daemonset.yaml"))
+
+
+def figures(cluster: Cluster, component: str) -> dict[str, float]:
+    """The figures of all pods of a component together, as Prometheus would read them."""
+    label = f"app.kubernetes.io/component={component}"
+    found = cluster.kubectl("get", "pods", "-n", NAMESPACE, "-l", label, "-o", "name").stdout
+    pages = (
+        cluster.kubectl("get", "--raw", f"/api/v1/namespaces/{NAMESPACE}/{pod}s:8090/proxy/metrics")
+        for pod in found.split()
+    )
+    return {
+        line.rpartition(" ")[0]: float(line.rpartition(" ")[2])
+        for page in pages
+        for line in page.stdout.splitlines()
+        if not line.startswith("#")
+    }
+
+
+def test_pods_of_handlers_work_at_a_socket_and_over_the_network_and_figures_tell_it(
+    pod_story: Story, handler_pods: dict[str, str]
+) -> None:
+    for name, details in handler_pods.items():
+        configure(pod_story, f"{pod_story.name}-{name}", name, details)
+    line = 'moorage_driver_discovery_handlers{{handler="{}",source="external",state="Active"}}'
+
+    def active() -> bool:
+        told = figures(pod_story.cluster, "node")
+        return all(told.get(line.format(name)) == 1 for name in handler_pods)
+
+    pod_story.until("they are asked", active)
+    told = figures(pod_story.cluster, "node")
+    assert told['moorage_driver_passes_total{result="ok",work="publishing"}'] > 0
+    assert told["process_resident_memory_bytes"] > 0
+
+
+def configure(story: Story, name: str, handler: str, details: str) -> None:
+    body = {
+        "apiVersion": "akri.sh/v0",
+        "kind": "Configuration",
+        "metadata": {"name": name, "namespace": story.namespace},
+        "spec": {"discoveryHandler": {"name": handler, "discoveryDetails": details}},
+    }
+    story.cluster.apply(body)
 
 
 def test_an_updated_driver_takes_over_from_the_pod_before_it(

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from driver.api import NodeName
+from driver.devices import device_hash
 from local_cluster.api import Cluster
+from tests.driver.colliding_devices import COLLIDING, colliding
 from tests.e2e.driver.installation import DEBUG_ECHO_FILE, NODES
 from tests.e2e.driver.stories import Story
 
@@ -42,8 +45,8 @@ def say(cluster: Cluster, node: str, word: str) -> None:
     cluster.node(node).path(DEBUG_ECHO_FILE).write_text(word)
 
 
-def configure(story: Story, name: str, *, shared: bool = True, **spec: Any) -> None:
-    details = json.dumps({"descriptions": [story.name], "shared": shared})
+def configure(story: Story, name: str, *ids: str, shared: bool = True, **spec: Any) -> None:
+    details = json.dumps({"descriptions": ids or [story.name], "shared": shared})
     handler = {"name": "debugEcho", "discoveryDetails": details}
     body = {
         "apiVersion": "akri.sh/v0",
@@ -100,7 +103,7 @@ def test_nodes_that_see_one_device_hold_one_instance_and_each_its_own_otherwise(
     assert instance["metadata"]["labels"] == {"moorage.dev/node": ""}
     assert instance["spec"]["shared"] is True
     assert {tuple(i["spec"]["nodes"]) for i in of(story, local)} == {("node-a",), ("node-b",)}
-    assert story.devices() == [], "no node publishes for itself what others have, too"
+    assert not any(map(story.devices, NODES)), "no node publishes for itself what others have, too"
 
     use(story, instance, 1, lost_node)
     configure(story, story.name, capacity=3)
@@ -150,6 +153,48 @@ def test_an_instance_goes_when_no_node_sees_it_or_uses_it(story: Story, lost_nod
     for node in NODES:
         say(cluster, node, "ONLINE")
     assert wait_nodes(story, story.name, *NODES)["metadata"]["uid"] != before["metadata"]["uid"]
+
+
+def test_devices_of_one_hash_are_instances_of_their_own(story: Story) -> None:
+    local = f"{story.name}-local"
+    first, second = sorted(COLLIDING)
+    configure(story, story.name, first, second, offlineGracePeriod="1s")
+    configure(story, local, *colliding(NodeName("node-a"), NodeName("node-b")), shared=False)
+
+    def seen() -> dict[str, Any] | None:
+        found = {_description(i): i for i in of(story, story.name)}
+        both = all(sorted(i["spec"].get("nodes", ())) == [*NODES] for i in found.values())
+        return found if len(found) == 2 and both else None
+
+    before = story.until("both are on both nodes", seen)
+    assert before[first]["metadata"]["name"] == f"{story.name}-{device_hash(first, None)}"
+    told = f"Device '{second}' is Instance {before[second]['metadata']['name']}"
+    story.until("the status tells of it", lambda: told in _messages(story))
+    mine = [("node-a",), ("node-a",), ("node-b",), ("node-b",)]
+    story.until("each node has its own two", lambda: _nodes(story, local) == mine)
+    assert len({i["metadata"]["name"] for i in of(story, local)}) == 4
+
+    configure(story, story.name, second, offlineGracePeriod="1s")
+    story.until("the first is gone", lambda: len(of(story, story.name)) == 1)
+    story.drivers.nodes["node-b"].restart()
+    after = wait_nodes(story, story.name, *NODES)
+
+    assert after["metadata"]["uid"] == before[second]["metadata"]["uid"]
+    assert told in _messages(story)
+
+
+def _description(instance: dict[str, Any]) -> str:
+    description: str = instance["spec"]["brokerProperties"]["DEBUG_ECHO_DESCRIPTION"]
+    return description
+
+
+def _nodes(story: Story, name: str) -> list[tuple[str, ...]]:
+    return sorted(tuple(i["spec"].get("nodes", ())) for i in of(story, name))
+
+
+def _messages(story: Story) -> str:
+    status = story.get("akric", story.name).get("status", {})
+    return " ".join(entry.get("message", "") for entry in status.get("nodes", ()))
 
 
 def _annotations(story: Story) -> dict[str, str]:
