@@ -49,7 +49,8 @@ class NodeStatus:
 
     def told(self, resource: str, healthy: int) -> None:
         self._allocatable.tell(resource, healthy)
-        self._asked.set()
+        if self._allocatable.owes(resource):  # Most lists only repeat what was said.
+            self._asked.set()
 
     def closed(self, resource: str) -> None:
         self._allocatable.close(resource)
@@ -87,6 +88,8 @@ class NodeStatus:
         if due:
             await self._patch(due)
             self._allocatable.say(due)
+            if self._allocatable.due():  # What changed back meanwhile seemed to be said already.
+                self._asked.set()
             written, self._written = self._written, asyncio.Event()
             written.set()
         return bool(due)

@@ -45,6 +45,10 @@ class Allocatable:
         """What the Node does not say yet."""
         return {name: n for name, n in self._told.items() if self._said.get(name) != n}
 
+    def owes(self, resource: str) -> bool:
+        """Whether the Node does not say yet what was told of this one."""
+        return resource in self._told and self._said.get(resource) != self._told[resource]
+
     def say(self, amounts: Mapping[str, int]) -> None:
         """The Node says this now, or the kubelet may say it."""
         self._said |= amounts

@@ -76,6 +76,33 @@ async def test_who_waits_is_served_at_once_and_again_with_what_comes_meanwhile()
     assert api.patches == [{ONE: 2}, {ONE: 2}, {ONE: 1}]
 
 
+async def test_what_changes_back_while_it_is_written_is_written_again() -> None:
+    api = FakeApi()
+    async with running(api) as status:
+        status.told(ONE, 2)
+        await status.says(ONE, 2)
+        api.before = lambda: status.told(ONE, 2)
+        status.told(ONE, 1)
+
+        async with asyncio.timeout(10):
+            while len(api.patches) < 3:  # noqa: ASYNC110  Nobody says when.
+                await asyncio.sleep(0.01)
+
+    assert api.patches == [{ONE: 2}, {ONE: 1}, {ONE: 2}]
+
+
+async def test_a_list_that_says_the_same_again_is_no_patch() -> None:
+    api = FakeApi()
+    async with running(api) as status:
+        status.told(ONE, 2)
+        await status.says(ONE, 2)
+        status.told(ONE, 2)
+        status.told(OTHER, 1)
+        await status.says(OTHER, 1)
+
+    assert api.patches == [{ONE: 2}, {OTHER: 1}]
+
+
 async def test_nobody_waits_for_a_kubelet_that_does_not_watch() -> None:
     api = FakeApi()
     async with running(api) as status:

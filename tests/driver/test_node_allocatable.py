@@ -31,7 +31,9 @@ def test_only_what_changed_is_due_and_only_until_it_is_said() -> None:
     allocatable.tell(OTHER, 5)
 
     assert allocatable.due() == {ONE: 1}
+    assert (allocatable.owes(ONE), allocatable.owes(OTHER)) == (True, False)
     allocatable.say({ONE: 1})
+    assert not allocatable.owes(ONE)
     assert allocatable.due() == {}
 
 
