@@ -76,7 +76,10 @@ async def test_who_waits_is_served_at_once_and_again_with_what_comes_meanwhile()
     assert api.patches == [{ONE: 2}, {ONE: 2}, {ONE: 1}]
 
 
-async def test_what_changes_back_while_it_is_written_is_written_again() -> None:
+async def test_what_changes_back_while_it_is_written_is_written_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("driver.apiserver_node_status.PACE_SECONDS", 0.01)
     api = FakeApi()
     async with running(api) as status:
         status.told(ONE, 2)
