@@ -136,7 +136,7 @@ class Story:
             device
             for slice_ in self.cluster.list("resourceslices")
             if slice_["spec"]["driver"] == "moorage.dev"
-            and node in (None, slice_["spec"]["nodeName"])
+            and node in (None, slice_["spec"].get("nodeName"))
             for device in slice_["spec"].get("devices") or ()
             if device["attributes"]["configuration"]["string"] == self.name
         ]
