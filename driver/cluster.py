@@ -97,7 +97,11 @@ class OfferSettings:
 
 
 class NodeCluster:
-    """Keeps this node's Instances and ResourceSlices what its discovery handlers say."""
+    """Keeps this node's Instances and ResourceSlices what its discovery handlers say.
+
+    Attributes:
+        awaits_turn: Whether nothing is missing but the end of drivers that take another path.
+    """
 
     def __init__(
         self,
@@ -110,6 +114,7 @@ class NodeCluster:
         self._node = node = settings.node
         self._tasks = tasks
         self._wanted_path, self._turn = settings.path, settings.turn
+        self.awaits_turn = False
         self._passes = Passes(self._pass, name="publishing")
         self._instances = NodeInstances(client, node, self._passes.ask)
         self._sources = sources
@@ -215,7 +220,9 @@ class NodeCluster:
         stores: list[Store[Any]] = [self._configurations, self._instances.store]
         self._memory.features = await self._probe()
         # What is read from here on is all that drivers of another path left.
+        self.awaits_turn = True
         await self._turn(self._path)
+        self.awaits_turn = False
         logger.info("devices are offered path=%s", self._path)
         self._probed.set()
         if self._memory.features is not None:

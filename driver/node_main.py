@@ -100,8 +100,15 @@ async def _tell_metrics(
     ):
         await serve(
             settings.metrics_address,
-            lambda: "" if cluster.inventory else "It is not known yet which devices there are.",
+            lambda: _unready(cluster),
         )
+
+
+def _unready(cluster: NodeCluster) -> str:
+    """Why the driver is not ready; an update ends its predecessor only when it is."""
+    if cluster.inventory or cluster.awaits_turn:
+        return ""
+    return "It is not known yet which devices there are."
 
 
 async def _offer_slots(client: ApiClient, settings: NodeSettings, cluster: NodeCluster) -> None:
