@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, assert_never
 
@@ -13,11 +14,14 @@ from driver.shared_instances import JoinInstance, LeaveInstance, SharedDecision,
 from kube.api import (
     ApiClient,
     ConflictError,
+    InvalidError,
     JsonObject,
     Preconditions,
     Selection,
     WriteOptions,
 )
+
+logger = logging.getLogger(__name__)
 
 SHARED_BODY_MANAGER = f"{DRIVER_NAME}:shared-instance"
 """Owns the body of shared Instances, whichever node writes it; no node has a name like it."""
@@ -36,7 +40,7 @@ async def write_instances(
     note: Callable[[JsonObject], None],
     on_taken: Callable[[JsonObject], None] = lambda _: None,
 ) -> None:
-    """Carry out all decisions of a node, see `apiserver.each`.
+    """Carry out all decisions of a node, see `apiserver.each`; what is refused for good is logged.
 
     Args:
         client: The API server.
@@ -63,6 +67,9 @@ async def write_instances(
                     assert_never(decision)
         except _TakenError as error:
             on_taken(error.stored)
+        except InvalidError as error:
+            # Of no use to be sent again before it is another; the others must not wait for it.
+            logger.warning("an Instance is refused: %s", error)
 
     await each(decisions, write)
 

@@ -93,14 +93,22 @@ def response_of(devices: Iterable[Device]) -> v0.DiscoverResponse:
     """What a handler answers.
 
     Bytes that were no UTF-8 stand in a device as lone surrogates, which no message can carry: such
-    a property is left out.
+    a property is left out, and a device with such a path. Its id only has to be its own.
     """
-    return v0.DiscoverResponse(devices=map(_message, devices))
+    said = (device for device in devices if all(map(_is_text, _paths(device))))
+    return v0.DiscoverResponse(devices=map(_message, said))
+
+
+def _paths(device: Device) -> Iterator[str]:
+    for mount in device.mounts:
+        yield from (mount.container_path, mount.host_path)
+    for spec in device.device_specs:
+        yield from (spec.container_path, spec.host_path)
 
 
 def _message(device: Device) -> v0.Device:
     return v0.Device(
-        id=device.id,
+        id=device.id.encode(errors="backslashreplace").decode(),
         properties={k: v for k, v in device.properties.items() if _is_text(k) and _is_text(v)},
         mounts=[
             v0.Mount(

@@ -18,6 +18,16 @@ LABEL_LIMIT = 63
 _DIGEST_BYTES = 5
 
 
+def as_text(text: str) -> str:
+    """The text with U+FFFD for each byte that was no UTF-8, which stands in it as a surrogate.
+
+    No JSON can carry a lone surrogate, and one such device must not keep a list from being sent.
+    """
+    if text.isascii():
+        return text
+    return text.encode(errors="surrogatepass").decode(errors="replace")
+
+
 def short_hash(text: str) -> str:
     """Ten hexadecimal digits that stand for the whole text where its name had to be cut."""
     encoded = text.encode(errors="surrogatepass")

@@ -114,8 +114,13 @@ def test_names_that_are_no_variables_stay_properties() -> None:
 
 
 def test_bytes_that_are_no_text_are_not_sent() -> None:
-    (sent,) = response_of([Device("a", {"SERIAL": "\udcff", "B": "kept"})]).devices
+    odd = Device("net/odd\udcff")
+    lost = Device("b", device_specs=(DeviceSpec("/dev/\udcff", "/dev/\udcff"),))
+    a = Device("a", {"SERIAL": "\udcff", "B": "kept"})
 
+    sent, escaped = response_of([a, lost, odd]).devices
+
+    assert escaped.id == "net/odd\\udcff"
     assert dict(sent.properties) == {"B": "kept"}
 
 
