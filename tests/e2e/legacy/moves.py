@@ -20,6 +20,7 @@ LOCAL = "/devices/virtual/misc/loop-control"
 DRA, DEVICE_PLUGIN = "dra", "device-plugin"
 
 WAITS = "waiting until no driver of this node takes another path"
+SERVES = "Registered with the kubelet"
 GOES_ON = "devices are offered path="
 
 
@@ -53,7 +54,10 @@ class MovingStory(SlotStory):
             self._wait_says(successor, WAITS)
             before.nodes[node].stop()
             self._wait_says(successor, GOES_ON)
-        nodes[A].kill()
+        killed = nodes[A]
+        before_it = killed.logs().count(SERVES)
+        killed.kill()
+        self.until(f"{killed.name} serves again", lambda: killed.logs().count(SERVES) > before_it)
 
     def _wait_says(self, driver: ComponentHandle, phrase: str) -> None:
         self.until(f"{driver.name} says: {phrase}", lambda: phrase in driver.logs())
