@@ -81,8 +81,10 @@ def figures(cluster: Cluster, component: str) -> dict[str, float]:
     label = f"app.kubernetes.io/component={component}"
     found = cluster.kubectl("get", "pods", "-n", NAMESPACE, "-l", label, "-o", "name").stdout
     pages = (
-        cluster.kubectl("get", "--raw", f"/api/v1/namespaces/{NAMESPACE}/{pod}s:8090/proxy/metrics")
-        for pod in found.split()
+        cluster.kubectl(
+            "get", "--raw", f"/api/v1/namespaces/{NAMESPACE}/pods/{name}:8090/proxy/metrics"
+        )
+        for name in found.replace("pod/", "").split()
     )
     return {
         line.rpartition(" ")[0]: float(line.rpartition(" ")[2])
