@@ -16,6 +16,7 @@ from driver.api import MAX_CAPACITY, Configuration, ConfigurationName, Problem, 
 from driver.device_ids import name_problems
 from driver.discovery_property_fields import discovery_properties, property_problems
 from driver.durations import parse_duration
+from driver.handler_reports import unread_properties
 from driver.user_attributes import attribute_problems, user_attributes
 
 JsonObject = Mapping[str, Any]
@@ -29,7 +30,9 @@ _NOT_RUN = ("brokerSpec", "instanceServiceSpec", "configurationServiceSpec")
 
 _EFFECTS: tuple[str, ...] = get_args(TaintEffect)
 
-CONDITION_TYPES = frozenset({"Accepted", "NameTaken", "DevicePlugin", "FieldsIgnored"})
+CONDITION_TYPES = frozenset(
+    {"Accepted", "NameTaken", "DevicePlugin", "PropertiesRead", "FieldsIgnored"}
+)
 """The conditions that Moorage writes; others on the object are somebody else's."""
 
 LONGEST_NAME = 253 - len("-a1b2c3")
@@ -228,6 +231,8 @@ def conditions(
     if verdict.configuration and (problems := tuple(name_problems(verdict.configuration))):
         message = f"The device plugin does not offer its devices. {_sentences(problems)}"
         found.append(Condition("DevicePlugin", "False", "InvalidName", message))
+    if unread := unread_properties(verdict.entries):
+        found.append(Condition("PropertiesRead", "False", "NotRead", unread))
     if verdict.ignored:
         message = f"{', '.join(verdict.ignored)}: kept, and not acted on by Moorage."
         found.append(Condition("FieldsIgnored", "True", "NotSupported", message))

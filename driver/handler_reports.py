@@ -18,6 +18,10 @@ from driver.discovery.details import shown
 from driver.handler_table import HandlerState
 
 LONGEST_MESSAGE = 1024
+MOST_NODES = 3
+"""So many are named in a condition."""
+
+_PROPERTIES_READ = "propertiesRead"
 
 _GRAVITY = {HandlerState.ACTIVE: 0, HandlerState.WAITING: 1, HandlerState.OFFLINE: 2}
 
@@ -45,7 +49,7 @@ def entry_of(
         node: The node.
         handler: The name that the Configuration gives.
         reports: Of all handlers of that name on this node; the worst state is told.
-        problems: Sentences about what keeps them from being asked.
+        problems: Sentences about properties that cannot be read, for want of which none is asked.
     """
     if not reports:
         sentence = f"No discovery handler {shown(handler)} is registered."
@@ -55,10 +59,25 @@ def entry_of(
     message = " ".join(dict.fromkeys((*problems, *reported)))
     if worst.state is HandlerState.ACTIVE and not message:
         return None
-    entry = {"name": node, "handler": str(worst.state), "message": message[:LONGEST_MESSAGE]}
+    entry: dict[str, Any] = {
+        "name": node,
+        "handler": str(worst.state),
+        "message": message[:LONGEST_MESSAGE],
+    }
+    if problems:
+        entry[_PROPERTIES_READ] = False
     if worst.since:
         entry["since"] = worst.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return entry
+
+
+def unread_properties(entries: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """What nodes say that cannot read a Configuration's properties, for its conditions."""
+    nodes = sorted(name for name, e in entries.items() if e.get(_PROPERTIES_READ) is False)
+    if not nodes:
+        return None
+    more = f" and {len(nodes) - MOST_NODES} more" if len(nodes) > MOST_NODES else ""
+    return f"{', '.join(nodes[:MOST_NODES])}{more}: {entries[nodes[0]].get('message', '')}"
 
 
 def status_apply(

@@ -201,6 +201,31 @@ def test_a_name_that_the_kubelet_cannot_use_is_accepted_and_said() -> None:
     assert plugin.message.endswith("54 may be used.")
 
 
+def test_properties_that_a_node_cannot_read_are_a_condition() -> None:
+    body = a_configuration_object()
+    entry = {"name": "node-a", "handler": "Active", "message": "No.", "propertiesRead": False}
+    body["status"] = {"nodes": [entry, {"name": "node-b", "handler": "Waiting"}]}
+    verdict = judged(body)
+
+    _, unread = conditions(verdict, verdict)
+
+    assert unread == Condition("PropertiesRead", "False", "NotRead", "node-a: No.")
+
+
+def test_discovery_properties_are_taken_and_their_flaws_are_problems() -> None:
+    body = a_configuration_object()
+    handler = body["spec"]["discoveryHandler"]
+    handler["discoveryProperties"] = [{"name": "user", "value": "viewer"}]
+    configuration = judged(body).configuration
+    assert configuration is not None
+    assert configuration.discovery_properties == {"user": "viewer"}
+
+    handler["discoveryProperties"] = [{"name": "user"}]
+    assert [p.path for p in judged(body).problems] == [
+        "spec.discoveryHandler.discoveryProperties[0]"
+    ]
+
+
 def test_a_message_fits_into_a_condition() -> None:
     many = tuple(Problem(f"rules[{i}]", "x" * 100) for i in range(1000))
     verdict = judged(a_configuration_object(), lambda _handler, _details: many)

@@ -7,6 +7,7 @@ from driver.handler_reports import (
     Report,
     entry_of,
     status_apply,
+    unread_properties,
     without_lost_nodes,
 )
 from driver.handler_table import HandlerState
@@ -52,12 +53,23 @@ def test_a_problem_of_an_active_handler_is_told_and_cut() -> None:
 def test_what_keeps_handlers_from_being_asked_is_told_first() -> None:
     entry = entry_of(NODE, "onvif", [Report(ACTIVE, problem="Two.")], ("One.", "One."))
 
-    assert entry == {"name": NODE, "handler": "Active", "message": "One. Two."}
+    unread = {"name": NODE, "propertiesRead": False}
+    assert entry == {**unread, "handler": "Active", "message": "One. Two."}
     assert entry_of(NODE, "none", [], ("One.",)) == {
-        "name": NODE,
+        **unread,
         "handler": "Waiting",
         "message": 'One. No discovery handler "none" is registered.',
     }
+
+
+def test_a_condition_names_some_nodes_and_says_what_the_first_does() -> None:
+    entries = {
+        f"n{i}": {"name": f"n{i}", "message": f"{i}.", "propertiesRead": False} for i in range(5)
+    }
+
+    assert unread_properties(entries) == "n0, n1, n2 and 2 more: 0."
+    assert unread_properties({"n4": entries["n4"], "n5": {"name": "n5"}}) == "n4: 4."
+    assert unread_properties({"n5": {"name": "n5", "message": "Gone."}}) is None
 
 
 def test_an_entry_that_is_taken_back_is_left_out() -> None:

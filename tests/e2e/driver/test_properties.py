@@ -92,4 +92,8 @@ def test_a_rotated_password_needs_no_restart(story: Story) -> None:
     refused = f"The driver may not read Secret {story.namespace}/{forbidden};"
     assert all(message.startswith(refused) for message in told.values())
     assert instance(story, forbidden) is None
+    condition = story.until(
+        "the condition is there", lambda: story.condition(forbidden, "PropertiesRead")
+    )
+    assert refused in condition["message"]
     assert not any("s3cret" in said for said in (*logs.read(), json.dumps(found)))
