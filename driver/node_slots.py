@@ -52,6 +52,9 @@ COALESCE_SECONDS = 0.02
 RESEND_SECONDS = 60.0
 """How often lists are sent that did not change: what the kubelet missed it learns by then."""
 
+RESEND_TURNS = 240
+"""In how many turns at most; each wakes this process up."""
+
 
 class KnowsDevices(Protocol):
     """What this node's discovery knows, see `cluster.NodeCluster`."""
@@ -212,14 +215,14 @@ class NodeSlots:
             await self._status.says(str(plugin), healthy_devices(self._listed[plugin]))
 
     async def _resend(self) -> NoReturn:
-        """One after the other: the kubelet writes its whole checkpoint for each list."""
+        """A few at a time: the kubelet writes its whole checkpoint for each list."""
         while True:
             plugins = tuple(self._listed)
-            for plugin in plugins:
-                self._plugins.resend(plugin)
-                await asyncio.sleep(RESEND_SECONDS / len(plugins))
-            if not plugins:
-                await asyncio.sleep(RESEND_SECONDS)
+            turns = min(RESEND_TURNS, len(plugins)) or 1
+            for turn in range(turns):
+                for plugin in plugins[turn::turns]:
+                    self._plugins.resend(plugin)
+                await asyncio.sleep(RESEND_SECONDS / turns)
 
     def _tell_problems(self, change: Added[InstanceSlots] | Modified[InstanceSlots]) -> None:
         """Of the nodes that see a device, one says what only a person can put right."""
