@@ -1,6 +1,6 @@
 """From plug to ResourceSlice: how long until the API shows a device that the kernel reported.
 
-    make bench            or: python -m bench.hotplug [--plugs N] [--present N]
+    make bench            or: python -m bench.hotplug [--plugs N] [--present N] [--dir DIR]
 
 A real cluster of one node; the driver runs in it as on a node, under its ServiceAccount. A plug of
 a loop device is timed from before the request to the kernel until a watch on the API server shows
@@ -167,9 +167,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="From plug to ResourceSlice.")
     parser.add_argument("--plugs", type=int, default=100)
     parser.add_argument("--present", type=int, default=0, help="devices there before")
+    parser.add_argument("--dir", type=Path, default=installation.ROOT / ".cluster-bench")
     arguments = parser.parse_args()
-    work_dir = installation.ROOT / ".cluster-bench"
-    with prepared_cluster(work_dir, arguments.present) as cluster:
+    with prepared_cluster(arguments.dir, arguments.present) as cluster:
         driver, least = asyncio.run(measure(cluster, arguments.plugs, arguments.present))
     report(driver, least, arguments.present)
     return 0

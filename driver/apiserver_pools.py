@@ -16,7 +16,7 @@ from driver.api import DRIVER_NAME
 from driver.apiserver import write_pool
 from driver.pools import DesiredPool, PoolPlan, Refused, plan_pool
 from driver.publication import Publication, either, publication_of, stored_devices
-from driver.resource_slices import Scope, SliceDevice, SliceView, slice_device
+from driver.resource_slices import Scope, SliceDevice, SliceView
 from driver.shards import DeviceGroup
 from driver.slice_writes import Owner
 from kube.api import ApiClient, ApiError, JsonObject, UnavailableError
@@ -126,7 +126,7 @@ class PoolPublisher:
 def _groups(publication: Publication, scope: Scope) -> tuple[DeviceGroup, ...]:
     devices: dict[Scope, list[SliceDevice]] = {}
     for offer in publication.offers.values():
-        devices.setdefault(offer.scope or scope, []).append(slice_device(offer.body))
+        devices.setdefault(offer.scope or scope, []).append(offer.device)
     groups = (DeviceGroup(seen_by, tuple(those)) for seen_by, those in devices.items())
     return tuple(groups) or (DeviceGroup(scope),)
 

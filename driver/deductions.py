@@ -47,8 +47,11 @@ class Deductions:
 
     def offered(self, instance: Instance, names: Sequence[DeviceName]) -> frozenset[DeviceName]:
         """Which of an Instance's devices there are, of all that it could have."""
+        left = self.left(instance)
+        if left >= len(names):
+            return frozenset(names)
         order = sorted(names, key=lambda name: name not in self.shown)
-        return frozenset(order[: self.left(instance)])
+        return frozenset(order[:left])
 
 
 def held_slots(stored: Iterable[StoredInstance]) -> HeldSlots:

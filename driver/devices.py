@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from driver.api import NodeName
+from driver.derived import Deriving
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class Device(Deriving):
     """One discovered device.
 
     Attributes:

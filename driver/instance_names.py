@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from driver.api import ConfigurationName, InstanceName, NodeName
+from driver.derived import Deriving, derived
 from driver.devices import device_digest, device_hash
 
 HashOf = Callable[[str, NodeName | None, int], str]
@@ -27,7 +28,7 @@ ANOTHER_NODES = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Deriving):
     """A device that needs a name.
 
     Attributes:
@@ -156,13 +157,17 @@ class _Naming:
         return self._taken.may_be(name, device.digest)
 
     def _name(self, device: Candidate, attempt: int) -> InstanceName:
-        return InstanceName(self._prefix + self._hash_of(device.id, device.node, attempt))
+        return InstanceName(self._prefix + derived(device, _hashed, self._hash_of, attempt))
 
     def _note(self, device: Candidate, name: InstanceName) -> None:
         self._given.add(name)
         self.hashes[device.digest] = name.removeprefix(self._prefix)
         if name != (taken := self._name(device, 0)):
             self.collisions.append(Collision(device.id, name, taken))
+
+
+def _hashed(device: Candidate, hash_of: HashOf, attempt: int) -> str:
+    return hash_of(device.id, device.node, attempt)
 
 
 def collision_sentence(collision: Collision) -> str:

@@ -26,15 +26,23 @@ from driver.api import (
     InstanceName,
     NodeName,
 )
+from driver.derived import Deriving, derived
 from driver.device_ids import parse_slot_id
 from driver.device_usage import Holder, parse_holder
 from driver.devices import Device, DeviceSpec, Mount, device_digest, device_hash
-from driver.instance_names import NONE_TAKEN, Collision, TakenNames, candidates, name_devices
+from driver.instance_names import (
+    NONE_TAKEN,
+    Candidate,
+    Collision,
+    TakenNames,
+    candidates,
+    name_devices,
+)
 from driver.names import label_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Instance:
+class Instance(Deriving):
     """A device as its Configuration offers it.
 
     Attributes:
@@ -127,17 +135,21 @@ def instances_of(
         taken: Names that are not to be given again.
     """
     found = (*((device, node) for device in local), *((device, None) for device in shared))
-    named = [candidate for d, n in found for candidate in candidates([d.id], n)]
+    named = [derived(device, _candidate, at) for device, at in found]
     endings, collisions = name_devices(configuration.name, named, taken)
     instances = (
-        instance_of(device, configuration, at, endings[candidate.digest])
+        derived(device, instance_of, configuration, at, endings[candidate.digest])
         for (device, at), candidate in zip(found, named, strict=True)
     )
     return NamedInstances(tuple(sorted(instances, key=lambda i: (i.shared, i.name))), collisions)
 
 
+def _candidate(device: Device, node: NodeName | None) -> Candidate:
+    return candidates([device.id], node)[0]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredInstance:
+class StoredInstance(Deriving):
     """What of an Instance object decides whether it must be written again.
 
     Attributes:
@@ -257,6 +269,16 @@ def is_anothers(body: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
     )
 
 
+def says(stored: StoredInstance, body: Mapping[str, Any]) -> bool:
+    """Whether the object is as it would be written."""
+    return stored.body == body
+
+
+def is_of_another(stored: StoredInstance, body: Mapping[str, Any]) -> bool:
+    """See `is_anothers`."""
+    return is_anothers(body, stored.body)
+
+
 def _owner(configuration: Configuration) -> Mapping[str, Any]:
     return {
         "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
@@ -340,7 +362,7 @@ def plan_instances(
         existing = remaining.pop((body["metadata"]["namespace"], body["metadata"]["name"]), None)
         if existing is None:
             applies.append(ApplyInstance(body, is_new=True))
-        elif existing.body != body and not is_anothers(body, existing.body):
+        elif not derived(existing, says, body) and not is_anothers(body, existing.body):
             applies.append(ApplyInstance(body))
     gone = (s for s in remaining.values() if s.configuration not in unheard)
     return (*applies, *(decision for s in gone for decision in _plan_gone(s, held)))

@@ -12,12 +12,13 @@ from typing import NoReturn
 
 from driver.api import Configuration, InstanceName, NodeName
 from driver.apiserver_instances import instances_of_node, write_instances
+from driver.derived import derived
 from driver.instance_names import ANOTHER_NODES, TakenNames
 from driver.instances import (
     InstanceDecision,
     StoredInstance,
     instance_body,
-    is_anothers,
+    is_of_another,
     plan_instances,
     stored_instance,
 )
@@ -113,10 +114,10 @@ class NodeInstances:
 
     def _is_any_anothers(self, bodies: Iterable[JsonObject]) -> bool:
         """Whether another node had a name first; then the device gets another, see `names`."""
-        stored = {(s.namespace, s.name): s.body for s in self.store}
+        stored = {(s.namespace, s.name): s for s in self.store}
         places = ((body, body["metadata"]) for body in bodies)
         return any(
-            is_anothers(body, stored[place])
+            derived(stored[place], is_of_another, body)
             for body, metadata in places
             if (place := (metadata["namespace"], metadata["name"])) in stored
         )
@@ -130,7 +131,12 @@ class NodeInstances:
 
     def _local_bodies(self, inventory: Inventory) -> list[JsonObject]:
         return [
-            instance_body(instance, inventory.configurations[instance.configuration], self._node)
+            derived(
+                instance,
+                instance_body,
+                inventory.configurations[instance.configuration],
+                self._node,
+            )
             for instance in inventory.local
         ]
 

@@ -32,11 +32,12 @@ from driver.api import (
 )
 from driver.configurations import NO_GRACE, offline_grace
 from driver.deductions import Deductions, HeldSlots
+from driver.derived import Deriving, derived
 from driver.instances import Instance
 from driver.inventory import Inventory
 from driver.names import attribute_value
-from driver.resource_slices import Scope, SliceView
-from driver.slices import Features, published
+from driver.resource_slices import Scope, SliceDevice, SliceView, slice_device
+from driver.slices import Features, PublishedDevice, published
 
 Body = Mapping[str, Any]
 
@@ -78,7 +79,7 @@ def local_supply(inventory: Inventory) -> Supply:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Deriving):
     """One device of a pool.
 
     Attributes:
@@ -92,6 +93,15 @@ class Offer:
     instance: Instance | None = None
     away_since: datetime | None = None
     scope: Scope | None = None
+
+    @property
+    def device(self) -> SliceDevice:
+        """The body as the plan of a pool compares it."""
+        return derived(self, _slice_device)
+
+
+def _slice_device(offer: Offer) -> SliceDevice:
+    return slice_device(offer.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +185,7 @@ def publish(
     """
     deductions = Deductions(supply.held, previous.offers.keys())
     wanted = {
-        device.name: Offer(
-            device.body, device.instance, scope=supply.scopes.get(device.instance.name)
-        )
+        device.name: derived(device, _offer, supply.scopes.get(device.instance.name))
         for device in published(supply.instances, features, deductions)
     }
     frozen, graces = _frozen(supply, previous), _Graces(supply, features)
@@ -190,6 +198,10 @@ def publish(
         unsettled=any(offer.away_since == now for offer in kept.values()),
         recheck_at=_recheck_at(kept, graces, allocated, now),
     )
+
+
+def _offer(device: PublishedDevice, scope: Scope | None) -> Offer:
+    return Offer(device.body, device.instance, scope=scope)
 
 
 class _Graces:
@@ -212,6 +224,8 @@ class _Graces:
 
 
 def _frozen(supply: Supply, previous: Publication) -> dict[DeviceName, Offer]:
+    if not supply.unheard:
+        return {}
     unheard = {attribute_value(name) for name in supply.unheard}
     reported = {attribute_value(instance.name) for instance in supply.instances}
     return {
@@ -254,6 +268,8 @@ def _held_back(
     Publishing both at once would offer more uses of it than it has.
     """
     busy = {_attribute(offer.body, ATTRIBUTE_INSTANCE) for offer in kept.values()}
+    if not busy:
+        return frozenset()
     return frozenset(
         name
         for name, offer in wanted.items()

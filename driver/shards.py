@@ -55,7 +55,7 @@ def place(
         stored: What the pool's slices of the current generation hold, by index.
     """
     wanted = {device.name: group.scope for group in groups for device in group.devices}
-    shards = list(_kept(wanted, stored, _length(wanted, stored)))
+    shards = list(_kept(wanted, stored, _length(groups, stored)))
     _settle(shards, wanted)
     devices = {device.name: device for group in groups for device in group.devices}
     rank = {name: position for position, name in enumerate(devices)}
@@ -68,17 +68,19 @@ def place(
     )
 
 
-def _length(wanted: Mapping[DeviceName, Scope], stored: Mapping[int, SliceContent]) -> int:
+def _length(groups: Sequence[DeviceGroup], stored: Mapping[int, SliceContent]) -> int:
     """How many of the stored slices to go on with."""
-    length, needed = max(stored, default=-1) + 1, _needed(wanted)
+    length, needed = max(stored, default=-1) + 1, _needed(groups)
     has_gap = length > len(stored)
     return min(length, needed) if has_gap or length > 2 * needed else length
 
 
-def _needed(wanted: Mapping[DeviceName, Scope]) -> int:
+def _needed(groups: Sequence[DeviceGroup]) -> int:
     """How few slices would do; an empty pool has one, which shows that its driver is there."""
-    sizes = Counter(wanted.values()).values()
-    return sum(-(-size // SLICE_LIMIT) for size in sizes) or 1
+    sizes = Counter[Scope]()
+    for group in groups:
+        sizes[group.scope] += len(group.devices)
+    return sum(-(-size // SLICE_LIMIT) for size in sizes.values()) or 1
 
 
 def _kept(
@@ -98,8 +100,10 @@ def _kept(
 
 def _majority(scopes: Iterable[Scope]) -> Scope | None:
     """The most frequent one; of several the first."""
-    most = Counter(scopes).most_common(1)
-    return most[0][0] if most else None
+    found = list(scopes)
+    if all(scope is found[0] for scope in found):  # as nearly always, and quicker than to count
+        return found[0] if found else None
+    return Counter(found).most_common(1)[0][0]
 
 
 def _settle(shards: list[_Shard], wanted: Mapping[DeviceName, Scope]) -> None:

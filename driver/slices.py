@@ -14,7 +14,7 @@ What depends on the API server's version is a value, `Features`, learned from a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 from driver.api import CAPACITY_SLOTS, DRIVER_NAME, OFFLINE_TAINT, DeviceName, NodeName
 from driver.attributes import attributes
 from driver.deductions import Deductions
+from driver.derived import Deriving, derived
 from driver.instances import Instance
 from driver.names import SHARED_POOLS, short_hash
 
@@ -47,7 +48,7 @@ class Features:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedDevice:
+class PublishedDevice(Deriving):
     """One device of a pool, and the Instance it is a use of.
 
     Attributes:
@@ -69,14 +70,17 @@ def published(
     """
     devices: list[PublishedDevice] = []
     for instance, names in _named(instances, features):
-        body = _body(instance, features, deductions.left(instance))
-        offered = deductions.offered(instance, names)
-        devices.extend(
-            PublishedDevice(name, instance, {"name": name, **body})
-            for name in names
-            if name in offered
-        )
+        left, offered = deductions.left(instance), deductions.offered(instance, names)
+        those = derived(instance, _devices, features, names, left)
+        devices.extend(device for device in those if device.name in offered)
     return tuple(devices)
+
+
+def _devices(
+    instance: Instance, features: Features, names: Sequence[DeviceName], left: int
+) -> tuple[PublishedDevice, ...]:
+    body = _body(instance, features, left)
+    return tuple(PublishedDevice(name, instance, {"name": name, **body}) for name in names)
 
 
 def device_names(
@@ -213,11 +217,18 @@ def _free_names(instance: Instance, uses: int, taken: set[str]) -> list[DeviceNa
 
 def _candidates(instance: Instance, uses: int) -> Iterator[list[DeviceName]]:
     """The names an Instance may get, the preferred first; they differ in their hash."""
-    room = len(f"-{uses - 1}") if uses > 1 else 0
-    yield _numbered(device_name(instance.name, room=room), uses)
+    yield derived(instance, _preferred, uses)
     for attempt in count():
-        salt = f"{instance.namespace}/{attempt}/"
-        yield _numbered(device_name(instance.name, room=room, salt=salt), uses)
+        yield _names(instance, uses, salt=f"{instance.namespace}/{attempt}/")
+
+
+def _preferred(instance: Instance, uses: int) -> list[DeviceName]:
+    return _names(instance, uses, salt="")
+
+
+def _names(instance: Instance, uses: int, salt: str) -> list[DeviceName]:
+    room = len(f"-{uses - 1}") if uses > 1 else 0
+    return _numbered(device_name(instance.name, room=room, salt=salt), uses)
 
 
 def _numbered(name: DeviceName, uses: int) -> list[DeviceName]:
