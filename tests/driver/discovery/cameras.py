@@ -123,13 +123,22 @@ class CameraProcess:
             text=True,
         )
         self._beside = tuple(beside)
-        self._plug(f"cam{self.process.pid}", host, f"{address}/{host.partition('/')[2]}")
+        self._here = f"cam{self.process.pid}"
+        self._plug(self._here, host, f"{address}/{host.partition('/')[2]}")
         assert self.process.stdin
         assert self.process.stdout
         print(file=self.process.stdin, flush=True)
         assert select.select([self.process.stdout], [], [], 30)[0], "the camera does not come up"
         self.uuid = self.process.stdout.readline().strip()
         assert self.uuid, "the camera failed"
+
+    def pull(self) -> None:
+        """Pull its cable; the camera runs on."""
+        ip("link", "set", self._here, "down", prefix=self._beside)
+
+    def put_back(self) -> None:
+        """Put its cable back."""
+        ip("link", "set", self._here, "up", prefix=self._beside)
 
     def stop(self) -> None:
         self.process.kill()

@@ -10,10 +10,9 @@ from typing import Any
 from local_cluster.layout import layout_of
 from tests.driver.discovery.cameras import CameraProcess
 from tests.driver.discovery.machines import start
+from tests.e2e.driver import lives
 from tests.e2e.driver.installation import NODES
 from tests.e2e.driver.stories import Story
-
-OFFLINE_SINCE = "moorage.dev/offline-since"
 
 
 def beside(story: Story) -> tuple[str, ...]:
@@ -33,27 +32,6 @@ def camera(story: Story, *login: str) -> Iterator[CameraProcess]:
         process.stop()
 
 
-@contextmanager
-def press_8(story: Story) -> Iterator[None]:
-    process = start(8, beside=beside(story))
-    try:
-        yield
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def configure(story: Story, name: str, handler: str, details: Any) -> None:
-    told = {"name": handler, "discoveryDetails": json.dumps(details)}
-    body = {
-        "apiVersion": "akri.sh/v0",
-        "kind": "Configuration",
-        "metadata": {"name": name, "namespace": story.namespace},
-        "spec": {"capacity": 2, "discoveryHandler": told},
-    }
-    story.cluster.apply(body)
-
-
 def instance(story: Story, name: str) -> dict[str, Any] | None:
     """The one Instance of a Configuration, as soon as both nodes see it."""
     found = [i for i in story.instances() if i["spec"]["configurationName"] == name]
@@ -61,27 +39,68 @@ def instance(story: Story, name: str) -> dict[str, Any] | None:
     return found[0] if seen else None
 
 
-def is_offline(story: Story, name: str) -> bool:
-    found = [i for i in story.instances() if i["spec"]["configurationName"] == name]
-    return [OFFLINE_SINCE in i["metadata"].get("annotations", {}) for i in found] == [True]
+class Press:
+    """An OPC UA server that can be turned off."""
+
+    def __init__(self, story: Story) -> None:
+        self._beside = beside(story)
+        self.turn_on()
+
+    def turn_on(self) -> None:
+        self._process = start(8, beside=self._beside)
+
+    def turn_off(self) -> None:
+        self._process.kill()
+        self._process.communicate()
 
 
-def test_a_camera_and_a_machine_come_and_go(story: Story) -> None:
-    press = f"{story.name}-press"
+@contextmanager
+def a_press(story: Story) -> Iterator[Press]:
+    one = Press(story)
+    try:
+        yield one
+    finally:
+        one.turn_off()
+
+
+def test_a_camera_and_a_machine_go_and_come_back_while_a_pod_has_them(story: Story) -> None:
+    names = (story.name, f"{story.name}-press")
+    with camera(story) as filmed, a_press(story) as press:
+        story.cluster.apply(configurations(story, names, filmed.uuid))
+        seen = lives.use(story, dict(zip(names, selectors(), strict=True)))
+        assert f"ONVIF_DEVICE_UUID={filmed.uuid}" in seen
+        assert "ONVIF_DEVICE_MANUFACTURER=PythonCam" in seen
+        assert any(line.startswith("ONVIF_DEVICE_SERVICE_URL=http://192.0.2.2:") for line in seen)
+        assert "OPCUA_APPLICATION_NAME=Press 8" in seen
+        assert "OPCUA_DISCOVERY_URL=opc.tcp://127.0.0.1:4861" in seen
+
+        def go() -> None:
+            filmed.pull()
+            press.turn_off()
+
+        def come() -> None:
+            filmed.put_back()
+            press.turn_on()
+
+        lives.go_and_return(story, names, go=go, come=come)
+
+
+def configurations(story: Story, names: tuple[str, str], uuid: str) -> list[dict[str, Any]]:
+    """Of one camera and of one machine, on the third floor."""
     method = {"standard": {"discoveryUrls": ["opc.tcp://127.0.0.1:4861/"]}}
-    with camera(story) as filmed, press_8(story):
-        configure(story, story.name, "onvif", {"uuids": {"items": [filmed.uuid]}})
-        configure(story, press, "opcua", {"opcuaDiscoveryMethod": method})
+    told = (("onvif", {"uuids": {"items": [uuid]}}), ("opcua", {"opcuaDiscoveryMethod": method}))
+    floor = {"capacity": 2, "attributes": {"floor": {"int": 3}}}
+    return [
+        lives.configuration(story, name, handler, json.dumps(details), **floor)
+        for name, (handler, details) in zip(names, told, strict=True)
+    ]
 
-        found = story.until("the camera is found", lambda: instance(story, story.name))
-        machine = story.until("the machine is found", lambda: instance(story, press))
 
-        told = found["spec"]["brokerProperties"]
-        assert found["spec"]["shared"] is True
-        assert told["ONVIF_DEVICE_UUID"] == filmed.uuid
-        assert told["ONVIF_DEVICE_SERVICE_URL"].startswith("http://192.0.2.2:8080/")
-        assert told["ONVIF_DEVICE_MANUFACTURER"] == "PythonCam"
-        assert machine["spec"]["brokerProperties"]["OPCUA_APPLICATION_NAME"] == "Press 8"
-
-    story.until("the camera is offline", lambda: is_offline(story, story.name) or None)
-    story.until("the machine is offline", lambda: is_offline(story, press) or None)
+def selectors() -> tuple[lives.Selectors, lives.Selectors]:
+    """What the pages select by, said of this camera and this machine."""
+    of_cameras = {'"Acme"': '"PythonCam"', '"T" in': '"Streaming" in'}
+    of_machines = {"Press 7": "Press 8", "urn:acme:": "urn:github.com:"}
+    return (
+        lives.examples("handlers-onvif.md", of_cameras),
+        lives.examples("handlers-opcua.md", of_machines),
+    )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from local_cluster import debian
+from tests.e2e.driver.lives import examples
 from tests.e2e.driver.stories import Story
 
 RULES = "/usr/lib/udev/rules.d"
@@ -27,7 +28,7 @@ exec /usr/lib/systemd/systemd-udevd --resolve-names=never
 def udevd(story: Story) -> Iterator[None]:
     """A udevd that tells of this story's disks; the drivers of both nodes follow it and return."""
     told = f'ENV{{ID_SERIAL}}="{story.name}", TAG+="moorage", SYMLINK+="disk/by-id/{story.name}"'
-    rule = f"{story.rule}, {told}"
+    rule = f'{story.rule}, {told}, ENV{{ID_VENDOR}}="Logitech"'
     node = story.cluster.node("node-a")
     argv = ["unshare", "--mount", "sh", "-c", START, "sh", rule]
     process = node.popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -56,7 +57,7 @@ def configure(story: Story, rule: str, **fields: str) -> None:
         "metadata": {"name": story.name, "namespace": story.namespace},
         "spec": {
             "discoveryHandler": {"name": "udev", "discoveryDetails": details},
-            "attributes": {"floor": {"int": 3}, "example.com/owner": {"string": "line 1"}},
+            "attributes": {"floor": {"int": 3}, "example.com/owner": {"string": "assembly"}},
         },
     }
     story.cluster.apply(body)
@@ -97,11 +98,11 @@ def test_what_udevd_says_is_there_at_first_sight_and_selects_the_device(story: S
         assert attributes["TAGS"] == {"string": ":moorage:"}
         assert attributes["DEVLINKS"] == {"string": f"/dev/disk/by-id/{story.name}"}
         assert attributes["floor"] == {"int": 3}
-        assert attributes["example.com/owner"] == {"string": "line 1"}
+        assert attributes["example.com/owner"] == {"string": "assembly"}
 
         ours = 'device.attributes["moorage.dev"]'
-        owner = 'device.attributes["example.com"].owner == "line 1"'
-        claim(story, f'{ours}.floor == 3 && {ours}.?ID_SERIAL.orValue("") == "{story.name}"', owner)
+        serial = f'{ours}.?ID_SERIAL.orValue("") == "{story.name}"'
+        claim(story, *examples("handlers-udev.md"), serial)
         story.pod(node="node-a")
         story.wait_running()
         assert story.read().splitlines()[-1] == "hello"
