@@ -131,13 +131,19 @@ def instance(name: str, node: str | None, **spec: Any) -> dict[str, Any]:
     }
 
 
-def resource_slice(name: str, driver: str = "moorage.dev", **spec: Any) -> dict[str, Any]:
-    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+def resource_slice(
+    name: str, pool: str = "node-a", driver: str = "moorage.dev", **spec: Any
+) -> dict[str, Any]:
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceSlice",
         "metadata": {"name": name},
-        "spec": {"driver": driver, "pool": pool, "devices": [], **spec},
+        "spec": {
+            "driver": driver,
+            "pool": {"name": pool, "generation": 1, "resourceSliceCount": 1},
+            "devices": [],
+            **spec,
+        },
     }
 
 
@@ -287,20 +293,43 @@ def test_a_node_writes_its_own_slices(node_a: Identity) -> None:
 
 
 def test_a_node_writes_no_other_slices(server: Cluster, node_a: Identity, node_b: Identity) -> None:
-    theirs = resource_slice("theirs", nodeName="node-b")
+    theirs = resource_slice("theirs", "node-b", nodeName="node-b")
     assert node_b.create(theirs) == ""
 
-    created = node_a.create(resource_slice("other", nodeName="node-b"))
+    created = node_a.create(resource_slice("other", "node-b", nodeName="node-b"))
     deleted = node_a.kubectl("delete", "resourceslice", "theirs").stderr
     labelled = node_a.kubectl("label", "resourceslice", "theirs", "a=b").stderr
-    everywhere = node_a.create(resource_slice("everywhere", allNodes=True))
+    everywhere = node_a.create(resource_slice("everywhere", "shared/c", allNodes=True))
+    intruding = node_a.create(resource_slice("intruding", "shared/c", nodeName="node-a"))
     foreign = node_a.create(resource_slice("foreign", driver="gpu.test", nodeName="node-a"))
 
     for message in (created, deleted, labelled):
         assert "only that node's ResourceSlices, not those of node-b." in message
     assert "not those of several nodes." in everywhere
+    assert "may write only the pool of that name, not shared/c." in intruding
     assert "ResourceSlices of gpu.test are not the driver's to write." in foreign
     assert server.get("resourceslice", "theirs") is not None
+
+
+def test_the_shared_driver_writes_shared_pools_and_no_other_slices(server: Cluster) -> None:
+    shared = Identity(server, "driver-shared")
+    theirs = resource_slice("of-a-node", nodeName="node-a")
+    server.apply(theirs)
+    several = resource_slice("several", "shared/some.camera", allNodes=True)
+
+    assert shared.create(several) == ""
+    assert shared.kubectl("replace", "-f", "-", body=several).stderr == ""
+    assert shared.kubectl("delete", "resourceslice", "several").returncode == 0
+    for slice_ in (
+        resource_slice("another", "node-a", allNodes=True),
+        resource_slice("another", "shared/c", nodeName="node-a"),
+    ):
+        assert "only pools whose names begin with shared/, not " in shared.create(slice_)
+    refused = shared.kubectl("delete", "resourceslice", "of-a-node").stderr
+    assert "only pools whose names begin with shared/, not node-a." in refused
+    foreign = shared.create(resource_slice("foreign", "shared/c", "gpu.test", allNodes=True))
+    assert "ResourceSlices of gpu.test are not the driver's to write." in foreign
+    server.kubectl("delete", "resourceslice", "of-a-node")
 
 
 def test_a_token_without_a_node_writes_nothing(server: Cluster) -> None:
@@ -547,6 +576,8 @@ def test_the_accounts_may_do_what_they_need_and_no_more(server: Cluster, node_a:
     assert not shared.can("update", "leases.coordination.k8s.io/other", in_system)
     assert not shared.can("create", "leases.coordination.k8s.io", "--namespace=kube-system")
     assert shared.can("watch", "nodes")
+    assert shared.can("watch", "resourceclaims.resource.k8s.io", "--all-namespaces")
+    assert not shared.can("update", "resourceclaims.resource.k8s.io")
     assert not shared.can("patch", "configurations.akri.sh")
 
 
