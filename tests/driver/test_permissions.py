@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from driver.discovery_properties import (
+    KeptObject,
+    Reading,
+    forbidden,
+    kept_objects,
+    problems,
+)
+from driver.discovery_property_fields import discovery_properties
 from driver.permissions import Account, InputError, configurations_in, permissions
 from driver.permissions_main import run_permissions
 from driver.permissions_settings import PermissionsSettings
 from driver.settings import parse_settings
-from tests.driver.builders import a_configuration_object
+from tests.driver.builders import a_configuration, a_configuration_object
 
 NODE = Account("moorage-system", "driver-node")
 
@@ -134,3 +143,23 @@ def test_by_default_the_cluster_is_asked_for_the_installed_driver() -> None:
 
     assert isinstance(settings, PermissionsSettings)
     assert (settings.files, settings.kubeconfig, settings.account) == ((), Path("/k"), NODE)
+
+
+def test_the_page_about_credentials_shows_what_is_printed_and_told() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "discovery-properties.md").read_text()
+    configuration, role = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
+    told = {
+        "camera": forbidden(KeptObject("Secret", "default", "cameras")),
+        "gone": missing_of(configuration),
+    }
+
+    assert permissions(configuration, NODE)[0] == role
+    assert [what for what, sentence in told.items() if sentence not in page] == []
+
+
+def missing_of(body: dict[str, Any]) -> str:
+    """What is told of the Secret that this Configuration names, if there is none."""
+    given = body["spec"]["discoveryHandler"]["discoveryProperties"]
+    asked = a_configuration(discovery_properties=discovery_properties(given))
+    (sentence,) = problems(asked, dict.fromkeys(kept_objects([asked]), Reading(is_read=True)))
+    return sentence
