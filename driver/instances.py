@@ -20,6 +20,7 @@ from driver.api import (
     AKRI_VERSION,
     DEVICE_DIGEST,
     NODE_LABEL,
+    OFFERED_THROUGH,
     SHARED_LABEL_VALUE,
     Configuration,
     ConfigurationName,
@@ -38,7 +39,8 @@ from driver.instance_names import (
     candidates,
     name_devices,
 )
-from driver.names import label_value
+from driver.names import as_text, label_value
+from driver.offer_paths import OfferPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +158,7 @@ class StoredInstance(Deriving):
         body: The part of the object that drivers write, see `instance_body`.
         slots_used: Whether `deviceUsage` names a user of any slot.
         holders: Those of its slots that are held, on whichever node.
+        claimable: Whether it says that claims may have the device, see `shared_turns`.
     """
 
     namespace: str
@@ -166,6 +169,7 @@ class StoredInstance(Deriving):
     body: Mapping[str, Any]
     slots_used: bool
     holders: tuple[Holder, ...] = ()
+    claimable: bool = False
 
     @property
     def device(self) -> str | None:
@@ -239,7 +243,7 @@ def labelled_body(
             "configurationName": instance.configuration,
             "cdiName": instance.cdi_name,
             "capacity": instance.capacity,
-            "brokerProperties": dict(instance.properties),
+            "brokerProperties": {as_text(k): as_text(v) for k, v in instance.properties.items()},
             "shared": instance.shared,
         },
     }
@@ -302,7 +306,13 @@ def stored_instance(body: Mapping[str, Any]) -> StoredInstance:
         body=_written_part(metadata, spec),
         slots_used=any(usage.values()),
         holders=_holders(name, usage),
+        claimable=is_claimable(metadata),
     )
+
+
+def is_claimable(metadata: Mapping[str, Any]) -> bool:
+    """Whether an Instance object says that its device is offered through DRA."""
+    return bool((metadata.get("annotations") or {}).get(OFFERED_THROUGH) == OfferPath.DRA)
 
 
 def _holders(name: InstanceName, usage: Mapping[str, Any]) -> tuple[Holder, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 from driver.api import ConfigurationName
 
@@ -16,6 +17,7 @@ LABEL_LIMIT = 63
 """Characters of a label's value."""
 
 _DIGEST_BYTES = 5
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def as_text(text: str) -> str:
@@ -23,9 +25,7 @@ def as_text(text: str) -> str:
 
     No JSON can carry a lone surrogate, and one such device must not keep a list from being sent.
     """
-    if text.isascii():
-        return text
-    return text.encode(errors="surrogatepass").decode(errors="replace")
+    return text if text.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def short_hash(text: str) -> str:

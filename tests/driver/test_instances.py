@@ -6,6 +6,8 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from driver.api import ConfigurationName, InstanceName
 from driver.devices import device_hash
 from driver.instances import (
@@ -57,6 +59,17 @@ def test_properties_of_the_configuration_win() -> None:
     assert properties["UDEV_DEVNODE"] == "mine"
     assert properties["FLOOR"] == "2"
     assert "UDEV_DEVPATH" in properties
+
+
+def test_bytes_that_are_no_text_keep_no_instance_from_being_written() -> None:
+    odd = a_device("net/odd\udcff", properties={"SERIAL": "a\udcffb", "PLACE": "Büro"})
+    configuration = a_configuration()
+    (instance,) = instances_of([odd], (), configuration, NODE).instances
+
+    body = instance_body(instance, configuration, NODE)
+
+    assert body["spec"]["brokerProperties"] == {"SERIAL": "a\ufffdb", "PLACE": "Büro"}
+    assert msgspec.json.encode(body)
 
 
 def test_instances_do_not_depend_on_the_order_of_discovery() -> None:
