@@ -224,6 +224,7 @@ class NodeCluster:
         await self._turn(self._path)
         self.awaits_turn = False
         logger.info("devices are offered path=%s", self._path)
+        self._instances.claimable = self._path is OfferPath.DRA
         self._probed.set()
         if self._memory.features is not None:
             stores.append(self._slices)

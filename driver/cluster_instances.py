@@ -33,7 +33,9 @@ from driver.lost_nodes import (
     node_state,
     plan_lost_nodes,
 )
+from driver.offer_paths import OfferPath
 from driver.passes import Passes
+from driver.shared_turns import OfferThrough, plan_turns, turn_patch
 from driver.slots import SlotWrite, merge_patch
 from driver.unseen_instances import (
     FreeInstance,
@@ -61,7 +63,9 @@ from kube.api import (
 
 logger = logging.getLogger(__name__)
 
-BY_CONFIGURATION = "shared Instances by Configuration"
+_Decision = SlotWrite | UnseenDecision | OfferThrough
+
+BY_CONFIGURATION = "Instances by Configuration"
 """Index of `ClusterInstances.store`."""
 
 GATHER_SECONDS = 0.3
@@ -91,6 +95,7 @@ class ClusterInstances:
         nodes: All Nodes.
         store: All Instances.
         claimed: Says which shared ones claims may have, see `Surroundings`.
+        path: By which shared ones are to be offered; None before that is known.
     """
 
     def __init__(
@@ -109,9 +114,10 @@ class ClusterInstances:
             client,
             INSTANCES.select(),
             instance_sight,
-            indexes={BY_CONFIGURATION: _shared_under},
+            indexes={BY_CONFIGURATION: lambda sight: (sight.slots.configuration,)},
         )
         self.claimed: Callable[[], Collection[str] | None] = lambda: None
+        self.path: OfferPath | None = None
 
     async def run(self) -> None:
         """Write until cancelled; failures are retried for ever, and logged."""
@@ -145,11 +151,12 @@ class ClusterInstances:
             now=now,
         )
         releases = plan_lost_nodes(views, self._absences.since, grace=grace, now=now)
-        await each(_one_each((*releases, *unseen.decisions)), self._write)
+        turns = plan_turns(sights, self.path, self.claimed()) if self.path else ()
+        await each(_one_each((*releases, *unseen.decisions, *turns)), self._write)
         due = (unseen.recheck_at, self._absences.recheck_at(mentioned, grace=grace, now=now))
         return min(((at - now).total_seconds() for at in due if at is not None), default=None)
 
-    async def _write(self, decision: SlotWrite | UnseenDecision) -> None:
+    async def _write(self, decision: _Decision) -> None:
         """Carry out a decision, unless the Instance has changed: that asks for another pass."""
         try:
             match decision:
@@ -161,6 +168,8 @@ class ClusterInstances:
                     await self._patch(decision, nodes_patch(decision), FIELD_MANAGER)
                 case FreeInstance():
                     await self._patch(decision, freed_patch(decision), FIELD_MANAGER)
+                case OfferThrough():
+                    await self._patch(decision, turn_patch(decision), FIELD_MANAGER)
                 case DeleteInstance():
                     await delete_instance(self._client, decision)
                     logger.info("removed, since no node sees it instance=%s", decision.name)
@@ -193,7 +202,7 @@ class ClusterInstances:
 
     async def _patch(
         self,
-        decision: SlotWrite | MarkInstance | KeepNodes | FreeInstance,
+        decision: SlotWrite | MarkInstance | KeepNodes | FreeInstance | OfferThrough,
         patch: Mapping[str, Any],
         manager: str,
     ) -> None:
@@ -201,10 +210,6 @@ class ClusterInstances:
         options = WriteOptions(field_manager=manager)
         path = INSTANCES.at(name, namespace)
         self.store.note(await self._client.merge_patch(path, patch, options=options))
-
-
-def _shared_under(sight: InstanceSight) -> tuple[str, ...]:
-    return (sight.slots.configuration,) if sight.is_shared else ()
 
 
 def _mentioned(sights: Iterable[InstanceSight]) -> frozenset[NodeName]:
@@ -218,23 +223,23 @@ def _mentioned(sights: Iterable[InstanceSight]) -> frozenset[NodeName]:
 
 
 def _one_each(
-    decisions: Iterable[SlotWrite | UnseenDecision],
-) -> Iterable[SlotWrite | UnseenDecision]:
+    decisions: Iterable[_Decision],
+) -> Iterable[_Decision]:
     """The first for each Instance; after it the object has another version, and is looked at."""
-    firsts: dict[tuple[str, str], SlotWrite | UnseenDecision] = {}
+    firsts: dict[tuple[str, str], _Decision] = {}
     for decision in decisions:
         firsts.setdefault(_place(decision), decision)
     return firsts.values()
 
 
-def _place(decision: SlotWrite | UnseenDecision) -> tuple[str, str]:
+def _place(decision: _Decision) -> tuple[str, str]:
     """Namespace and name of the Instance."""
     match decision:
         case SlotWrite():
             return decision.namespace, decision.instance
         case DeleteInstance():
             return decision.namespace, decision.name
-        case MarkInstance() | KeepNodes() | FreeInstance():
+        case MarkInstance() | KeepNodes() | FreeInstance() | OfferThrough():
             return decision.slots.namespace, decision.slots.name
         case _:
             assert_never(decision)

@@ -40,6 +40,7 @@ class NodeInstances:
 
     Attributes:
         store: The node's own Instances and all shared ones, as the API server has them.
+        claimable: Whether this node's path is DRA, which its new shared ones say.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class NodeInstances:
     ) -> None:
         """`on_taken` hears that a name is another device's: there is a new inventory to decide."""
         self.store: Store[StoredInstance] = Store(client, instances_of_node(node), stored_instance)
+        self.claimable = False
         self._client = client
         self._node = node
         self._passes = Passes(self._pass, name="writing Instances")
@@ -163,4 +165,10 @@ class NodeInstances:
         self, bodies: list[JsonObject], inventory: Inventory
     ) -> tuple[SharedDecision, ...]:
         stored = (s for s in self.store if s.is_shared)
-        return plan_shared(bodies, stored, self._node, unheard=inventory.unheard)
+        return plan_shared(
+            bodies,
+            stored,
+            self._node,
+            unheard=inventory.unheard,
+            claimable=self.claimable,
+        )

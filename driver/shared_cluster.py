@@ -135,6 +135,8 @@ class SharedCluster:
 
     def _publish_shared(self, offer: SharedOffer | None) -> None:
         """Begin to, once the Configurations are known."""
+        is_dra = offer is not None and offer.is_dra
+        self._instances.path = OfferPath.DRA if is_dra else OfferPath.DEVICE_PLUGIN
         if offer is None:
             self._instances.claimed = frozenset
             return

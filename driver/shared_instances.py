@@ -26,6 +26,7 @@ from driver.api import (
     AKRI_GROUP,
     AKRI_VERSION,
     DEVICE_DIGEST,
+    OFFERED_THROUGH,
     SHARED_LABEL_VALUE,
     Configuration,
     ConfigurationName,
@@ -33,6 +34,7 @@ from driver.api import (
     NodeName,
 )
 from driver.instances import Instance, StoredInstance, device_of, is_anothers, labelled_body
+from driver.offer_paths import OfferPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,7 @@ def plan_shared(
     node: NodeName,
     *,
     unheard: Collection[ConfigurationName],
+    claimable: bool = False,
 ) -> tuple[SharedDecision, ...]:
     """What a node writes so that shared Instances say what it sees.
 
@@ -106,6 +109,7 @@ def plan_shared(
         node: The node.
         unheard: Configurations whose handler has not answered yet: not heard is not gone, so the
             node stays where it is.
+        claimable: What new ones say, see `shared_turns`.
     """
     remaining = {(s.namespace, s.name): s for s in stored}
     joins: list[SharedDecision] = []
@@ -116,7 +120,7 @@ def plan_shared(
             if node in existing.nodes:
                 leaves.append(_leave(existing))
             continue
-        join = _plan_seen(body, existing, node)
+        join = _plan_seen(body, existing, node, existing.claimable if existing else claimable)
         if join.body is not None or join.enter:
             joins.append(join)
     leaves += (
@@ -130,7 +134,7 @@ def _leave(stored: StoredInstance) -> LeaveInstance:
 
 
 def _plan_seen(
-    body: Mapping[str, Any], existing: StoredInstance | None, node: NodeName
+    body: Mapping[str, Any], existing: StoredInstance | None, node: NodeName, claimable: bool
 ) -> JoinInstance:
     nodes = existing.nodes if existing else ()
     is_first = all(node <= other for other in nodes)
@@ -142,10 +146,22 @@ def _plan_seen(
         namespace=body["metadata"]["namespace"],
         name=body["metadata"]["name"],
         uid=existing.uid if existing else None,
-        body=content if is_first and not is_right else None,
+        body=_saying(content, claimable) if is_first and not is_right else None,
         enter=node not in nodes or must_say,
         device=device_of(body) if may_say else None,
     )
+
+
+def _saying(body: Mapping[str, Any], claimable: bool) -> Mapping[str, Any]:
+    """A body that leaves by which path the device is offered as it is.
+
+    Left out, what an earlier body said would be taken away, as it has the same owner.
+    """
+    if not claimable:
+        return body
+    metadata = body["metadata"]
+    annotations = {**metadata.get("annotations", {}), OFFERED_THROUGH: OfferPath.DRA.value}
+    return {**body, "metadata": {**metadata, "annotations": annotations}}
 
 
 def body_of(stored: StoredInstance) -> Mapping[str, Any]:

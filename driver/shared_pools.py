@@ -3,6 +3,8 @@
     Configuration, its shared Instances, Nodes ──shared_supply──► Supply ──► publication
     a node's inventory, all shared Instances ──shared_devices──► what that node prepares
 
+Only Instances that say so are published, see `shared_turns`.
+
 Who sees a device is told by the Instance, where each of these nodes has entered itself. That is
 exact, as long as the nodes are listed: a node that joins the cluster is offered nothing before its
 driver has seen the device, even while the shared driver is down. Only of devices that more than
@@ -81,7 +83,7 @@ def shared_supply(
     scopes = {
         name: scope
         for name, sight in there.items()
-        if (scope := nodes.scope(sight.slots.nodes)) is not None
+        if sight.slots.claimable and (scope := nodes.scope(sight.slots.nodes)) is not None
     }
     return Supply(
         instances=tuple(instance_of_sight(there[name], configuration) for name in sorted(scopes)),
@@ -105,7 +107,14 @@ def _concern(sight: InstanceSight | None) -> object:
     if sight is None or not sight.is_shared:
         return None
     slots = sight.slots
-    return slots.configuration, slots.nodes, slots.deleted, slots.holders.keys(), sight.properties
+    return (
+        slots.configuration,
+        slots.nodes,
+        slots.deleted,
+        slots.claimable,
+        slots.holders.keys(),
+        sight.properties,
+    )
 
 
 def instance_of_sight(sight: InstanceSight, configuration: Configuration) -> Instance:
@@ -144,11 +153,14 @@ def shared_devices(
 
     Args:
         inventory: What the node sees.
-        stored: All shared Instances. Those that it does not see are offline here.
+        stored: All shared Instances. Those that it does not see are offline here; of those that
+            say that they are for the device plugin a claim that comes late is prepared nowhere.
         features: What the API server keeps of a device.
     """
+    known = tuple(stored)
+    withheld = {instance.name for instance in known if not instance.claimable}
     by_name = {instance.name: instance for instance in inventory.shared}
-    for instance in _unseen(inventory, stored):
+    for instance in _unseen(inventory, known):
         by_name.setdefault(instance.name, instance)
     pools: dict[str, list[Instance]] = {}
     for instance in by_name.values():
@@ -157,6 +169,7 @@ def shared_devices(
         (pool, name): instance
         for pool, instances in pools.items()
         for name, instance in device_names(instances, features).items()
+        if instance.name not in withheld
     }
 
 

@@ -16,7 +16,6 @@ from typing import Any, assert_never
 from driver.api import (
     DRIVER_NAME,
     MAX_CAPACITY,
-    OFFERED_THROUGH,
     ConfigurationName,
     InstanceName,
     NodeName,
@@ -38,7 +37,7 @@ from driver.device_usage import (
     is_held_by,
     parse_holder,
 )
-from driver.offer_paths import OfferPath
+from driver.instances import is_claimable
 
 SLOTS_FINALIZER = f"{DRIVER_NAME}/slots"
 """On an Instance of which slots are held: whoever deletes it, or its Configuration, waits for them.
@@ -129,7 +128,7 @@ def instance_slots(body: Mapping[str, Any]) -> InstanceSlots:
         holders=holders,
         strays=strays,
         finalizers=tuple(metadata.get("finalizers") or ()),
-        claimable=(metadata.get("annotations") or {}).get(OFFERED_THROUGH) == OfferPath.DRA,
+        claimable=is_claimable(metadata),
     )
 
 

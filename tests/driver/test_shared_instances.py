@@ -63,6 +63,19 @@ def test_the_body_names_no_node_and_no_slot() -> None:
     assert body["spec"]["shared"] is True
 
 
+@pytest.mark.parametrize(("before", "claimable"), [(None, True), (True, False)])
+def test_a_body_goes_on_saying_by_which_path_the_device_is_offered(
+    before: bool | None, claimable: bool
+) -> None:
+    stored = () if before is None else (replace(as_stored(a_body(capacity=2)), claimable=before),)
+
+    (join,) = plan_shared([a_body()], stored, B, unheard=frozenset(), claimable=claimable)
+
+    assert isinstance(join, JoinInstance)
+    assert join.body is not None
+    assert join.body["metadata"]["annotations"] == {"moorage.dev/offered-through": "dra"}
+
+
 def test_who_sees_a_device_first_makes_its_instance_and_enters() -> None:
     body, name = a_body(), InstanceName("echo-8120fe")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from driver.api import NODE_LABEL, DeviceName, InstanceName, NodeName
+from driver.api import NODE_LABEL, OFFERED_THROUGH, DeviceName, InstanceName, NodeName
 from driver.lost_nodes import node_state
 from driver.publication import Publication, Supply, claimable_instances, publish
 from driver.resource_slices import AllNodesScope, hostnames
@@ -43,7 +43,8 @@ def a_sight(
 ) -> InstanceSight:
     body = an_instance_object(name, nodes=list(nodes), brokerProperties={"URL": name})
     times = {"creationTimestamp": NOW.isoformat(), "labels": {NODE_LABEL: label}}
-    return instance_sight({**body, "metadata": {**body["metadata"], **times, **metadata}})
+    says = {"annotations": {OFFERED_THROUGH: "dra"}}
+    return instance_sight({**body, "metadata": {**body["metadata"], **times, **says, **metadata}})
 
 
 def supply_of(*sights: InstanceSight, nodes: Nodes = TWO) -> Supply:
@@ -188,3 +189,27 @@ def test_the_instance_of_a_sight_has_nothing_of_a_node() -> None:
     assert instance.shared
     assert (instance.mounts, instance.device_specs) == ((), ())
     assert instance.name == InstanceName(CAMERA_1)
+
+
+def test_nothing_is_published_of_an_instance_that_the_device_plugin_offers() -> None:
+    before, after = a_sight(NODE_A, annotations={}), a_sight(NODE_A)
+
+    supply = supply_of(before)
+
+    assert supply.instances == ()
+    assert supply.lingering == {CAMERA_1}, "what was published of it before goes when it may"
+    assert is_seen_otherwise(before, after)
+
+
+def test_slots_that_are_held_on_any_node_are_deducted() -> None:
+    body = an_instance_object(CAMERA_1, {f"{CAMERA_1}-1": "node-b"}, nodes=[NODE_A])
+    metadata = {
+        **body["metadata"],
+        "creationTimestamp": NOW.isoformat(),
+        "labels": {NODE_LABEL: ""},
+        "annotations": {OFFERED_THROUGH: "dra"},
+    }
+
+    supply = supply_of(instance_sight({**body, "metadata": metadata}))
+
+    assert supply.held == {("default", CAMERA_1): 1}

@@ -1,0 +1,66 @@
+"""By which path a device that several nodes see is offered: its Instance says so, to all of them.
+
+    device plugin ──────────────── said ────────────────► DRA: claims get what no slot is held of
+          ▲                                                │
+          └──── said ◄──── no claim has it any more ◄──── withdrawn
+
+The nodes may be on different paths, as while they are updated one after the other, and each gives
+slots away for itself. So it is the object that decides: a node writes a slot only into the version
+that it has seen, and into none that says `dra`; and the shared driver publishes nothing of an
+Instance before it says so. What is held at that moment is known then, and can only become less.
+
+A node on the path of DRA makes its Instances so from the start, which spares a write for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from driver.api import OFFERED_THROUGH
+from driver.names import attribute_value
+from driver.offer_paths import OfferPath
+from driver.slots import InstanceSlots
+from driver.unseen_instances import InstanceSight
+
+
+@dataclass(frozen=True, slots=True)
+class OfferThrough:
+    """Say by which path an Instance is offered from now on."""
+
+    slots: InstanceSlots
+    path: OfferPath
+
+
+def plan_turns(
+    sights: Iterable[InstanceSight], wanted: OfferPath, claimed: Collection[str] | None
+) -> tuple[OfferThrough, ...]:
+    """What to write so that shared Instances are offered by the wanted path.
+
+    Args:
+        sights: All Instances.
+        wanted: The path of the shared driver.
+        claimed: Attribute values of the shared Instances that claims may have, or may come to
+            have; None while that is not known.
+    """
+    found = []
+    for sight in sights:
+        slots = sight.slots
+        if not sight.is_shared or slots.deleted or slots.claimable == (wanted is OfferPath.DRA):
+            continue
+        if wanted is OfferPath.DRA or _is_free(slots, claimed):
+            found.append(OfferThrough(slots, wanted))
+    return tuple(found)
+
+
+def _is_free(slots: InstanceSlots, claimed: Collection[str] | None) -> bool:
+    return claimed is not None and attribute_value(slots.name) not in claimed
+
+
+def turn_patch(decision: OfferThrough) -> Mapping[str, Any]:
+    """What says so, as a JSON merge patch that is refused if the object has changed."""
+    slots = decision.slots
+    value = OfferPath.DRA.value if decision.path is OfferPath.DRA else None
+    metadata = {"uid": slots.uid, "resourceVersion": slots.resource_version}
+    return {"metadata": {**metadata, "annotations": {OFFERED_THROUGH: value}}}
