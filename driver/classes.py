@@ -1,7 +1,9 @@
 """DeviceClasses: one per Configuration, so that a claim can ask for its devices by name.
 
-The class also names `akri.sh/<configuration>` as its extended resource: a pod written for the
-device plugin then runs unchanged on a cluster with Dynamic Resource Allocation (KEP-5004).
+By a setting there is also one per Instance, for claims that are to have that device and no other.
+
+A class also names `akri.sh/<its name>` as its extended resource: a pod written for the device
+plugin then runs unchanged on a cluster with Dynamic Resource Allocation (KEP-5004).
 """
 
 from __future__ import annotations
@@ -14,14 +16,18 @@ from typing import Any
 from driver.api import (
     AKRI_GROUP,
     ATTRIBUTE_CONFIGURATION,
+    ATTRIBUTE_INSTANCE,
     CONFIGURATION_LABEL,
     DRIVER_NAME,
     ConfigurationName,
+    InstanceName,
 )
 from driver.names import attribute_value, label_value
 
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY = "moorage"
+
+Body = Mapping[str, Any]
 
 _RESOURCE_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
@@ -39,14 +45,14 @@ class StoredClass:
     uid: str
     resource_version: str
     ours: bool
-    body: Mapping[str, Any]
+    body: Body
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyClass:
     """Apply this DeviceClass, server-side."""
 
-    body: Mapping[str, Any]
+    body: Body
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +67,33 @@ class DeleteClass:
 ClassDecision = ApplyClass | DeleteClass
 
 
-def class_body(configuration: ConfigurationName, *, extended_resources: bool) -> Mapping[str, Any]:
+def class_body(configuration: ConfigurationName, *, extended_resources: bool) -> Body:
     """The DeviceClass of a Configuration.
 
     Args:
         configuration: Its name is the class's name: cluster-wide, as the resource name is.
         extended_resources: Whether the API server keeps `spec.extendedResourceName`.
     """
-    value = attribute_value(configuration)
+    return _body(configuration, configuration, ATTRIBUTE_CONFIGURATION, extended_resources)
+
+
+def instance_class_body(
+    instance: InstanceName, configuration: ConfigurationName, *, extended_resources: bool
+) -> Body:
+    """The DeviceClass of an Instance, which says of which Configuration that is."""
+    return _body(instance, configuration, ATTRIBUTE_INSTANCE, extended_resources)
+
+
+def _body(
+    name: str, configuration: ConfigurationName, attribute: str, extended_resources: bool
+) -> Body:
     selector = (
         f'device.driver == "{DRIVER_NAME}" && '
-        f'device.attributes["{DRIVER_NAME}"].{ATTRIBUTE_CONFIGURATION} == "{value}"'
+        f'device.attributes["{DRIVER_NAME}"].{attribute} == "{attribute_value(name)}"'
     )
     spec: dict[str, Any] = {"selectors": [{"cel": {"expression": selector}}]}
-    if extended_resources and _RESOURCE_NAME.fullmatch(configuration):
-        spec["extendedResourceName"] = f"{AKRI_GROUP}/{configuration}"
+    if extended_resources and _RESOURCE_NAME.fullmatch(name):
+        spec["extendedResourceName"] = f"{AKRI_GROUP}/{name}"
     labels = {
         MANAGED_BY_LABEL: MANAGED_BY,
         CONFIGURATION_LABEL: label_value(configuration),
@@ -83,12 +101,12 @@ def class_body(configuration: ConfigurationName, *, extended_resources: bool) ->
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "DeviceClass",
-        "metadata": {"name": configuration, "labels": labels},
+        "metadata": {"name": name, "labels": labels},
         "spec": spec,
     }
 
 
-def probe_class() -> Mapping[str, Any]:
+def probe_class() -> Body:
     """A DeviceClass to create with `dryRun: All`, to see which fields come back."""
     body = class_body(ConfigurationName("probe"), extended_resources=True)
     return {**body, "metadata": {"generateName": "moorage-probe-"}}
@@ -119,36 +137,81 @@ def stored_class(body: Mapping[str, Any]) -> StoredClass:
     )
 
 
-def plan_classes(
+@dataclass(frozen=True, slots=True)
+class WantedClasses:
+    """The DeviceClasses that there shall be.
+
+    Attributes:
+        bodies: By name.
+        kept: Names of those that stay as they are, if they are there.
+    """
+
+    bodies: Mapping[str, Body]
+    kept: frozenset[str] = frozenset()
+
+    def keeping(self, names: Iterable[str]) -> WantedClasses:
+        """And whatever there is of these names, as long as not all Instances are known."""
+        return WantedClasses(self.bodies, self.kept.union(names))
+
+    def with_instances(
+        self,
+        instances: Iterable[tuple[InstanceName, ConfigurationName]],
+        *,
+        extended_resources: bool,
+    ) -> WantedClasses:
+        """And one for each of these Instances, where that is not the name of a Configuration.
+
+        The class of an Instance stays as long as that does. That of a Configuration which is
+        broken for the moment stays as it is.
+        """
+        bodies, kept = dict(self.bodies), set(self.kept)
+        for name, configuration in instances:
+            if name in self.bodies or name in self.kept:
+                continue
+            if configuration in self.bodies:
+                bodies[name] = instance_class_body(
+                    name, configuration, extended_resources=extended_resources
+                )
+            elif configuration in self.kept:
+                kept.add(name)
+        return WantedClasses(bodies, frozenset(kept))
+
+
+def wanted_classes(
     accepted: Iterable[ConfigurationName],
     named: Collection[ConfigurationName],
-    stored: Iterable[StoredClass],
     *,
     extended_resources: bool,
-) -> tuple[ClassDecision, ...]:
-    """What to write so that every accepted Configuration has its class.
+) -> WantedClasses:
+    """One for each Configuration.
 
     Args:
         accepted: Configurations whose devices are published.
         named: All names that some Configuration has; an invalid one keeps the class it has.
-        stored: All DeviceClasses of the cluster.
         extended_resources: See `class_body`.
     """
+    bodies: dict[str, Body] = {
+        name: class_body(name, extended_resources=extended_resources) for name in sorted(accepted)
+    }
+    return WantedClasses(bodies, frozenset(named) - bodies.keys())
+
+
+def plan_classes(wanted: WantedClasses, stored: Iterable[StoredClass]) -> tuple[ClassDecision, ...]:
+    """What to write so that there are the wanted classes, and no others that Moorage made."""
     by_name = {s.name: s for s in stored}
     applies: list[ClassDecision] = []
-    for name in sorted(accepted):
-        body = class_body(name, extended_resources=extended_resources)
+    for name, body in wanted.bodies.items():
         existing = by_name.get(name)
         if existing is None or (existing.ours and existing.body != body):
             applies.append(ApplyClass(body))
     deletes = [
         DeleteClass(s.name, s.uid, s.resource_version)
         for s in sorted(by_name.values(), key=lambda s: s.name)
-        if s.ours and s.name not in named
+        if s.ours and s.name not in wanted.bodies and s.name not in wanted.kept
     ]
     return (*applies, *deletes)
 
 
-def taken(name: ConfigurationName, stored: Iterable[StoredClass]) -> bool:
-    """Whether a class of that name exists that Moorage did not make."""
-    return any(s.name == name and not s.ours for s in stored)
+def taken(names: Collection[str], stored: Iterable[StoredClass]) -> tuple[str, ...]:
+    """Those of these names whose class Moorage did not make."""
+    return tuple(sorted(s.name for s in stored if not s.ours and s.name in names))

@@ -57,7 +57,7 @@ class SharedWorld:
 
     Attributes:
         held: Who holds each Configuration's name.
-        instances: All Instances, with the index `BY_CONFIGURATION` of the shared ones.
+        instances: All Instances, with the index `BY_CONFIGURATION`.
     """
 
     held: Callable[[], Mapping[ConfigurationName, Verdict]]
@@ -165,7 +165,8 @@ class ClusterPools:
         if verdict.configuration is None:
             return Supply(unheard=frozenset({verdict.name}))
         sights = self._world.instances.by_index(BY_CONFIGURATION, verdict.name)
-        return shared_supply(verdict.configuration, sights, nodes)
+        shared = (sight for sight in sights if sight.is_shared)
+        return shared_supply(verdict.configuration, shared, nodes)
 
     def _publisher(self, name: str, supply: Supply) -> PoolPublisher | None:
         """Who writes a pool; None where there is nothing to write."""

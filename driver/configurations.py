@@ -7,7 +7,7 @@ A Configuration that has problems is left out and says so in its status; the oth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
@@ -41,6 +41,8 @@ LONGEST_NAME = 253 - len("-a1b2c3")
 NO_GRACE = timedelta()
 SHARED_GRACE = timedelta(minutes=5)
 LONGEST_MESSAGE = 4096
+
+_LEFT_ALONE = "exists and was not made by Moorage: it is left alone."
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,22 +213,22 @@ def holders(verdicts: Iterable[Verdict]) -> dict[ConfigurationName, Verdict]:
 
 
 def conditions(
-    verdict: Verdict, holder: Verdict, *, class_taken: bool = False
+    verdict: Verdict, holder: Verdict, *, classes_taken: Sequence[str] = ()
 ) -> tuple[Condition, ...]:
     """The conditions that this Configuration's status should show.
 
     Args:
         verdict: The Configuration.
         holder: Who holds its name; the same, as a rule.
-        class_taken: Whether a DeviceClass of its name exists that Moorage did not make.
+        classes_taken: DeviceClasses of its name, or of one of its Instances, that Moorage did not
+            make.
     """
     found = [_accepted(verdict, holder)]
     if holder.uid != verdict.uid:
         found.append(Condition("NameTaken", "True", "OlderConfiguration", found[0].message))
-    elif class_taken:
-        message = (
-            f"DeviceClass {verdict.name} exists and was not made by Moorage: it is left alone."
-        )
+    elif classes_taken:
+        sentences = (f"DeviceClass {name} {_LEFT_ALONE}" for name in classes_taken)
+        message = " ".join(sentences)[:LONGEST_MESSAGE]
         found.append(Condition("NameTaken", "True", "DeviceClassExists", message))
     if verdict.configuration and (problems := tuple(name_problems(verdict.configuration))):
         message = f"The device plugin does not offer its devices. {_sentences(problems)}"

@@ -106,11 +106,13 @@ class SharedSettings(CommonSettings):
         namespace: Where its Lease is.
         identity: The holder's name in the Lease; unique per process.
         lost_node_grace: How long a node may be away and keep its slots.
+        instance_classes: Whether each Instance has a DeviceClass of its own.
     """
 
     namespace: str
     identity: str
     lost_node_grace: timedelta
+    instance_classes: bool
 
 
 Settings = NodeSettings | SharedSettings | HandlerProcessSettings | PermissionsSettings
@@ -139,6 +141,7 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
             namespace=arguments.namespace,
             identity=arguments.identity,
             lost_node_grace=arguments.lost_node_grace,
+            instance_classes=arguments.instance_classes,
             **common,
         )
     return NodeSettings(
@@ -291,6 +294,12 @@ def _shared_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str
         default=timedelta(minutes=5),
         type=_duration,
         help="how long a node may be deleted or not Ready and keep its slots (default: 5m)",
+    )
+    parser.add_argument(
+        "--instance-classes",
+        action="store_true",
+        help="make a DeviceClass of each Instance, too, so that pods may ask for"
+        " akri.sh/<instance> where devices are offered through DRA",
     )
 
 

@@ -1,6 +1,6 @@
 """The cluster, as the elected driver sees it: one DeviceClass and one status per Configuration.
 
-Configurations, DeviceClasses ──► plan_classes ──► DeviceClasses
+Configurations, DeviceClasses ──► plan_classes ──► DeviceClasses, by a setting of Instances, too
                               └─► conditions ───► status of each Configuration
 Nodes, Instances ──► cluster_instances ──► slots of lost nodes, Instances that nobody sees
               └────► cluster_pools ──────► ResourceSlices of devices that several nodes see
@@ -16,7 +16,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from driver.api import AKRI_GROUP, AKRI_VERSION, Configuration, ConfigurationName
+from driver.api import (
+    AKRI_GROUP,
+    AKRI_VERSION,
+    Configuration,
+    ConfigurationName,
+    InstanceName,
+)
 from driver.apiserver import (
     CLASSES,
     CONFIGURATIONS,
@@ -24,8 +30,20 @@ from driver.apiserver import (
     probe_features,
     write_classes,
 )
-from driver.classes import StoredClass, plan_classes, stored_class, taken
-from driver.cluster_instances import ClusterInstances, LostNodeSettings
+from driver.classes import (
+    StoredClass,
+    WantedClasses,
+    plan_classes,
+    stored_class,
+    taken,
+    wanted_classes,
+)
+from driver.cluster_instances import (
+    BY_CONFIGURATION,
+    GATHER_SECONDS,
+    ClusterInstances,
+    LostNodeSettings,
+)
 from driver.cluster_pools import ClusterPools, SharedOffer, SharedWorld
 from driver.configurations import Verdict, conditions, holders, judge, status_body
 from driver.discovery.handlers import check_details
@@ -34,9 +52,12 @@ from driver.inventory import in_force
 from driver.offer_paths import OfferPath, taken_path
 from driver.passes import Passes, until_done
 from driver.slots import InstanceSlots
+from driver.unseen_instances import InstanceSight
 from kube.api import (
     ApiClient,
+    Change,
     ConflictError,
+    Modified,
     NotFoundError,
     Preconditions,
     Store,
@@ -55,10 +76,12 @@ class ClusterSettings:
     Attributes:
         unique_devices_default: What `spec.uniqueDevices` means where it is absent.
         path: By which of the kubelet's contracts devices are offered.
+        instance_classes: Whether each Instance has a DeviceClass of its own.
     """
 
     unique_devices_default: bool
     path: OfferPath
+    instance_classes: bool
     lost_nodes: LostNodeSettings
 
 
@@ -107,9 +130,14 @@ class SharedCluster:
             store.subscribe(lambda _: self._passes.ask())
         self._configurations.subscribe(lambda _: self._instances.ask())
         self._instances.nodes.subscribe(lambda _: self._passes.ask())
+        self._instances.store.subscribe(self._instance_changed)
         self._publish_shared(offer)
         self._tasks.create_task(self._instances.run())
         await self._passes.run()
+
+    def _instance_changed(self, change: Change[InstanceSight]) -> None:
+        if self._settings.instance_classes and not isinstance(change, Modified):
+            self._passes.ask_within(GATHER_SECONDS)
 
     async def _probe(self) -> bool | None:
         kept = await until_done(
@@ -176,17 +204,12 @@ class SharedCluster:
     async def _write_classes(self, held: Mapping[ConfigurationName, Verdict]) -> None:
         if self._extended_resources is None:
             return
-        decisions = plan_classes(
-            [name for name, verdict in held.items() if verdict.configuration is not None],
-            held.keys(),
-            self._classes,
-            extended_resources=self._extended_resources,
-        )
+        decisions = plan_classes(self._wanted_classes(held), self._classes)
         await write_classes(self._client, decisions, FIELD_MANAGER, self._classes.note)
 
     async def _write_status(self, judged: _Judged, holder: Verdict) -> None:
         verdict = judged.verdict
-        wanted = conditions(verdict, holder, class_taken=self._class_taken(verdict.name))
+        wanted = conditions(verdict, holder, classes_taken=self._classes_taken(holder))
         status = status_body(verdict, wanted, judged.status, now=datetime.now(UTC))
         if status is None:
             return
@@ -219,5 +242,23 @@ class SharedCluster:
             )
             self._configurations.note(answer)
 
-    def _class_taken(self, name: ConfigurationName) -> bool:
-        return self._extended_resources is not None and taken(name, self._classes)
+    def _wanted_classes(self, held: Mapping[ConfigurationName, Verdict]) -> WantedClasses:
+        extended = bool(self._extended_resources)
+        accepted = [name for name, verdict in held.items() if verdict.configuration is not None]
+        wanted = wanted_classes(accepted, held.keys(), extended_resources=extended)
+        if not self._settings.instance_classes:
+            return wanted
+        if not self._instances.store.synced.is_set():
+            return wanted.keeping(stored.name for stored in self._classes)
+        names = ((name, v.name) for v in held.values() for name in self._instances_of(v))
+        return wanted.with_instances(names, extended_resources=extended)
+
+    def _instances_of(self, holder: Verdict) -> Iterable[InstanceName]:
+        sights = self._instances.store.by_index(BY_CONFIGURATION, holder.name)
+        return (s.slots.name for s in sights if s.slots.namespace == holder.namespace)
+
+    def _classes_taken(self, holder: Verdict) -> tuple[str, ...]:
+        if self._extended_resources is None:
+            return ()
+        of_instances = self._instances_of(holder) if self._settings.instance_classes else ()
+        return taken({holder.name, *of_instances}, self._classes)

@@ -57,6 +57,7 @@ async def _serve(client: ApiClient, settings: SharedSettings, leading: list[Shar
             ClusterSettings(
                 unique_devices_default=settings.unique_devices_default,
                 path=settings.path,
+                instance_classes=settings.instance_classes,
                 lost_nodes=LostNodeSettings(settings.lost_node_grace, recorder.record),
             ),
             tasks,

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from driver.api import ConfigurationName
+from driver.api import ConfigurationName, InstanceName
 from driver.classes import (
     ApplyClass,
     DeleteClass,
     StoredClass,
     class_body,
+    instance_class_body,
     plan_classes,
     stored_class,
     taken,
+    wanted_classes,
 )
 
 LOOP = ConfigurationName("loop")
+LOOP_7 = InstanceName("loop-7a7a7a")
 
 
 def as_stored(body: Mapping[str, Any], **labels: str) -> StoredClass:
@@ -27,12 +30,18 @@ def as_stored(body: Mapping[str, Any], **labels: str) -> StoredClass:
     return stored_class(stored)
 
 
-def plan(accepted: list[ConfigurationName], *stored: StoredClass, **options: Any) -> Any:
-    arguments = {"named": accepted, "extended_resources": True, **options}
-    return plan_classes(accepted, arguments.pop("named"), stored, **arguments)
+def plan(
+    accepted: list[ConfigurationName],
+    *stored: StoredClass,
+    named: Collection[ConfigurationName] = (),
+    instances: Collection[tuple[InstanceName, ConfigurationName]] = (),
+) -> Any:
+    wanted = wanted_classes(accepted, {*accepted, *named}, extended_resources=True)
+    return plan_classes(wanted.with_instances(instances, extended_resources=True), stored)
 
 
 OURS = class_body(LOOP, extended_resources=True)
+OF_INSTANCE = instance_class_body(LOOP_7, LOOP, extended_resources=True)
 
 
 def test_a_class_selects_the_devices_of_its_configuration() -> None:
@@ -75,10 +84,42 @@ def test_a_class_of_somebody_else_is_left_alone() -> None:
 
     assert plan([LOOP], foreign) == ()
     assert plan([], foreign) == ()
-    assert taken(LOOP, [foreign])
-    assert not taken(LOOP, [as_stored(OURS)])
+    assert taken({LOOP, "other"}, [foreign]) == (LOOP,)
+    assert taken({LOOP}, [as_stored(OURS)]) == ()
 
 
 def test_a_class_goes_with_its_configuration_and_stays_while_that_is_broken() -> None:
     assert plan([], as_stored(OURS)) == (DeleteClass("loop", "uid-1", "7"),)
     assert plan([], as_stored(OURS), named={LOOP}) == ()
+
+
+def test_a_class_of_an_instance_selects_it_and_says_whose_it_is() -> None:
+    expression = OF_INSTANCE["spec"]["selectors"][0]["cel"]["expression"]
+
+    assert expression.endswith('.instance == "loop-7a7a7a"')
+    assert OF_INSTANCE["metadata"]["name"] == LOOP_7
+    assert OF_INSTANCE["metadata"]["labels"]["moorage.dev/configuration"] == LOOP
+    assert OF_INSTANCE["spec"]["extendedResourceName"] == "akri.sh/loop-7a7a7a"
+
+
+def test_a_class_of_an_instance_comes_and_goes_with_it() -> None:
+    stored = as_stored(OURS), as_stored(OF_INSTANCE)
+
+    assert plan([LOOP], instances=[(LOOP_7, LOOP)]) == (ApplyClass(OURS), ApplyClass(OF_INSTANCE))
+    assert plan([LOOP], *stored, instances=[(LOOP_7, LOOP)]) == ()
+    assert plan([LOOP], *stored) == (DeleteClass(LOOP_7, "uid-1", "7"),)
+
+
+def test_the_classes_of_instances_stay_while_their_configuration_is_broken() -> None:
+    stored = as_stored(OURS), as_stored(OF_INSTANCE)
+
+    assert plan([], *stored, named={LOOP}, instances=[(LOOP_7, LOOP)]) == ()
+
+
+def test_a_configuration_comes_before_an_instance_of_its_name() -> None:
+    namesake = ConfigurationName(LOOP_7)
+    ours = class_body(namesake, extended_resources=True)
+
+    planned = plan([LOOP, namesake], instances=[(LOOP_7, LOOP)])
+
+    assert planned == (ApplyClass(OURS), ApplyClass(ours))

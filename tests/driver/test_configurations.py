@@ -163,7 +163,7 @@ def test_the_older_of_two_namespaces_holds_the_name_even_while_it_is_broken() ->
     held = holders([younger, older])
 
     assert held == {older.name: older}
-    accepted, taken = conditions(younger, older, class_taken=True)
+    accepted, taken = conditions(younger, older, classes_taken=["loop"])
     assert (accepted.status, accepted.reason) == ("False", "NameTaken")
     assert (taken.type, taken.status, taken.reason) == ("NameTaken", "True", "OlderConfiguration")
     assert accepted.message == taken.message
