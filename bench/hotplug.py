@@ -5,7 +5,8 @@
 A real cluster of one node; the driver runs in it as on a node, under its ServiceAccount. A plug of
 a loop device is timed from before the request to the kernel until a watch on the API server shows
 the device in a slice. In pairs with it, the baseline does the least that any such driver must: it
-waits for the kernel's event, writes one field of one object, and waits for the watch to show it.
+waits for the kernel's event, adds the device to a slice that it has in memory, writes the slice,
+and waits for the watch to show it. Its slice is as full as the driver's, and it knows no other.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from local_cluster.loop_devices import LoopDevice
 from tests.e2e.driver import installation
 
 SLICES = Resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
-CONFIG_MAPS = Resource("", "v1", "configmaps")
-OBJECT = CONFIG_MAPS.at("baseline", "default")
+SLICE = SLICES.at("baseline")
+SLICE_LIMIT = 64
 FIRST_PRESENT, FIRST_PLUGGED, FIRST_OF_BASELINE = 200_000, 300_000, 400_000
 RULE = 'KERNEL=="loop20*|loop30*"'
 SECONDS = 30.0
@@ -65,9 +66,10 @@ class Sightings:
 class Baseline:
     """The least work: the kernel's event, one write, and the watch that shows it."""
 
-    def __init__(self, client: ApiClient, sightings: Sightings) -> None:
+    def __init__(self, client: ApiClient, sightings: Sightings, stored: JsonObject) -> None:
         self._client = client
         self._sightings = sightings
+        self._slice = stored
         self._monitor = pyudev.Monitor.from_netlink(pyudev.Context(), source="kernel")
         self._monitor.filter_by("block")
         self._monitor.start()
@@ -80,17 +82,41 @@ class Baseline:
     async def react(self, device: LoopDevice) -> None:
         while (event := self._monitor.poll(SECONDS)) is None or event.sys_name != device.name:
             pass
-        await self._client.merge_patch(OBJECT, {"data": {"device": str(device.path)}})
+        spec = self._slice["spec"]
+        devices = [a_device(device.name), *spec["devices"][1:]]
+        body = {**self._slice, "spec": {**spec, "devices": devices}}
+        self._slice = await self._client.replace(SLICE, body)
         await self._sightings.wait(str(device.path))
+
+
+def a_device(name: str) -> JsonObject:
+    """With as many attributes as the driver gives a loop device."""
+    texts = {
+        "UDEV_DEVNODE": f"/dev/{name}",
+        "UDEV_DEVPATH": f"/devices/virtual/block/{name}",
+        "SUBSYSTEM": "block",
+        "DEVTYPE": "disk",
+        "configuration": "plug",
+        "instance": f"plug-{name}",
+    }
+    attributes = {key: {"string": text} for key, text in texts.items()}
+    return {"name": name, "attributes": attributes}
+
+
+def a_slice(devices: int) -> JsonObject:
+    spec = {
+        "driver": "baseline.example.com",
+        "pool": {"name": "baseline", "generation": 1, "resourceSliceCount": 1},
+        "allNodes": True,
+        "devices": [a_device(f"loop{number}") for number in range(devices)],
+    }
+    body = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "spec": spec}
+    return {**body, "metadata": {"name": "baseline"}}
 
 
 def device_nodes(body: JsonObject) -> frozenset[str]:
     attributes = (device["attributes"] for device in body["spec"].get("devices") or ())
     return frozenset(a["UDEV_DEVNODE"]["string"] for a in attributes if "UDEV_DEVNODE" in a)
-
-
-def written(body: JsonObject) -> frozenset[str]:
-    return frozenset((body.get("data") or {}).values())
 
 
 async def timed(number: int, seen: Callable[[LoopDevice], Awaitable[None]]) -> float:
@@ -105,10 +131,10 @@ async def measure(cluster: Cluster, plugs: int, present: int) -> tuple[list[floa
     """Seconds of each plug, with the driver and with the baseline, in pairs."""
     async with connect(cluster.kubeconfig) as client:
         slices = Sightings(client, SLICES, device_nodes)
-        maps = Sightings(client, CONFIG_MAPS, written)
-        baseline = Baseline(client, maps)
+        stored = await client.create(SLICES, a_slice(min(present + 1, SLICE_LIMIT)))
+        baseline = Baseline(client, slices, stored)
         driver, least = list[float](), list[float]()
-        with slices.followed(), maps.followed():
+        with slices.followed():
             for number in range(FIRST_PRESENT, FIRST_PRESENT + present):
                 await slices.wait(f"/dev/loop{number}")
             # Not counted: until then the driver may not have read its Configuration.
@@ -129,7 +155,7 @@ def prepared_cluster(work_dir: Path, present: int) -> Iterator[Cluster]:
     try:
         installation.install_objects(cluster)
         cluster.start_component(installation.node_driver("node-a")).wait_ready()
-        cluster.apply([configuration(), {**base("v1", "ConfigMap", "baseline")}])
+        cluster.apply(configuration())
         yield cluster
     finally:
         cluster.down(purge=True)
