@@ -149,6 +149,7 @@ class NodeCluster:
         )
         reports = NodeReports(sources, self._properties, self._collisions)
         reports.on_change(self._passes.ask)
+        self._properties.on_change(self._properties_changed)
         self._handlers = NodeHandlers(client, node, reports, self._configurations)
 
     async def instances(self) -> Mapping[tuple[str, DeviceName], Instance]:
@@ -276,6 +277,11 @@ class NodeCluster:
         with suppress(TimeoutError):
             async with asyncio.timeout(FIRST_ANSWERS_SECONDS):
                 await self._first_answers.wait()
+
+    def _properties_changed(self) -> None:
+        """Ask the handlers that wait for them; as yet no pass does, see `run`."""
+        if not self._decided.is_set():
+            self._follow()
 
     def _follow(self) -> None:
         configurations = in_force(self._configurations)
