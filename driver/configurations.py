@@ -38,6 +38,9 @@ CONDITION_TYPES = frozenset(
 LONGEST_NAME = 253 - len("-a1b2c3")
 """Of a Configuration; an object's name has 253 characters, and an Instance's ends in a hash."""
 
+LARGEST_PROPERTIES = 128 * 1024
+"""Bytes of `brokerProperties`. With as many of a device's own, an Instance still fits into etcd."""
+
 NO_GRACE = timedelta()
 SHARED_GRACE = timedelta(minutes=5)
 LONGEST_MESSAGE = 4096
@@ -180,6 +183,10 @@ def _broker_property_problems(properties: object) -> Iterable[Problem]:
     for name, value in properties.items():
         if not isinstance(value, str):
             yield Problem(f"spec.brokerProperties[{name}]", f"{value!r} is not a string.")
+    size = sum(len(f"{name}{value}".encode()) for name, value in properties.items())
+    if size > LARGEST_PROPERTIES:
+        sentence = f"{size} bytes are too many, since each Instance and container gets them all;"
+        yield Problem("spec.brokerProperties", f"{sentence} {LARGEST_PROPERTIES} may be used.")
 
 
 def _details_problems(handler: JsonObject, check: DetailsCheck) -> tuple[Problem, ...]:

@@ -82,6 +82,7 @@ def test_a_capacity_that_cannot_be_served_names_its_field(capacity: object) -> N
         ({"attributes": {"floor": 2}}, "spec.attributes[floor]"),
         ({"attributes": ["floor"]}, "spec.attributes"),
         ({"brokerProperties": {"N": 1}}, "spec.brokerProperties[N]"),
+        ({"brokerProperties": {"N": "x" * (128 << 10)}}, "spec.brokerProperties"),
         ({"discoveryHandler": {}}, "spec.discoveryHandler.name"),
         ({"discoveryHandler": "udev"}, "spec.discoveryHandler.name"),
         (

@@ -226,5 +226,18 @@ async def test_who_would_enter_an_instance_that_is_gone_makes_none() -> None:
     assert server.bodies() == []
 
 
+async def test_an_instance_that_is_refused_keeps_no_other_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = FakeInstanceServer()
+    odd = a_body("foo1")
+    odd = {**odd, "spec": {k: v for k, v in odd["spec"].items() if k != "capacity"}}
+
+    await write(server, A, odd, a_body("foo0"))
+
+    assert [body["metadata"]["name"] for body in server.bodies()] == ["echo-8120fe"]
+    assert "echo-a19705: a required field is missing" in caplog.text
+
+
 def test_a_node_watches_its_own_and_the_shared_ones() -> None:
     assert instances_of_node(A).label_selector == "moorage.dev/node in (,node-a)"
