@@ -4,15 +4,16 @@ An Instance is one device of one Configuration. Its name and hash are Akri's, so
 resource names and environment of an Akri cluster stay what they were.
 
     devices, Configuration ──instances_of──► Instance
-    bodies of Instances, stored ones ──plan_instances──► ApplyInstance | DeleteInstance
 
-What is written of devices that several nodes see is decided in `shared_instances`.
+What is written of those that only one node sees is decided in `local_instances`, and of the others
+in `shared_instances`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from driver.api import (
@@ -41,6 +42,7 @@ from driver.instance_names import (
 )
 from driver.names import as_text, label_value
 from driver.offer_paths import OfferPath
+from driver.offline_marks import offline_since
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +159,7 @@ class StoredInstance(Deriving):
     Attributes:
         body: The part of the object that drivers write, see `instance_body`.
         slots_used: Whether `deviceUsage` names a user of any slot.
+        offline_since: What its mark says; None without one.
         holders: Those of its slots that are held, on whichever node.
         claimable: Whether it says that claims may have the device, see `shared_turns`.
     """
@@ -168,6 +171,7 @@ class StoredInstance(Deriving):
     configuration: ConfigurationName
     body: Mapping[str, Any]
     slots_used: bool
+    offline_since: datetime | None = None
     holders: tuple[Holder, ...] = ()
     claimable: bool = False
 
@@ -305,6 +309,7 @@ def stored_instance(body: Mapping[str, Any]) -> StoredInstance:
         configuration=ConfigurationName(spec["configurationName"]),
         body=_written_part(metadata, spec),
         slots_used=any(usage.values()),
+        offline_since=offline_since(metadata),
         holders=_holders(name, usage),
         claimable=is_claimable(metadata),
     )
@@ -347,42 +352,3 @@ def _written_part(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Mappi
     }
 
 
-def plan_instances(
-    wanted: Iterable[Mapping[str, Any]],
-    stored: Iterable[StoredInstance],
-    *,
-    unheard: Collection[ConfigurationName],
-    held: Collection[InstanceName],
-) -> tuple[InstanceDecision, ...]:
-    """What to write so that this node's local Instances are the wanted ones.
-
-    One that turns out to be another device's is left alone; its name is not wanted for long.
-
-    Args:
-        wanted: Bodies from `instance_body`.
-        stored: This node's local Instances as the API server has them.
-        unheard: Configurations whose handler has not answered yet: not heard is not gone, so
-            their Instances stay as they are.
-        held: Instances that stay although their device is gone: a claim has it allocated, or
-            its grace period runs. They are on no node until the device is back.
-    """
-    remaining = {(s.namespace, s.name): s for s in stored}
-    applies: list[InstanceDecision] = []
-    for body in wanted:
-        existing = remaining.pop((body["metadata"]["namespace"], body["metadata"]["name"]), None)
-        if existing is None:
-            applies.append(ApplyInstance(body, is_new=True))
-        elif not derived(existing, says, body) and not is_anothers(body, existing.body):
-            applies.append(ApplyInstance(body))
-    gone = (s for s in remaining.values() if s.configuration not in unheard)
-    return (*applies, *(decision for s in gone for decision in _plan_gone(s, held)))
-
-
-def _plan_gone(
-    stored: StoredInstance, held: Collection[InstanceName]
-) -> tuple[InstanceDecision, ...]:
-    if stored.name not in held and not stored.slots_used:
-        return (DeleteInstance(stored.namespace, stored.name, stored.uid, stored.resource_version),)
-    if not stored.body["spec"]["nodes"]:
-        return ()
-    return (ApplyInstance({**stored.body, "spec": {**stored.body["spec"], "nodes": []}}),)

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import NoReturn
 
 from driver.api import Configuration, InstanceName, NodeName
 from driver.apiserver_instances import instances_of_node, write_instances
+from driver.configurations import offline_grace
 from driver.derived import derived
 from driver.instance_names import ANOTHER_NODES, TakenNames
 from driver.instances import (
-    InstanceDecision,
     StoredInstance,
     instance_body,
     is_of_another,
-    plan_instances,
     stored_instance,
 )
 from driver.inventory import Inventory
+from driver.local_instances import InstancePlan, Keeping, plan_instances
 from driver.names import attribute_value
 from driver.passes import Passes, put_right
 from driver.publication import Publication
@@ -92,21 +93,21 @@ class NodeInstances:
         self.store.subscribe(lambda change: put_right(change, self._passes))
         await self._passes.run()
 
-    async def _pass(self) -> None:
+    async def _pass(self) -> float | None:
         if self._decided is None:
-            return
+            return None
         inventory, publication = self._decided
         self._forget(inventory)
         local, shared = self._local_bodies(inventory), self._shared_bodies(inventory)
         if self._is_any_anothers((*local, *shared)):
             self._on_taken()
-        decisions = (
-            *self._plan_local(local, inventory, publication),
-            *self._plan_shared(shared, inventory),
-        )
+        now = datetime.now(UTC)
+        plan = self._plan_local(local, inventory, publication, now)
+        decisions = (*plan.decisions, *self._plan_shared(shared, inventory))
         await write_instances(
             self._client, decisions, self._node, self.store.note, self._note_taken
         )
+        return (plan.recheck_at - now).total_seconds() if plan.recheck_at else None
 
     def _forget(self, inventory: Inventory) -> None:
         """Names of other nodes' Instances, of Configurations that are no more."""
@@ -143,11 +144,21 @@ class NodeInstances:
         ]
 
     def _plan_local(
-        self, bodies: list[JsonObject], inventory: Inventory, publication: Publication
-    ) -> tuple[InstanceDecision, ...]:
+        self,
+        bodies: list[JsonObject],
+        inventory: Inventory,
+        publication: Publication,
+        now: datetime,
+    ) -> InstancePlan:
         stored = [s for s in self.store if not s.is_shared]
-        held = self._held(stored, publication)
-        return plan_instances(bodies, stored, unheard=inventory.unheard, held=held)
+        configurations = inventory.configurations.items()
+        keeping = Keeping(
+            unheard=inventory.unheard,
+            held=self._held(stored, publication),
+            graces={name: offline_grace(c, shared=False) for name, c in configurations},
+            now=now,
+        )
+        return plan_instances(bodies, stored, keeping)
 
     def _held(
         self, stored: list[StoredInstance], publication: Publication

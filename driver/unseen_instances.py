@@ -30,6 +30,7 @@ from driver.api import (
 from driver.configurations import offline_grace
 from driver.instances import DeleteInstance
 from driver.names import attribute_value, label_value
+from driver.offline_marks import offline_since
 from driver.slots import SLOTS_FINALIZER, InstanceSlots, instance_slots
 
 NEWBORN = timedelta(seconds=10)
@@ -101,17 +102,9 @@ def instance_sight(body: Mapping[str, Any]) -> InstanceSight:
         slots=instance_slots(body),
         label=label,
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
-        offline_since=_time((metadata.get("annotations") or {}).get(OFFLINE_SINCE)),
+        offline_since=offline_since(metadata),
         properties=body["spec"].get("brokerProperties") or {} if is_shared else {},
     )
-
-
-def _time(text: str | None) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text or "")
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,10 +17,10 @@ from driver.instances import (
     instance_body,
     instance_of,
     instances_of,
-    plan_instances,
     stored_instance,
 )
-from tests.driver.builders import NODE, a_configuration, a_device
+from driver.local_instances import Keeping, plan_instances
+from tests.driver.builders import NODE, NOW, a_configuration, a_device
 
 
 def a_body(device_id: str = "/devices/loop7", **overrides: Any) -> Mapping[str, Any]:
@@ -38,8 +38,8 @@ def as_stored(body: Mapping[str, Any], **spec: Any) -> StoredInstance:
 
 
 def plan(*wanted: Mapping[str, Any], stored: tuple[StoredInstance, ...], **options: Any) -> Any:
-    arguments: dict[str, Any] = {"unheard": (), "held": (), **options}
-    return plan_instances(wanted, stored, **arguments)
+    arguments: dict[str, Any] = {"graces": {}, "now": NOW, **options}
+    return plan_instances(wanted, stored, Keeping(**arguments)).decisions
 
 
 def test_a_local_device_is_named_with_akris_hash_of_device_and_node() -> None:

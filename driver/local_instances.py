@@ -1,0 +1,113 @@
+"""Instances of devices that only one node sees: what that node writes of them.
+
+    wanted bodies, stored Instances ──plan_instances──► ApplyInstance | DeleteInstance
+
+    seen ──its device goes──► marked with the time ──grace over, in nobody's use──► removed
+      ▲                             │
+      └──── its device is back ─────┘
+
+What several nodes see is decided in `shared_instances`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from driver.api import ConfigurationName, InstanceName
+from driver.derived import derived
+from driver.instances import (
+    ApplyInstance,
+    DeleteInstance,
+    InstanceDecision,
+    StoredInstance,
+    is_anothers,
+    says,
+)
+from driver.offline_marks import offline_mark
+
+_NO_TIME = timedelta()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeping:
+    """What keeps an Instance whose device is gone.
+
+    Attributes:
+        unheard: Configurations whose handler has not answered yet: not heard is not gone, so
+            their Instances stay as they are.
+        held: Instances that stay: a claim has the device, or it is published for another reason.
+        graces: How long others stay, by Configuration; no time for one that is not named.
+        now: The present.
+    """
+
+    unheard: Collection[ConfigurationName] = ()
+    held: Collection[InstanceName] = ()
+    graces: Mapping[ConfigurationName, timedelta]
+    now: datetime
+
+    def grace(self, stored: StoredInstance) -> timedelta:
+        return self.graces.get(stored.configuration, _NO_TIME)
+
+    def end(self, stored: StoredInstance) -> datetime | None:
+        """When the grace of one that nobody uses ends, if it does not hold any more: None."""
+        grace = self.grace(stored)
+        if not grace or stored.name in self.held or stored.slots_used:
+            return None
+        end = (stored.offline_since or self.now) + grace
+        return end if end > self.now else None
+
+
+@dataclass(frozen=True, slots=True)
+class InstancePlan:
+    """What to write, and when to look again though nothing changes; None for never."""
+
+    decisions: tuple[InstanceDecision, ...]
+    recheck_at: datetime | None
+
+
+def plan_instances(
+    wanted: Iterable[Mapping[str, Any]], stored: Iterable[StoredInstance], keeping: Keeping
+) -> InstancePlan:
+    """What to write so that this node's local Instances are the wanted ones.
+
+    One that turns out to be another device's is left alone; its name is not wanted for long.
+
+    Args:
+        wanted: Bodies from `instance_body`.
+        stored: This node's local Instances as the API server has them.
+        keeping: What keeps those that are not wanted; they are on no node meanwhile.
+    """
+    remaining = {(s.namespace, s.name): s for s in stored}
+    applies: list[InstanceDecision] = []
+    for body in wanted:
+        existing = remaining.pop((body["metadata"]["namespace"], body["metadata"]["name"]), None)
+        if existing is None:
+            applies.append(ApplyInstance(body, is_new=True))
+        elif not derived(existing, says, body) and not is_anothers(body, existing.body):
+            applies.append(ApplyInstance(body))
+    gone = [s for s in remaining.values() if s.configuration not in keeping.unheard]
+    steps = [step for s in gone if (step := _step(s, keeping)) is not None]
+    ends = [end for s in gone if (end := keeping.end(s)) is not None]
+    return InstancePlan((*applies, *steps), min(ends, default=None))
+
+
+def _step(stored: StoredInstance, keeping: Keeping) -> InstanceDecision | None:
+    is_used = stored.name in keeping.held or stored.slots_used
+    if not is_used and keeping.end(stored) is None:
+        return DeleteInstance(stored.namespace, stored.name, stored.uid, stored.resource_version)
+    is_marked = stored.offline_since is not None or not keeping.grace(stored)
+    if not stored.nodes and is_marked:
+        return None
+    return ApplyInstance(_away(stored, keeping))
+
+
+def _away(stored: StoredInstance, keeping: Keeping) -> Mapping[str, Any]:
+    """The object while it is on no node; marked, if its grace counts from now on."""
+    metadata, spec = stored.body["metadata"], stored.body["spec"]
+    if keeping.grace(stored):
+        mark = offline_mark(stored.offline_since or keeping.now)
+        metadata = {**metadata, "annotations": {**metadata["annotations"], **mark}}
+    return {**stored.body, "metadata": metadata, "spec": {**spec, "nodes": []}}
