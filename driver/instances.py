@@ -350,5 +350,3 @@ def _written_part(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Mappi
             "nodes": spec.get("nodes") or [],
         },
     }
-
-
