@@ -41,7 +41,12 @@ class Report:
 
 
 def entry_of(
-    node: NodeName, handler: str, reports: Collection[Report], problems: Collection[str] = ()
+    node: NodeName,
+    handler: str,
+    reports: Collection[Report],
+    problems: Collection[str] = (),
+    *,
+    properties_read: bool = True,
 ) -> Mapping[str, Any] | None:
     """What a node says in a Configuration's status; None if all is well.
 
@@ -49,7 +54,8 @@ def entry_of(
         node: The node.
         handler: The name that the Configuration gives.
         reports: Of all handlers of that name on this node; the worst state is told.
-        problems: Sentences about properties that cannot be read, for want of which none is asked.
+        problems: Sentences that are no handler's.
+        properties_read: Whether handlers are given the properties as they are now.
     """
     if not reports:
         sentence = f"No discovery handler {shown(handler)} is registered."
@@ -64,7 +70,7 @@ def entry_of(
         "handler": str(worst.state),
         "message": message[:LONGEST_MESSAGE],
     }
-    if problems:
+    if not properties_read:
         entry[_PROPERTIES_READ] = False
     if worst.since:
         entry["since"] = worst.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

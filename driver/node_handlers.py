@@ -47,7 +47,10 @@ class Reporter(Protocol):
         """How the handlers of a name do for a Configuration."""
 
     def problems(self, configuration: Configuration) -> Collection[str]:
-        """What keeps the handlers of a Configuration from being asked, in sentences."""
+        """What else is wrong with a Configuration on this node, in sentences."""
+
+    def are_properties_read(self, configuration: Configuration) -> bool:
+        """Whether nothing keeps handlers from being given its properties as they are now."""
 
 
 class NodeHandlers:
@@ -101,7 +104,8 @@ class NodeHandlers:
         handler = verdict.configuration.handler
         reports = self._reporter.reports(handler, verdict.name)
         problems = self._reporter.problems(verdict.configuration)
-        return entry_of(self._node, handler, reports, problems)
+        are_read = self._reporter.are_properties_read(verdict.configuration)
+        return entry_of(self._node, handler, reports, problems, properties_read=are_read)
 
     def _settles_in(self, uid: str, entry: _Entry, now: float) -> float:
         """Seconds until this has stood long enough; 0 if it has."""

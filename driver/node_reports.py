@@ -34,3 +34,6 @@ class NodeReports:
     def problems(self, configuration: Configuration) -> tuple[str, ...]:
         collisions = self._collisions(configuration.name)
         return (*self._properties.problems(configuration), *map(collision_sentence, collisions))
+
+    def are_properties_read(self, configuration: Configuration) -> bool:
+        return not self._properties.problems(configuration)

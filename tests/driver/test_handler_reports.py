@@ -50,13 +50,16 @@ def test_a_problem_of_an_active_handler_is_told_and_cut() -> None:
     assert entry == {"name": NODE, "handler": "Active", "message": "x" * LONGEST_MESSAGE}
 
 
-def test_what_keeps_handlers_from_being_asked_is_told_first() -> None:
+def test_what_is_no_handlers_problem_is_told_first() -> None:
     entry = entry_of(NODE, "onvif", [Report(ACTIVE, problem="Two.")], ("One.", "One."))
 
-    unread = {"name": NODE, "propertiesRead": False}
-    assert entry == {**unread, "handler": "Active", "message": "One. Two."}
-    assert entry_of(NODE, "none", [], ("One.",)) == {
-        **unread,
+    assert entry == {"name": NODE, "handler": "Active", "message": "One. Two."}
+
+
+def test_properties_that_are_not_read_are_marked() -> None:
+    assert entry_of(NODE, "none", [], ("One.",), properties_read=False) == {
+        "name": NODE,
+        "propertiesRead": False,
         "handler": "Waiting",
         "message": 'One. No discovery handler "none" is registered.',
     }

@@ -34,6 +34,9 @@ class FakeSources:
     def problems(self, configuration: Configuration) -> tuple[str, ...]:
         return ()
 
+    def are_properties_read(self, configuration: Configuration) -> bool:
+        return True
+
 
 class FakeApi:
     """A store of Configurations, and a client that writes their status or fails to."""
