@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from local_cluster.api import Cluster
-from tests.e2e.driver.installation import DEBUG_ECHO_FILE, NODES
+from tests.e2e.driver.echoes import (
+    OFFLINE,
+    configure,
+    is_waiting,
+    say,
+    slices,
+    taints,
+    wait_published,
+)
+from tests.e2e.driver.installation import NODES
 from tests.e2e.driver.stories import Story
-
-OFFLINE = "moorage.dev/offline"
 
 
 @pytest.fixture(autouse=True)
@@ -22,59 +27,6 @@ def everything_back(cluster: Cluster) -> Iterator[None]:
     say(cluster, "ONLINE")
 
 
-def say(cluster: Cluster, word: str) -> None:
-    """Take the debugEcho devices of all nodes away, or bring them back."""
-    for node in NODES:
-        cluster.node(node).path(DEBUG_ECHO_FILE).write_text(word)
-
-
-def configure(story: Story, **spec: Any) -> None:
-    details = json.dumps({"descriptions": [story.name], "shared": True})
-    handler = {"name": "debugEcho", "discoveryDetails": details}
-    body = {
-        "apiVersion": "akri.sh/v0",
-        "kind": "Configuration",
-        "metadata": {"name": story.name, "namespace": story.namespace},
-        "spec": {"discoveryHandler": handler, **spec},
-    }
-    story.cluster.apply(body)
-
-
-def slices(story: Story) -> list[dict[str, Any]]:
-    """The slices of this story's pool."""
-    pool = f"shared/{story.name}"
-    found = story.cluster.list("resourceslices")
-    return [s for s in found if s["spec"]["pool"]["name"] == pool]
-
-
-def hosts(slice_: dict[str, Any]) -> list[str]:
-    """Whom a slice is for."""
-    (term,) = slice_["spec"]["nodeSelector"]["nodeSelectorTerms"]
-    (requirement,) = term["matchExpressions"]
-    assert (requirement["key"], requirement["operator"]) == ("kubernetes.io/hostname", "In")
-    values: list[str] = requirement["values"]
-    return values
-
-
-def wait_published(story: Story) -> dict[str, Any]:
-    """Wait until the story's device is there for all nodes, and give it."""
-
-    def published() -> dict[str, Any] | None:
-        found = slices(story)
-        if len(found) != 1 or hosts(found[0]) != list(NODES):
-            return None
-        (device,) = found[0]["spec"]["devices"]
-        return None if device.get("taints") else dict(device)
-
-    return story.until("the device is published for all nodes", published)
-
-
-def taints(story: Story) -> list[str]:
-    return [
-        t["key"] for s in slices(story) for d in s["spec"]["devices"] for t in d.get("taints", ())
-    ]
-
-
 def legacy_pod(story: Story, name: str, node: str | None = None) -> None:
     """A pod that was written for the device plugin."""
     container = {
@@ -82,12 +34,6 @@ def legacy_pod(story: Story, name: str, node: str | None = None) -> None:
         "resources": {"limits": {f"akri.sh/{story.name}": 1}},
     }
     story.pod(name, container=container, node=node, spec={"resourceClaims": []})
-
-
-def is_waiting(story: Story, pod: str) -> bool:
-    """Whether the scheduler found no place for it."""
-    conditions = story.get("pod", pod).get("status", {}).get("conditions", ())
-    return any(c["type"] == "PodScheduled" and c["status"] == "False" for c in conditions)
 
 
 def test_slots_of_one_device_are_used_on_several_nodes(story: Story) -> None:

@@ -11,15 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from local_cluster import namespaces
-from local_cluster.api import Cluster, ClusterSettings, Profile
-from tests.e2e.driver import installation
-from tests.e2e.driver.installation import ROOT, Drivers
+from local_cluster.api import Cluster, ClusterSettings, Component, Profile
+from local_cluster.component_handles import ComponentHandle
+from tests.e2e.driver import echoes, installation
+from tests.e2e.driver.installation import NODES, ROOT, Drivers
 from tests.e2e.driver.stories import Story, told
 
 
 @contextmanager
 def a_story(settings: ClusterSettings) -> Iterator[Story]:
-    """A story on a cluster of its own, with one node."""
+    """A story on a cluster of its own."""
     cluster = Cluster.up(settings)
     try:
         drivers = start_drivers(cluster)
@@ -35,11 +36,15 @@ def a_story(settings: ClusterSettings) -> Iterator[Story]:
 
 def start_drivers(cluster: Cluster) -> Drivers:
     installation.install_objects(cluster)
-    driver = installation.node_driver("node-a")
-    node = cluster.start_component(replace(driver, argv=(*driver.argv, "--path", "dra")))
-    drivers = Drivers({"node-a": node}, cluster.start_component(installation.shared_driver()))
+    node = start(cluster, installation.node_driver("node-a"))
+    drivers = Drivers({"node-a": node}, start(cluster, installation.shared_driver()))
     node.wait_ready()
     return drivers
+
+
+def start(cluster: Cluster, driver: Component) -> ComponentHandle:
+    """A driver whose path is chosen by hand."""
+    return cluster.start_component(replace(driver, argv=(*driver.argv, "--path", "dra")))
 
 
 def work_dir(name: str) -> Path:
@@ -47,7 +52,7 @@ def work_dir(name: str) -> Path:
 
 
 def test_with_1_34s_features_each_slot_is_a_device_and_no_taint_is_kept() -> None:
-    settings = ClusterSettings(work_dir=work_dir("dra"), nodes=1, profile=Profile.DRA_1_34)
+    settings = ClusterSettings(work_dir=work_dir("dra"), nodes=2, profile=Profile.DRA_1_34)
     with a_story(settings) as story:
         disk = story.plug("one of two uses")
         story.configure(capacity=2)
@@ -66,6 +71,42 @@ def test_with_1_34s_features_each_slot_is_a_device_and_no_taint_is_kept() -> Non
             story.delete("pod", f"reader-{number}")
             story.delete("resourceclaim", f"disk-{number}")
         story.until("it is gone", lambda: not story.devices() and not story.instances())
+        start(story.cluster, installation.node_driver("node-b")).wait_ready()
+        shares_a_device(replace(story, name="camera"))
+
+
+def shares_a_device(story: Story) -> None:
+    """Tell of a device that both nodes see: so many devices as it has slots."""
+    echoes.configure(story, capacity=3)
+    story.until("there are three", lambda: len(story.devices()) == 3)
+    (instance,) = story.instances()
+    name = instance["metadata"]["name"]
+    assert names(story) == [f"{name}-{use}" for use in range(3)]
+    story.until("both nodes see it", lambda: echoes.seen_by(story) == list(NODES))
+
+    users = {"user-0": "node-a", "user-1": "node-b", "user-2": "node-b", "user-3": None}
+    for user, node in users.items():
+        story.claim(user)
+        story.pod(user, claim=user, node=node, container={"command": ["sleep", "100000"]})
+    for user in list(users)[:3]:
+        story.wait_running(user)
+    story.until("the fourth waits", lambda: echoes.is_waiting(story, "user-3"))
+    echoes.say(story.cluster, "OFFLINE")
+    story.until("no node sees it", lambda: not story.instances()[0]["spec"].get("nodes"))
+    for user in ("user-3", "user-0", "user-1"):
+        story.delete("pod", user)
+    (result,) = story.get("resourceclaim", "user-2")["status"]["allocation"]["devices"]["results"]
+    story.until("only what is used stays", lambda: names(story) == [result["device"]])
+    echoes.say(story.cluster, "ONLINE")
+    story.until("all are back", lambda: len(names(story)) == 3)
+    assert story.instances()[0]["metadata"]["uid"] == instance["metadata"]["uid"]
+    story.delete("akric", story.name)
+    story.delete("pod", "user-2")
+    story.until("it is gone", lambda: not story.devices() and not story.instances())
+
+
+def names(story: Story) -> list[str]:
+    return sorted(device["name"] for device in story.devices())
 
 
 def assert_two_devices_of_one_instance(story: Story) -> None:
