@@ -1,9 +1,10 @@
 """The least that a device plugin can do: devices that are always there, and an empty answer.
 
-    python -m bench.do_nothing_device_plugin RESOURCE COUNT [--kubelet-root DIR]
+    python -m bench.do_nothing_device_plugin RESOURCE COUNT [--writes INSTANCE --kubeconfig FILE]
 
 No API server, no slots, no reconciliation: whatever shares devices between nodes does more than
-this. It stands on the same gRPC server as the driver.
+this. With `--writes` it does the least of that: one write of one slot, if nobody wrote first, and
+the answer. It stands on the same gRPC server as the driver.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,32 @@ import grpc.aio
 
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc
+from kube.api import ApiClient, Resource, connect
 
-SOCKET = "do-nothing.sock"
+INSTANCES = Resource("akri.sh", "v0", "instances")
+
+
+def socket_name(resource: str) -> str:
+    """Where a resource is served, in the kubelet's folder."""
+    return f"{resource.rpartition('/')[2]}.sock"
+
+
+@dataclass
+class SlotWriter:
+    """Takes slots of one Instance, one at a time: the one before is free again."""
+
+    client: ApiClient
+    name: str
+    version: str = ""
+    held: str = ""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def take(self, slot: str) -> None:
+        async with self.lock:
+            usage = {self.held: None, slot: "baseline"} if self.held else {slot: "baseline"}
+            patch = {"metadata": {"resourceVersion": self.version}, "spec": {"deviceUsage": usage}}
+            answer = await self.client.merge_patch(INSTANCES.at(self.name, "default"), patch)
+            self.held, self.version = slot, answer["metadata"]["resourceVersion"]
 
 
 @dataclass
@@ -29,6 +54,7 @@ class DoNothingPlugin(v1beta1_grpc.DevicePluginServicer):
 
     prefix: str
     count: int
+    writer: SlotWriter | None = None
 
     def GetDevicePluginOptions(  # noqa: N802
         self, request: Any, context: Any
@@ -57,27 +83,38 @@ class DoNothingPlugin(v1beta1_grpc.DevicePluginServicer):
     async def Allocate(  # noqa: N802
         self, request: v1beta1.AllocateRequest, context: Any
     ) -> v1beta1.AllocateResponse:
+        if self.writer:
+            await self.writer.take(request.container_requests[0].devices_ids[0])
         empty = v1beta1.ContainerAllocateResponse()
         return v1beta1.AllocateResponse(
             container_responses=[empty] * len(request.container_requests)
         )
 
 
-async def serve(folder: Path, resource: str, count: int) -> None:
+async def serve(folder: Path, resource: str, count: int, writer: SlotWriter | None = None) -> None:
     """Serve and register with the kubelet, until cancelled."""
-    socket = folder / SOCKET
+    socket = folder / socket_name(resource)
     socket.unlink(missing_ok=True)
     server = grpc.aio.server()
-    plugin = DoNothingPlugin(resource.rpartition("/")[2], count)
+    plugin = DoNothingPlugin(resource.rpartition("/")[2], count, writer)
     v1beta1_grpc.add_DevicePluginServicer_to_server(plugin, server)
     server.add_insecure_port(f"unix:{socket}")
     await server.start()
     async with grpc.aio.insecure_channel(f"unix:{folder / 'kubelet.sock'}") as channel:
         register: Callable[..., Any] = v1beta1_grpc.RegistrationStub(channel).Register
         await register(
-            v1beta1.RegisterRequest(version="v1beta1", endpoint=SOCKET, resource_name=resource)
+            v1beta1.RegisterRequest(version="v1beta1", endpoint=socket.name, resource_name=resource)
         )
     await server.wait_for_termination()
+
+
+async def serve_writing(folder: Path, options: argparse.Namespace) -> None:
+    """Serve as one that writes a slot of this Instance at each Allocate."""
+    async with connect(options.kubeconfig) as client:
+        writer = SlotWriter(client, options.writes)
+        found = await client.get(INSTANCES.at(options.writes, "default"))
+        writer.version = found["metadata"]["resourceVersion"]
+        await serve(folder, options.resource, options.count, writer)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -85,9 +122,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("resource")
     parser.add_argument("count", type=int)
     parser.add_argument("--kubelet-root", type=Path, default=Path("/var/lib/kubelet"))
+    parser.add_argument("--writes", metavar="INSTANCE", help="takes a slot of this one")
+    parser.add_argument("--kubeconfig", type=Path)
     options = parser.parse_args(argv)
     folder = options.kubelet_root / "device-plugins"
-    asyncio.run(serve(folder, options.resource, options.count))
+    if options.writes:
+        asyncio.run(serve_writing(folder, options))
+    else:
+        asyncio.run(serve(folder, options.resource, options.count))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
 """Slots of the device plugin: how long Allocate takes, and how soon a slot is free again.
 
-    python -m bench.slots [--pods N] [--instances N]
+    python -m bench.slots [--pods N] [--at-once N] [--calls N] [--instances N]
 
-A real node of Kubernetes 1.33, without DRA. Half of the pods ask for a slot of one device; the
-other half, in turn with them, for a device of a plugin that does nothing, neither writes nor reads
-(the baseline). The kubelet itself says how long each Allocate took. A slot counts as held from when
-the API server shows that its pod has ended or is gone, until it shows the slot free.
+A real node of Kubernetes 1.33, without DRA. A third of the pods ask for a slot of one device; the
+others, in turn with them, for a device of a plugin that does nothing, neither writes nor reads, and
+of one that does nothing but write a slot (the baselines). The kubelet itself says how long each
+Allocate took. A slot counts as held from when the API server shows that its pod has ended or is
+gone, until it shows the slot free. Then a client makes the kubelet's calls, one at a time.
 
-Then the driver offers many Instances at once: its memory, and its CPU while nothing happens.
+Then the driver offers many Instances at once: its memory, its CPU while nothing happens, and the
+client's calls again.
 """
 
 from __future__ import annotations
@@ -15,14 +17,22 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import re
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from pathlib import Path
 
+from bench.allocations import (
+    Caller,
+    driver_socket,
+    kubelet_buckets,
+    shown,
+    shown_buckets,
+    timed,
+)
+from bench.do_nothing_device_plugin import socket_name
 from bench.hotplug import base, percentile
 from bench.process_figures import cpu_seconds, resident_mib
 from kube.api import ApiClient, Change, Deleted, JsonObject, Modified, Resource, Store, connect
@@ -35,16 +45,13 @@ NODE = "node-a"
 PODS = Resource("", "v1", "pods")
 INSTANCES = Resource("akri.sh", "v0", "instances")
 
-ONE, MANY, NOTHING = "one", "many", "nothing"
+ONE, MANY, NOTHING, WRITES = "one", "many", "nothing", "writes"
+WRITTEN = f"{WRITES}-000000"
 CAPACITY = 500
 SLOTS_OF_MANY = 10
 SECONDS = 120.0
 IDLE_SECONDS = 20.0
-BUCKET = re.compile(
-    r"^kubelet_device_plugin_alloc_duration_seconds_bucket"
-    r'{resource_name="(?P<resource>[^"]+)",le="(?P<bound>[^"]+)"} (?P<count>\d+)$',
-    re.MULTILINE,
-)
+HEAD = f"{'Allocate, milliseconds':34}{'p50':>8}{'p90':>8}{'p99':>8}{'max':>8}{'<= 50 ms':>9}"
 
 
 @dataclass
@@ -151,11 +158,12 @@ async def _round(
     cluster: Cluster, client: ApiClient, seen: Sightings, wanted: tuple[str, list[str]]
 ) -> list[float]:
     instance, names = wanted
-    others = [f"nothing-{name}" for name in names]
-    for number, (name, other) in enumerate(zip(names, others, strict=True)):
+    others = [f"{resource}-{name}" for name in names for resource in (NOTHING, WRITES)]
+    for number, name in enumerate(names):
         # By an end of their own, and by a deletion: the kubelet tells of both.
         await client.create(PODS, pod(name, instance, "8" if number % 2 else "100000"))
-        await client.create(PODS, pod(other, NOTHING, "100000"))
+        for resource in (NOTHING, WRITES):
+            await client.create(PODS, pod(f"{resource}-{name}", resource, "100000"))
     await seen.until(lambda: seen.running.issuperset((*names, *others)))
     given = kubelets.devices_given(cluster, NODE)
     slots = {name: slot for name in names for slot in given[f"default/{name}"]}
@@ -180,30 +188,48 @@ def wait_offered(cluster: Cluster, what: str, offers: Callable[[Mapping[str, int
 
 def instance_of_one(cluster: Cluster) -> str:
     """The Instance whose slots are measured, once it is offered with the baseline's devices."""
-    wanted = {ONE: 1, NOTHING: CAPACITY}
+    wanted = {ONE: 1, NOTHING: CAPACITY, WRITES: CAPACITY}
     wait_offered(cluster, f"{NODE} offers {wanted}", lambda found: wanted.items() <= found.items())
     found = kubelets.allocatable(cluster, NODE)
     return next(name for name in found if name.startswith(f"{ONE}-"))
 
 
-def allocate_buckets(cluster: Cluster) -> dict[str, list[tuple[float, int]]]:
-    """How many Allocates took at most so many seconds, by resource without its prefix."""
-    with cluster.api() as api:
-        page = str(api.get(f"/api/v1/nodes/{NODE}/proxy/metrics"))
-    found: dict[str, list[tuple[float, int]]] = {}
-    for match in BUCKET.finditer(page):
-        bucket = (float(match["bound"]), int(match["count"]))
-        found.setdefault(match["resource"].removeprefix(kubelets.PREFIX), []).append(bucket)
-    return found
+async def call(
+    cluster: Cluster, driver: ComponentProcess, device: tuple[str, list[str]], calls: int
+) -> None:
+    """Have a client ask for devices of a resource, one at a time, and of the baselines as well."""
+    resource, ids = device
+    folder = cluster.node(NODE).path("/var/lib/kubelet/device-plugins")
+    caller = Caller()
+    pid = driver.pid
+    assert pid is not None
+    asked = {
+        "driver": caller.calls(driver_socket(folder, resource)),
+        "writes one slot, no more": caller.calls(folder / socket_name(WRITES)),
+        "does nothing": caller.calls(folder / socket_name(NOTHING)),
+    }
+    try:
+        before = cpu_seconds(pid)
+        seconds = await timed(asked, ids[: calls + 1])
+        used = (cpu_seconds(pid) - before) / len(ids[: calls + 1])
+    finally:
+        await caller.close()
+    print(
+        f"{calls} calls of {resource} by a client; the driver's CPU was {used * 1000:.1f} ms each"
+    )
+    print(HEAD)
+    for name, found in seconds.items():
+        print(shown(name, found))
 
 
-def quantile(buckets: Sequence[tuple[float, int]], share: float) -> float:
-    """Milliseconds, evenly spread within a bucket, as Prometheus reads a histogram."""
-    wanted = share * buckets[-1][1]
-    for (low, below), (high, count) in pairwise([(0.0, 0), *buckets]):
-        if count >= wanted and count > below:
-            return (low + (high - low) * (wanted - below) / (count - below)) * 1000
-    return float("nan")
+def slots_of(instance: str) -> tuple[str, list[str]]:
+    return f"akri.sh/{instance}", [f"{instance}-{index}" for index in range(CAPACITY)]
+
+
+def instances_of_many(cluster: Cluster) -> tuple[str, list[str]]:
+    """As the Configuration's devices, each is an Instance."""
+    found = kubelets.allocatable(cluster, NODE)
+    return f"akri.sh/{MANY}", sorted(name for name in found if name.startswith(f"{MANY}-"))
 
 
 def offer_many(cluster: Cluster, driver: ComponentProcess, instances: int) -> str:
@@ -228,21 +254,31 @@ def offer_many(cluster: Cluster, driver: ComponentProcess, instances: int) -> st
     )
 
 
+def start_baseline(cluster: Cluster, name: str, *flags: str) -> None:
+    module = ("-m", "bench.do_nothing_device_plugin")
+    argv = (sys.executable, *module, f"akri.sh/{name}", str(CAPACITY), *flags)
+    cluster.start_component(Component(name=name, argv=argv, node=NODE, cwd=installation.ROOT))
+
+
+def written_instance() -> dict[str, object]:
+    """What a baseline writes to; the driver sees none without its label."""
+    spec = {"configurationName": WRITES, "cdiName": f"akri.sh/{WRITES}=0", "capacity": CAPACITY}
+    return {**base("akri.sh/v0", "Instance", WRITTEN), "spec": spec}
+
+
 @contextmanager
-def prepared_cluster() -> Iterator[tuple[Cluster, ComponentProcess]]:
-    """One node with the driver, the plugin that does nothing, and one device of many slots."""
-    settings = ClusterSettings(
-        work_dir=installation.ROOT / ".cluster-bench", kubernetes="1.33", nodes=1, audit=False
-    )
+def prepared_cluster(work_dir: Path) -> Iterator[tuple[Cluster, ComponentProcess]]:
+    """One node with the driver, the baselines, and one device of many slots."""
+    settings = ClusterSettings(work_dir=work_dir, kubernetes="1.33", nodes=1, audit=False)
     cluster = Cluster.up(settings)
     try:
         installation.install_objects(cluster)
         driver = cluster.start_component(replace(installation.node_driver(NODE), ready=None))
         assert isinstance(driver, ComponentProcess)
-        nothing = ("-m", "bench.do_nothing_device_plugin", f"akri.sh/{NOTHING}", str(CAPACITY))
-        argv = (sys.executable, *nothing)
-        cluster.start_component(
-            Component(name="nothing", argv=argv, node=NODE, cwd=installation.ROOT)
+        cluster.apply(written_instance())
+        start_baseline(cluster, NOTHING)
+        start_baseline(
+            cluster, WRITES, "--writes", WRITTEN, "--kubeconfig", str(cluster.kubeconfig)
         )
         cluster.wait(f"node/{NODE}", "condition=Ready")
         cluster.apply(configuration(ONE, 1, CAPACITY))
@@ -252,15 +288,13 @@ def prepared_cluster() -> Iterator[tuple[Cluster, ComponentProcess]]:
 
 
 def report(cluster: Cluster, freed: Sequence[float]) -> None:
-    print(f"{len(freed)} pods, each beside one of the plugin that does nothing; milliseconds")
-    print(f"{'':34}{'p50':>8}{'p99':>8}{'max':>8}")
-    for resource, buckets in sorted(allocate_buckets(cluster).items(), reverse=True):
-        name = "Allocate, driver" if resource.startswith(f"{ONE}-") else "Allocate, baseline"
-        p50, p99 = (quantile(buckets, share) for share in (0.5, 0.99))
-        print(f"{name:34}{p50:8.1f}{p99:8.1f}")
-    figures = (percentile(freed, 0.5), percentile(freed, 0.99), max(freed) * 1000)
-    shown = "".join(f"{figure:8.1f}" for figure in figures)
-    print(f"{'slot held after its pod ended':34}{shown}")
+    print(f"{len(freed)} pods, each beside one of each baseline, by the kubelet")
+    print(HEAD)
+    names = {f"akri.sh/{NOTHING}": "does nothing", f"akri.sh/{WRITES}": "writes one slot, no more"}
+    for resource, buckets in sorted(kubelet_buckets(cluster, NODE).items(), reverse=True):
+        print(shown_buckets(names.get(resource, "driver"), buckets))
+    figures = (*(percentile(freed, share) for share in (0.5, 0.9, 0.99)), max(freed) * 1000)
+    print(f"{'slot held after its pod ended':34}{''.join(f'{figure:8.1f}' for figure in figures)}")
 
 
 def main() -> int:
@@ -268,14 +302,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Allocate, release, and many Instances.")
     parser.add_argument("--pods", type=int, default=100)
     parser.add_argument("--at-once", type=int, default=4, help="pods that start together")
+    parser.add_argument("--calls", type=int, default=300, help="of a client; 0: none")
     parser.add_argument("--instances", type=int, default=1000, help="0: leave that part out")
+    parser.add_argument("--work-dir", type=Path, default=installation.ROOT / ".cluster-bench")
     arguments = parser.parse_args()
-    with prepared_cluster() as (cluster, driver):
+    with prepared_cluster(arguments.work_dir) as (cluster, driver):
         instance = instance_of_one(cluster)
-        freed = asyncio.run(measure(cluster, instance, arguments.pods, arguments.at_once))
-        report(cluster, freed)
+        if arguments.pods:
+            freed = asyncio.run(measure(cluster, instance, arguments.pods, arguments.at_once))
+            report(cluster, freed)
+        if arguments.calls:
+            asyncio.run(call(cluster, driver, slots_of(instance), arguments.calls))
         if arguments.instances:
             print(offer_many(cluster, driver, arguments.instances))
+        if arguments.instances and arguments.calls:
+            asyncio.run(call(cluster, driver, slots_of(instance), arguments.calls))
+            asyncio.run(call(cluster, driver, instances_of_many(cluster), arguments.calls))
     return 0
 
 
