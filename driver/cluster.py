@@ -54,6 +54,9 @@ logger = logging.getLogger(__name__)
 FIRST_ANSWERS_SECONDS = 2.0
 """How long the first pass waits for handlers, so that a start publishes once and not twice."""
 
+RENAME_SECONDS = 0.1
+"""How soon a device gets another name whose first is another's."""
+
 _WITHOUT_DRA = Features(consumable_capacity=False, taints=False)
 
 
@@ -116,7 +119,9 @@ class NodeCluster:
         self._wanted_path, self._turn = settings.path, settings.turn
         self.awaits_turn = False
         self._passes = Passes(self._pass, name="publishing")
-        self._instances = NodeInstances(client, node, self._passes.ask)
+        self._instances = NodeInstances(
+            client, node, lambda: self._passes.ask_within(RENAME_SECONDS)
+        )
         self._sources = sources
         self._properties = NodeProperties(client, tasks)
         self._discoveries = Discoveries(sources, tasks, self._on_answer, self._properties.read)

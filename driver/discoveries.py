@@ -176,6 +176,8 @@ def heard_of(uid: str, answers: Mapping[str, Answer], *, complete: bool) -> Hear
     ids: set[str] = set()
     for _, answer in sorted(answers.items()):
         found = shared if answer.shared else local
-        found.extend(device for device in answer.devices if device.id not in ids)
-        ids.update(device.id for device in answer.devices)
+        for device in answer.devices:
+            if device.id not in ids:
+                ids.add(device.id)
+                found.append(device)
     return Heard(uid, tuple(local), tuple(shared), complete)

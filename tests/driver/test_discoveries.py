@@ -201,7 +201,8 @@ async def test_sources_are_merged_and_the_first_that_reports_a_device_wins() -> 
     first, second = FakeSource("a"), FakeSource("b", shared=True)
     async with discovering(first, second) as (discoveries, listener):
         discoveries.follow([a_configuration()])
-        second.given.put_nowait((a_device("x", properties={"FROM": "b"}), a_device("y")))
+        theirs = a_device("x", properties={"FROM": "b"}), a_device("y"), a_device("y")
+        second.given.put_nowait(theirs)
         await listener.wait()
         assert [d.id for d in discoveries.heard[LOOP].shared] == ["x", "y"]
 
