@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
 from local_cluster.component_handles import ComponentHandle
 from tests.e2e.driver import installation
 from tests.e2e.driver.installation import Drivers
-from tests.e2e.legacy.slot_stories import A, SlotStory
+from tests.e2e.legacy.drivers import start_shared
+from tests.e2e.legacy.slot_stories import LAST_LINES, A, SlotStory, digest
 from tests.e2e.sharing.objects import Object
 
 LOCAL = "/devices/virtual/misc/loop-control"
-"""A device that every node has for itself."""
+"""A device that every node has for itself; the story tells of that of node-a."""
+
+SHARED = "foo0"
+"""A device that all nodes see."""
+
+ANY_SHARED = "any shared"
+"""Asks for any of those."""
 
 DRA, DEVICE_PLUGIN = "dra", "device-plugin"
 
@@ -30,17 +36,28 @@ class MovingStory(SlotStory):
 
     moves: int = 0
 
+    @property
+    def shared_name(self) -> str:
+        """Of the Configuration whose devices all nodes see."""
+        return f"{self.name}e"
+
     def device(self, word: str) -> str:
-        """The Instance of node-a, named as Akri names those of one node."""
-        return f"{self.name}-{hashlib.blake2b(f'{word}{A}'.encode(), digest_size=3).hexdigest()}"
+        """The Instance, named as Akri names it."""
+        if word == SHARED:
+            return f"{self.shared_name}-{digest(word)}"
+        return f"{self.name}-{digest(word + A)}"
 
-    def words(self) -> list[str]:
-        return [LOCAL]
+    def resource(self, word: str) -> str:
+        return self.shared_name if word == ANY_SHARED else super().resource(word)
 
-    def find_local(self, **spec: Any) -> None:
-        """Apply a Configuration that finds it."""
+    def find_devices(self, *, local: int, shared: int) -> None:
+        """Apply Configurations that find both, with so many slots."""
         details = json.dumps({"udevRules": [f'DEVPATH=="{LOCAL}"']})
-        self.apply_configuration({"name": "udev", "discoveryDetails": details}, **spec)
+        self.apply_configuration({"name": "udev", "discoveryDetails": details}, capacity=local)
+        details = json.dumps({"descriptions": [SHARED]})
+        handler = {"name": "debugEcho", "discoveryDetails": details}
+        echo = replace(self, name=self.shared_name)
+        echo.apply_configuration(handler, capacity=shared)
 
     def take(self, path: str) -> None:
         """Let other drivers take this path, as an update of the DaemonSet does.
@@ -57,6 +74,8 @@ class MovingStory(SlotStory):
         killed = nodes[A]
         before_it = killed.logs().count(SERVES)
         killed.kill()
+        before.shared.stop()
+        self.drivers = Drivers(nodes, start_shared(self.cluster, path))
         self.until(f"{killed.name} serves again", lambda: killed.logs().count(SERVES) > before_it)
 
     def _wait_says(self, driver: ComponentHandle, phrase: str) -> None:
@@ -74,27 +93,27 @@ class MovingStory(SlotStory):
             )
         )
 
-    def published(self) -> list[Object]:
-        """The device as claims see it; several if each slot is one."""
+    def published(self, word: str) -> list[Object]:
+        """A device as claims see it; several if each slot is one."""
         return [
             device
             for slice_ in self.all("slice")
             if slice_["spec"]["driver"] == "moorage.dev"
             for device in slice_["spec"].get("devices") or ()
-            if device["attributes"]["instance"]["string"] == self.device(LOCAL)
+            if device["attributes"]["instance"]["string"] == self.device(word)
         ]
 
-    def left(self) -> list[str]:
-        """How many uses claims can have of each device that is published and not tainted."""
+    def left(self, word: str) -> list[str]:
+        """How many uses claims can have of a device, by what is published and not tainted."""
         whole = {"slots": {"value": "1"}}
-        devices = [device for device in self.published() if not device.get("taints")]
+        devices = [device for device in self.published(word) if not device.get("taints")]
         return [device.get("capacity", whole)["slots"]["value"] for device in devices]
 
-    def wait_left(self, *uses: str) -> None:
-        self.until(f"claims can have {uses} uses", lambda: self.left() == list(uses))
+    def wait_left(self, word: str, *uses: str) -> None:
+        self.until(f"claims can have {uses} of {word}", lambda: self.left(word) == list(uses))
 
     def claimed(self) -> int:
-        """How many claims have the device."""
+        """How many claims have a device."""
         return sum("allocation" in claim.get("status", {}) for claim in self.all("claim"))
 
     def refusal(self, pod: str) -> str:
@@ -104,6 +123,26 @@ class MovingStory(SlotStory):
         said = (c.get("message", "") for c in conditions if c["type"] == "PodScheduled")
         return "" if "nodeName" in found["spec"] else next(said, "")
 
+    def pods_are_refused(self, wants: Mapping[str, str]) -> None:
+        """Pods on node-a, by name, for which there is no device left now."""
+        for name, word in wants.items():
+            self.pod(name, {word: 1}, A)
+        for name in wants:
+            self.until(f"{name} is refused", partial(self.refusal, name))
+
+    def end_together(self, *pods: str) -> None:
+        """Delete pods that have run all the time."""
+        for pod in pods:
+            assert (self.phase(pod), self.restarts(pod)) == ("Running", 0), pod
+            self.api.delete(f"{self.path('pod', pod)}?gracePeriodSeconds=1")
+        for pod in pods:
+            self.until(f"{pod} is gone", partial(self._is_gone, pod))
+
+    def _is_gone(self, pod: str) -> bool:
+        return self.find("pod", pod) is None
+
     def describe(self) -> Iterator[str]:
-        yield f"claims can have {self.published()}"
+        for word in (LOCAL, SHARED):
+            yield f"claims can have {self.published(word)}"
+        yield from self.drivers.shared.logs().splitlines()[-LAST_LINES:]
         yield from super().describe()

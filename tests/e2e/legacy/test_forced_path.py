@@ -18,7 +18,7 @@ FOO = "foo0"
 @pytest.fixture(scope="module")
 def forced(cluster: Cluster) -> Iterator[Drivers]:
     installation.install_objects(cluster)
-    drivers = start_drivers(cluster, "--path", "device-plugin")
+    drivers = start_drivers(cluster, path="device-plugin")
     yield drivers
     drivers.stop()
 
