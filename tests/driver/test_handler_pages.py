@@ -1,4 +1,4 @@
-"""The Configurations that the pages about handlers show are those that the driver takes."""
+"""What the pages about devices show is what the driver takes, and what stories are told with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from driver.configurations import judge
 from driver.discovery.handlers import check_details
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("handlers-udev.md",)
+PAGES = ("going-away.md", "handlers-onvif.md", "handlers-opcua.md", "handlers-udev.md")
+STORIES = Path(__file__).parents[1] / "e2e" / "driver"
 SERVER = {"uid": "u", "creationTimestamp": "2026-11-20T12:00:00Z"}
 
 
@@ -42,3 +43,12 @@ def test_the_message_that_the_udev_page_shows_is_the_drivers() -> None:
 
     assert isinstance(problem, Problem)
     assert str(problem) in (DOCS / "handlers-udev.md").read_text()
+
+
+def test_the_selectors_of_every_page_are_those_that_a_story_claims_devices_by() -> None:
+    told = "".join(story.read_text() for story in STORIES.glob("*.py"))
+
+    shown = [page.name for page in DOCS.glob("*.md") if "cel:\n" in page.read_text()]
+
+    assert len(shown) >= 5
+    assert [page for page in shown if f'examples("{page}"' not in told] == []
