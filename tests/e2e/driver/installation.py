@@ -15,6 +15,7 @@ __all__ = ["NAMESPACE", "ROOT", "Drivers", "install_objects", "start_processes"]
 NODES = ("node-a", "node-b")
 DEBUG_ECHO_FILE = "/var/lib/kubelet/debug-echo-availability.txt"
 NODE_FLAGS = (f"--debug-echo-file={DEBUG_ECHO_FILE}", "--rediscovery-interval=1s")
+SHARED_FLAGS = ("--lost-node-grace=2s", "--instance-classes")
 WORKLOADS = ("driver-node-daemonset.yaml", "driver-shared-deployment.yaml")
 
 
@@ -61,7 +62,7 @@ def node_driver(node: str) -> Component:
 def shared_driver(name: str = "driver-shared") -> Component:
     return Component(
         name=name,
-        argv=(sys.executable, "-m", "driver", "shared", "--lost-node-grace=2s"),
+        argv=(sys.executable, "-m", "driver", "shared", *SHARED_FLAGS),
         namespace=NAMESPACE,
         service_account="driver-shared",
         node="node-a",

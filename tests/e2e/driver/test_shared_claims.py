@@ -27,11 +27,11 @@ def everything_back(cluster: Cluster) -> Iterator[None]:
     say(cluster, "ONLINE")
 
 
-def legacy_pod(story: Story, name: str, node: str | None = None) -> None:
+def legacy_pod(story: Story, name: str, resource: str, node: str | None = None) -> None:
     """A pod that was written for the device plugin."""
     container = {
         "command": ["sh", "-c", "env | grep DEBUG_ECHO; exec sleep 100000"],
-        "resources": {"limits": {f"akri.sh/{story.name}": 1}},
+        "resources": {"limits": {f"akri.sh/{resource}": 1}},
     }
     story.pod(name, container=container, node=node, spec={"resourceClaims": []})
 
@@ -47,11 +47,11 @@ def test_slots_of_one_device_are_used_on_several_nodes(story: Story) -> None:
 
     users = {"first": "node-a", "second": "node-b", "third": "node-b"}
     for name, node in users.items():
-        legacy_pod(story, name, node)
+        legacy_pod(story, name, story.name, node)
     for name in users:
         story.wait_running(name)
         assert f"DEBUG_ECHO_DESCRIPTION={story.name}" in story.read(name)
-    legacy_pod(story, "fourth")
+    legacy_pod(story, "fourth", instance["metadata"]["name"])
     story.until("the fourth waits", lambda: is_waiting(story, "fourth"))
 
     story.delete("pod", "second")
@@ -96,3 +96,5 @@ def test_a_claim_of_pods_on_two_nodes_keeps_its_device_while_that_is_away(story:
     story.delete("pod", "late")
     story.delete("pod", "node-b")
     story.until("Instance and pool are gone", lambda: not story.instances() and not slices(story))
+    name = before["metadata"]["name"]
+    story.until("so is its class", lambda: story.cluster.get("deviceclass", name) is None)

@@ -152,11 +152,15 @@ def test_a_container_that_ends_frees_the_claim_that_it_was_the_last_to_use(story
 def test_a_pod_written_for_the_device_plugin_is_charged_until_it_ends(story: Story) -> None:
     vision = story.queue("vision", limit=1)
     limits = {"limits": {f"akri.sh/{story.name}": "1"}}
+    found = story.until("its Instance is there", lambda: story.all("instance"))
+    instance = found[0]["metadata"]["name"]
+    one_instance = {"limits": {f"akri.sh/{instance}": "1"}}
+    story.until("its class is there", lambda: story.find("class", instance))
     ending = {"command": ["sh", "-c", "until test -e /tmp/end; do sleep 0.1; done"]}
     story.plain_pod("first", vision, resources=limits, restartPolicy="Never", **ending)
     story.wait_running("first")
     story.wait_figures({vision: 1})
-    story.plain_pod("second", vision, resources=limits)
+    story.plain_pod("second", vision, resources=one_instance)
     story.wait_refused("second", "OverLimit")
 
     story.cluster.kubectl("exec", "-n", story.namespace, "first", "--", "touch", "/tmp/end")
