@@ -28,7 +28,7 @@ from driver.names import configuration_of_pool, is_shared_pool, shared_pool
 from driver.passes import Passes, put_right
 from driver.publication import Publication, Supply, claimable_instances, publish
 from driver.resource_slices import AllNodesScope, SliceView, slice_view
-from driver.shared_pools import Nodes, is_seen_otherwise, nodes_of, shared_supply
+from driver.shared_pools import Nodes, Urgency, nodes_of, shared_supply, urgency
 from driver.slices import Features
 from driver.unseen_instances import InstanceSight
 from kube.api import ApiClient, Change, Modified, Store
@@ -36,6 +36,9 @@ from kube.api import ApiClient, Change, Modified, Store
 logger = logging.getLogger(__name__)
 
 BY_POOL = "slices by pool"
+
+GATHER_SECONDS = 0.5
+"""How long changes of whom devices are for are gathered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +122,13 @@ class ClusterPools:
             await self._passes.run()
 
     def _instance_changed(self, change: Change[InstanceSight]) -> None:
-        if is_seen_otherwise(*_old_and_new(change)):
-            self.ask()
+        match urgency(*_old_and_new(change)):
+            case Urgency.NOW:
+                self.ask()
+            case Urgency.SOON:
+                self._passes.ask_within(GATHER_SECONDS)
+            case Urgency.NEVER:
+                pass
 
     def _node_changed(self, change: Change[NodeState]) -> None:
         if not isinstance(change, Modified) or change.old.hostname != change.new.hostname:

@@ -149,8 +149,13 @@ def stored_devices(slices: Iterable[SliceView], pool: str) -> Iterator[tuple[Bod
 
 
 def either(before: Publication, attempted: Publication) -> Publication:
-    """What the API server may show after a write that failed: it may have been carried out."""
-    return Publication({**attempted.offers, **before.offers})
+    """What the API server may show after a write that failed: it may have been carried out.
+
+    Of a device that is away in one of them only, claims may have got it as it is in the other.
+    """
+    here = {name: offer for name, offer in before.offers.items() if offer.away_since is None}
+    come = {name: offer for name, offer in attempted.offers.items() if offer.away_since is None}
+    return Publication({**attempted.offers, **before.offers, **come, **here})
 
 
 def claimable_instances(

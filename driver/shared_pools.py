@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 
 from driver.api import Configuration, DeviceName, InstanceName, NodeName
 from driver.instances import Instance, StoredInstance
@@ -98,9 +99,24 @@ def shared_supply(
     )
 
 
-def is_seen_otherwise(old: InstanceSight | None, new: InstanceSight | None) -> bool:
-    """Whether the two versions of an Instance, of which one may be none, differ for its pool."""
-    return _concern(old) != _concern(new)
+class Urgency(Enum):
+    """How soon a change of an Instance is to be seen in its pool."""
+
+    NEVER = auto()
+    SOON = auto()
+    """With others of its kind: whom a device is for is a matter of whole slices, and a node that
+    comes to see a thousand devices says so a thousand times."""
+    NOW = auto()
+
+
+def urgency(old: InstanceSight | None, new: InstanceSight | None) -> Urgency:
+    """What two versions of an Instance, of which one may be none, are to its pool."""
+    if _concern(old) == _concern(new):
+        return Urgency.NEVER
+    if old is None or new is None or not (old.slots.nodes and new.slots.nodes):
+        return Urgency.NOW
+    other_nodes = replace(old, slots=replace(old.slots, nodes=new.slots.nodes))
+    return Urgency.SOON if _concern(other_nodes) == _concern(new) else Urgency.NOW
 
 
 def _concern(sight: InstanceSight | None) -> object:

@@ -15,10 +15,11 @@ from driver.resource_slices import AllNodesScope, hostnames
 from driver.shared_pools import (
     LISTED_NODES,
     Nodes,
+    Urgency,
     instance_of_sight,
-    is_seen_otherwise,
     nodes_of,
     shared_supply,
+    urgency,
 )
 from driver.slices import Features
 from driver.unseen_instances import InstanceSight, instance_sight
@@ -105,15 +106,23 @@ def test_slots_that_are_held_are_told() -> None:
     assert supply_of(sight).held == {("default", CAMERA_1): 1}
 
 
-def test_only_what_concerns_the_pool_is_a_change() -> None:
+def test_devices_that_come_or_go_are_more_urgent_than_whom_they_are_for() -> None:
     sight = a_sight(NODE_A)
 
-    assert is_seen_otherwise(None, sight)
-    assert is_seen_otherwise(sight, None)
-    assert is_seen_otherwise(sight, a_sight(NODE_A, NODE_B))
-    assert not is_seen_otherwise(sight, a_sight(NODE_A, resourceVersion="2"))
-    assert not is_seen_otherwise(sight, replace(sight, offline_since=NOW))
-    assert not is_seen_otherwise(None, a_sight(NODE_A, label=NODE_A))
+    assert urgency(None, sight) is Urgency.NOW
+    assert urgency(sight, None) is Urgency.NOW
+    assert urgency(sight, a_sight()) is Urgency.NOW
+    assert urgency(a_sight(), sight) is Urgency.NOW
+    assert urgency(sight, replace(sight, properties={"URL": "other"})) is Urgency.NOW
+    assert urgency(sight, a_sight(NODE_A, NODE_B)) is Urgency.SOON
+
+
+def test_what_does_not_concern_the_pool_is_no_change() -> None:
+    sight = a_sight(NODE_A)
+
+    assert urgency(sight, a_sight(NODE_A, resourceVersion="2")) is Urgency.NEVER
+    assert urgency(sight, replace(sight, offline_since=NOW)) is Urgency.NEVER
+    assert urgency(None, a_sight(NODE_A, label=NODE_A)) is Urgency.NEVER
 
 
 def test_a_node_without_its_label_has_no_hostname() -> None:
@@ -198,7 +207,7 @@ def test_nothing_is_published_of_an_instance_that_the_device_plugin_offers() -> 
 
     assert supply.instances == ()
     assert supply.lingering == {CAMERA_1}, "what was published of it before goes when it may"
-    assert is_seen_otherwise(before, after)
+    assert urgency(before, after) is Urgency.NOW
 
 
 def test_slots_that_are_held_on_any_node_are_deducted() -> None:
