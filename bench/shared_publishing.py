@@ -123,6 +123,7 @@ def instance(number: int, owner: str, nodes: list[str]) -> JsonObject:
         "name": name,
         "namespace": "default",
         "labels": {f"{DRIVER}/node": ""},
+        "annotations": {f"{DRIVER}/offered-through": "dra"},
         "ownerReferences": [{**reference, "uid": owner, "controller": True}],
     }
     properties = {"ROOM": "first", "URL": f"rtsp://10.0.{number // 250}.{number % 250}/stream"}
