@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from driver.api import Configuration, DeviceName, InstanceName, NodeName
+from driver.derived import derived
 from driver.instances import Instance, StoredInstance
 from driver.inventory import Inventory
 from driver.lost_nodes import NodeState
@@ -87,7 +88,9 @@ def shared_supply(
         if sight.slots.claimable and (scope := nodes.scope(sight.slots.nodes)) is not None
     }
     return Supply(
-        instances=tuple(instance_of_sight(there[name], configuration) for name in sorted(scopes)),
+        instances=tuple(
+            derived(there[name], instance_of_sight, configuration) for name in sorted(scopes)
+        ),
         lingering=frozenset(there.keys() - scopes.keys()),
         scopes=scopes,
         effects={configuration.name: configuration.offline_taint_effect},

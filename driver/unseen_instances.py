@@ -28,6 +28,7 @@ from driver.api import (
     NodeName,
 )
 from driver.configurations import offline_grace
+from driver.derived import Deriving
 from driver.instances import DeleteInstance
 from driver.names import attribute_value, label_value
 from driver.offline_marks import offline_since
@@ -38,7 +39,7 @@ NEWBORN = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceSight:
+class InstanceSight(Deriving):
     """Who sees the device of an Instance.
 
     Attributes:
