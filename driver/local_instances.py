@@ -52,7 +52,7 @@ class Keeping:
         return self.graces.get(stored.configuration, _NO_TIME)
 
     def end(self, stored: StoredInstance) -> datetime | None:
-        """When the grace of one that nobody uses ends, if it does not hold any more: None."""
+        """When its grace ends; None if that is over, if it has none, and while it is in use."""
         grace = self.grace(stored)
         if not grace or stored.name in self.held or stored.slots_used:
             return None

@@ -34,7 +34,12 @@ from tests.driver.slot_builders import (
 )
 
 FEATURES = Features(consumable_capacity=True, taints=True)
-CAMERAS = a_configuration(CONFIGURATION, capacity=3, attributes={"floor": {"int": 3}})
+CAMERAS = a_configuration(
+    CONFIGURATION,
+    capacity=3,
+    attributes={"floor": {"int": 3}},
+    offline_taint_effect="NoExecute",
+)
 TWO = Nodes({NODE_A: "host-a", NODE_B: "host-b"})
 MINUTE = timedelta(minutes=1)
 
@@ -66,6 +71,7 @@ def test_what_the_configuration_asks_for_now_counts() -> None:
 
     assert instance.capacity == 3, "and not the 2 that nodes have written so far"
     assert instance.user_attributes == {"floor": {"int": 3}}
+    assert supply_of().effects == {CONFIGURATION: "NoExecute"}
     assert instance.properties == {"URL": CAMERA_1}
     assert f"{CONFIGURATION}-{instance.hash}" == instance.name
 
@@ -161,7 +167,8 @@ def test_a_device_is_tainted_as_long_as_its_instance_stays_and_then_removed() ->
 
     for _ in range(9):
         (away,) = life.passes(a_sight(), allocated=free).offers.values()
-        assert away.body["taints"][0]["key"] == "moorage.dev/offline"
+        (taint,) = away.body["taints"]
+        assert (taint["key"], taint["effect"]) == ("moorage.dev/offline", "NoExecute")
         assert away.scope == hostnames(frozenset({"host-a"}))
     assert not claimable_instances(life.publication, free), "so its Instance may be removed"
 
