@@ -31,6 +31,7 @@ from local_cluster.loop_devices import LoopDevice
 from tests.e2e.driver import installation
 
 SLICES = Resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
+INSTANCES = Resource("akri.sh", "v0", "instances")
 SLICE = SLICES.at("baseline")
 SLICE_LIMIT = 64
 FIRST_PRESENT, FIRST_PLUGGED, FIRST_OF_BASELINE = 200_000, 300_000, 400_000
@@ -137,6 +138,7 @@ async def measure(cluster: Cluster, plugs: int, present: int) -> tuple[list[floa
         with slices.followed():
             for number in range(FIRST_PRESENT, FIRST_PRESENT + present):
                 await slices.wait(f"/dev/loop{number}")
+            await all_written(client, present)
             # Not counted: until then the driver may not have read its Configuration.
             await timed(FIRST_PRESENT + present, lambda d: slices.wait(str(d.path)))
             for i in range(plugs):
@@ -145,6 +147,13 @@ async def measure(cluster: Cluster, plugs: int, present: int) -> tuple[list[floa
                 baseline.forget()
                 least.append(await timed(FIRST_OF_BASELINE + i, baseline.react))
         return driver, least
+
+
+async def all_written(client: ApiClient, present: int) -> None:
+    """Wait for the Instances of devices that are there: they are written after the slices."""
+    async with asyncio.timeout(SECONDS * 4):
+        while len((await client.list(INSTANCES.select())).items) < present:  # noqa: ASYNC110
+            await asyncio.sleep(0.5)
 
 
 @contextmanager
