@@ -173,11 +173,12 @@ def shared_devices(
     Args:
         inventory: What the node sees.
         stored: All shared Instances. Those that it does not see are offline here; of those that
-            say that they are for the device plugin a claim that comes late is prepared nowhere.
+            say that they are for the device plugin, or of which all slots are held through it, a
+            claim that comes late is prepared nowhere.
         features: What the API server keeps of a device.
     """
     known = tuple(stored)
-    withheld = {instance.name for instance in known if not instance.claimable}
+    withheld = {instance.name for instance in known if not _may_be_prepared(instance)}
     by_name = {instance.name: instance for instance in inventory.shared}
     for instance in _unseen(inventory, known):
         by_name.setdefault(instance.name, instance)
@@ -190,6 +191,11 @@ def shared_devices(
         for name, instance in device_names(instances, features).items()
         if instance.name not in withheld
     }
+
+
+def _may_be_prepared(instance: StoredInstance) -> bool:
+    """Whether a claim can rightly have the device, by what its Instance says now."""
+    return instance.claimable and len(instance.holders) < instance.body["spec"]["capacity"]
 
 
 def _unseen(inventory: Inventory, stored: Iterable[StoredInstance]) -> Iterator[Instance]:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from driver.api import NODE_LABEL, OFFERED_THROUGH, DeviceName, InstanceName, NodeName
+from driver.instances import stored_instance
+from driver.inventory import Inventory
 from driver.lost_nodes import node_state
 from driver.publication import Publication, Supply, claimable_instances, publish
 from driver.resource_slices import AllNodesScope, hostnames
@@ -18,6 +20,7 @@ from driver.shared_pools import (
     Urgency,
     instance_of_sight,
     nodes_of,
+    shared_devices,
     shared_supply,
     urgency,
 )
@@ -30,6 +33,7 @@ from tests.driver.slot_builders import (
     CONFIGURATION,
     NODE_A,
     NODE_B,
+    a_camera,
     an_instance_object,
 )
 
@@ -229,3 +233,19 @@ def test_slots_that_are_held_on_any_node_are_deducted() -> None:
     supply = supply_of(instance_sight({**body, "metadata": metadata}))
 
     assert supply.held == {("default", CAMERA_1): 1}
+
+
+@pytest.mark.parametrize(
+    ("says", "held", "count"),
+    [("dra", 0, 1), ("dra", 1, 1), (None, 0, 0), pytest.param("dra", 2, 0, id="none-left")],
+)
+def test_claim_of_what_the_device_plugin_gives_away_is_prepared_nowhere(
+    says: str | None, held: int, count: int
+) -> None:
+    usage = {f"{CAMERA_1}-{index}": NODE_B for index in range(held)}
+    body = an_instance_object(CAMERA_1, usage, nodes=[NODE_A])
+    annotations = {OFFERED_THROUGH: says} if says else {}
+    stored = stored_instance({**body, "metadata": {**body["metadata"], "annotations": annotations}})
+    inventory = Inventory({CAMERAS.name: CAMERAS}, (a_camera(CAMERA_1),), frozenset())
+
+    assert len(shared_devices(inventory, [stored], FEATURES)) == count
