@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 from tests.e2e.legacy import kubelets
@@ -129,6 +130,30 @@ def test_a_device_that_leaves_and_returns_keeps_its_slots(slots: SlotStory) -> N
     slots.wait_offers({ANY: 1, FOO: 2}, A)
     assert slots.usage() == held
     assert (slots.phase("user"), slots.restarts("user")) == ("Running", 0)
+
+
+def test_instances_of_single_nodes_wait_for_their_device_that_nobody_uses(
+    slots: SlotStory,
+) -> None:
+    details = json.dumps({"descriptions": [FOO], "shared": False})
+    handler = {"name": "debugEcho", "discoveryDetails": details}
+    slots.apply_configuration(handler, offlineGracePeriod="5m")
+    slots.until("each node has one", lambda: _seen(slots) == [[A], [B]])
+    before = _uids(slots)
+
+    with slots.all_devices_away():
+        slots.until("they are on no node", lambda: _seen(slots) == [[], []])
+
+    slots.until("they are back", lambda: _seen(slots) == [[A], [B]])
+    assert _uids(slots) == before
+
+
+def _seen(slots: SlotStory) -> list[list[str]]:
+    return sorted(instance["spec"]["nodes"] for instance in slots.all("instance"))
+
+
+def _uids(slots: SlotStory) -> set[str]:
+    return {instance["metadata"]["uid"] for instance in slots.all("instance")}
 
 
 def test_a_configuration_that_is_deleted_under_use_waits_for_its_pods(slots: SlotStory) -> None:
