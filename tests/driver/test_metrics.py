@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any, cast
 
 import aiohttp
 import pytest
@@ -14,8 +15,13 @@ from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
 from driver import prometheus, prometheus_server
+from driver.api import ClaimUid
+from driver.claims import Failure
+from driver.dra_kubelet import Plugin
 from driver.handler_table import HandlerState
 from driver.inventory import Heard, inventory_of
+from driver.kubelet_api.dra.v1 import api_pb2 as v1
+from driver.kubelet_claims import KubeletClaims
 from driver.metrics import (
     ALLOCATION_SECONDS,
     ALLOCATIONS,
@@ -34,10 +40,13 @@ from driver.metrics import (
 )
 from driver.metrics_address import Address, parse_address
 from driver.passes import Passes
+from driver.prepared import ClaimReference
 from tests.driver.builders import NODE, a_device
+from tests.driver.claim_builders import prepared
 from tests.driver.colliding_devices import COLLIDING
-from tests.driver.slot_builders import CAMERA_1, CAMERA_2, some_slots
+from tests.driver.slot_builders import CAMERA_1, CAMERA_2, NODE_B, some_slots
 from tests.driver.test_inventory import a_verdict
+from tests.driver.test_kubelet_allocations import IL, SLOT_0, SLOT_1, FakeKubeletSide
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 
@@ -155,6 +164,40 @@ async def test_passes_that_fail_are_counted() -> None:
     assert page["moorage_driver_passes_total", "error", work] == 1
     assert page["moorage_driver_passes_total", "ok", work] == 1
     assert page["moorage_driver_pass_duration_seconds_count", work] == 2
+
+
+class FakeClaims:
+    """Prepares the claim a, and no other."""
+
+    async def prepare(self, wanted: Iterable[ClaimReference]) -> Mapping[ClaimUid, Any]:
+        return {w.uid: prepared(w) if w.name == "a" else Failure("No.") for w in wanted}
+
+
+async def test_what_the_kubelet_asks_for_is_counted() -> None:
+    before, plugin = on_page(), Plugin(cast(KubeletClaims, FakeClaims()))
+    claims = [v1.Claim(namespace="default", name=name, uid=name * 8) for name in "abc"]
+
+    await plugin.NodePrepareResources(
+        v1.NodePrepareResourcesRequest(claims=claims), cast(Any, None)
+    )
+
+    after, name = on_page(), "moorage_driver_claim_requests_total"
+    assert after[name, "prepare", "ok"] - before.get((name, "prepare", "ok"), 0) == 1
+    assert after[name, "prepare", "error"] - before.get((name, "prepare", "error"), 0) == 2
+    calls = ("moorage_driver_claim_request_duration_seconds_count", "prepare")
+    assert after[calls] - before.get(calls, 0) == 1
+
+
+async def test_what_device_plugins_give_is_counted() -> None:
+    before, side, name = on_page(), FakeKubeletSide(), "moorage_driver_allocations_total"
+    side.slots.stored.by_hand(SLOT_0, NODE_B)
+
+    await side.refusal(IL, [SLOT_0])
+    await side.allocate(IL, [SLOT_1])
+
+    after = on_page()
+    assert after[name, "granted"] - before.get((name, "granted"), 0) == 1
+    assert after[name, "refused"] - before.get((name, "refused"), 0) == 1
 
 
 def test_a_figure_that_cannot_be_read_keeps_no_other_back() -> None:

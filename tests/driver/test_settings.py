@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from driver.metrics_address import Address
 from driver.settings import (
     HandlerProcessSettings,
     NodeSettings,
@@ -74,6 +75,19 @@ def test_handlers_run_in_the_driver_and_register_where_akris_do() -> None:
     assert not chosen.debug_echo_shared
 
 
+def test_metrics_are_told_where_the_flag_says() -> None:
+    node = parse_settings(["node", "--node-name=a"], {})
+    shared = parse_settings(["shared", "--metrics-address=127.0.0.1:9000"], {})
+    silent = parse_settings(["shared", "--metrics-address="], {})
+
+    assert isinstance(node, NodeSettings)
+    assert isinstance(shared, SharedSettings)
+    assert isinstance(silent, SharedSettings)
+    assert node.metrics_address == Address(None, 8090)
+    assert shared.metrics_address == Address("127.0.0.1", 9000)
+    assert silent.metrics_address is None
+
+
 def test_a_handler_is_where_akris_environment_says() -> None:
     inside = parse_settings(["handler", "udev"], {})
     outside = parse_settings(
@@ -96,6 +110,7 @@ def test_a_handler_is_where_akris_environment_says() -> None:
         (["node", "--node-name="], "must not be empty"),
         (["node", "--node-name=a", "--rescan-interval=0"], "'0' is no duration such as 30s or 5m"),
         (["shared", "--log-level=LOUD"], "LOUD"),
+        (["shared", "--metrics-address=8090"], "'8090' is no <host>:<port>"),
     ],
 )
 def test_nonsense_is_refused_with_the_flag(
