@@ -55,13 +55,14 @@ def test_with_1_34s_features_each_slot_is_a_device_and_no_taint_is_kept() -> Non
     settings = ClusterSettings(work_dir=work_dir("dra"), nodes=2, profile=Profile.DRA_1_34)
     with a_story(settings) as story:
         disk = story.plug("one of two uses")
-        story.configure(capacity=2)
+        story.configure(capacity=2, offlineGracePeriod="1h")
         for number in ("1", "2"):
             story.claim(f"disk-{number}")
             story.pod(f"reader-{number}", claim=f"disk-{number}")
         for number in ("1", "2"):
             story.wait_running(f"reader-{number}")
         assert_two_devices_of_one_instance(story)
+        (before,) = story.instances()
 
         disk.detach()
 
@@ -70,6 +71,16 @@ def test_with_1_34s_features_each_slot_is_a_device_and_no_taint_is_kept() -> Non
         for number in ("1", "2"):
             story.delete("pod", f"reader-{number}")
             story.delete("resourceclaim", f"disk-{number}")
+        story.until("no claim can get it", lambda: not story.devices())
+
+        disk.attach(story.folder / disk.name)
+        story.wait_devices(2)
+        (back,) = story.instances()
+        assert back["metadata"]["uid"] == before["metadata"]["uid"]
+        assert "moorage.dev/offline-since" not in back["metadata"]["annotations"]
+
+        disk.detach()
+        story.configure(capacity=2, offlineGracePeriod="1s")
         story.until("it is gone", lambda: not story.devices() and not story.instances())
         start(story.cluster, installation.node_driver("node-b")).wait_ready()
         shares_a_device(replace(story, name="camera"))
