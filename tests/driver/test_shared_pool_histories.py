@@ -1,0 +1,262 @@
+"""Histories of a shared pool: nodes, claims and the shared driver, killed between any two writes.
+
+Whatever happens, no device that a claim has leaves the slices, and no Instance of it is removed;
+and in the end the slices say what there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, cast
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from driver.api import NODE_LABEL, OFFERED_THROUGH, Configuration, ConfigurationName, DeviceName
+from driver.apiserver import INSTANCES, NODES
+from driver.apiserver_claims import AllocationWatch
+from driver.cluster_instances import BY_CONFIGURATION
+from driver.cluster_pools import ClusterPools, SharedOffer, SharedWorld
+from driver.configurations import Verdict
+from driver.instances import DeleteInstance
+from driver.lost_nodes import node_state
+from driver.slices import Features
+from driver.unseen_instances import MarkInstance, Surroundings, instance_sight, plan_unseen
+from kube.api import ApiClient, ApiError, ObjectKey, Store
+from tests.driver.builders import NOW, a_configuration
+from tests.fakes.instances import KilledError
+from tests.fakes.slices import FakeSliceServer
+
+HOSTS = {"node-a": "host-a", "node-b": "host-b"}
+CAMERA = ConfigurationName("camera")
+NAMES = ("camera-000001", "camera-000002")
+GRACE = timedelta(seconds=30)
+
+cameras = st.sampled_from(NAMES)
+some_nodes = st.sets(st.sampled_from(sorted(HOSTS)))
+how_many = st.sampled_from([None, None, 0, 1, 2])
+
+
+class FakeAllocations:
+    """What claims have, known as soon as somebody wants to know, and one pass later."""
+
+    def __init__(self, claims: set[tuple[str, str]]) -> None:
+        self.claims = claims
+        self.is_on = False
+
+    def allocated(self) -> Mapping[str, frozenset[DeviceName]] | None:
+        if not self.is_on:
+            return None
+        pools = {pool for pool, _ in self.claims}
+        return {p: frozenset(DeviceName(d) for q, d in self.claims if p == q) for p in pools}
+
+    def turn_on(self) -> None:
+        self.is_on = True
+
+    def turn_off(self) -> None:
+        self.is_on = False
+
+
+class SharedPool(RuleBasedStateMachine):
+    """Two cameras of one Configuration, which two nodes may see."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = NOW
+        self.server = FakeSliceServer()
+        self.client = cast("ApiClient", self.server)
+        self.version = 1
+        self.instances: dict[str, dict[str, Any]] = {}
+        self.claims: set[tuple[str, str]] = set()
+        self.features = Features(consumable_capacity=True, taints=True)
+        self.configuration: Configuration | None = self.configured(2, unique=True)
+        self.exists = True
+        self.loop = asyncio.Runner()
+        self.start()
+
+    def teardown(self) -> None:
+        try:
+            self.settles()
+        finally:
+            self.loop.close()
+
+    @staticmethod
+    def configured(capacity: int, *, unique: bool) -> Configuration:
+        return a_configuration(
+            CAMERA, capacity=capacity, unique_devices=unique, offline_grace_period=GRACE
+        )
+
+    def start(self) -> None:
+        """A process that knows nothing yet but what the API server has."""
+        sights = Store(
+            self.client,
+            INSTANCES.select(),
+            instance_sight,
+            indexes={BY_CONFIGURATION: lambda sight: (sight.slots.configuration,)},
+        )
+        nodes = Store(self.client, NODES.select(), node_state)
+        for name, hostname in HOSTS.items():
+            labels = {"kubernetes.io/hostname": hostname}
+            times = {"uid": name, "resourceVersion": "1", "creationTimestamp": NOW.isoformat()}
+            nodes.note({"metadata": {"name": name, "labels": labels, **times}})
+        offer = SharedOffer(self.features, is_dra=True)
+        world = SharedWorld(self.held, sights, nodes)
+        self.pools = ClusterPools(self.client, offer, world, lambda: None)
+        self.allocations = FakeAllocations(self.claims)
+        self.pools._allocations = cast("AllocationWatch", self.allocations)
+        self.sights = sights
+        self.watch()
+
+    def held(self) -> Mapping[ConfigurationName, Verdict]:
+        if not self.exists:
+            return {}
+        verdict = Verdict(
+            name=CAMERA,
+            namespace="default",
+            uid="uid",
+            generation=1,
+            created=NOW,
+            configuration=self.configuration,
+        )
+        return {CAMERA: verdict}
+
+    @rule()
+    def watch(self) -> None:
+        """Everything that happened is seen."""
+        _listed(self.sights, self.instances, self.version)
+        _listed(self.pools._slices, self.server.objects, self.server.version)
+
+    @rule(camera=cameras, nodes=some_nodes)
+    def see(self, camera: str, nodes: set[str]) -> None:
+        """These nodes see a camera; the first of them makes its Instance."""
+        if camera in self.instances or nodes:
+            self.put(camera, spec={"nodes": sorted(nodes)})
+
+    def put(self, camera: str, *, spec: Any, **annotations: str | None) -> None:
+        before = self.instances.get(camera, {"metadata": {}, "spec": {}})
+        kept = {**before["metadata"].get("annotations", {OFFERED_THROUGH: "dra"}), **annotations}
+        self.version += 1
+        self.instances[camera] = {
+            "metadata": {
+                "name": camera,
+                "namespace": "default",
+                "uid": before["metadata"].get("uid", f"uid-{self.version}"),
+                "resourceVersion": str(self.version),
+                "creationTimestamp": (NOW - timedelta(hours=1)).isoformat(),
+                "labels": {NODE_LABEL: ""},
+                "annotations": {name: value for name, value in kept.items() if value},
+            },
+            "spec": {"configurationName": CAMERA, "capacity": 2, **before["spec"], **spec},
+        }
+
+    @rule(capacity=st.integers(1, 3), unique=st.booleans())
+    def configure(self, capacity: int, unique: bool) -> None:
+        self.exists, self.configuration = True, self.configured(capacity, unique=unique)
+
+    @rule()
+    def break_configuration(self) -> None:
+        self.configuration = None
+
+    @rule()
+    def delete_configuration(self) -> None:
+        """Its Instances are collected with it."""
+        self.exists = False
+        if not self.claims:
+            self.instances.clear()
+
+    @rule(kill=how_many, lose=how_many)
+    def pass_over(self, kill: int | None, lose: int | None) -> None:
+        """A pass that may fail at any write; a killed process begins anew."""
+        self.server.kill_after, self.server.lose_after = kill, lose
+        self.now += timedelta(seconds=30)
+        try:
+            with suppress(ApiError):
+                self.loop.run(self.pools._pass())
+        except KilledError:
+            self.server.kill_after = None
+            self.start()
+        self.server.kill_after = self.server.lose_after = None
+
+    @rule()
+    def restart(self) -> None:
+        self.start()
+
+    def free(self) -> list[tuple[str, str]]:
+        """What a new claim may get."""
+        return sorted(
+            (pool, device["name"])
+            for pool, device in self.server.devices()
+            if not device.get("taints") and (pool, device["name"]) not in self.claims
+        )
+
+    @precondition(lambda self: self.free())
+    @rule(data=st.data())
+    def claim(self, data: st.DataObject) -> None:
+        self.claims.add(data.draw(st.sampled_from(self.free())))
+
+    @precondition(lambda self: self.claims)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        self.claims.discard(data.draw(st.sampled_from(sorted(self.claims))))
+
+    @rule()
+    def clear_up(self) -> None:
+        """A pass of the same process over Instances; what has changed is left for another."""
+        surroundings = Surroundings(
+            configurations={CAMERA: self.configuration} if self.configuration else {},
+            existing=[],
+            gone=[],
+            claimed=self.pools.claimed,
+        )
+        for decision in plan_unseen(self.sights, surroundings, now=self.now).decisions:
+            match decision:
+                case MarkInstance(slots, since) if self.is_current(slots.name, slots):
+                    mark = None if since is None else since.isoformat()
+                    self.put(slots.name, spec={}, **{"moorage.dev/offline-since": mark})
+                case DeleteInstance(name=name) if self.is_current(name, decision):
+                    assert name not in {device[: len(name)] for _, device in self.claims}
+                    del self.instances[name]
+
+    def is_current(self, name: str, read: Any) -> bool:
+        stored = self.instances.get(name, {"metadata": {"resourceVersion": ""}})
+        return bool(stored["metadata"]["resourceVersion"] == read.resource_version)
+
+    @invariant()
+    def what_a_claim_has_is_published(self) -> None:
+        stored = {
+            (o["spec"]["pool"]["name"], device["name"])
+            for o in self.server.objects.values()
+            for device in o["spec"].get("devices", ())
+        }
+        assert self.claims <= stored
+
+    @rule()
+    def settles(self) -> None:
+        """Once nothing fails, all that nodes see is there, untainted, and nothing else is."""
+        for _ in range(12):
+            self.watch()
+            self.pass_over(None, None)
+            self.clear_up()
+        if not self.exists or self.configuration is None or self.claims:
+            return
+        seen = {name for name, body in self.instances.items() if body["spec"].get("nodes")}
+        shown = {device["name"][: len(NAMES[0])] for _, device in self.server.devices()}
+        untainted = {device[: len(NAMES[0])] for _, device in self.free()}
+        assert seen == untainted
+        assert shown <= self.instances.keys()
+
+
+def _listed(store: Store[Any], objects: Mapping[str, Any], version: int) -> None:
+    for body in objects.values():
+        store.note(body)
+    names = [body["metadata"] for body in objects.values()]
+    seen = {ObjectKey(metadata.get("namespace", ""), metadata["name"]) for metadata in names}
+    store.finish_list(seen, version)
+
+
+SharedPool.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestSharedPool = SharedPool.TestCase
