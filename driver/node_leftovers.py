@@ -4,6 +4,9 @@ A pod that was started through the device plugin keeps its slots until it ends, 
 devices by then. The kubelet goes on listing its devices, without a plugin and after a restart of
 its own too, so that the same `SlotKeeper` frees its slots; `publication` deducts them until then.
 
+So that containers of these resources can be started, see `kubelet_empty_plugins`, plugins that give
+nothing are registered meanwhile.
+
 What the Node offers of its resources is none from the start. The kubelet says so when it writes its
 next status; until then kube-scheduler would send pods for devices that nobody gives them any more,
 and make no claims for them: a DeviceClass counts only where the Node has nothing of the resource.
@@ -129,7 +132,8 @@ class _Leftovers:
         self._pods = NodePodObjects(client, place.node, clock)
         self._kubelet = PodResources(place.kubelet_root / "pod-resources", clock)
         self._listing: Listing | None = None
-        self._over = asyncio.Event()
+        self._over, self._looked = asyncio.Event(), asyncio.Event()
+        self._kubelet_root = place.kubelet_root
         self._keeper = SlotKeeper(
             place.node, self._slots, self._pods, self._listed, Given(clock), record
         )
@@ -147,6 +151,7 @@ class _Leftovers:
             self._slots.subscribe(self._look)
             self._pods.subscribe(self._keeper.pod_changed)
             running.append(tasks.create_task(self._keeper.run()))
+            running.append(tasks.create_task(self._keep_resources()))
             await self._over.wait()
             for task in running:
                 task.cancel()
@@ -156,8 +161,30 @@ class _Leftovers:
         self._look()
         return self._listing
 
+    async def _keep_resources(self) -> NoReturn:
+        """Have plugins that give nothing, for as long as the kubelet needs them."""
+        while not self._holds():
+            await self._next_look()
+        # Its stubs take memory that nobody needs where nothing is left.
+        from driver.kubelet_empty_plugins import EmptyPlugins, plugins_in_use
+
+        plugins = EmptyPlugins(self._kubelet_root)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(plugins.run())
+            while True:
+                plugins.serve(plugins_in_use(self._slots.views().values(), self._node))
+                await self._next_look()
+
+    async def _next_look(self) -> None:
+        self._looked.clear()
+        await self._looked.wait()
+
+    def _holds(self) -> bool:
+        return any(view.held_by(self._node) for view in self._slots.views().values())
+
     def _look(self, _: Any = None) -> None:
         """By the last listing: one that is not empty is followed by another in time."""
-        holds = any(view.held_by(self._node) for view in self._slots.views().values())
+        self._looked.set()
+        holds = self._holds()
         if self._listing is not None and not self._listing.devices and not holds:
             self._over.set()
