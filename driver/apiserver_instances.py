@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from driver.api import DRIVER_NAME, NODE_LABEL, SHARED_LABEL_VALUE, NodeName
 from driver.apiserver import INSTANCES, delete, each, field_manager
-from driver.instances import ApplyInstance, DeleteInstance, InstanceDecision, is_anothers
+from driver.instances import ApplyInstance, DeleteInstance, InstanceDecision, device_of, is_anothers
 from driver.names import label_value
 from driver.shared_instances import JoinInstance, LeaveInstance, SharedDecision, entry_body
 from kube.api import (
@@ -23,8 +23,15 @@ from kube.api import (
 
 logger = logging.getLogger(__name__)
 
-SHARED_BODY_MANAGER = f"{DRIVER_NAME}:shared-instance"
-"""Owns the body of shared Instances, whichever node writes it; no node has a name like it."""
+_NONE = Preconditions()
+
+
+def shared_body_manager(body: Mapping[str, Any]) -> str:
+    """Who owns the body of a shared Instance, whichever node writes it.
+
+    Another for each device, so that two of one hash conflict. No node has a name like it.
+    """
+    return f"{DRIVER_NAME}:instance-of-{device_of(body)}"
 
 
 def instances_of_node(node: NodeName) -> Selection:
@@ -83,9 +90,10 @@ class _TakenError(Exception):
 
 
 async def _create(client: ApiClient, body: Mapping[str, Any], manager: str) -> JsonObject:
-    """Apply an object that this node knows nothing of, unless it is another node's.
+    """Apply an object that this node knows nothing of, unless it is another device's.
 
-    Nodes do not watch each other's Instances. By force this one would be taken from the other.
+    Nodes do not watch each other's Instances, nor learn at once of those that they share. By force
+    this one would be taken from the other. One that Akri made is taken over, in the version seen.
     """
     try:
         return await _apply_instance(client, body, manager, force=False)
@@ -94,7 +102,9 @@ async def _create(client: ApiClient, body: Mapping[str, Any], manager: str) -> J
         stored = await client.get(path)
         if is_anothers(body, stored):
             raise _TakenError(stored) from None
-        return await _apply_instance(client, body, manager, stored["metadata"]["uid"])
+        metadata = stored["metadata"]
+        seen = Preconditions(metadata["uid"], metadata["resourceVersion"])
+        return await _apply_instance(client, body, manager, seen)
 
 
 async def delete_instance(client: ApiClient, decision: DeleteInstance) -> None:
@@ -107,7 +117,7 @@ async def _apply_instance(
     client: ApiClient,
     body: Mapping[str, Any],
     manager: str,
-    uid: str = "",
+    preconditions: Preconditions = _NONE,
     *,
     force: bool = True,
 ) -> JsonObject:
@@ -116,7 +126,7 @@ async def _apply_instance(
         path,
         body,
         force=force,
-        preconditions=Preconditions(uid),
+        preconditions=preconditions,
         options=WriteOptions(field_manager=manager),
     )
 
@@ -126,22 +136,21 @@ async def _join(
 ) -> None:
     uid = decision.uid
     if decision.body is not None:
-        applies = _apply_instance if uid else _create
-        answer = await applies(client, decision.body, SHARED_BODY_MANAGER)
+        applies = _apply_instance if decision.is_known else _create
+        answer = await applies(client, decision.body, shared_body_manager(decision.body))
         uid = answer["metadata"]["uid"]
         note(answer)
     if decision.enter and uid is not None:
-        # Not by force: it is refused where another node says that this is another device.
-        entry = entry_body(decision.namespace, decision.name, node, device=decision.device)
-        note(await _apply_instance(client, entry, field_manager(node), uid, force=False))
+        entry = entry_body(decision.namespace, decision.name, node)
+        note(await _apply_instance(client, entry, field_manager(node), Preconditions(uid)))
 
 
 async def _leave(
     client: ApiClient, decision: LeaveInstance, node: NodeName, note: Callable[[JsonObject], None]
 ) -> None:
     manager = field_manager(node)
-    entry = entry_body(decision.namespace, decision.name, device=decision.device)
-    answer = await _apply_instance(client, entry, manager, decision.uid)
+    entry = entry_body(decision.namespace, decision.name)
+    answer = await _apply_instance(client, entry, manager, Preconditions(decision.uid))
     if node in answer["spec"].get("nodes", ()):
         # Somebody else owns the entry, too: a hand, or the agent that was here before.
         version = answer["metadata"]["resourceVersion"]

@@ -6,9 +6,9 @@ All nodes that see a device write one object, each without waiting for the other
 
 * The body (all but `nodes` and `deviceUsage`) is written by the first by name of the nodes that
   see the device. It has one owner of fields, whoever writes: so the next writer needs no handing
-  over, and a property that is dropped is gone.
-* Its entry in `nodes` is each node's own, and so is the owner of that field. With it comes which
-  device it sees: the API server refuses the entry of whoever means another device of the same hash.
+  over, and a property that is dropped is gone. The owner is called after the device: who means
+  another device of the same hash is another owner, and the API server refuses its body.
+* Its entry in `nodes` is each node's own, and so is the owner of that field.
 * The object is removed by the shared driver, when no node sees the device any more: see
   `unseen_instances`.
 
@@ -25,7 +25,6 @@ from typing import Any
 from driver.api import (
     AKRI_GROUP,
     AKRI_VERSION,
-    DEVICE_DIGEST,
     OFFERED_THROUGH,
     SHARED_LABEL_VALUE,
     Configuration,
@@ -33,7 +32,7 @@ from driver.api import (
     InstanceName,
     NodeName,
 )
-from driver.instances import Instance, StoredInstance, device_of, is_anothers, labelled_body
+from driver.instances import Instance, StoredInstance, is_anothers, labelled_body
 from driver.offer_paths import OfferPath
 
 
@@ -44,8 +43,8 @@ class JoinInstance:
     Attributes:
         uid: Of the object to enter; None where there is none yet, and the body makes it.
         body: To be applied first; None where it is right already or another node's to write.
-        enter: Whether the node is not among `nodes` yet, or must say of which device this is.
-        device: The digest to say with the entry; None where that is for the first node to write.
+        enter: Whether the node is not among `nodes` yet.
+        is_known: Whether there is an object, and it says that it is of this device.
     """
 
     namespace: str
@@ -53,21 +52,16 @@ class JoinInstance:
     uid: str | None
     body: Mapping[str, Any] | None
     enter: bool
-    device: str | None = None
+    is_known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveInstance:
-    """Be no longer one of the nodes that see the device of this very object.
-
-    Attributes:
-        device: The digest that it goes on saying.
-    """
+    """Be no longer one of the nodes that see the device of this very object."""
 
     namespace: str
     name: InstanceName
     uid: str
-    device: str | None = None
 
 
 SharedDecision = JoinInstance | LeaveInstance
@@ -78,17 +72,12 @@ def shared_body(instance: Instance, configuration: Configuration) -> Mapping[str
     return labelled_body(instance, configuration, SHARED_LABEL_VALUE)
 
 
-def entry_body(
-    namespace: str, name: InstanceName, *nodes: NodeName, device: str | None = None
-) -> Mapping[str, Any]:
+def entry_body(namespace: str, name: InstanceName, *nodes: NodeName) -> Mapping[str, Any]:
     """What a node applies for its entry in `nodes`; without a node it gives the entry up."""
-    metadata: dict[str, Any] = {"name": name, "namespace": namespace}
-    if device:
-        metadata["annotations"] = {DEVICE_DIGEST: device}
     body: dict[str, Any] = {
         "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
         "kind": "Instance",
-        "metadata": metadata,
+        "metadata": {"name": name, "namespace": namespace},
     }
     return {**body, "spec": {"nodes": list(nodes)}} if nodes else body
 
@@ -130,7 +119,7 @@ def plan_shared(
 
 
 def _leave(stored: StoredInstance) -> LeaveInstance:
-    return LeaveInstance(stored.namespace, stored.name, stored.uid, stored.device)
+    return LeaveInstance(stored.namespace, stored.name, stored.uid)
 
 
 def _plan_seen(
@@ -138,17 +127,14 @@ def _plan_seen(
 ) -> JoinInstance:
     nodes = existing.nodes if existing else ()
     is_first = all(node <= other for other in nodes)
-    content = _without_device(body)
-    is_right = existing is not None and body_of(existing) == content
-    must_say = existing is not None and existing.device is None and is_first
-    may_say = existing is None or existing.device is not None or is_first
+    is_right = existing is not None and body_of(existing) == body
     return JoinInstance(
         namespace=body["metadata"]["namespace"],
         name=body["metadata"]["name"],
         uid=existing.uid if existing else None,
-        body=_saying(content, claimable) if is_first and not is_right else None,
-        enter=node not in nodes or must_say,
-        device=device_of(body) if may_say else None,
+        body=_saying(body, claimable) if is_first and not is_right else None,
+        enter=node not in nodes,
+        is_known=existing is not None and existing.device is not None,
     )
 
 
@@ -167,10 +153,4 @@ def _saying(body: Mapping[str, Any], claimable: bool) -> Mapping[str, Any]:
 def body_of(stored: StoredInstance) -> Mapping[str, Any]:
     """What `shared_body` made of it, as it is now."""
     spec = {field: value for field, value in stored.body["spec"].items() if field != "nodes"}
-    return {**_without_device(stored.body), "spec": spec}
-
-
-def _without_device(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The body has one owner, whoever writes it: it cannot be what tells two devices apart."""
-    metadata = {name: v for name, v in body["metadata"].items() if name != "annotations"}
-    return {**body, "metadata": metadata}
+    return {**stored.body, "spec": spec}

@@ -11,7 +11,6 @@ import pytest
 from driver.api import ConfigurationName, InstanceName, NodeName
 from driver.apiserver import INSTANCES
 from driver.apiserver_instances import delete_instance, instances_of_node, write_instances
-from driver.devices import device_digest
 from driver.instances import DeleteInstance, StoredInstance, instance_of, stored_instance
 from driver.shared_instances import (
     JoinInstance,
@@ -73,20 +72,13 @@ def test_a_body_goes_on_saying_by_which_path_the_device_is_offered(
 
     assert isinstance(join, JoinInstance)
     assert join.body is not None
-    assert join.body["metadata"]["annotations"] == {"moorage.dev/offered-through": "dra"}
+    assert join.body["metadata"]["annotations"]["moorage.dev/offered-through"] == "dra"
 
 
 def test_who_sees_a_device_first_makes_its_instance_and_enters() -> None:
     body, name = a_body(), InstanceName("echo-8120fe")
 
-    join = JoinInstance(
-        namespace="default",
-        name=name,
-        uid=None,
-        body=without_device(body),
-        enter=True,
-        device=device_digest("foo0", None),
-    )
+    join = JoinInstance(namespace="default", name=name, uid=None, body=body, enter=True)
     assert plan(body) == (join,)
 
 
@@ -98,7 +90,7 @@ def test_the_first_by_name_writes_a_body_that_is_not_right() -> None:
     (join,) = plan(a_body(capacity=3), node=A, stored=(as_stored(a_body(), A, B),))
 
     assert isinstance(join, JoinInstance)
-    assert join.body == without_device(a_body(capacity=3))
+    assert join.body == a_body(capacity=3)
     assert not join.enter
 
 
@@ -111,8 +103,7 @@ def test_any_other_writes_its_entry_only() -> None:
 
 
 def test_who_no_longer_sees_the_device_leaves_and_that_is_all() -> None:
-    stored = as_stored(a_body())
-    left = LeaveInstance("default", stored.name, "uid-1", device_digest("foo0", None))
+    left = LeaveInstance("default", as_stored(a_body()).name, "uid-1")
 
     assert plan(stored=(as_stored(a_body(), A, B),)) == (left,)
     assert plan(stored=(as_stored(a_body(), A),)) == ()
@@ -127,16 +118,15 @@ def test_not_heard_is_not_gone() -> None:
 
 def test_an_instance_that_does_not_say_its_device_is_told_it_by_the_first() -> None:
     olds = as_stored(without_device(a_body()), A, B)
-    digest = device_digest("foo0", None)
 
     (says,) = plan(a_body(), node=A, stored=(olds,))
 
     assert isinstance(says, JoinInstance)
-    assert (says.body, says.enter, says.device) == (None, True, digest)
+    assert (says.body, says.enter, says.is_known) == (a_body(), False, False)
     assert plan(a_body(), node=B, stored=(olds,)) == ()
     (joins,) = plan(a_body(), node=C, stored=(olds,))
     assert isinstance(joins, JoinInstance)
-    assert (joins.enter, joins.device) == (True, None)
+    assert (joins.body, joins.enter) == (None, True)
 
 
 def test_the_instance_of_another_device_is_left_and_not_written() -> None:
@@ -144,7 +134,7 @@ def test_the_instance_of_another_device_is_left_and_not_written() -> None:
     another = replace(another, name=InstanceName("echo-8120fe"))
 
     assert plan(a_body(), node=C, stored=(another,)) == ()
-    left = LeaveInstance("default", another.name, "uid-1", device_digest("foo1", None))
+    left = LeaveInstance("default", another.name, "uid-1")
     assert plan(a_body(), node=B, stored=(another,)) == (left,)
 
 
