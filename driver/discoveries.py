@@ -147,10 +147,11 @@ class Discoveries:
     def _hear(self, place: _Place, answer: Answer) -> None:
         name, key = place
         answers = self._answers.setdefault(name, {})
-        if answers.get(key) == answer:
+        before = answers.get(key)
+        if before == answer:
             return
         logger.info("discovered configuration=%s devices=%d", name, len(answer.devices))
-        answers[key] = answer
+        answers[key] = answer.after(before)
         self._conclude(name)
         self._on_answer()
 

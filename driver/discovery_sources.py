@@ -50,6 +50,19 @@ class Answer:
     devices: tuple[Device, ...]
     shared: bool
 
+    def after(self, before: Answer | None) -> Answer:
+        """The same answer; a device that was in the one before is the very same object.
+
+        What follows from it is then known, see `derived`: a list that comes from another process
+        is made of new objects each time.
+        """
+        known = {device.id: device for device in before.devices} if before else {}
+        return Answer(tuple(_same(known.get(d.id), d) for d in self.devices), self.shared)
+
+
+def _same(before: Device | None, now: Device) -> Device:
+    return before if before is not None and before == now else now
+
 
 class Source(Protocol):
     """One handler, in this process or behind an endpoint. Equal ones are the same source."""

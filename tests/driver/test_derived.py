@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from driver.api import Configuration, DeviceName, InstanceName
 from driver.derived import Deriving, derived
 from driver.devices import Device
+from driver.discovery_sources import Answer
 from driver.instance_names import TakenNames
 from driver.instances import (
     StoredInstance,
@@ -167,6 +168,21 @@ def test_any_history_is_as_if_nothing_were_kept(history: list[Moment]) -> None:
     kept, anew = Chain(), Chain()
     for moment in history:
         assert kept.follow(moment) == anew.follow(moment.anew())
+
+
+@given(st.lists(st.sampled_from(DEVICES)), st.lists(st.sampled_from(DEVICES)))
+def test_a_list_made_anew_holds_the_devices_that_were_there(
+    first: list[Device], second: list[Device]
+) -> None:
+    before = Answer(tuple(first), shared=False)
+    made_anew = Answer(tuple(map(replace, second)), shared=True)
+
+    found = made_anew.after(before)
+
+    assert found == made_anew
+    last = {device.id: device for device in first}
+    for device in found.devices:
+        assert device != last.get(device.id) or device is last[device.id]
 
 
 def test_an_unchanged_device_is_the_very_same_offer() -> None:
