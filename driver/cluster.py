@@ -46,7 +46,7 @@ from driver.passes import Passes, put_right, until_done
 from driver.publication import Publication, Supply, local_supply, publish
 from driver.resource_slices import NodeScope, slice_view
 from driver.shared_pools import shared_devices
-from driver.slices import Features
+from driver.slices import Features, device_names
 from kube.api import Added, ApiClient, Change, Deleted, Modified, Store
 
 logger = logging.getLogger(__name__)
@@ -160,12 +160,18 @@ class NodeCluster:
     async def instances(self) -> Mapping[tuple[str, DeviceName], Instance]:
         """What this node can prepare, by pool and device; waits for the first decision."""
         await self._decided.wait()
-        local: dict[tuple[str, DeviceName], Instance] = {
-            (self._node, name): offer.instance
+        local = self._withdrawn_devices() if self._path is not OfferPath.DRA else {}
+        published: dict[tuple[str, DeviceName], Instance] = {
+            (self._node, name): offer.instance or local[name]
             for name, offer in self._memory.current.offers.items()
-            if offer.instance is not None
+            if offer.instance is not None or name in local
         }
-        return {**local, **self._shared_devices()}
+        return {**published, **self._shared_devices()}
+
+    def _withdrawn_devices(self) -> Mapping[DeviceName, Instance]:
+        """What claims got before this path was taken, and are to be prepared with all the same."""
+        inventory, features = self._memory.inventory, self._memory.features
+        return device_names(inventory.local, features) if inventory and features else {}
 
     def _shared_devices(self) -> Mapping[tuple[str, DeviceName], Instance]:
         inventory = self._memory.inventory
