@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -59,6 +60,13 @@ def test_slots_of_one_device_are_used_on_several_nodes(story: Story) -> None:
     assert story.instances()[0]["metadata"]["uid"] == instance["metadata"]["uid"]
 
 
+def health(story: Story, pod: str) -> list[str]:
+    """What the kubelet says of the devices of a pod."""
+    (status,) = story.get("pod", pod)["status"]["containerStatuses"]
+    claims = status.get("allocatedResourcesStatus", ())
+    return [one["health"] for claim in claims for one in claim["resources"]]
+
+
 def share(story: Story) -> str:
     """Let a pod of each node use one claim, and give its UID."""
     story.claim()
@@ -71,30 +79,39 @@ def share(story: Story) -> str:
     return story.claim_uid()
 
 
-def test_a_claim_of_pods_on_two_nodes_keeps_its_device_while_that_is_away(story: Story) -> None:
-    configure(story, offlineGracePeriod="1s")
-    wait_published(story)
-    uid = share(story)
-    assert all(story.cdi_files(uid, node) for node in NODES)
-    story.delete("pod", "node-a")
-    story.wait_unprepared(uid, "node-a")
-    assert story.cdi_files(uid, "node-b"), "the other node's part is its own"
+@pytest.fixture
+def dotted(story: Story) -> Story:
+    """A story whose Configuration has a name that is no label."""
+    return replace(story, name=f"{story.name}.north")
 
-    (before,) = story.instances()
-    say(story.cluster, "OFFLINE")
-    story.until("it is tainted", lambda: taints(story) == [OFFLINE])
-    story.drivers.shared.restart()
-    story.claim("late")
-    story.pod("late", claim="late")
-    story.until("no new claim gets it", lambda: is_waiting(story, "late"))
-    say(story.cluster, "ONLINE")
-    wait_published(story)
-    assert story.instances()[0]["metadata"]["uid"] == before["metadata"]["uid"], "a claim has it"
 
-    say(story.cluster, "OFFLINE")
-    story.until("it is tainted again", lambda: taints(story) == [OFFLINE])
-    story.delete("pod", "late")
-    story.delete("pod", "node-b")
-    story.until("Instance and pool are gone", lambda: not story.instances() and not slices(story))
+def test_a_claim_of_pods_on_two_nodes_keeps_its_device_while_that_is_away(dotted: Story) -> None:
+    configure(dotted, offlineGracePeriod="1s")
+    wait_published(dotted)
+    uid = share(dotted)
+    assert all(dotted.cdi_files(uid, node) for node in NODES)
+    dotted.delete("pod", "node-a")
+    dotted.wait_unprepared(uid, "node-a")
+    assert dotted.cdi_files(uid, "node-b"), "the other node's part is its own"
+
+    (before,) = dotted.instances()
+    say(dotted.cluster, "OFFLINE")
+    dotted.until("it is tainted", lambda: taints(dotted) == [OFFLINE])
+    dotted.until("its pod is told", lambda: health(dotted, "node-b") == ["Unhealthy"])
+    dotted.drivers.shared.restart()
+    dotted.claim("late")
+    dotted.pod("late", claim="late")
+    dotted.until("no new claim gets it", lambda: is_waiting(dotted, "late"))
+    say(dotted.cluster, "ONLINE")
+    wait_published(dotted)
+    assert dotted.instances()[0]["metadata"]["uid"] == before["metadata"]["uid"], "a claim has it"
+
+    say(dotted.cluster, "OFFLINE")
+    dotted.until("it is tainted again", lambda: taints(dotted) == [OFFLINE])
+    dotted.delete("pod", "late")
+    dotted.delete("pod", "node-b")
+    dotted.until(
+        "Instance and pool are gone", lambda: not dotted.instances() and not slices(dotted)
+    )
     name = before["metadata"]["name"]
-    story.until("so is its class", lambda: story.cluster.get("deviceclass", name) is None)
+    dotted.until("so is its class", lambda: dotted.cluster.get("deviceclass", name) is None)
