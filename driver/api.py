@@ -29,8 +29,7 @@ OFFERED_THROUGH = f"{DRIVER_NAME}/offered-through"
 """Annotation of a shared Instance: `dra` while claims may have the device, and no slot is given."""
 
 DEVICE_DIGEST = f"{DRIVER_NAME}/device"
-"""Annotation of an Instance: of which device it is, since six digits of its name may be those of two.
-"""
+"""Annotation of an Instance: of which device it is, since its name may be that of two."""
 
 CONFIGURATION_LABEL = f"{DRIVER_NAME}/configuration"
 """Label of a DeviceClass that Moorage made: the Configuration whose devices it selects."""

@@ -366,7 +366,7 @@ def test_the_device_of_an_instance_that_stays_is_kept_for_as_long_as_that() -> N
     (instance,) = an_inventory(1).local
     before = published_from(an_inventory(1))
     away = published_from(an_inventory(), before)
-    later = {"features": FEATURES, "allocated": frozenset[DeviceName](), "now": NOW + DAY}
+    later: dict[str, Any] = {"features": FEATURES, "allocated": (), "now": NOW + DAY}
 
     lingering = publish(Supply(lingering=frozenset({instance.name})), away, **later)
     removed = publish(Supply(), lingering, **later)
