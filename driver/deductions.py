@@ -42,16 +42,15 @@ class Deductions:
 
     def left(self, instance: Instance) -> int:
         """Uses of an Instance that nobody holds through the device plugin."""
+        if not self.held:
+            return instance.capacity
         held = self.held.get((instance.namespace, instance.name), 0)
         return max(0, instance.capacity - held)
 
     def offered(self, instance: Instance, names: Sequence[DeviceName]) -> frozenset[DeviceName]:
         """Which of an Instance's devices there are, of all that it could have."""
-        left = self.left(instance)
-        if left >= len(names):
-            return frozenset(names)
         order = sorted(names, key=lambda name: name not in self.shown)
-        return frozenset(order[:left])
+        return frozenset(order[: self.left(instance)])
 
 
 def held_slots(stored: Iterable[StoredInstance]) -> HeldSlots:

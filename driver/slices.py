@@ -70,9 +70,12 @@ def published(
     """
     devices: list[PublishedDevice] = []
     for instance, names in _named(instances, features):
-        left, offered = deductions.left(instance), deductions.offered(instance, names)
+        left = deductions.left(instance)
         those = derived(instance, _devices, features, names, left)
-        devices.extend(device for device in those if device.name in offered)
+        if left < len(names):
+            offered = deductions.offered(instance, names)
+            those = tuple(device for device in those if device.name in offered)
+        devices += those
     return tuple(devices)
 
 
@@ -212,14 +215,12 @@ def _quantity(number: int) -> str:
 
 
 def _free_names(instance: Instance, uses: int, taken: set[str]) -> list[DeviceName]:
-    return next(names for names in _candidates(instance, uses) if taken.isdisjoint(names))
-
-
-def _candidates(instance: Instance, uses: int) -> Iterator[list[DeviceName]]:
-    """The names an Instance may get, the preferred first; they differ in their hash."""
-    yield derived(instance, _preferred, uses)
-    for attempt in count():
-        yield _names(instance, uses, salt=f"{instance.namespace}/{attempt}/")
+    """The names that an Instance gets: the preferred ones, or such as differ in their hash."""
+    names = derived(instance, _preferred, uses)
+    attempts = count()
+    while not taken.isdisjoint(names):
+        names = _names(instance, uses, salt=f"{instance.namespace}/{next(attempts)}/")
+    return names
 
 
 def _preferred(instance: Instance, uses: int) -> list[DeviceName]:
