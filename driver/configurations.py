@@ -31,7 +31,14 @@ _NOT_RUN = ("brokerSpec", "instanceServiceSpec", "configurationServiceSpec")
 _EFFECTS: tuple[str, ...] = get_args(TaintEffect)
 
 CONDITION_TYPES = frozenset(
-    {"Accepted", "NameTaken", "DevicePlugin", "PropertiesRead", "FieldsIgnored"}
+    {
+        "Accepted",
+        "NameTaken",
+        "DevicePlugin",
+        "UniqueDevices",
+        "PropertiesRead",
+        "FieldsIgnored",
+    }
 )
 """The conditions that Moorage writes; others on the object are somebody else's."""
 
@@ -45,6 +52,10 @@ NO_GRACE = timedelta()
 SHARED_GRACE = timedelta(minutes=5)
 LONGEST_MESSAGE = 4096
 
+_NOT_ENFORCED = (
+    "The API server knows no devices with several slots (DRAConsumableCapacity, Kubernetes 1.36): "
+    "each slot is a device of its own, and one request may be given several of one device."
+)
 _LEFT_ALONE = "exists and was not made by Moorage: it is left alone."
 
 
@@ -220,7 +231,11 @@ def holders(verdicts: Iterable[Verdict]) -> dict[ConfigurationName, Verdict]:
 
 
 def conditions(
-    verdict: Verdict, holder: Verdict, *, classes_taken: Sequence[str] = ()
+    verdict: Verdict,
+    holder: Verdict,
+    *,
+    classes_taken: Sequence[str] = (),
+    keeps_slots: bool = True,
 ) -> tuple[Condition, ...]:
     """The conditions that this Configuration's status should show.
 
@@ -229,6 +244,8 @@ def conditions(
         holder: Who holds its name; the same, as a rule.
         classes_taken: DeviceClasses of its name, or of one of its Instances, that Moorage did not
             make.
+        keeps_slots: False where devices are offered through DRA and the API server drops that one
+            of them has several slots.
     """
     found = [_accepted(verdict, holder)]
     if holder.uid != verdict.uid:
@@ -240,12 +257,18 @@ def conditions(
     if verdict.configuration and (problems := tuple(name_problems(verdict.configuration))):
         message = f"The device plugin does not offer its devices. {_sentences(problems)}"
         found.append(Condition("DevicePlugin", "False", "InvalidName", message))
+    if verdict.configuration and not keeps_slots and _wants_slots(verdict.configuration):
+        found.append(Condition("UniqueDevices", "False", "NotEnforced", _NOT_ENFORCED))
     if unread := unread_properties(verdict.entries):
         found.append(Condition("PropertiesRead", "False", "NotRead", unread))
     if verdict.ignored:
         message = f"{', '.join(verdict.ignored)}: kept, and not acted on by Moorage."
         found.append(Condition("FieldsIgnored", "True", "NotSupported", message))
     return tuple(found)
+
+
+def _wants_slots(configuration: Configuration) -> bool:
+    return configuration.unique_devices and configuration.capacity > 1
 
 
 def _accepted(verdict: Verdict, holder: Verdict) -> Condition:

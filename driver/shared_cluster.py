@@ -45,7 +45,14 @@ from driver.cluster_instances import (
     LostNodeSettings,
 )
 from driver.cluster_pools import ClusterPools, SharedOffer, SharedWorld
-from driver.configurations import Verdict, conditions, holders, judge, status_body
+from driver.configurations import (
+    Verdict,
+    concerns_devices,
+    conditions,
+    holders,
+    judge,
+    status_body,
+)
 from driver.discovery.handlers import check_details
 from driver.handler_reports import without_lost_nodes
 from driver.inventory import in_force
@@ -94,6 +101,15 @@ class _Judged:
     version: str
 
 
+def _ask_if_concerned(change: Change[_Judged], pools: ClusterPools) -> None:
+    """Not for what is written into a status."""
+    if isinstance(change, Modified) and not concerns_devices(
+        change.old.verdict, change.new.verdict
+    ):
+        return
+    pools.ask()
+
+
 class SharedCluster:
     """Keeps DeviceClasses and the status of Configurations what the Configurations ask for."""
 
@@ -108,6 +124,7 @@ class SharedCluster:
         self._tasks = tasks
         self._passes = Passes(self._pass, name="publishing classes")
         self._extended_resources: bool | None = None
+        self._keeps_slots = True
         self._configurations = Store(client, CONFIGURATIONS.select(), self._judge)
         self._classes: Store[StoredClass] = Store(client, CLASSES.select(), stored_class)
         self._instances = ClusterInstances(client, self._in_force, settings.lost_nodes)
@@ -164,6 +181,7 @@ class SharedCluster:
     def _publish_shared(self, offer: SharedOffer | None) -> None:
         """Begin to, once the Configurations are known."""
         is_dra = offer is not None and offer.is_dra
+        self._keeps_slots = offer is None or not is_dra or offer.features.consumable_capacity
         self._instances.path = OfferPath.DRA if is_dra else OfferPath.DEVICE_PLUGIN
         if offer is None:
             self._instances.claimed = frozenset
@@ -171,7 +189,7 @@ class SharedCluster:
         world = SharedWorld(self._held, self._instances.store, self._instances.nodes)
         pools = ClusterPools(self._client, offer, world, self._instances.ask)
         self._instances.claimed = lambda: pools.claimed
-        self._configurations.subscribe(lambda _: pools.ask())
+        self._configurations.subscribe(lambda change: _ask_if_concerned(change, pools))
         self._tasks.create_task(pools.run())
 
     def _held(self) -> Mapping[ConfigurationName, Verdict]:
@@ -209,7 +227,12 @@ class SharedCluster:
 
     async def _write_status(self, judged: _Judged, holder: Verdict) -> None:
         verdict = judged.verdict
-        wanted = conditions(verdict, holder, classes_taken=self._classes_taken(holder))
+        wanted = conditions(
+            verdict,
+            holder,
+            classes_taken=self._classes_taken(holder),
+            keeps_slots=self._keeps_slots,
+        )
         status = status_body(verdict, wanted, judged.status, now=datetime.now(UTC))
         if status is None:
             return

@@ -262,3 +262,30 @@ def test_a_condition_keeps_its_time_of_transition_while_its_status_stays() -> No
     assert changed is not None
     assert same["conditions"][0]["lastTransitionTime"] == "2026-11-21T12:00:00Z"
     assert changed["conditions"][0]["lastTransitionTime"] == "2026-11-21T13:00:00Z"
+
+
+def test_classes_that_somebody_else_made_are_named() -> None:
+    verdict = judged(a_configuration_object())
+
+    _, taken = conditions(verdict, verdict, classes_taken=["loop", "loop-7a7a7a"])
+
+    assert (taken.type, taken.reason) == ("NameTaken", "DeviceClassExists")
+    assert taken.message == (
+        "DeviceClass loop exists and was not made by Moorage: it is left alone. "
+        "DeviceClass loop-7a7a7a exists and was not made by Moorage: it is left alone."
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [({"capacity": 2}, True), ({"capacity": 2, "uniqueDevices": False}, False), ({}, False)],
+)
+def test_where_slots_are_devices_uniqueness_is_told_not_to_be_enforced(
+    spec: dict[str, Any], told: bool
+) -> None:
+    verdict = judged(a_configuration_object(**spec))
+
+    shown = {c.type: c.reason for c in conditions(verdict, verdict, keeps_slots=False)}
+
+    assert shown.get("UniqueDevices") == ("NotEnforced" if told else None)
+    assert "UniqueDevices" not in {c.type for c in conditions(verdict, verdict)}

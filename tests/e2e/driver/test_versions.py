@@ -93,6 +93,7 @@ def shares_a_device(story: Story) -> None:
     (instance,) = story.instances()
     name = instance["metadata"]["name"]
     assert names(story) == [f"{name}-{use}" for use in range(3)]
+    story.until("it says so", lambda: story.condition(story.name, "UniqueDevices"))
     story.until("both nodes see it", lambda: echoes.seen_by(story) == list(NODES))
 
     users = {"user-0": "node-a", "user-1": "node-b", "user-2": "node-b", "user-3": None}
