@@ -30,7 +30,7 @@ from driver.kubelet_usage import NodePodObjects, SlotKeeper
 from driver.names import attribute_value
 from driver.passes import Passes
 from driver.plugin_devices import healthy_devices
-from driver.plugin_lists import PluginListing, PluginLists, offered_by
+from driver.plugin_lists import Offered, PluginListing, PluginLists, offered_by
 from driver.slot_allocation import Offer, Plugin
 from driver.slots import InstanceSlots, usage_problems
 from kube.api import (
@@ -87,6 +87,15 @@ class NodePlace:
     cdi_root: Path
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is made of an inventory, once."""
+
+    inventory: Inventory
+    instances: Mapping[InstanceName, Instance]
+    offered: Offered
+
+
 class NodeSlots:
     """Offers this node's devices through the device-plugin API while `run` runs."""
 
@@ -124,7 +133,7 @@ class NodeSlots:
         self._lists = Passes(self._offer_lists, name="listing devices")
         self._listing = PluginListing(node)
         self._listed: PluginLists = {}
-        self._known: tuple[Inventory | None, Mapping[InstanceName, Instance]] = (None, {})
+        self._known: _Known | None = None
         self._kept: tuple[Collection[InstanceName], Collection[InstanceName]] = ((), ())
 
     async def run(self) -> NoReturn:
@@ -164,16 +173,16 @@ class NodeSlots:
             instances=self._known_instances(),
         )
 
-    def _inventory(self) -> Inventory:
+    def _known_instances(self) -> Mapping[InstanceName, Instance]:
+        return self._look().instances
+
+    def _look(self) -> _Known:
         inventory = self._devices.inventory
         assert inventory is not None, "waited for"
-        return inventory
-
-    def _known_instances(self) -> Mapping[InstanceName, Instance]:
-        inventory = self._inventory()
-        if inventory is not self._known[0]:
-            self._known = (inventory, {i.name: i for i in inventory.instances})
-        return self._known[1]
+        if self._known is None or self._known.inventory is not inventory:
+            instances = {instance.name: instance for instance in inventory.instances}
+            self._known = _Known(inventory, instances, offered_by(inventory))
+        return self._known
 
     def _instance_changed(self, change: Change[InstanceSlots]) -> None:
         self._lists.ask()
@@ -188,8 +197,7 @@ class NodeSlots:
         await self._keep_cdi_files(views)
 
     def _offer_now(self, views: Mapping[InstanceName, InstanceSlots]) -> None:
-        offered = offered_by(self._inventory())
-        lists = self._listing.lists(views.values(), offered)
+        lists = self._listing.lists(views.values(), self._look().offered)
         if lists is not self._listed:
             self._listed = lists
             self._plugins.offer(lists)
@@ -197,7 +205,8 @@ class NodeSlots:
     async def _keep_cdi_files(self, views: Mapping[InstanceName, InstanceSlots]) -> None:
         """A container that is started again needs the file; after a reboot all are gone."""
         known = self._known_instances()
-        held = {name for name, view in views.items() if name in known and view.held_by(self._node)}
+        taken = [name for name, view in views.items() if view.holders and name in known]
+        held = {name for name in taken if views[name].held_by(self._node)}
         if (held, views.keys()) != self._kept:
             kept = (held, frozenset(views))
             await self._cdi.write(known[name] for name in sorted(held))

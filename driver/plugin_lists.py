@@ -67,6 +67,7 @@ class PluginListing:
 
     def __init__(self, node: NodeName) -> None:
         self._node = node
+        self._offered: Offered | None = None
         self._parts: dict[InstanceName, _Part] = {}
         self._lists: PluginLists = {}
 
@@ -75,20 +76,25 @@ class PluginListing:
 
         Args:
             instances: Those that are known, each by a name of its own.
-            offered: What discovery offers.
+            offered: What discovery offers; the same object is quicker to compare.
         """
         known = tuple(instances)
-        contested = contested_instances(offered.names, (slots.name for slots in known))
-        kinds = {name: _kind(name, offered) for name in {slots.configuration for slots in known}}
-        parts: dict[InstanceName, _Part] = {}
-        for slots in known:
+        parts = self._kept(known) if offered is self._offered else {}
+        changed = [slots for slots in known if slots.name not in parts]
+        contested = contested_instances(offered.names, (slots.name for slots in changed))
+        kinds = {name: _kind(name, offered) for name in {slots.configuration for slots in changed}}
+        for slots in changed:
             name = slots.name
             facts = _Facts(name in offered.online, name in contested, kinds[slots.configuration])
             parts[name] = self._part(slots, facts)
-        before, self._parts = self._parts, parts
+        before, self._parts, self._offered = self._parts, parts, offered
         if parts != before:
             self._lists = _joined(parts.values())
         return self._lists
+
+    def _kept(self, known: Iterable[InstanceSlots]) -> dict[InstanceName, _Part]:
+        found = ((slots, self._parts.get(slots.name)) for slots in known)
+        return {slots.name: part for slots, part in found if part and part.slots is slots}
 
     def _part(self, slots: InstanceSlots, facts: _Facts) -> _Part:
         before = self._parts.get(slots.name)
