@@ -35,6 +35,7 @@ from bench.allocations import (
 from bench.do_nothing_device_plugin import socket_name
 from bench.hotplug import base, percentile
 from bench.process_figures import cpu_seconds, resident_mib
+from driver.node_slots import RESEND_SECONDS
 from kube.api import ApiClient, Change, Deleted, JsonObject, Modified, Resource, Store, connect
 from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings, Component
 from local_cluster.component_handles import ComponentProcess
@@ -244,7 +245,7 @@ def offer_many(cluster: Cluster, driver: ComponentProcess, instances: int) -> st
     offered = time.monotonic() - start
     pid = driver.pid
     assert pid is not None
-    time.sleep(IDLE_SECONDS / 4)
+    time.sleep(RESEND_SECONDS)  # A round of lists that began before is over then.
     before = cpu_seconds(pid)
     time.sleep(IDLE_SECONDS)
     idle = (cpu_seconds(pid) - before) / IDLE_SECONDS
