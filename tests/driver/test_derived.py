@@ -170,6 +170,7 @@ def test_any_history_is_as_if_nothing_were_kept(history: list[Moment]) -> None:
         assert kept.follow(moment) == anew.follow(moment.anew())
 
 
+@settings(max_examples=50)
 @given(st.lists(st.sampled_from(DEVICES)), st.lists(st.sampled_from(DEVICES)))
 def test_a_list_made_anew_holds_the_devices_that_were_there(
     first: list[Device], second: list[Device]
