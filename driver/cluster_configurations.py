@@ -1,0 +1,197 @@
+"""What the elected driver makes of Configurations: one DeviceClass and one status of each.
+
+Configurations, DeviceClasses ──► plan_classes ──► DeviceClasses, by a setting of Instances, too
+                              └─► conditions ───► status of each Configuration
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+from driver.api import AKRI_GROUP, AKRI_VERSION, ConfigurationName, InstanceName
+from driver.apiserver import CLASSES, CONFIGURATIONS, write_classes
+from driver.classes import (
+    StoredClass,
+    WantedClasses,
+    plan_classes,
+    stored_class,
+    taken,
+    wanted_classes,
+)
+from driver.cluster_instances import BY_CONFIGURATION, GATHER_SECONDS, ClusterInstances
+from driver.configurations import Verdict, conditions, holders, judge, status_body
+from driver.discovery.handlers import check_details
+from driver.handler_reports import without_lost_nodes
+from driver.passes import Passes
+from driver.unseen_instances import InstanceSight
+from kube.api import (
+    ApiClient,
+    Change,
+    ConflictError,
+    JsonObject,
+    Modified,
+    NotFoundError,
+    Preconditions,
+    Store,
+    WriteOptions,
+)
+
+FIELD_MANAGER = "moorage.dev/shared"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A Configuration, and the status it has now."""
+
+    verdict: Verdict
+    status: Mapping[str, Any]
+    version: str
+
+
+def judged(body: JsonObject, *, unique_devices_default: bool) -> Judged:
+    """Parse a Configuration; the setting is what `spec.uniqueDevices` means where it is absent."""
+    verdict = judge(body, check_details, unique_devices_default=unique_devices_default)
+    return Judged(verdict, body.get("status") or {}, body["metadata"]["resourceVersion"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassSettings:
+    """What classes and conditions depend on.
+
+    Attributes:
+        extended_resources: Whether the API server keeps `extendedResourceName`; None where there
+            are no DeviceClasses.
+        keeps_slots: False where devices are offered through DRA and have no slots there.
+        of_instances: Whether each Instance has a DeviceClass of its own.
+    """
+
+    extended_resources: bool | None
+    keeps_slots: bool
+    of_instances: bool
+
+
+class ClusterConfigurations:
+    """Keeps DeviceClasses and the status of Configurations what the Configurations ask for."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        configurations: Store[Judged],
+        instances: ClusterInstances,
+        settings: ClassSettings,
+    ) -> None:
+        """Create; the stores of Configurations and Instances are run by somebody else."""
+        self._client = client
+        self._settings = settings
+        self._configurations = configurations
+        self._instances = instances
+        self._classes: Store[StoredClass] = Store(client, CLASSES.select(), stored_class)
+        self._passes = Passes(self._pass, name="publishing classes")
+
+    async def run(self) -> NoReturn:
+        """Write until cancelled; failures are retried for ever, and logged."""
+        async with asyncio.TaskGroup() as tasks:
+            if self._settings.extended_resources is not None:
+                tasks.create_task(self._classes.run())
+                await self._classes.synced.wait()
+            await self._configurations.synced.wait()
+            self._classes.subscribe(lambda _: self._passes.ask())
+            self._configurations.subscribe(lambda _: self._passes.ask())
+            self._instances.nodes.subscribe(lambda _: self._passes.ask())
+            self._instances.store.subscribe(self._instance_changed)
+            tasks.create_task(self._ask_when_instances_are_known())
+            await self._passes.run()
+
+    def _instance_changed(self, change: Change[InstanceSight]) -> None:
+        if self._settings.of_instances and not isinstance(change, Modified):
+            self._passes.ask_within(GATHER_SECONDS)
+
+    async def _ask_when_instances_are_known(self) -> None:
+        """Classes of those that went while nobody looked stay until then."""
+        await self._instances.store.synced.wait()
+        self._passes.ask()
+
+    async def _pass(self) -> None:
+        found = tuple(self._configurations)
+        held = holders(j.verdict for j in found)
+        results = await asyncio.gather(
+            self._write_classes(held),
+            *(self._write_status(j, held[j.verdict.name]) for j in found),
+            *(self._forget_lost_nodes(j) for j in found),
+            return_exceptions=True,
+        )
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+    async def _write_classes(self, held: Mapping[ConfigurationName, Verdict]) -> None:
+        if self._settings.extended_resources is None:
+            return
+        decisions = plan_classes(self._wanted_classes(held), self._classes)
+        await write_classes(self._client, decisions, FIELD_MANAGER, self._classes.note)
+
+    async def _write_status(self, judged: Judged, holder: Verdict) -> None:
+        verdict = judged.verdict
+        wanted = conditions(
+            verdict,
+            holder,
+            classes_taken=self._classes_taken(holder),
+            keeps_slots=self._settings.keeps_slots,
+        )
+        status = status_body(verdict, wanted, judged.status, now=datetime.now(UTC))
+        if status is None:
+            return
+        body = {
+            "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+            "kind": "Configuration",
+            "metadata": {"name": verdict.name, "namespace": verdict.namespace, "uid": verdict.uid},
+            "status": status,
+        }
+        path = CONFIGURATIONS.at(verdict.name, verdict.namespace, "status")
+        options = WriteOptions(field_manager=FIELD_MANAGER)
+        self._configurations.note(await self._client.apply(path, body, force=True, options=options))
+
+    async def _forget_lost_nodes(self, judged: Judged) -> None:
+        """Take away what nodes said of their handlers that are no more."""
+        if not self._instances.nodes.synced.is_set():
+            return
+        nodes = frozenset(node.name for node in self._instances.nodes)
+        verdict = judged.verdict
+        stay = without_lost_nodes(verdict.entries, nodes)
+        if stay is None:
+            return
+        path = CONFIGURATIONS.at(verdict.name, verdict.namespace, "status")
+        with suppress(ConflictError, NotFoundError):  # It has changed, and so is looked at again.
+            answer = await self._client.merge_patch(
+                path,
+                {"status": {"nodes": stay}},
+                preconditions=Preconditions(verdict.uid, judged.version),
+                options=WriteOptions(field_manager=FIELD_MANAGER),
+            )
+            self._configurations.note(answer)
+
+    def _wanted_classes(self, held: Mapping[ConfigurationName, Verdict]) -> WantedClasses:
+        extended = bool(self._settings.extended_resources)
+        accepted = [name for name, verdict in held.items() if verdict.configuration is not None]
+        wanted = wanted_classes(accepted, held.keys(), extended_resources=extended)
+        if not self._settings.of_instances:
+            return wanted
+        if not self._instances.store.synced.is_set():
+            return wanted.keeping(stored.name for stored in self._classes)
+        names = ((name, v.name) for v in held.values() for name in self._instances_of(v))
+        return wanted.with_instances(names, extended_resources=extended)
+
+    def _instances_of(self, holder: Verdict) -> Iterable[InstanceName]:
+        sights = self._instances.store.by_index(BY_CONFIGURATION, holder.name)
+        return (s.slots.name for s in sights if s.slots.namespace == holder.namespace)
+
+    def _classes_taken(self, holder: Verdict) -> tuple[str, ...]:
+        if self._settings.extended_resources is None:
+            return ()
+        of_instances = self._instances_of(holder) if self._settings.of_instances else ()
+        return taken({holder.name, *of_instances}, self._classes)
