@@ -48,9 +48,13 @@ class Passes:
         self._asked.set()
 
     def ask_within(self, seconds: float) -> None:
-        """A pass after this time, or after that of an earlier request which is still to come."""
-        if self._later is None:
-            self._later = asyncio.get_running_loop().call_later(seconds, self._ask_late)
+        """A pass after this time, or sooner if an earlier request says so."""
+        loop = asyncio.get_running_loop()
+        if self._later is not None:
+            if self._later.when() <= loop.time() + seconds:
+                return
+            self._later.cancel()
+        self._later = loop.call_later(seconds, self._ask_late)
 
     def _ask_late(self) -> None:
         self._later = None

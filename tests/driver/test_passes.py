@@ -135,3 +135,15 @@ async def test_a_request_does_not_keep_it_from_being_cancelled(steps: int) -> No
 
     await asyncio.wait([task], timeout=1)
     assert task.cancelled()
+
+
+async def test_of_several_requests_for_later_the_soonest_counts() -> None:
+    work = Work()
+    async with running(work) as made:
+        await work.wait_done(1)
+
+        made.ask_within(1000)
+        made.ask_within(0.01)
+        made.ask_within(2000)
+
+        await work.wait_done(2)
