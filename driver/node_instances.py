@@ -7,6 +7,7 @@ of their own, beside those of `cluster`.
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import NoReturn
@@ -31,6 +32,9 @@ from driver.shared_instances import SharedDecision, plan_shared, shared_body
 from kube.api import ApiClient, JsonObject, Store
 
 logger = logging.getLogger(__name__)
+
+SLICES_FIRST_SECONDS = 0.02
+"""How long Instances wait, so that what is decided at the same time about slices is sent first."""
 
 _Place = tuple[str, str]
 """Namespace and Configuration."""
@@ -59,14 +63,12 @@ class NodeInstances:
 
     def names(self, before: Inventory | None) -> Callable[[Configuration], TakenNames]:
         """What is known of the names of Instances, beside those of the inventory before."""
-        stored: dict[_Place, list[StoredInstance]] = {}
+        stored = defaultdict[_Place, list[StoredInstance]](list)
         for instance in self.store:
-            stored.setdefault((instance.namespace, instance.configuration), []).append(instance)
-        current: dict[_Place, dict[str, InstanceName]] = {}
+            stored[instance.namespace, instance.configuration].append(instance)
+        current = defaultdict[_Place, dict[str, InstanceName]](dict)
         for named in before.instances if before else ():
-            current.setdefault((named.namespace, named.configuration), {})[named.device] = (
-                named.name
-            )
+            current[named.namespace, named.configuration][named.device] = named.name
 
         def taken(configuration: Configuration) -> TakenNames:
             place = (configuration.namespace, configuration.name)
@@ -86,7 +88,7 @@ class NodeInstances:
     def decide(self, inventory: Inventory, publication: Publication) -> None:
         """Let the Instances be those of this inventory, and of what is still published."""
         self._decided = (inventory, publication)
-        self._passes.ask()
+        self._passes.ask_within(SLICES_FIRST_SECONDS)
 
     async def run(self) -> NoReturn:
         """Write until cancelled; the store must be in sync."""
