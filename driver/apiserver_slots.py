@@ -12,7 +12,7 @@ from typing import NoReturn
 from driver.api import InstanceName, NodeName
 from driver.apiserver import INSTANCES, field_manager
 from driver.apiserver_instances import instances_of_node
-from driver.slots import InstanceSlots, SlotWrite, instance_slots, merge_patch
+from driver.slots import InstanceSlots, SlotWrite, counting, instance_slots, merge_patch
 from kube.api import (
     ApiClient,
     Backoff,
@@ -70,10 +70,9 @@ class SlotObjects:
         return self._known
 
     def _take(self, change: Change[InstanceSlots]) -> None:
-        """Keep one of each name; of several namespaces those of all but one are left-overs."""
         name = InstanceName(change.key.name)
-        if found := self._store.by_index(_NAME, name):
-            self._views[name] = found[-1]
+        if found := counting(self._store.by_index(_NAME, name)):
+            self._views[name] = found
         else:
             self._views.pop(name, None)
 

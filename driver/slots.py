@@ -8,7 +8,7 @@ written only if the object is still at that version (`SlotWrite`), else it is de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, assert_never
@@ -109,6 +109,16 @@ class InstanceSlots:
     def is_offered_on(self, node: NodeName) -> bool:
         """Whether the object says that this node may use the device."""
         return node in self.nodes and not self.deleted
+
+
+def counting(found: Sequence[InstanceSlots]) -> InstanceSlots | None:
+    """Which of the Instances of one name counts: one in each of several namespaces, as a rule one.
+
+    A Configuration that was deleted leaves its Instance as long as slots are held, and one of its
+    name in another namespace finds the same device. No slot of that is given before. Of equals the
+    last counts.
+    """
+    return min(reversed(found), key=lambda slots: (not slots.holders, slots.deleted), default=None)
 
 
 def instance_slots(body: Mapping[str, Any]) -> InstanceSlots:

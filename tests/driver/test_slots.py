@@ -11,6 +11,7 @@ from driver.device_usage import ByConfiguration, ByInstance, Holder
 from driver.slots import (
     SLOTS_FINALIZER,
     InstanceSlots,
+    counting,
     full_sentence,
     held_sentence,
     instance_slots,
@@ -130,6 +131,20 @@ def test_one_id_on_two_slots_is_for_the_lower_one() -> None:
         0: DeviceKey(RESOURCE, CAMERA_1),
         1: None,
     }
+
+
+def test_of_one_name_in_two_namespaces_the_one_whose_slots_are_held_counts() -> None:
+    left = with_metadata(
+        an_instance_object(usage=USED), namespace="left", deletionTimestamp="2026-11-21T12:00:00Z"
+    )
+    free = with_metadata(
+        an_instance_object(), namespace="left", deletionTimestamp="2026-11-21T12:00:00Z"
+    )
+    new = some_slots()
+
+    assert counting([new, left]) is left
+    assert counting([free, new]) is new
+    assert counting([]) is None
 
 
 def test_a_write_takes_and_releases_and_keeps_the_rest() -> None:
