@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -23,11 +23,10 @@ from driver.api import DRIVER_NAME, ConfigurationName, DeviceName, NodeName
 from driver.apiserver import (
     CONFIGURATIONS,
     SLICES,
-    probe_extended_resources,
-    probe_features,
     read_owner,
 )
 from driver.apiserver_claims import AllocationWatch
+from driver.apiserver_path import NodePath, TakenPath
 from driver.apiserver_pools import Pool, PoolPublisher, StoredSlices
 from driver.apiserver_properties import NodeProperties
 from driver.configurations import Verdict, concerns_devices, judge
@@ -41,8 +40,7 @@ from driver.node_handlers import NodeHandlers
 from driver.node_instances import NodeInstances
 from driver.node_reports import NodeReports
 from driver.node_sources import NodeSources
-from driver.offer_paths import OfferPath, taken_path
-from driver.passes import Passes, put_right, until_done
+from driver.passes import Passes, put_right
 from driver.publication import Publication, Supply, local_supply, publish
 from driver.resource_slices import NodeScope, slice_view
 from driver.shared_pools import shared_devices
@@ -65,59 +63,44 @@ class _Memory:
     """What is kept between passes; losing it costs writes, never a device.
 
     Attributes:
-        features: None where the API server serves no ResourceSlices.
         current: The publication that was decided last; what the kubelet plugin prepares from.
         inventory: What it was decided from.
         path: How devices are offered; None before that is known.
         shared: What this node can prepare of shared pools; None if that is to be found out anew.
     """
 
-    features: Features | None = None
     current: Publication = field(default_factory=lambda: Publication({}))
     inventory: Inventory | None = None
-    path: OfferPath | None = None
+    path: TakenPath | None = None
     shared: Mapping[tuple[str, DeviceName], Instance] | None = None
 
 
-async def _at_once(_: OfferPath) -> None:
-    pass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferSettings:
-    """How one node offers its devices.
+@dataclass(frozen=True, slots=True)
+class OfferPlace:
+    """Whose devices are offered, and how.
 
     Attributes:
         unique_devices_default: What `spec.uniqueDevices` means where it is absent.
-        path: By which of the kubelet's contracts.
-        turn: Waits until this node's other drivers take the same path or none.
     """
 
     node: NodeName
+    path: NodePath
     unique_devices_default: bool
-    path: OfferPath = OfferPath.AUTO
-    turn: Callable[[OfferPath], Awaitable[None]] = _at_once
 
 
 class NodeCluster:
-    """Keeps this node's Instances and ResourceSlices what its discovery handlers say.
-
-    Attributes:
-        awaits_turn: Whether nothing is missing but the end of drivers that take another path.
-    """
+    """Keeps this node's Instances and ResourceSlices what its discovery handlers say."""
 
     def __init__(
         self,
         client: ApiClient,
-        settings: OfferSettings,
+        place: OfferPlace,
         sources: NodeSources,
         tasks: asyncio.TaskGroup,
     ) -> None:
-        self._client = client
-        self._node = node = settings.node
+        self._node = node = place.node
+        self._node_path = place.path
         self._tasks = tasks
-        self._wanted_path, self._turn = settings.path, settings.turn
-        self.awaits_turn = False
         self._passes = Passes(self._pass, name="publishing")
         self._instances = NodeInstances(
             client, node, lambda: self._passes.ask_within(RENAME_SECONDS)
@@ -129,7 +112,6 @@ class NodeCluster:
         self._memory = _Memory()
         self._listeners: list[Callable[[Inventory], None]] = []
         self._first_answers = asyncio.Event()
-        self._probed = asyncio.Event()
         self._decided = asyncio.Event()
         self._configurations = Store(
             client,
@@ -137,7 +119,7 @@ class NodeCluster:
             lambda body: judge(
                 body,
                 check_details,
-                unique_devices_default=settings.unique_devices_default,
+                unique_devices_default=place.unique_devices_default,
             ),
         )
         fields = f"spec.driver={DRIVER_NAME},spec.nodeName={node}"
@@ -160,7 +142,7 @@ class NodeCluster:
     async def instances(self) -> Mapping[tuple[str, DeviceName], Instance]:
         """What this node can prepare, by pool and device; waits for the first decision."""
         await self._decided.wait()
-        local = self._withdrawn_devices() if self._path is not OfferPath.DRA else {}
+        local = self._withdrawn_devices() if not self._path.is_dra else {}
         published: dict[tuple[str, DeviceName], Instance] = {
             (self._node, name): offer.instance or local[name]
             for name, offer in self._memory.current.offers.items()
@@ -170,37 +152,27 @@ class NodeCluster:
 
     def _withdrawn_devices(self) -> Mapping[DeviceName, Instance]:
         """What claims got before this path was taken, and are to be prepared with all the same."""
-        inventory, features = self._memory.inventory, self._memory.features
+        inventory, features = self._memory.inventory, self._path.features
         return device_names(inventory.local, features) if inventory and features else {}
 
     def _shared_devices(self) -> Mapping[tuple[str, DeviceName], Instance]:
         inventory = self._memory.inventory
-        if inventory is None or self._memory.features is None:
+        if inventory is None or self._path.features is None:
             return {}
         if self._memory.shared is None:
             stored = (s for s in self._instances.store if s.is_shared)
-            self._memory.shared = shared_devices(inventory, stored, self._memory.features)
+            self._memory.shared = shared_devices(inventory, stored, self._path.features)
         return self._memory.shared
 
-    async def path(self) -> OfferPath:
-        """How this node offers its devices; waits until the API server was asked."""
-        await self._probed.wait()
-        return self._path
-
     @property
-    def _path(self) -> OfferPath:
-        assert self._memory.path is not None, "decided with the features"
+    def _path(self) -> TakenPath:
+        assert self._memory.path is not None, "taken before anything is read"
         return self._memory.path
 
     @property
     def stored_instances(self) -> Store[StoredInstance]:
         """This node's Instances and all shared ones, as the API server has them."""
         return self._instances.store
-
-    async def serves_slices(self) -> bool:
-        """Whether the cluster has ResourceSlices; waits as `path` does."""
-        await self._probed.wait()
-        return self._memory.features is not None
 
     async def decided(self) -> None:
         """Wait until the handlers have answered, or had their time, and there is an inventory."""
@@ -230,15 +202,9 @@ class NodeCluster:
 
     async def _start_stores(self) -> None:
         stores: list[Store[Any]] = [self._configurations, self._instances.store]
-        self._memory.features = await self._probe()
-        # What is read from here on is all that drivers of another path left.
-        self.awaits_turn = True
-        await self._turn(self._path)
-        self.awaits_turn = False
-        logger.info("devices are offered path=%s", self._path)
-        self._instances.claimable = self._path is OfferPath.DRA
-        self._probed.set()
-        if self._memory.features is not None:
+        self._memory.path = path = await self._node_path.take()
+        self._instances.claimable = path.is_dra
+        if self._path.features is not None:
             stores.append(self._slices)
         for store in stores:
             self._tasks.create_task(store.run())
@@ -257,30 +223,8 @@ class NodeCluster:
     def _instance_changed(self, change: Change[StoredInstance]) -> None:
         """Look again when slots were taken or freed: what claims may have depends on it."""
         self._memory.shared = None
-        if self._path is OfferPath.DRA and _changes_holders(change):
+        if self._path.is_dra and _changes_holders(change):
             self._passes.ask()
-
-    async def _probe(self) -> Features | None:
-        """Ask until the API server answers: without an answer nothing can be decided."""
-        features = await until_done(
-            lambda: probe_features(self._client, self._node),
-            name="asking the API server for its features",
-        )
-        if features is None:
-            logger.warning("no ResourceSlices here: nothing is published through DRA")
-        extended = features is not None and self._wanted_path is OfferPath.AUTO
-        if extended:
-            kept = await until_done(
-                lambda: probe_extended_resources(self._client),
-                name="asking the API server for extended resources",
-            )
-            extended = bool(kept)
-        self._memory.path = taken_path(
-            self._wanted_path,
-            slices_are_served=features is not None,
-            extended_resources=extended,
-        )
-        return features
 
     async def _first_answers_or_time(self) -> None:
         self._follow()
@@ -313,7 +257,7 @@ class NodeCluster:
         publication = publish(
             self._supply(inventory),
             self._pool.written,
-            self._memory.features or _WITHOUT_DRA,
+            self._path.features or _WITHOUT_DRA,
             allocated=self._allocated(),
             now=now,
         )
@@ -340,23 +284,23 @@ class NodeCluster:
                 logger.warning("%s configuration=%s", collision_sentence(collision), name)
 
     def _supply(self, inventory: Inventory) -> Supply:
-        if self._path is not OfferPath.DRA:
+        if not self._path.is_dra:
             return local_supply(withdrawn(inventory))
         return replace(local_supply(inventory), held=held_slots(self._instances.store))
 
     def _allocated(self) -> frozenset[DeviceName] | None:
-        if self._memory.features is None:
+        if self._path.features is None:
             return frozenset()
         return self._allocations.allocated_in(self._node)
 
     async def _write_slices(self, publication: Publication) -> None:
-        if self._memory.features is not None:
+        if self._path.features is not None:
             await self._pool.write(publication)
         else:
             self._pool.written = publication
 
     def _follow_claims(self, publication: Publication) -> None:
-        if not publication.away or self._memory.features is None:
+        if not publication.away or self._path.features is None:
             self._allocations.turn_off()
         else:
             self._allocations.turn_on()

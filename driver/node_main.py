@@ -6,8 +6,9 @@ import asyncio
 
 from driver.api import DRIVER_NAME
 from driver.apiserver import ClaimReader
+from driver.apiserver_path import NodePath
 from driver.checkpoint_file import NAME as CHECKPOINT
-from driver.cluster import NodeCluster, OfferSettings
+from driver.cluster import NodeCluster, OfferPlace
 from driver.discovery.handlers import Handlers
 from driver.disk import Folder, ProcessLock, boot_id
 from driver.disk_turns import PathTurns
@@ -53,13 +54,9 @@ async def run_node(settings: NodeSettings) -> None:
         Handlers(handler_settings(settings), settings.embedded_handlers), external
     )
     async with connect(settings.kubeconfig) as client, asyncio.TaskGroup() as tasks:
-        offer = OfferSettings(
-            node=settings.node,
-            unique_devices_default=settings.unique_devices_default,
-            path=settings.path,
-            turn=PathTurns(paths.path).take,
-        )
-        cluster = NodeCluster(client, offer, sources, tasks)
+        path = NodePath(client, settings.node, settings.path, PathTurns(paths.path).take)
+        place = OfferPlace(settings.node, path, settings.unique_devices_default)
+        cluster = NodeCluster(client, place, sources, tasks)
         claims = KubeletClaims(
             node,
             ClaimReader(client),
@@ -71,22 +68,22 @@ async def run_node(settings: NodeSettings) -> None:
         if settings.registration_socket is not None:
             socket = RegistrationSocket(settings.registration_socket, external.register)
             tasks.create_task(socket.serve())
-        tasks.create_task(_offer_slots(client, settings, cluster))
-        tasks.create_task(_tell_metrics(settings, node, sources, cluster))
-        if await _has_claims(settings, paths, cluster):
+        tasks.create_task(_offer_slots(client, settings, cluster, path))
+        tasks.create_task(_tell_metrics(settings, node, sources, cluster, path))
+        if await _has_claims(settings, paths, path):
             async with serve(paths, claims, cluster):
                 await asyncio.Event().wait()
 
 
-async def _has_claims(settings: NodeSettings, paths: KubeletPaths, cluster: NodeCluster) -> bool:
+async def _has_claims(settings: NodeSettings, paths: KubeletPaths, path: NodePath) -> bool:
     """Whether the kubelet may ask for claims: what was prepared on the other path ends in time."""
     if settings.path is OfferPath.DRA or Folder(paths.data).read(CHECKPOINT) is not None:
         return True
-    return await cluster.serves_slices()
+    return (await path.taken()).serves_slices
 
 
 async def _tell_metrics(
-    settings: NodeSettings, node: Node, sources: NodeSources, cluster: NodeCluster
+    settings: NodeSettings, node: Node, sources: NodeSources, cluster: NodeCluster, path: NodePath
 ) -> None:
     if settings.metrics_address is None:
         return
@@ -100,21 +97,23 @@ async def _tell_metrics(
     ):
         await serve(
             settings.metrics_address,
-            lambda: _unready(cluster),
+            lambda: _unready(cluster, path),
         )
 
 
-def _unready(cluster: NodeCluster) -> str:
+def _unready(cluster: NodeCluster, path: NodePath) -> str:
     """Why the driver is not ready; an update ends its predecessor only when it is."""
-    if cluster.inventory or cluster.awaits_turn:
+    if cluster.inventory or path.awaits_turn:
         return ""
     return "It is not known yet which devices there are."
 
 
-async def _offer_slots(client: ApiClient, settings: NodeSettings, cluster: NodeCluster) -> None:
+async def _offer_slots(
+    client: ApiClient, settings: NodeSettings, cluster: NodeCluster, path: NodePath
+) -> None:
     """Offer devices through device plugins, or free what is left of that, by the path."""
     events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node)
-    if await cluster.path() is OfferPath.DRA:
+    if (await path.taken()).is_dra:
         place = LeftoverPlace(settings.node, settings.kubelet_root)
         await cluster.decided()
         leftovers = NodeLeftovers(client, place, cluster.stored_instances, events.record)

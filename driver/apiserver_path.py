@@ -1,0 +1,99 @@
+"""By which of the kubelet's contracts this node offers its devices: found out at the start."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from driver.api import NodeName
+from driver.apiserver import probe_extended_resources, probe_features
+from driver.offer_paths import OfferPath, taken_path
+from driver.passes import until_done
+from driver.slices import Features
+from kube.api import ApiClient
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TakenPath:
+    """How this node offers its devices.
+
+    Attributes:
+        features: None where the API server serves no ResourceSlices.
+    """
+
+    path: OfferPath
+    features: Features | None
+
+    @property
+    def is_dra(self) -> bool:
+        return self.path is OfferPath.DRA
+
+    @property
+    def serves_slices(self) -> bool:
+        return self.features is not None
+
+
+class NodePath:
+    """The path of one node, from the moment on that it is this driver's turn.
+
+    Attributes:
+        awaits_turn: Whether nothing is missing but the end of drivers that take another path.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        node: NodeName,
+        wanted: OfferPath,
+        turn: Callable[[OfferPath], Awaitable[None]],
+    ) -> None:
+        """`turn` waits until this node's other drivers take the same path or none."""
+        self.awaits_turn = False
+        self._client = client
+        self._node = node
+        self._wanted, self._turn = wanted, turn
+        self._taken: asyncio.Future[TakenPath] = asyncio.get_running_loop().create_future()
+
+    async def taken(self) -> TakenPath:
+        """Wait until it is taken."""
+        return await asyncio.shield(self._taken)
+
+    async def take(self) -> TakenPath:
+        """Ask the API server until it answers, and wait for the turn; call once.
+
+        What is read from then on is all that drivers of another path left.
+        """
+        found = await self._found()
+        self.awaits_turn = True
+        await self._turn(found.path)
+        self.awaits_turn = False
+        logger.info("devices are offered path=%s", found.path)
+        self._taken.set_result(found)
+        return found
+
+    async def _found(self) -> TakenPath:
+        features = await until_done(
+            lambda: probe_features(self._client, self._node),
+            name="asking the API server for its features",
+        )
+        if features is None:
+            logger.warning("no ResourceSlices here: nothing is published through DRA")
+        path = taken_path(
+            self._wanted,
+            slices_are_served=features is not None,
+            extended_resources=features is not None and await self._keeps_extended_resources(),
+        )
+        return TakenPath(path, features)
+
+    async def _keeps_extended_resources(self) -> bool:
+        if self._wanted is not OfferPath.AUTO:
+            return False
+        kept = await until_done(
+            lambda: probe_extended_resources(self._client),
+            name="asking the API server for extended resources",
+        )
+        return bool(kept)
