@@ -21,6 +21,7 @@ import resource as limits
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from operator import is_
 from pathlib import Path
 from typing import NoReturn
 
@@ -34,6 +35,8 @@ from driver.slot_allocation import Plugin
 __all__ = ["AnswersKubelet", "DevicePlugins", "FollowsLists", "Pace"]
 
 logger = logging.getLogger(__name__)
+
+PluginLists = Mapping[Plugin, tuple[PluginDevice, ...]]
 
 KUBELET_SOCKET = "kubelet.sock"
 OWN_FOLDER = "moorage"
@@ -66,6 +69,7 @@ class DevicePlugins:
         self._pace = pace or Pace()
         self._kubelet = KubeletSocket(folder / KUBELET_SOCKET)
         self._endpoints: dict[str, Endpoint] = {}
+        self._offered: PluginLists = {}
         self._leaving: dict[str, asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(self._pace.at_once)
         self._changed = asyncio.Event()
@@ -73,12 +77,16 @@ class DevicePlugins:
         # The run of the kubelet that watches all plugins: nobody needs to be looked at.
         self._settled: KubeletRun | None = None
 
-    def offer(self, lists: Mapping[Plugin, tuple[PluginDevice, ...]]) -> None:
+    def offer(self, lists: PluginLists) -> None:
         """Offer these lists and no others; to be called where the loop runs.
 
         New plugins are registered, those that are absent end, and a list that differs is sent. Of
         two plugins of one resource the last counts: the kubelet knows the resource only.
         """
+        before, self._offered = self._offered, lists
+        if len(self._endpoints) == len(lists) and _are_alike(before, lists):
+            self._offer_changed(before, lists)
+            return
         wanted = {str(plugin): (plugin, devices) for plugin, devices in lists.items()}
         for resource in [name for name in self._endpoints if name not in wanted]:
             self._end(resource)
@@ -86,6 +94,12 @@ class DevicePlugins:
             if resource not in self._endpoints:
                 self._add(resource, plugin)
             self._endpoints[resource].service.offer(plugin, devices)
+
+    def _offer_changed(self, before: PluginLists, lists: PluginLists) -> None:
+        """Offer lists of the same plugins, of which no two are of one resource."""
+        for (plugin, devices), last in zip(lists.items(), before.values(), strict=True):
+            if devices is not last:
+                self._endpoints[str(plugin)].service.offer(plugin, devices)
 
     def resend(self, plugin: Plugin) -> None:
         """Send the list again although it is the same; a plugin that is not offered has none."""
@@ -168,6 +182,11 @@ class DevicePlugins:
         """Streams end without an empty list: all this is there again after a restart."""
         closing = [endpoint.close() for endpoint in self._endpoints.values()]
         await asyncio.gather(*closing, *self._leaving.values(), return_exceptions=True)
+
+
+def _are_alike(before: PluginLists, lists: PluginLists) -> bool:
+    """Whether these are lists of the very same plugins, in one order; that is quickly seen."""
+    return len(before) == len(lists) and all(map(is_, before, lists))
 
 
 def _remove_dead_sockets(folder: Path) -> None:

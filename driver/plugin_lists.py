@@ -89,7 +89,7 @@ class PluginListing:
             parts[name] = self._part(slots, facts)
         before, self._parts, self._offered = self._parts, parts, offered
         if parts != before:
-            self._lists = _joined(parts.values())
+            self._lists = _rejoined(self._lists, before, parts)
         return self._lists
 
     def _kept(self, known: Iterable[InstanceSlots]) -> dict[InstanceName, _Part]:
@@ -159,18 +159,36 @@ def _part(slots: InstanceSlots, node: NodeName, facts: _Facts) -> _Part:
     return _Part(slots, facts, plugins, own, _of_configuration(slots, node, facts))
 
 
-def _joined(parts: Iterable[_Part]) -> PluginLists:
-    lists: dict[Plugin, tuple[PluginDevice, ...]] = {}
-    shared: dict[OfConfiguration, list[PluginDevice]] = {}
-    for part in parts:
-        of_instance, of_configuration = part.plugins
-        if part.own is not None:
-            lists[of_instance] = part.own
-        if part.shared is not None:
-            shared.setdefault(of_configuration, []).extend(part.shared)
-    for plugin, devices in shared.items():
-        lists[plugin] = tuple(sorted(devices, key=attrgetter("id", "healthy")))
-    return lists
+_Parts = Mapping[InstanceName, _Part]
+
+
+def _rejoined(lists: PluginLists, before: _Parts, parts: _Parts) -> PluginLists:
+    """The lists of these parts, made of those of the parts before; the others stay in place."""
+    names = [name for name in {**before, **parts} if before.get(name) is not parts.get(name)]
+    old = [before[name] for name in names if name in before]
+    new = [parts[name] for name in names if name in parts]
+    lists_of: dict[Plugin, tuple[PluginDevice, ...] | None] = {
+        **{part.plugins[0]: None for part in old},
+        **{part.plugins[0]: part.own for part in new},
+        **{plugin: _shared(plugin, parts.values()) for plugin in _stale(old, new)},
+    }
+    found: dict[Plugin, tuple[PluginDevice, ...] | None] = {**lists, **lists_of}
+    return {plugin: devices for plugin, devices in found.items() if devices is not None}
+
+
+def _stale(old: Iterable[_Part], new: Iterable[_Part]) -> Iterable[OfConfiguration]:
+    """Whose Configurations' lists have another part than before."""
+    before, after = (
+        {(part.slots.name, part.plugins[1], part.shared) for part in parts} for parts in (old, new)
+    )
+    return {plugin for _, plugin, _ in before ^ after}
+
+
+def _shared(plugin: OfConfiguration, parts: Iterable[_Part]) -> tuple[PluginDevice, ...] | None:
+    """The list of a Configuration; None if no Instance needs it."""
+    some = [p.shared for p in parts if p.shared is not None and p.plugins[1] == plugin]
+    devices = (device for shared in some for device in shared)
+    return tuple(sorted(devices, key=attrgetter("id", "healthy"))) if some else None
 
 
 def _is_heard(slots: InstanceSlots, facts: _Facts) -> bool:

@@ -326,6 +326,23 @@ async def test_other_ids_of_a_resource_are_a_change_of_its_list(world: World) ->
     assert len(kubelet.registered) == 1
 
 
+async def test_of_two_plugins_of_one_resource_the_last_counts_whichever_changes(
+    world: World,
+) -> None:
+    both = {CAMERAS: devices("a"), BY_SLOT: devices("a-0")}
+    async with world.kubelet() as kubelet, world.plugins(both) as plugins:
+        await kubelet.until_listed(str(CAMERAS), a_0=True)
+        (client,) = kubelet.clients[str(CAMERAS)]
+
+        plugins.offer({**both, CAMERAS: devices("b")})
+        plugins.offer({**both, OTHER: SLOTS})
+        await kubelet.until(lambda: str(OTHER) in kubelet.capacity)
+        plugins.offer({**both, OTHER: devices("x")})
+        await kubelet.until_listed(str(OTHER), x=True)
+
+    assert client.lists == [{"a-0": True}]
+
+
 async def test_kubelet_that_gives_up_does_not_stop_the_work(world: World) -> None:
     begun, release, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
