@@ -329,7 +329,10 @@ async def test_other_ids_of_a_resource_are_a_change_of_its_list(world: World) ->
 async def test_of_two_plugins_of_one_resource_the_last_counts_whichever_changes(
     world: World,
 ) -> None:
-    both = {CAMERAS: devices("a"), BY_SLOT: devices("a-0")}
+    both: dict[Plugin, tuple[PluginDevice, ...]] = {
+        CAMERAS: devices("a"),
+        BY_SLOT: devices("a-0"),
+    }
     async with world.kubelet() as kubelet, world.plugins(both) as plugins:
         await kubelet.until_listed(str(CAMERAS), a_0=True)
         (client,) = kubelet.clients[str(CAMERAS)]
