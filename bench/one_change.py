@@ -90,7 +90,8 @@ class Pass:
         return result
 
     def _instances(self, devices: tuple[Device, ...]) -> tuple[Instance, ...]:
-        taken = TakenNames(current=self.current)
+        stored = {name: digest for digest, name in self.current.items()}
+        taken = TakenNames(stored=stored, current=self.current)
         return instances_of(devices, (), CONFIGURATION, NODE, taken).instances
 
     def _publication(self, inventory: Inventory) -> Publication:
