@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from driver.api import NODE_LABEL
 from tests.e2e.driver import installation
 from tests.e2e.driver.installation import Drivers
 from tests.e2e.driver.stories import Story as DriverStory
@@ -44,6 +45,14 @@ spec:
     resources: {claims: [{name: shared-disk}]}
   resourceClaims: [{name: shared-disk, resourceClaimName: one-disk}]
 """
+
+
+def _elsewhere(story: Story) -> str | None:
+    """The Instance that not `HERE`, but the other node has."""
+    found = {
+        i["metadata"]["labels"][NODE_LABEL]: i["metadata"]["name"] for i in story.all("instance")
+    }
+    return next((name for node, name in found.items() if node != NODE), None)
 
 
 @pytest.fixture(scope="module")
@@ -152,12 +161,11 @@ def test_a_container_that_ends_frees_the_claim_that_it_was_the_last_to_use(story
 def test_a_pod_written_for_the_device_plugin_is_charged_until_it_ends(story: Story) -> None:
     vision = story.queue("vision", limit=1)
     limits = {"limits": {f"akri.sh/{story.name}": "1"}}
-    found = story.until("its Instance is there", lambda: story.all("instance"))
-    instance = found[0]["metadata"]["name"]
+    instance = story.until("its other Instance is there", lambda: _elsewhere(story))
     one_instance = {"limits": {f"akri.sh/{instance}": "1"}}
     story.until("its class is there", lambda: story.find("class", instance))
     ending = {"command": ["sh", "-c", "until test -e /tmp/end; do sleep 0.1; done"]}
-    story.plain_pod("first", vision, resources=limits, restartPolicy="Never", **ending)
+    story.plain_pod("first", vision, resources=limits, restartPolicy="Never", **ending, **HERE)
     story.wait_running("first")
     story.wait_figures({vision: 1})
     story.plain_pod("second", vision, resources=one_instance)
