@@ -1,0 +1,223 @@
+"""The command line of `moorage-driver`, with what the environment says as its defaults."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+from driver.discovery.handlers import DEBUG_ECHO_FILE, HANDLER_NAMES
+from driver.durations import parse_duration
+from driver.handler_requests import AGENT_FOLDER, AGENT_SOCKET, NETWORK_PORT, place_from
+from driver.metrics_address import DEFAULT as DEFAULT_METRICS_ADDRESS
+from driver.metrics_address import Address, parse_address
+from driver.offer_paths import OfferPath
+from driver.permissions_settings import permissions_arguments
+
+
+def parser_of(environ: Mapping[str, str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="moorage-driver", description="Publish the devices of nodes and prepare claims."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _node_arguments(commands.add_parser("node", help="serve one node: run it on each"), environ)
+    _shared_arguments(
+        commands.add_parser("shared", help="serve the cluster: run one, or several elected"),
+        environ,
+    )
+    _handler_arguments(
+        commands.add_parser("handler", help="one discovery handler in a process of its own"),
+        environ,
+    )
+    permissions = commands.add_parser(
+        "permissions", help="print the Roles by which drivers may read what Configurations name"
+    )
+    permissions_arguments(permissions, environ)
+    _kubeconfig_argument(permissions, environ)
+    _log_argument(permissions)
+    return parser
+
+
+def _node_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
+    _common_arguments(parser, environ)
+    node = environ.get("NODE_NAME", "")
+    parser.add_argument(
+        "--node-name",
+        default=node,
+        type=_not_empty,
+        required=not node,
+        help="name of the Node object this process runs on (default: $NODE_NAME)",
+    )
+    parser.add_argument("--pod-uid", default=environ.get("POD_UID", ""), help="default: $POD_UID")
+    parser.add_argument(
+        "--kubelet-root", default=Path("/var/lib/kubelet"), type=Path, metavar="DIR"
+    )
+    parser.add_argument("--cdi-root", default=Path("/var/run/cdi"), type=Path, metavar="DIR")
+    parser.add_argument(
+        "--embedded-handlers",
+        default=frozenset(HANDLER_NAMES),
+        type=_handler_names,
+        metavar="NAMES",
+        help="discovery handlers that run in this process, with commas between them; the others"
+        f" are waited for (default: {','.join(HANDLER_NAMES)})",
+    )
+    parser.add_argument(
+        "--handler-registration-socket",
+        default=AGENT_FOLDER / AGENT_SOCKET,
+        type=_path_or_none,
+        metavar="FILE",
+        help="where discovery handlers of other processes register; empty: nowhere"
+        f" (default: {AGENT_FOLDER / AGENT_SOCKET})",
+    )
+    _discovery_arguments(parser, environ)
+
+
+def _handler_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
+    place = place_from(environ)
+    parser.add_argument("name", choices=HANDLER_NAMES, metavar="NAME", help="|".join(HANDLER_NAMES))
+    parser.add_argument(
+        "--folder",
+        default=place.folder,
+        type=Path,
+        metavar="DIR",
+        help="of the agent's socket and the handler's own"
+        f" (default: $DISCOVERY_HANDLERS_DIRECTORY, else {AGENT_FOLDER})",
+    )
+    parser.add_argument(
+        "--address",
+        default=place.address,
+        metavar="HOST:PORT",
+        help="listen on the network, and not at a socket"
+        f" (default: $POD_IP and port {NETWORK_PORT}, if that is set)",
+    )
+    _log_argument(parser)
+    _discovery_arguments(parser, environ)
+
+
+def _discovery_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
+    parser.add_argument(
+        "--rescan-interval",
+        default=timedelta(seconds=60),
+        type=_duration,
+        help="how often all devices are read anew, beside the kernel's events (default: 60s)",
+    )
+    parser.add_argument(
+        "--rediscovery-interval",
+        default=timedelta(seconds=10),
+        type=_duration,
+        help="how often networks are asked for cameras and OPC UA servers (default: 10s)",
+    )
+    parser.add_argument(
+        "--debug-echo-file",
+        default=DEBUG_ECHO_FILE,
+        type=Path,
+        metavar="FILE",
+        help=f"while it says OFFLINE, debugEcho finds nothing (default: {DEBUG_ECHO_FILE})",
+    )
+    parser.add_argument(
+        "--debug-echo-shared",
+        default=environ.get("DEBUG_ECHO_INSTANCES_SHARED") or "true",
+        choices=("true", "false"),
+        help="whether nodes share debugEcho's devices, where the details do not say"
+        " (default: $DEBUG_ECHO_INSTANCES_SHARED, else true)",
+    )
+
+
+def _shared_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
+    _common_arguments(parser, environ)
+    parser.add_argument(
+        "--namespace",
+        default=environ.get("POD_NAMESPACE", "moorage-system"),
+        help="namespace of the Lease (default: $POD_NAMESPACE, else moorage-system)",
+    )
+    identity = f"{environ.get('POD_NAME') or socket.gethostname()}_{os.getpid()}"
+    parser.add_argument("--identity", default=identity, help="holder's name in the Lease")
+    parser.add_argument(
+        "--lost-node-grace",
+        default=timedelta(minutes=5),
+        type=_duration,
+        help="how long a node may be deleted or not Ready and keep its slots (default: 5m)",
+    )
+    parser.add_argument(
+        "--instance-classes",
+        action="store_true",
+        help="make a DeviceClass of each Instance, too, so that pods may ask for"
+        " akri.sh/<instance> where devices are offered through DRA",
+    )
+
+
+def _common_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
+    _kubeconfig_argument(parser, environ)
+    _log_argument(parser)
+    parser.add_argument(
+        "--metrics-address",
+        default=parse_address(DEFAULT_METRICS_ADDRESS),
+        type=_address,
+        metavar="[HOST]:PORT",
+        help="serve /metrics, /healthz and /readyz here; empty: nowhere"
+        f" (default: {DEFAULT_METRICS_ADDRESS})",
+    )
+    parser.add_argument(
+        "--path",
+        default=str(OfferPath.AUTO),
+        choices=[str(path) for path in OfferPath],
+        help="how devices are offered: auto (default) takes dra where pods may ask for DRA devices"
+        " as extended resources, else device-plugin; the same for nodes and the shared driver",
+    )
+    parser.add_argument(
+        "--unique-devices-default",
+        default="true",
+        choices=("true", "false"),
+        help="what spec.uniqueDevices means in a Configuration that does not set it",
+    )
+
+
+def _kubeconfig_argument(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
+    kubeconfig = environ.get("KUBECONFIG")
+    parser.add_argument(
+        "--kubeconfig",
+        default=Path(kubeconfig) if kubeconfig else None,
+        type=Path,
+        help="default: $KUBECONFIG, else the pod's ServiceAccount",
+    )
+
+
+def _log_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR")
+    )
+
+
+def _handler_names(text: str) -> frozenset[str]:
+    names = frozenset(name for part in text.split(",") if (name := part.strip()))
+    if unknown := sorted(names.difference(HANDLER_NAMES)):
+        there_are = ", ".join(HANDLER_NAMES)
+        raise argparse.ArgumentTypeError(f"no handler {', '.join(unknown)}; there are {there_are}")
+    return names
+
+
+def _address(text: str) -> Address | None:
+    try:
+        return parse_address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _path_or_none(text: str) -> Path | None:
+    return Path(text) if text else None
+
+
+def _not_empty(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("must not be empty")
+    return text
+
+
+def _duration(text: str) -> timedelta:
+    duration = parse_duration(text)
+    if not duration:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration such as 30s or 5m")
+    return duration
