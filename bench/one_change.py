@@ -23,13 +23,8 @@ from driver.api import Configuration, ConfigurationName, DeviceName, InstanceNam
 from driver.derived import derived
 from driver.devices import Device, DeviceSpec
 from driver.instance_names import TakenNames
-from driver.instances import (
-    Instance,
-    StoredInstance,
-    instance_body,
-    instances_of,
-    stored_instance,
-)
+from driver.instance_objects import StoredInstance, instance_body, stored_instance
+from driver.instances import Instance, instances_of
 from driver.inventory import Inventory
 from driver.local_instances import Keeping, plan_instances
 from driver.pools import DesiredPool, PoolPlan, plan_pool

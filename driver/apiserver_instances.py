@@ -8,7 +8,13 @@ from typing import Any, assert_never
 
 from driver.api import DRIVER_NAME, NODE_LABEL, SHARED_LABEL_VALUE, NodeName
 from driver.apiserver import INSTANCES, delete, each, field_manager
-from driver.instances import ApplyInstance, DeleteInstance, InstanceDecision, device_of, is_anothers
+from driver.instance_objects import (
+    ApplyInstance,
+    DeleteInstance,
+    InstanceDecision,
+    device_of,
+    is_anothers,
+)
 from driver.names import label_value
 from driver.shared_instances import JoinInstance, LeaveInstance, SharedDecision, entry_body
 from kube.api import (

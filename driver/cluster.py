@@ -34,7 +34,8 @@ from driver.deductions import held_slots
 from driver.discoveries import Discoveries
 from driver.discovery.handlers import check_details
 from driver.instance_names import Collision, collision_sentence
-from driver.instances import Instance, StoredInstance
+from driver.instance_objects import StoredInstance
+from driver.instances import Instance
 from driver.inventory import Inventory, in_force, inventory_of, withdrawn
 from driver.node_handlers import NodeHandlers
 from driver.node_instances import NodeInstances

@@ -23,7 +23,7 @@ from driver.api import (
 )
 from driver.apiserver import INSTANCES, NODES, each, field_manager
 from driver.apiserver_instances import delete_instance
-from driver.instances import DeleteInstance
+from driver.instance_objects import DeleteInstance
 from driver.lost_nodes import (
     Absences,
     NodeState,

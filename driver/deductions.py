@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 
 from driver.api import DeviceName, InstanceName, NodeName
 from driver.device_usage import is_held_by
-from driver.instances import Instance, StoredInstance
+from driver.instance_objects import StoredInstance
+from driver.instances import Instance
 
 HeldSlots = Mapping[tuple[str, InstanceName], int]
 """How many slots of an Instance are held, by its namespace and name; none where it is missing."""

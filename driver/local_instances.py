@@ -18,7 +18,7 @@ from typing import Any
 
 from driver.api import ConfigurationName, InstanceName
 from driver.derived import derived
-from driver.instances import (
+from driver.instance_objects import (
     ApplyInstance,
     DeleteInstance,
     InstanceDecision,

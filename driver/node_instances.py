@@ -17,7 +17,7 @@ from driver.apiserver_instances import instances_of_node, write_instances
 from driver.configurations import offline_grace
 from driver.derived import derived
 from driver.instance_names import ANOTHER_NODES, TakenNames
-from driver.instances import (
+from driver.instance_objects import (
     StoredInstance,
     instance_body,
     is_of_another,

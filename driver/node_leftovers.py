@@ -29,7 +29,7 @@ from driver.apiserver import NODES, field_manager
 from driver.apiserver_slots import SlotObjects
 from driver.deductions import holds_slots
 from driver.device_ids import configuration_resource, instance_resource
-from driver.instances import StoredInstance
+from driver.instance_objects import StoredInstance
 from driver.kubelet_allocations import Given
 from driver.kubelet_pod_resources import PodResources
 from driver.kubelet_usage import NodePodObjects, SlotKeeper

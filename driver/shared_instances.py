@@ -32,7 +32,8 @@ from driver.api import (
     InstanceName,
     NodeName,
 )
-from driver.instances import Instance, StoredInstance, is_anothers, labelled_body
+from driver.instance_objects import StoredInstance, is_anothers, labelled_body
+from driver.instances import Instance
 from driver.offer_paths import OfferPath
 
 

@@ -21,7 +21,8 @@ from enum import Enum, auto
 
 from driver.api import Configuration, DeviceName, InstanceName, NodeName
 from driver.derived import derived
-from driver.instances import Instance, StoredInstance
+from driver.instance_objects import StoredInstance
+from driver.instances import Instance
 from driver.inventory import Inventory
 from driver.lost_nodes import NodeState
 from driver.names import shared_pool

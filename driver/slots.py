@@ -37,7 +37,7 @@ from driver.device_usage import (
     is_held_by,
     parse_holder,
 )
-from driver.instances import is_claimable
+from driver.instance_objects import is_claimable
 
 SLOTS_FINALIZER = f"{DRIVER_NAME}/slots"
 """On an Instance of which slots are held: whoever deletes it, or its Configuration, waits for them.

@@ -29,7 +29,7 @@ from driver.api import (
 )
 from driver.configurations import offline_grace
 from driver.derived import Deriving
-from driver.instances import DeleteInstance
+from driver.instance_objects import DeleteInstance
 from driver.names import attribute_value, label_value
 from driver.offline_marks import offline_since
 from driver.slots import SLOTS_FINALIZER, InstanceSlots, instance_slots

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from driver.api import DEVICE_DIGEST, NODE_LABEL, InstanceName, NodeName
 from driver.devices import device_digest
-from driver.instances import StoredInstance, stored_instance
+from driver.instance_objects import StoredInstance, stored_instance
 from driver.inventory import Heard, Inventory, inventory_of
 from driver.node_instances import NodeInstances
 from driver.publication import Publication

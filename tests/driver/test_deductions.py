@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from driver.api import DeviceName, InstanceName, NodeName
 from driver.deductions import Deductions, held_slots, holds_slots
-from driver.instances import Instance, stored_instance
+from driver.instance_objects import stored_instance
+from driver.instances import Instance
 from driver.slices import Features, published
 from tests.driver.slot_builders import CAMERA_1, a_camera, an_instance_object
 

@@ -14,15 +14,15 @@ from driver.derived import Deriving, derived
 from driver.devices import Device
 from driver.discovery_sources import Answer
 from driver.instance_names import TakenNames
-from driver.instances import (
+from driver.instance_objects import (
     StoredInstance,
     instance_body,
-    instances_of,
     is_anothers,
     is_of_another,
     says,
     stored_instance,
 )
+from driver.instances import instances_of
 from driver.inventory import Inventory
 from driver.publication import Publication, local_supply, publish
 from driver.resource_slices import AllNodesScope, NodeScope, slice_device

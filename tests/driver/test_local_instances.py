@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from driver.api import OFFLINE_SINCE, ConfigurationName, InstanceName
-from driver.instances import (
+from driver.instance_objects import (
     ApplyInstance,
     DeleteInstance,
     StoredInstance,
     instance_body,
-    instance_of,
     stored_instance,
 )
+from driver.instances import instance_of
 from driver.local_instances import InstancePlan, Keeping, plan_instances
 from tests.driver.builders import NODE, NOW, a_configuration, a_device
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from driver.instances import stored_instance
+from driver.instance_objects import stored_instance
 from driver.node_leftovers import no_longer_offered
 from tests.driver.slot_builders import CAMERA_1, RESOURCE, an_instance_object
 

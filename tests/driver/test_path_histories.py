@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from driver.api import NODE_LABEL, DeviceName, NodeName
 from driver.deductions import held_slots
 from driver.device_ids import slot_id
-from driver.instances import stored_instance
+from driver.instance_objects import stored_instance
 from driver.inventory import Inventory, withdrawn
 from driver.names import attribute_value
 from driver.offer_paths import OfferPath

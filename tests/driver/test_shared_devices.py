@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driver.api import NODE_LABEL, OFFERED_THROUGH, ConfigurationName
-from driver.instances import Instance, instance_of, stored_instance
+from driver.instance_objects import stored_instance
+from driver.instances import Instance, instance_of
 from driver.inventory import Inventory
 from driver.names import shared_pool
 from driver.shared_pools import Nodes, shared_devices, shared_supply

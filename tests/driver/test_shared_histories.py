@@ -20,7 +20,8 @@ from driver.api import DEVICE_DIGEST, Configuration, NodeName
 from driver.apiserver import INSTANCES
 from driver.apiserver_instances import delete_instance, write_instances
 from driver.devices import device_digest
-from driver.instances import DeleteInstance, instance_of, stored_instance
+from driver.instance_objects import DeleteInstance, stored_instance
+from driver.instances import instance_of
 from driver.shared_instances import plan_shared, shared_body
 from driver.unseen_instances import (
     FreeInstance,

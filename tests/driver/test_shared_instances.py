@@ -11,7 +11,8 @@ import pytest
 from driver.api import ConfigurationName, InstanceName, NodeName
 from driver.apiserver import INSTANCES
 from driver.apiserver_instances import delete_instance, instances_of_node, write_instances
-from driver.instances import DeleteInstance, StoredInstance, instance_of, stored_instance
+from driver.instance_objects import DeleteInstance, StoredInstance, stored_instance
+from driver.instances import instance_of
 from driver.shared_instances import (
     JoinInstance,
     LeaveInstance,

@@ -22,7 +22,7 @@ from driver.apiserver_claims import AllocationWatch
 from driver.cluster_instances import BY_CONFIGURATION
 from driver.cluster_pools import ClusterPools, SharedOffer, SharedWorld
 from driver.configurations import Verdict
-from driver.instances import DeleteInstance
+from driver.instance_objects import DeleteInstance
 from driver.lost_nodes import node_state
 from driver.slices import Features
 from driver.unseen_instances import MarkInstance, Surroundings, instance_sight, plan_unseen

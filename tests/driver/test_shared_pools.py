@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from driver.api import NODE_LABEL, OFFERED_THROUGH, DeviceName, InstanceName, NodeName
-from driver.instances import stored_instance
+from driver.instance_objects import stored_instance
 from driver.inventory import Inventory
 from driver.lost_nodes import node_state
 from driver.publication import Publication, Supply, claimable_instances, publish

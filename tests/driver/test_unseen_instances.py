@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from driver.api import NODE_LABEL, OFFLINE_SINCE, ConfigurationName, NodeName
-from driver.instances import DeleteInstance
+from driver.instance_objects import DeleteInstance
 from driver.slots import SLOTS_FINALIZER
 from driver.unseen_instances import (
     FreeInstance,

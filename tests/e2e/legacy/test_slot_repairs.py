@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 
 from local_cluster import loop_devices
 from local_cluster.api import Cluster
@@ -138,6 +139,9 @@ def test_of_two_configurations_of_one_name_the_older_has_it(slots: SlotStory) ->
     slots.configure(FOO, capacity=2)
     slots.wait_offers({ANY: 1, FOO: 2})
     younger = slots.get("configuration", slots.name)
+    created = datetime.fromisoformat(younger["metadata"]["creationTimestamp"])
+    # Kubernetes tells ages by the second; of the same age is whose namespace sorts first.
+    slots.until("it is older", lambda: datetime.now(UTC) - created > timedelta(seconds=1))
     younger["metadata"] = {"name": slots.name}
     younger["spec"]["capacity"] = 9
     younger.pop("status")

@@ -1,0 +1,231 @@
+"""Instances as objects of the API server: what drivers write of them, and what they read.
+
+Instance ──instance_body──► object ──stored_instance──► StoredInstance
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from driver.api import (
+    AKRI_GROUP,
+    AKRI_VERSION,
+    DEVICE_DIGEST,
+    NODE_LABEL,
+    OFFERED_THROUGH,
+    SHARED_LABEL_VALUE,
+    Configuration,
+    ConfigurationName,
+    InstanceName,
+    NodeName,
+)
+from driver.derived import Deriving
+from driver.device_ids import parse_slot_id
+from driver.device_usage import Holder, parse_holder
+from driver.instances import Instance
+from driver.names import as_text, label_value
+from driver.offer_paths import OfferPath
+from driver.offline_marks import offline_since
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredInstance(Deriving):
+    """What of an Instance object decides whether it must be written again.
+
+    Attributes:
+        body: The part of the object that drivers write, see `instance_body`.
+        slots_used: Whether `deviceUsage` names a user of any slot.
+        offline_since: What its mark says; None without one.
+        holders: Those of its slots that are held, on whichever node.
+        claimable: Whether it says that claims may have the device, see `shared_turns`.
+    """
+
+    namespace: str
+    name: InstanceName
+    uid: str
+    resource_version: str
+    configuration: ConfigurationName
+    body: Mapping[str, Any]
+    slots_used: bool
+    offline_since: datetime | None = None
+    holders: tuple[Holder, ...] = ()
+    claimable: bool = False
+
+    @property
+    def device(self) -> str | None:
+        """The digest of its device; None if the object does not say."""
+        return device_of(self.body)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether a driver of ours made it for a device that several nodes may see."""
+        label: str | None = self.body["metadata"]["labels"][NODE_LABEL]
+        return label == SHARED_LABEL_VALUE
+
+    @property
+    def nodes(self) -> tuple[NodeName, ...]:
+        """The nodes that see the device."""
+        return tuple(self.body["spec"]["nodes"])
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyInstance:
+    """Apply this object, server-side.
+
+    Attributes:
+        is_new: Whether this node knows of none by this name; there may be one that is another's.
+    """
+
+    body: Mapping[str, Any]
+    is_new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteInstance:
+    """Delete this very object, unless somebody changed it since it was read."""
+
+    namespace: str
+    name: InstanceName
+    uid: str
+    resource_version: str
+
+
+InstanceDecision = ApplyInstance | DeleteInstance
+
+
+def instance_body(
+    instance: Instance, configuration: Configuration, node: NodeName
+) -> Mapping[str, Any]:
+    """The object that `node` applies for its local device.
+
+    It names no `deviceUsage`: slots have an owner of their own, and an apply that leaves them out
+    leaves them alone. An offline device is on no node.
+    """
+    body = labelled_body(instance, configuration, label_value(node))
+    return {**body, "spec": {**body["spec"], "nodes": [node] if instance.online else []}}
+
+
+def labelled_body(
+    instance: Instance, configuration: Configuration, label: str
+) -> Mapping[str, Any]:
+    """All that is written of an Instance but for the nodes that see it."""
+    return {
+        "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+        "kind": "Instance",
+        "metadata": {
+            "name": instance.name,
+            "namespace": instance.namespace,
+            "labels": {NODE_LABEL: label},
+            "annotations": _annotations(instance.device),
+            "ownerReferences": [_owner(configuration)],
+        },
+        "spec": {
+            "configurationName": instance.configuration,
+            "cdiName": instance.cdi_name,
+            "capacity": instance.capacity,
+            "brokerProperties": {as_text(k): as_text(v) for k, v in instance.properties.items()},
+            "shared": instance.shared,
+        },
+    }
+
+
+def _annotations(device: str | None) -> Mapping[str, str]:
+    return {DEVICE_DIGEST: device} if device else {}
+
+
+def device_of(body: Mapping[str, Any]) -> str | None:
+    """The digest of the device that an Instance object is of; None if it does not say."""
+    digest: str | None = (body["metadata"].get("annotations") or {}).get(DEVICE_DIGEST)
+    return digest or None
+
+
+def is_anothers(body: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
+    """Whether an object of this name is the Instance of another device, so that it must stay.
+
+    Args:
+        body: What would be written.
+        stored: What is there. One without our label was made by Akri, of the device that is meant.
+    """
+    labels = [(of["metadata"].get("labels") or {}).get(NODE_LABEL) for of in (body, stored)]
+    devices = [device_of(body), device_of(stored)]
+    return (labels[1] is not None and labels[0] != labels[1]) or (
+        devices[1] is not None and devices[0] != devices[1]
+    )
+
+
+def says(stored: StoredInstance, body: Mapping[str, Any]) -> bool:
+    """Whether the object is as it would be written."""
+    return stored.body == body
+
+
+def is_of_another(stored: StoredInstance, body: Mapping[str, Any]) -> bool:
+    """See `is_anothers`."""
+    return is_anothers(body, stored.body)
+
+
+def _owner(configuration: Configuration) -> Mapping[str, Any]:
+    return {
+        "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+        "kind": "Configuration",
+        "name": configuration.name,
+        "uid": configuration.uid,
+        "controller": True,
+    }
+
+
+def stored_instance(body: Mapping[str, Any]) -> StoredInstance:
+    """Parse an Instance object; absent fields read as the defaults of Akri's definition."""
+    metadata, spec = body["metadata"], body["spec"]
+    name, usage = InstanceName(metadata["name"]), spec.get("deviceUsage") or {}
+    return StoredInstance(
+        namespace=metadata["namespace"],
+        name=name,
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        configuration=ConfigurationName(spec["configurationName"]),
+        body=_written_part(metadata, spec),
+        slots_used=any(usage.values()),
+        offline_since=offline_since(metadata),
+        holders=_holders(name, usage),
+        claimable=is_claimable(metadata),
+    )
+
+
+def is_claimable(metadata: Mapping[str, Any]) -> bool:
+    """Whether an Instance object says that its device is offered through DRA."""
+    return bool((metadata.get("annotations") or {}).get(OFFERED_THROUGH) == OfferPath.DRA)
+
+
+def _holders(name: InstanceName, usage: Mapping[str, Any]) -> tuple[Holder, ...]:
+    slots = sorted(key for key in usage if (parse_slot_id(key) or ("",))[0] == name)
+    return tuple(holder for key in slots if (holder := parse_holder(usage[key])))
+
+
+def _written_part(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    node = (metadata.get("labels") or {}).get(NODE_LABEL)
+    owner_fields = ("apiVersion", "kind", "name", "uid", "controller")
+    return {
+        "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+        "kind": "Instance",
+        "metadata": {
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "labels": {NODE_LABEL: node},
+            "annotations": _annotations((metadata.get("annotations") or {}).get(DEVICE_DIGEST)),
+            "ownerReferences": [
+                {field: owner.get(field) for field in owner_fields}
+                for owner in metadata.get("ownerReferences", ())
+            ],
+        },
+        "spec": {
+            "configurationName": spec["configurationName"],
+            "cdiName": spec["cdiName"],
+            "capacity": spec["capacity"],
+            "brokerProperties": spec.get("brokerProperties") or {},
+            "shared": spec.get("shared", False),
+            "nodes": spec.get("nodes") or [],
+        },
+    }
