@@ -28,6 +28,10 @@ from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, T
 
 from kube.errors import KubeconfigError, UnavailableError
 
+IDLE_SECONDS = 60.0
+"""How long an idle connection is kept: API servers keep them for 90 s, and a handshake takes
+longer than most calls."""
+
 _DEFERRED = frozenset(
     f"kubernetes.{name}"
     for half in ("", "aio.")
@@ -140,7 +144,9 @@ def _session(configuration: Any) -> ClientSession:
     thread for a password in ~/.netrc, which is not for API servers.
     """
     tls = _rest.RESTClientObject(configuration).ssl_context
-    connector = TCPConnector(limit=configuration.connection_pool_maxsize, ssl=tls)
+    connector = TCPConnector(
+        limit=configuration.connection_pool_maxsize, ssl=tls, keepalive_timeout=IDLE_SECONDS
+    )
     # An event of a watch may be larger than aiohttp's own buffer.
     return ClientSession(connector=connector, trust_env=False, read_bufsize=2**21)
 
