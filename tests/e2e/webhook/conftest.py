@@ -8,7 +8,12 @@ import pytest
 
 from kube.api import ApiClient, connect
 from local_cluster.api import Cluster
-from tests.e2e.webhook.installation import WebhookProcess, install, registered
+from tests.e2e.webhook.installation import (
+    WebhookProcess,
+    install,
+    registered,
+    wait_configurations_known,
+)
 from tests.e2e.webhook.objects import CLOSED, MANAGED, OPEN, VERSIONS, the_world
 
 
@@ -49,6 +54,7 @@ def webhook(server: Cluster) -> Iterator[WebhookProcess]:
 def asked(server: Cluster, webhook: WebhookProcess) -> Iterator[WebhookProcess]:
     """The process, asked by the API server about everything that it is registered for."""
     with registered(server, webhook):
+        wait_configurations_known(server)
         yield webhook
 
 

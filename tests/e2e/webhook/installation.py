@@ -15,8 +15,9 @@ from urllib.error import URLError
 
 import yaml
 
-from local_cluster.api import Certificate, Cluster
+from local_cluster.api import ApiError, Certificate, Cluster
 from tests.deploy.documents import CRDS, DEPLOY, MANIFESTS
+from tests.e2e.webhook.objects import OPEN, a_pod
 from webhook.api import registration
 
 ROOT = DEPLOY.parent
@@ -148,3 +149,20 @@ def _is_asked(cluster: Cluster) -> bool:
 def _free_port(host: str) -> int:
     with socket.create_server((host, 0)) as listening:
         return int(listening.getsockname()[1])
+
+
+def wait_configurations_known(cluster: Cluster) -> None:
+    """Its watch of Configurations may have failed while there were none to watch."""
+    cluster.wait_until("the Configuration usb is known", lambda: _refuses_users_of_usb(cluster))
+
+
+def _refuses_users_of_usb(cluster: Cluster) -> bool:
+    """That this resource is accounted, only the Configuration of its name says."""
+    body = a_pod(resources={"limits": {"akri.sh/usb": "1"}}, namespace=OPEN)
+    del body["spec"]["schedulerName"]
+    with cluster.api() as api:
+        try:
+            api.create(f"/api/v1/namespaces/{OPEN}/pods?dryRun=All", body)
+        except ApiError:
+            return True
+    return False

@@ -15,6 +15,7 @@ from tests.e2e.webhook.installation import (
     TEMPLATE,
     WebhookProcess,
     install,
+    wait_configurations_known,
 )
 from tests.e2e.webhook.objects import the_world, warnings_of
 from webhook.api import registration
@@ -56,6 +57,7 @@ def test_the_account_may_read_and_nothing_else(server: Cluster) -> None:
     assert len(about_objects) == 7
 
 
+@pytest.mark.usefixtures("asked")
 def test_kinds_that_are_not_installed_keep_it_from_nothing(server: Cluster) -> None:
     """Nor do claims on clusters without Dynamic Resource Allocation: those stores stay empty."""
     kinds = ("configurations.akri.sh", "instances.akri.sh")
@@ -68,5 +70,6 @@ def test_kinds_that_are_not_installed_keep_it_from_nothing(server: Cluster) -> N
         process.kill()
         install(server)
         server.apply({"apiVersion": "v1", "kind": "List", "items": the_world()})
+    wait_configurations_known(server)
     for kind in ("configurations", "instances"):
         assert f"not served here: /apis/akri.sh/v0/{kind}" in process.log.read_text()
