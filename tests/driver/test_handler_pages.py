@@ -14,7 +14,13 @@ from driver.configurations import judge
 from driver.discovery.handlers import check_details
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("going-away.md", "handlers-onvif.md", "handlers-opcua.md", "handlers-udev.md")
+PAGES = (
+    "going-away.md",
+    "handlers-debugecho.md",
+    "handlers-onvif.md",
+    "handlers-opcua.md",
+    "handlers-udev.md",
+)
 STORIES = Path(__file__).parents[1] / "e2e" / "driver"
 SERVER = {"uid": "u", "creationTimestamp": "2026-11-20T12:00:00Z"}
 
