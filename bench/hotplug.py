@@ -152,7 +152,7 @@ async def measure(cluster: Cluster, plugs: int, present: int) -> tuple[list[floa
 async def all_written(client: ApiClient, present: int) -> None:
     """Wait for the Instances of devices that are there: they are written after the slices."""
     async with asyncio.timeout(SECONDS * 4):
-        while len((await client.list(INSTANCES.select())).items) < present:  # noqa: ASYNC110
+        while len((await client.list(INSTANCES.select())).items) < present:  # noqa: ASYNC110  Counted, not told.
             await asyncio.sleep(0.5)
 
 

@@ -189,7 +189,7 @@ def stored_instance(body: Mapping[str, Any]) -> StoredInstance:
         body=_written_part(metadata, spec),
         slots_used=any(usage.values()),
         offline_since=offline_since(metadata),
-        holders=_holders(name, usage),
+        holders=tuple(slot_holders(name, usage)[0].values()),
         claimable=is_claimable(metadata),
     )
 
@@ -199,9 +199,19 @@ def is_claimable(metadata: Mapping[str, Any]) -> bool:
     return bool((metadata.get("annotations") or {}).get(OFFERED_THROUGH) == OfferPath.DRA)
 
 
-def _holders(name: InstanceName, usage: Mapping[str, Any]) -> tuple[Holder, ...]:
-    slots = sorted(key for key in usage if (parse_slot_id(key) or ("",))[0] == name)
-    return tuple(holder for key in slots if (holder := parse_holder(usage[key])))
+def slot_holders(
+    name: InstanceName, usage: Mapping[str, Any]
+) -> tuple[dict[int, Holder], tuple[str, ...]]:
+    """What `deviceUsage` says: who holds which slot, and the keys that name no slot of this one."""
+    holders: dict[int, Holder] = {}
+    strays: list[str] = []
+    for key, value in sorted(usage.items()):
+        slot = parse_slot_id(key)
+        if slot is None or slot[0] != name:
+            strays.append(key)
+        elif holder := parse_holder(value):
+            holders[slot[1]] = holder
+    return holders, tuple(strays)
 
 
 def _written_part(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -185,6 +185,5 @@ class _Leftovers:
     def _look(self, _: Any = None) -> None:
         """By the last listing: one that is not empty is followed by another in time."""
         self._looked.set()
-        holds = self._holds()
-        if self._listing is not None and not self._listing.devices and not holds:
+        if self._listing is not None and not self._listing.devices and not self._holds():
             self._over.set()

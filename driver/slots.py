@@ -25,7 +25,6 @@ from driver.device_ids import (
     configuration_resource,
     instance_resource,
     is_own_device,
-    parse_slot_id,
     slot_id,
 )
 from driver.device_usage import (
@@ -35,9 +34,8 @@ from driver.device_usage import (
     UnknownHolder,
     holder_value,
     is_held_by,
-    parse_holder,
 )
-from driver.instance_objects import is_claimable
+from driver.instance_objects import is_claimable, slot_holders
 
 SLOTS_FINALIZER = f"{DRIVER_NAME}/slots"
 """On an Instance of which slots are held: whoever deletes it, or its Configuration, waits for them.
@@ -125,7 +123,7 @@ def instance_slots(body: Mapping[str, Any]) -> InstanceSlots:
     """Parse an Instance object; nonsense in it never becomes a slot that is free."""
     metadata, spec = body["metadata"], body["spec"]
     name = InstanceName(metadata["name"])
-    holders, strays = _usage(name, spec.get("deviceUsage") or {})
+    holders, strays = slot_holders(name, spec.get("deviceUsage") or {})
     return InstanceSlots(
         namespace=metadata["namespace"],
         name=name,
@@ -140,20 +138,6 @@ def instance_slots(body: Mapping[str, Any]) -> InstanceSlots:
         finalizers=tuple(metadata.get("finalizers") or ()),
         claimable=is_claimable(metadata),
     )
-
-
-def _usage(
-    name: InstanceName, usage: Mapping[str, Any]
-) -> tuple[dict[int, Holder], tuple[str, ...]]:
-    holders: dict[int, Holder] = {}
-    strays: list[str] = []
-    for key, value in sorted(usage.items()):
-        slot = parse_slot_id(key)
-        if slot is None or slot[0] != name:
-            strays.append(key)
-        elif holder := parse_holder(value):
-            holders[slot[1]] = holder
-    return holders, tuple(strays)
 
 
 def slot_devices(slots: InstanceSlots, node: NodeName) -> dict[int, DeviceKey | None]:

@@ -95,7 +95,7 @@ class FakeApi:
 async def eventually(condition: Callable[[], object]) -> None:
     """Wait for what nobody is told of."""
     async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110
+        while not condition():  # noqa: ASYNC110  Nobody tells.
             await asyncio.sleep(0)
 
 

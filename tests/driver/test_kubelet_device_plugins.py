@@ -127,7 +127,7 @@ def world() -> Iterator[World]:
 async def until(what: Callable[[], object]) -> None:
     """Wait for what nobody tells of."""
     async with asyncio.timeout(10):
-        while not what():  # noqa: ASYNC110
+        while not what():  # noqa: ASYNC110  Nobody tells.
             await asyncio.sleep(0.005)
 
 

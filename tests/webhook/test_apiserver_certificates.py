@@ -215,7 +215,7 @@ async def kept(server: FakeApiServer) -> FakeListener:
     while True:
         listener = FakeListener()
         async with running(a_keeper(server, listener)) as task:
-            await until(lambda: task.done() or is_in_order(server, listener))  # noqa: B023
+            await until(lambda: task.done() or is_in_order(server, listener))  # noqa: B023  In this round.
             if not task.done():
                 return listener
 
