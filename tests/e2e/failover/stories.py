@@ -11,14 +11,13 @@ from typing import Any
 
 from tests.e2e.failover import installation
 from tests.e2e.failover.replicas import Replica, Replicas
-from tests.e2e.sharing import objects, stories
+from tests.e2e.sharing import audit, objects, stories
+from tests.e2e.sharing.audit import Entry
 from tests.e2e.sharing.write_gate import WriteGate
 
 NODE_OF_TOKEN = "authentication.kubernetes.io/node-name"
 READS = ("get", "list", "watch")
 KILLED, STOPPED, CONTINUED = signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT
-
-Entry = dict[str, Any]
 
 
 @dataclass(kw_only=True)
@@ -78,12 +77,9 @@ class Story(stories.Story):
 
         Leases are not in its log.
         """
-        with self.cluster.audit_log.open() as log:
-            log.seek(since)
-            entries = [json.loads(line) for line in log if f'["{replica.node}"]' in line]
         return [
             f"{entry['user']['username']} {entry['verb']} {entry['requestURI']}"
-            for entry in entries
+            for entry in audit.entries(self.cluster.audit_log, f'["{replica.node}"]', since)
             if is_by(entry, replica)
             and entry["verb"] not in READS
             and entry["objectRef"]["resource"] != "events"

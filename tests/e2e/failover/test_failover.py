@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tests.e2e.failover.stories import CONTINUED, KILLED, STOPPED, Entry, Story, charged
+from tests.e2e.failover.stories import CONTINUED, KILLED, STOPPED, Story, charged
+from tests.e2e.sharing.audit import Entry
 
 LIMIT = 3
 GATEWAY_TIMEOUT = 504

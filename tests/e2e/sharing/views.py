@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from local_cluster.api import ApiError, Cluster
 from local_cluster.apiserver import ApiServer
-from tests.e2e.sharing import objects
+from tests.e2e.sharing import audit, objects
+from tests.e2e.sharing.audit import Entry
 from tests.e2e.sharing.objects import Object
 
 CLAIM = "shared"
@@ -150,14 +150,11 @@ class View:
                 return str(condition["message"])
         return ""
 
-    def audited(self) -> Iterator[dict[str, Any]]:
+    def audited(self) -> Iterator[Entry]:
         """What the API server was asked in this namespace, the earliest first."""
-        with self.cluster.audit_log.open() as log:
-            for line in log:
-                if self.namespace in line:
-                    entry = json.loads(line)
-                    if entry.get("objectRef", {}).get("namespace") == self.namespace:
-                        yield entry
+        for entry in audit.entries(self.cluster.audit_log, self.namespace):
+            if entry.get("objectRef", {}).get("namespace") == self.namespace:
+                yield entry
 
     def bindings_of(self, pod: str) -> int:
         """How many bindings of a pod the API server accepted."""
