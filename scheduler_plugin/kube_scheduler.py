@@ -73,6 +73,8 @@ class Extender:
         if not view.may_use_devices:
             self._remember(view)
             return Passed()
+        if world.was_deleted(view.uid):
+            return NotAnswered(f"{view} was deleted.")
         now = self._clock()
         if why := self._binds.why_not_tried(view, now):
             return NotAnswered(why)

@@ -222,9 +222,9 @@ def assume(pod: PodView, admitted: Admitted, world: World, now: datetime) -> Non
     """Believe in an admitted pod's binding, so that the next verdict counts it.
 
     A claim that does not exist yet counts with the pod's own requests until it is there and the
-    pod is asked about anew.
+    pod is asked about anew. Of a pod that was deleted nothing is believed: no event would end it.
     """
-    if not admitted.claims and not admitted.requests:
+    if world.was_deleted(pod.uid) or not (admitted.claims or admitted.requests):
         return
     claims = [
         AssumedClaim(

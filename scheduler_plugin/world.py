@@ -24,6 +24,9 @@ from scheduler_plugin.names import NO_QUEUE, AccountingSettings, ClaimUid, PodUi
 from scheduler_plugin.owners import labelled_owner, shown_queue
 from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
 
+MOST_REMEMBERED = 10_000
+"""Deleted pods: more than kube-scheduler can have on its way."""
+
 
 class World:
     """The facts, the ledger that follows from them, and the assumptions beside it."""
@@ -33,6 +36,8 @@ class World:
         self.ledger = Ledger(self.facts.tree.path)
         self.assumptions = Assumptions(self.facts.tree.path, self.ledger.claim)
         self._label_edits: dict[ClaimUid, LabelEdit] = {}
+        # As an ordered set, the earliest first.
+        self._deleted: dict[PodUid, None] = {}
 
     # Pods and claims: the cost is that of the object itself.
 
@@ -56,6 +61,13 @@ class World:
             self.facts.remove_pod(pod)
             self.assumptions.forget(uid)
             self._recount_pods((uid,), formerly=(pod,))
+            self._deleted[uid] = None
+            if len(self._deleted) > MOST_REMEMBERED:
+                del self._deleted[next(iter(self._deleted))]
+
+    def was_deleted(self, uid: PodUid) -> bool:
+        """Whether the pod was here and was deleted, lately: kube-scheduler may hear of it later."""
+        return uid in self._deleted
 
     def put_claim(self, claim: ClaimView) -> None:
         before = self.facts.claim(claim.uid)

@@ -124,6 +124,20 @@ def test_filter_of_the_same_pod_again_counts_it_once(scene: Scene) -> None:
     assert len(scene.cluster.world.assumptions) == 1
 
 
+def test_a_pod_that_was_deleted_meanwhile_holds_no_room(scene: Scene) -> None:
+    """kube-scheduler hears of it later, or asked before."""
+    scene.cluster.store(a_claim("one"), a_claim("two"))
+    scene.extender.filter(scene.pod("first", claims=["one"], queue="vision"))
+    body = scene.pod("gone", claims=["two"], queue="vision")
+    assert isinstance(scene.extender.filter(body), Refused)
+
+    for pod in ("first", "gone"):
+        scene.cluster.world.delete_pod(pod_uid(pod))
+
+    assert scene.extender.filter(body) == NotAnswered("Pod default/gone was deleted.")
+    assert len(scene.cluster.world.assumptions) == 0
+
+
 def test_preempt_refuses_what_the_verdict_refuses_and_assumes_nothing(scene: Scene) -> None:
     scene.cluster.store(a_claim("one"), a_claim("two"))
     scene.extender.filter(scene.pod("a", claims=["one"], queue="vision"))

@@ -48,6 +48,7 @@ class Scheduling(RuleBasedStateMachine):
         self.now = NOW
         self.births = 0
         self.decided: dict[str, tuple[BindRequest, tuple[ClaimView, ...]]] = {}
+        self.deleted: list[PodView] = []
 
     def pod(self, name: str) -> PodView | None:
         return self.world.facts.pod_named("default", name)
@@ -110,6 +111,15 @@ class Scheduling(RuleBasedStateMachine):
         if isinstance(found, Admitted):
             assume(pod, found, self.world, self.now)
             self.reserve(pod)
+
+    @rule(number=numbers)
+    def filter_pod_that_was_deleted(self, number: int) -> None:
+        """kube-scheduler has not heard of it."""
+        if self.deleted:
+            pod = self.deleted[number % len(self.deleted)]
+            found = judge(pod, self.world.facts.claims_of(pod), self.world, self.now)
+            if isinstance(found, Admitted):
+                assume(pod, found, self.world, self.now)
 
     def reserve(self, pod: PodView) -> None:
         for claim in self.world.facts.claims_of(pod):
@@ -190,6 +200,7 @@ class Scheduling(RuleBasedStateMachine):
         if pod is not None and whole:
             self.mend_labels(pod)
             self.world.delete_pod(pod.uid)
+            self.deleted.append(replace(pod, node=""))
         if pod is not None and (whole or not pod.is_bound):
             self.release(pod.uid)
 
@@ -213,7 +224,8 @@ class Scheduling(RuleBasedStateMachine):
             world.put_pod(pod)
         for claim in self.world.facts.claims():
             world.put_claim(claim)
-        self.world, self.decided = world, {}
+        # kube-scheduler beside it starts anew, too.
+        self.world, self.decided, self.deleted = world, {}, []
 
     @invariant()
     def no_ceiling_is_passed(self) -> None:
@@ -221,6 +233,13 @@ class Scheduling(RuleBasedStateMachine):
             found = self.world.ledger.of(QueueName(name))
             assert found.usage[ONVIF] <= limit, name
             assert found.non_preemptible[ONVIF] <= quota, name
+
+    @invariant()
+    def nothing_is_assumed_of_pods_that_are_gone(self) -> None:
+        facts, assumptions = self.world.facts, self.world.assumptions
+        assumed = {uid for claim in facts.claims() for uid in assumptions.pods(claim.uid)}
+        assert {uid for uid in assumed if facts.pod(uid) is None} == set()
+        assert assumptions.usage.amount(QueueName("root"), ONVIF) == 0 or len(assumptions)
 
     @invariant()
     def everything_that_runs_is_charged_once(self) -> None:
