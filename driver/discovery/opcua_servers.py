@@ -1,4 +1,4 @@
-"""OPC UA servers on the network, asked with asyncua which servers they know of.
+"""OPC UA servers on the network, asked which servers they know of.
 
 A server may be slow, gone, or hostile: whatever it does costs it its own place in the list, after
 `SERVER_TIMEOUT` at the latest, and no more than `LONGEST_ANSWER` bytes are read from it.
@@ -13,11 +13,10 @@ import socket
 from contextlib import suppress
 from datetime import timedelta
 
-from asyncua import ua
-from asyncua.client.client import Client
-
 from driver.discovery.name_servers import look_up
 from driver.discovery.opcua_applications import Application
+from driver.discovery.opcua_channel import ChannelError, connected
+from driver.discovery.opcua_codecs import UaStatusCodeError, ua
 from driver.discovery.opcua_details import split_url
 
 SERVER_TIMEOUT = timedelta(seconds=5)
@@ -46,27 +45,36 @@ async def find_servers(url: str, within: timedelta = SERVER_TIMEOUT) -> list[App
     """
     try:
         async with asyncio.timeout(within.total_seconds()):
-            return [_application(told) for told in await _ask(url, within)]
+            return [_application(told) for told in await _ask(url)]
     except TimeoutError as error:
         text = f"no answer within {within.total_seconds():g} seconds"
         raise UnreachableError(text) from error
-    except socket.gaierror as error:
-        raise UnreachableError("its name has no address") from error
-    except OSError as error:
-        why = os.strerror(error.errno).lower() if error.errno else "it ended the connection"
-        raise UnreachableError(why) from error
     except Exception as error:  # the library reads foreign bytes
-        raise UnreachableError(f"its answer makes no sense ({type(error).__name__})") from error
+        raise UnreachableError(_why(error)) from error
+
+
+def _why(error: Exception) -> str:
+    match error:
+        case ChannelError():
+            return str(error)
+        case UaStatusCodeError():
+            return f"it refuses ({type(error).__name__})"
+        case socket.gaierror():
+            return "its name has no address"
+        case OSError() if error.errno:
+            return os.strerror(error.errno).lower()
+        case OSError() | EOFError():
+            return "it ended the connection"
+        case _:
+            return f"its answer makes no sense ({type(error).__name__})"
 
 
 async def is_listening(url: str) -> bool | None:
     """Whether somebody listens at a URL; None if its host has no address."""
-    parts = split_url(url)
-    assert parts
-    port = parts.port or DEFAULT_PORT
+    host, port = _address(url)
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT.total_seconds()):
-            found = await look_up(parts.hostname or "", port)
+            found = await look_up(host, port)
     except (OSError, UnicodeError, TimeoutError):
         return None
     return await _is_listening([one.address for one in found[:MOST_ADDRESSES]], port)
@@ -82,43 +90,17 @@ async def _is_listening(addresses: list[str], port: int) -> bool:
     return False
 
 
-class _Limited(asyncio.Protocol):
-    """Lets so many bytes pass to another protocol, and then ends the connection."""
-
-    def __init__(self, protocol: asyncio.Protocol, transport: asyncio.Transport) -> None:
-        self._protocol = protocol
-        self._transport = transport
-        self._left = LONGEST_ANSWER
-
-    def data_received(self, data: bytes) -> None:
-        self._left -= len(data)
-        if self._left < 0:
-            self._transport.abort()
-        else:
-            self._protocol.data_received(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._protocol.connection_lost(exc)
+async def _ask(url: str) -> list[ua.ApplicationDescription]:
+    request = ua.FindServersRequest()
+    request.Parameters.EndpointUrl = url
+    async with connected(_address(url), url, LONGEST_ANSWER) as channel:
+        return (await channel.ask(request, ua.FindServersResponse)).Servers or []
 
 
-async def _ask(url: str, within: timedelta) -> list[ua.ApplicationDescription]:
-    client = Client(url, timeout=within.total_seconds())
-    await client.connect_socket()
-    try:
-        _limit(client)
-        await client.send_hello()
-        await client.open_secure_channel()
-        found = await client.find_servers()
-        await client.close_secure_channel()
-    finally:
-        client.disconnect_socket()
-    return found or []
-
-
-def _limit(client: Client) -> None:
-    protocol = client.uaclient.protocol
-    if protocol is not None and protocol.transport is not None:
-        protocol.transport.set_protocol(_Limited(protocol, protocol.transport))
+def _address(url: str) -> tuple[str, int]:
+    parts = split_url(url)
+    assert parts
+    return parts.hostname or "", parts.port or DEFAULT_PORT
 
 
 def _application(told: ua.ApplicationDescription) -> Application:

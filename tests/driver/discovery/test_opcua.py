@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+import re
+import subprocess
+import sys
+from contextlib import aclosing
 from datetime import timedelta
 
 import pytest
@@ -13,48 +15,80 @@ from driver.discovery import opcua
 from driver.discovery.filters import Filter
 from driver.discovery.opcua import OpcuaHandler
 from driver.discovery.opcua_applications import Application
+from driver.discovery.opcua_codecs import ua
 from driver.discovery.opcua_details import OpcuaDetails
 from driver.discovery.opcua_servers import LONGEST_ANSWER, UnreachableError, find_servers
+from tests.driver.discovery.fake_opcua import (
+    ACKNOWLEDGE,
+    fake_server,
+    fault,
+    found,
+    message,
+    opened,
+)
 
 SOON = timedelta(milliseconds=1)
-ACKNOWLEDGE = b"ACKF" + bytes([28, 0, 0, 0]) + bytes(4) + b"\xff\xff\0\0" * 2 + bytes(8)
+LENGTH_WITHOUT_END = b"\xff\xff\xff\x7f"
+NAMES = [f"press-{number}" for number in range(1_000)]
 
 
-@asynccontextmanager
-async def fake_server(answer: bytes) -> AsyncIterator[str]:
-    """A server that answers whatever it is told with the same bytes, and then with nothing."""
-    served: set[asyncio.Task[None] | None] = set()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        served.add(asyncio.current_task())
-        try:
-            while await reader.read(65536):
-                writer.write(answer)
-                await writer.drain()
-        except ConnectionError:
-            pass
-        writer.transport.abort()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        yield f"opc.tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-        await asyncio.gather(*(task for task in served if task))
+def an_answer(body: bytes) -> tuple[bytes, ...]:
+    return ACKNOWLEDGE, opened(), message([(b"F", body)])
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
+    ("answers", "why"),
     [
-        (b"", "no answer within 0.2 seconds"),
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "."),
-        (b"ERRF" + bytes([16, 0, 0, 0]) + b"\0\0\x7d\x80" + b"\xff" * 4, "."),
-        (ACKNOWLEDGE, "."),
-        (b"MSGF\xff\xff\xff\x7f" + bytes(2 * LONGEST_ANSWER), "it ended the connection"),
+        ((b"",), "no answer within 0.2 seconds"),
+        ((b"HTTP/1.1 400 Bad Request\r\n\r\n",), "it does not speak OPC UA"),
+        ((b"ERRF" + bytes([16, 0, 0, 0]) + b"\0\0\x7d\x80" + b"\xff" * 4,), "it refuses (BadTcp"),
+        ((b"ACKF" + LENGTH_WITHOUT_END,), "its answer is longer than 512 KiB"),
+        ((b"ACKF" + bytes(4), b""), "no answer within 0.2 seconds"),
+        ((ACKNOWLEDGE,), "it does not speak OPC UA"),
+        ((ACKNOWLEDGE, opened()[:8] + bytes(200)), "it answers something else"),
+        (an_answer(fault(ua.StatusCodes.BadServiceUnsupported)), "it refuses (BadServiceUns"),
+        (an_answer(found("one")[:-9]), "its answer makes no sense"),
+        (an_answer(bytes(LONGEST_ANSWER)), "its answer is longer than 512 KiB"),
+        ((ACKNOWLEDGE, opened(), message([(b"A", bytes(8))])), "it broke its answer off"),
+        (
+            (ACKNOWLEDGE, opened(), message([(b"C", bytes(60_000))] * 9)),
+            "its answer is longer than 512 KiB",
+        ),
     ],
 )
-async def test_a_bad_server_is_unreachable(answer: bytes, why: str) -> None:
-    async with fake_server(answer) as url, asyncio.timeout(30):
-        with pytest.raises(UnreachableError, match=why):
+async def test_a_bad_server_is_unreachable(answers: tuple[bytes, ...], why: str) -> None:
+    async with fake_server(*answers) as url, asyncio.timeout(30):
+        with pytest.raises(UnreachableError, match=re.escape(why)):
             await find_servers(url, timedelta(seconds=0.2))
+
+
+async def test_an_answer_in_several_chunks_is_read_as_one() -> None:
+    body = found(*NAMES)
+    parts = [(b"C", body[start : start + 9_999]) for start in range(0, len(body), 9_999)]
+    answers = (ACKNOWLEDGE, opened(), message([*parts, (b"F", b"")]))
+    async with fake_server(*answers) as url, asyncio.timeout(30):
+        assert [one.name for one in await find_servers(url)] == NAMES
+
+
+async def test_a_server_that_ends_the_connection_is_unreachable() -> None:
+    async def end(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(end, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(UnreachableError, match=r"it ended the connection|connection reset"):
+            await find_servers(f"opc.tcp://127.0.0.1:{port}/")
+
+
+def test_the_codecs_come_without_a_client_and_encryption() -> None:
+    program = (
+        "import sys, driver.discovery.opcua\n"
+        "print(*(name for name in ('asyncua.client', 'asyncua.server', 'cryptography')"
+        " if name in sys.modules))"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
+
+    assert said.split() == []
 
 
 @pytest.mark.parametrize(
