@@ -9,18 +9,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from driver.discovery.opcua_codecs import (
+    Answer,
     Buffer,
     header_from_binary,
     header_to_binary,
-    nodeid_from_binary,
     struct_from_binary,
     struct_to_binary,
     ua,
     uatcp_to_binary,
 )
+
+T = TypeVar("T")
 
 HEADER_SIZE = 8
 """Bytes before which nobody knows how long a chunk is."""
@@ -68,34 +70,39 @@ class Channel:
         request.Parameters.SecurityMode = ua.MessageSecurityMode.None_
         request.Parameters.RequestedLifetime = LIFETIME_MILLISECONDS
         kind = ua.MessageType.SecureOpen
-        answer = await self._ask(request, ua.OpenSecureChannelResponse, kind)
-        token = answer.Parameters.SecurityToken
+        answered = ua.OpenSecureChannelResponse().TypeId
+        token = (await self._ask(request, answered, ua.OpenSecureChannelResult, kind)).SecurityToken
         self._channel_id, self._token_id = token.ChannelId, token.TokenId
 
-    async def ask(self, request: Any, response: type[Any]) -> Any:
-        """What the server answers to a service's request, an object of the response's class.
+    async def ask(self, request: Any, answered: ua.NodeId, result: type[T]) -> T:
+        """What the server answers to a service's request, without what every answer starts with.
+
+        Args:
+            request: Its number and its channel are written here.
+            answered: The type of the answer.
+            result: The class of what is in it.
 
         Raises:
             UaStatusCodeError: If that is a fault.
             ChannelError: If it is no answer.
         """
-        return await self._ask(request, response, ua.MessageType.SecureMessage)
+        return await self._ask(request, answered, result, ua.MessageType.SecureMessage)
 
     def close(self) -> None:
         """Say good-bye; a server does not answer to that."""
         self._send(ua.CloseSecureChannelRequest(), ua.MessageType.SecureClose)
 
-    async def _ask(self, request: Any, response: type[Any], kind: bytes) -> Any:
+    async def _ask(self, request: Any, answered: ua.NodeId, result: type[T], kind: bytes) -> T:
         self._send(request, kind)
         body = await self._message(kind)
-        answered = nodeid_from_binary(body.copy())
-        if answered == FAULT:
-            struct_from_binary(ua.ServiceFault, body).ResponseHeader.ServiceResult.check()
-        if answered != response().TypeId:
+        answer = struct_from_binary(Answer, body)
+        if answer.type_id not in (answered, FAULT):
             raise ChannelError("it answers something else")
-        answer = struct_from_binary(response, body)
-        answer.ResponseHeader.ServiceResult.check()
-        return answer
+        answer.service_result.check()
+        if answer.type_id == FAULT:
+            raise ChannelError("it refuses without a reason")
+        content: T = struct_from_binary(result, body)
+        return content
 
     def _send(self, request: Any, kind: bytes) -> None:
         self._sequence_number += 1
@@ -146,14 +153,16 @@ class Channel:
 
 
 @asynccontextmanager
-async def connected(address: tuple[str, int], url: str, longest: int) -> AsyncIterator[Channel]:
-    """A channel to the server at an address: host, port.
+async def connected(
+    streams: tuple[asyncio.StreamReader, asyncio.StreamWriter], url: str, longest: int
+) -> AsyncIterator[Channel]:
+    """A channel to the server of a URL on a new connection, which is closed after it.
 
     Raises:
-        OSError: If nobody listens, or the connection ends.
+        OSError: If the connection ends.
         ChannelError, UaStatusCodeError: If it does not open a channel.
     """
-    reader, writer = await asyncio.open_connection(*address)
+    reader, writer = streams
     try:
         channel = Channel(reader, writer, longest)
         await channel.open(url)

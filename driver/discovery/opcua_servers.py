@@ -16,7 +16,7 @@ from datetime import timedelta
 from driver.discovery.name_servers import look_up
 from driver.discovery.opcua_applications import Application
 from driver.discovery.opcua_channel import ChannelError, connected
-from driver.discovery.opcua_codecs import UaStatusCodeError, ua
+from driver.discovery.opcua_codecs import Servers, UaStatusCodeError, ua
 from driver.discovery.opcua_details import split_url
 
 SERVER_TIMEOUT = timedelta(seconds=5)
@@ -59,7 +59,7 @@ def _why(error: Exception) -> str:
             return str(error)
         case UaStatusCodeError():
             return f"it refuses ({type(error).__name__})"
-        case socket.gaierror():
+        case socket.gaierror() | UnicodeError():
             return "its name has no address"
         case OSError() if error.errno:
             return os.strerror(error.errno).lower()
@@ -93,8 +93,20 @@ async def _is_listening(addresses: list[str], port: int) -> bool:
 async def _ask(url: str) -> list[ua.ApplicationDescription]:
     request = ua.FindServersRequest()
     request.Parameters.EndpointUrl = url
-    async with connected(_address(url), url, LONGEST_ANSWER) as channel:
-        return (await channel.ask(request, ua.FindServersResponse)).Servers or []
+    answered = ua.FindServersResponse().TypeId
+    async with connected(await _connect(url), url, LONGEST_ANSWER) as channel:
+        return (await channel.ask(request, answered, Servers)).servers
+
+
+async def _connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to the first address that has somebody listening."""
+    host, port = _address(url)
+    *others, last = (await look_up(host, port))[:MOST_ADDRESSES]
+    for other in others:
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(CONNECT_TIMEOUT.total_seconds()):
+                return await asyncio.open_connection(other.address, port)
+    return await asyncio.open_connection(last.address, port)
 
 
 def _address(url: str) -> tuple[str, int]:

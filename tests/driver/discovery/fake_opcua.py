@@ -24,9 +24,11 @@ def opened() -> bytes:
     return _chunk(b"OPNF", security, struct_to_binary(response))
 
 
-def found(*names: str) -> bytes:
-    """The body of an answer to FindServers."""
+def found(*names: str, addition: ua.ExtensionObject | None = None) -> bytes:
+    """The body of an answer to FindServers, and what a server adds to its header."""
     response = ua.FindServersResponse()
+    if addition is not None:
+        response.ResponseHeader.AdditionalHeader = addition
     response.Servers = [
         ua.ApplicationDescription(ApplicationName=ua.LocalizedText(name)) for name in names
     ]

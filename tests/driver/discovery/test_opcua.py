@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 import subprocess
 import sys
+import threading
 from contextlib import aclosing
 from datetime import timedelta
 
@@ -15,7 +17,7 @@ from driver.discovery import opcua
 from driver.discovery.filters import Filter
 from driver.discovery.opcua import OpcuaHandler
 from driver.discovery.opcua_applications import Application
-from driver.discovery.opcua_codecs import ua
+from driver.discovery.opcua_codecs import Buffer, struct_from_binary, ua
 from driver.discovery.opcua_details import OpcuaDetails
 from driver.discovery.opcua_servers import LONGEST_ANSWER, UnreachableError, find_servers
 from tests.driver.discovery.fake_opcua import (
@@ -70,6 +72,35 @@ async def test_an_answer_in_several_chunks_is_read_as_one() -> None:
         assert [one.name for one in await find_servers(url)] == NAMES
 
 
+async def test_what_a_server_adds_to_its_header_is_not_looked_into() -> None:
+    kind = ua.NodeId(ua.ObjectIds.AdditionalParametersType_Encoding_DefaultBinary)
+    addition = ua.ExtensionObject(kind, b"\xff" * 9)
+    async with fake_server(*an_answer(found("one", addition=addition))) as url:
+        assert [one.name for one in await find_servers(url)] == ["one"]
+
+
+def test_a_length_below_zero_does_not_take_the_reader_back() -> None:
+    buffer = Buffer(b"\0\0\xfc\xff\xff\xff")
+    with pytest.raises(Exception, match="-4 bytes"):
+        struct_from_binary(ua.QualifiedName, buffer)
+
+
+async def test_names_are_not_looked_up_in_the_threads_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those of the loop write checkpoints: name servers that are silent must not hold them up."""
+    looked = []
+
+    def look(*_: object) -> list[object]:
+        looked.append(threading.current_thread().name)
+        raise socket.gaierror
+
+    monkeypatch.setattr(socket, "getaddrinfo", look)
+    with pytest.raises(UnreachableError, match="its name has no address"):
+        await find_servers("opc.tcp://press-7:4840/")
+    assert [name.split("_")[0] for name in looked] == ["names"]
+
+
 async def test_a_server_that_ends_the_connection_is_unreachable() -> None:
     async def end(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
@@ -96,6 +127,7 @@ def test_the_codecs_come_without_a_client_and_encryption() -> None:
     [
         ("opc.tcp://127.0.0.1:1/", "connection refused"),
         ("opc.tcp://no.such.host.invalid:1/", "its name has no address"),
+        (f"opc.tcp://{'a' * 70}:1/", "its name has no address"),
     ],
 )
 async def test_why_nobody_answers(url: str, why: str) -> None:
