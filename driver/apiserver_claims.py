@@ -2,6 +2,10 @@
 
 Nobody watches all claims of the cluster for nothing, but only while a device that went away is
 still published, to learn when that device may be removed.
+
+A watch is late by as much as the network and the API server are. What claims got before a device
+was tainted must be known before that device is removed: so after such a write, nothing is known
+until the watch has come to that moment.
 """
 
 from __future__ import annotations
@@ -9,10 +13,14 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from driver.api import DRIVER_NAME, DeviceName
 from driver.apiserver import CLAIMS
+from driver.passes import until_done
 from kube.api import ApiClient, JsonObject, Store
+
+CATCH_UP_SECONDS = 30.0
 
 _Device = tuple[str, DeviceName]
 """Pool and name."""
@@ -35,10 +43,11 @@ class AllocationWatch:
         self._on_change = on_change
         self._store: Store[frozenset[_Device]] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._renewal: asyncio.Task[None] | None = None
 
     def allocated(self) -> Mapping[str, frozenset[DeviceName]] | None:
         """Devices that a claim has, by pool; None while that is not known."""
-        if self._store is None or not self._store.synced.is_set():
+        if self._store is None or self._renewal is not None or not self._store.synced.is_set():
             return None
         pools: dict[str, set[DeviceName]] = defaultdict(set)
         for devices in self._store:
@@ -57,11 +66,21 @@ class AllocationWatch:
             self._store = Store(self._client, CLAIMS.select(), self._devices)
             self._task = self._tasks.create_task(self._run(self._store), name="watch allocations")
 
+    def renew(self) -> None:
+        """Watch, and know nothing until that is as new as this moment."""
+        if self._store is None:
+            self.turn_on()
+            return
+        if self._renewal is not None:
+            self._renewal.cancel()
+        self._renewal = self._tasks.create_task(self._renew(self._store), name="renew allocations")
+
     def turn_off(self) -> None:
         """Forget everything; called again, nothing happens."""
-        if self._task is not None:
-            self._task.cancel()
-        self._task = self._store = None
+        for task in (self._task, self._renewal):
+            if task is not None:
+                task.cancel()
+        self._task = self._renewal = self._store = None
 
     async def _run(self, store: Store[frozenset[_Device]]) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -69,6 +88,13 @@ class AllocationWatch:
             await store.synced.wait()
             store.subscribe(lambda _: self._on_change())
             self._on_change()
+
+    async def _renew(self, store: Store[frozenset[_Device]]) -> None:
+        catch_up = partial(store.catch_up, CATCH_UP_SECONDS)
+        while not await until_done(catch_up, name="asking what claims have"):
+            pass
+        self._renewal = None
+        self._on_change()
 
     def _devices(self, claim: JsonObject) -> frozenset[_Device] | None:
         """The projection: None, that is, not stored, where the claim has none of our devices."""

@@ -303,10 +303,10 @@ class NodeCluster:
     def _follow_claims(self, publication: Publication) -> None:
         if not publication.away or self._path.features is None:
             self._allocations.turn_off()
+        elif publication.unsettled:
+            self._allocations.renew()
         else:
             self._allocations.turn_on()
-        if publication.unsettled and self._allocated() is not None:
-            self._passes.ask()
 
 
 def _changes_holders(change: Change[StoredInstance]) -> bool:

@@ -152,8 +152,9 @@ class ClusterPools:
         try:
             await each(decided.items(), self._write)
         finally:
-            self._follow_claims(decided.values())
-            self._settle(allocated)
+            unsettled = any(publication.unsettled for publication in decided.values())
+            self._follow_claims(decided.values(), unsettled=unsettled)
+            self._settle(None if unsettled else allocated)
         due = [p.recheck_at for p in decided.values() if p.recheck_at is not None]
         return (min(due) - now).total_seconds() if due else None
 
@@ -194,15 +195,14 @@ class ClusterPools:
         if not publication.offers and not self._slices.by_index(BY_POOL, name):
             del self._publishers[name]
 
-    def _follow_claims(self, decided: Iterable[Publication]) -> None:
+    def _follow_claims(self, decided: Iterable[Publication], *, unsettled: bool) -> None:
         assert self._allocations is not None, "set when it runs"
-        publications = tuple(decided)
-        if not any(publication.away for publication in publications):
+        if not any(publication.away for publication in decided):
             self._allocations.turn_off()
-            return
-        self._allocations.turn_on()
-        if any(p.unsettled for p in publications) and self._allocations.allocated() is not None:
-            self.ask()
+        elif unsettled:
+            self._allocations.renew()
+        else:
+            self._allocations.turn_on()
 
     def _settle(self, allocated: Mapping[str, Collection[Any]] | None) -> None:
         """Say which Instances claims may have, by what is written and by what was known before."""

@@ -112,7 +112,8 @@ class Publication:
     """All devices of a pool at one moment.
 
     Attributes:
-        unsettled: Whether another pass must follow this one's write.
+        unsettled: Whether another pass must follow this one's write, when it is known what claims
+            got before it.
         recheck_at: When a grace period ends; None where none runs.
     """
 

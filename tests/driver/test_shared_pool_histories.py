@@ -42,23 +42,32 @@ how_many = st.sampled_from([None, None, 0, 1, 2])
 
 
 class FakeAllocations:
-    """What claims have, known as soon as somebody wants to know, and one pass later."""
+    """What claims have, as a watch shows it: known when it is listed, and then late."""
 
     def __init__(self, claims: set[tuple[str, str]]) -> None:
         self.claims = claims
         self.is_on = False
+        self.known: frozenset[tuple[str, str]] | None = None
 
     def allocated(self) -> Mapping[str, frozenset[DeviceName]] | None:
-        if not self.is_on:
+        if self.known is None:
             return None
-        pools = {pool for pool, _ in self.claims}
-        return {p: frozenset(DeviceName(d) for q, d in self.claims if p == q) for p in pools}
+        pools = {pool for pool, _ in self.known}
+        return {p: frozenset(DeviceName(d) for q, d in self.known if p == q) for p in pools}
 
     def turn_on(self) -> None:
         self.is_on = True
 
+    def renew(self) -> None:
+        self.is_on, self.known = True, None
+
     def turn_off(self) -> None:
-        self.is_on = False
+        self.is_on, self.known = False, None
+
+    def watch(self) -> None:
+        """The list comes in, or what happened since."""
+        if self.is_on:
+            self.known = frozenset(self.claims)
 
 
 class SharedPool(RuleBasedStateMachine):
@@ -126,9 +135,14 @@ class SharedPool(RuleBasedStateMachine):
 
     @rule()
     def watch(self) -> None:
-        """Everything that happened is seen."""
+        """All Instances and slices are seen."""
         _listed(self.sights, self.instances, self.version)
         _listed(self.pools._slices, self.server.objects, self.server.version)
+
+    @rule()
+    def watch_claims(self) -> None:
+        """What claims have is seen by a watch of its own."""
+        self.allocations.watch()
 
     @rule(camera=cameras, nodes=some_nodes)
     def see(self, camera: str, nodes: set[str]) -> None:
@@ -239,6 +253,7 @@ class SharedPool(RuleBasedStateMachine):
         """Once nothing fails, all that nodes see is there, untainted, and nothing else is."""
         for _ in range(12):
             self.watch()
+            self.watch_claims()
             self.pass_over(None, None)
             self.clear_up()
         if not self.exists or self.configuration is None or self.claims:

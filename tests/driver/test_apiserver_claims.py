@@ -1,0 +1,77 @@
+"""What claims have, as the watch of claims tells it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from driver.api import DRIVER_NAME, DeviceName
+from driver.apiserver_claims import AllocationWatch
+from kube.api import ApiClient, JsonObject, connect
+from tests.kube.builders import an_object
+from tests.kube.fake_apiserver import FakeApiServer, fake_apiserver, hangs, lists
+
+POOL = "node-a"
+
+
+@pytest.fixture
+async def fake(tmp_path: Path) -> AsyncIterator[FakeApiServer]:
+    async with fake_apiserver(tmp_path) as fake:
+        yield fake
+
+
+@pytest.fixture
+async def client(fake: FakeApiServer) -> AsyncIterator[ApiClient]:
+    async with connect(fake.kubeconfig) as client:
+        yield client
+
+
+def a_claim(version: int, device: str) -> JsonObject:
+    result = {"driver": DRIVER_NAME, "pool": POOL, "device": device}
+    allocation = {"devices": {"results": [result]}}
+    return {**an_object("claim", version), "status": {"allocation": allocation}}
+
+
+async def test_what_a_claim_got_is_known_before_the_watch_brings_it(
+    client: ApiClient, fake: FakeApiServer
+) -> None:
+    """The watch is silent: a claim of version 8 was written while the device was not tainted."""
+    fake.will(lists(version=5), hangs, lists(version=9), lists(a_claim(8, "loop-1"), version=9))
+    changed = asyncio.Event()
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        watch = AllocationWatch(client, [POOL].__contains__, tasks, changed.set)
+        watch.renew()
+        await changed.wait()
+        assert watch.allocated_in(POOL) == frozenset()
+
+        changed.clear()
+        watch.renew()
+        assert watch.allocated_in(POOL) is None
+        while watch.allocated_in(POOL) is None:
+            await changed.wait()
+            changed.clear()
+
+        assert watch.allocated_in(POOL) == {DeviceName("loop-1")}
+        watch.turn_off()
+
+
+async def test_it_may_be_turned_off_while_it_asks(client: ApiClient, fake: FakeApiServer) -> None:
+    fake.will(lists(version=5), hangs, hangs, lists(version=12), hangs)
+    changed = asyncio.Event()
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        watch = AllocationWatch(client, [POOL].__contains__, tasks, changed.set)
+        watch.turn_on()
+        await changed.wait()
+        watch.renew()
+        await fake.has_seen(3)
+        watch.turn_off()
+        assert watch.allocated_in(POOL) is None
+
+        changed.clear()
+        watch.turn_on()
+        await changed.wait()
+        assert watch.allocated_in(POOL) == frozenset()
+        watch.turn_off()
