@@ -54,7 +54,7 @@ async def test_what_a_claim_got_is_known_before_the_watch_brings_it(
             await changed.wait()
             changed.clear()
 
-        assert watch.allocated_in(POOL) == {DeviceName("loop-1")}
+        assert watch.allocated_in(POOL) == frozenset({DeviceName("loop-1")})
         watch.turn_off()
 
 
