@@ -34,7 +34,7 @@ from driver.kubelet_allocations import Given
 from driver.kubelet_pod_resources import PodResources
 from driver.kubelet_usage import NodePodObjects, SlotKeeper
 from driver.node_allocatable import status_patch
-from driver.node_pods import Listing
+from driver.node_pods import Listing, uncovered
 from kube.api import ApiClient, ApiError, Event, JsonObject, Store, WriteOptions
 
 logger = logging.getLogger(__name__)
@@ -183,7 +183,12 @@ class _Leftovers:
         return any(view.held_by(self._node) for view in self._slots.views().values())
 
     def _look(self, _: Any = None) -> None:
-        """By the last listing: one that is not empty is followed by another in time."""
+        """By the last listing: one that leaves something is followed by another in time."""
         self._looked.set()
-        if self._listing is not None and not self._listing.devices and not self._holds():
+        if self._listing is not None and not self._leaves(self._listing):
             self._over.set()
+
+    def _leaves(self, listing: Listing) -> bool:
+        """Whether a slot is in use, or may be: a kubelet that was started anew lists no pod."""
+        unlisted = uncovered(self._pods.known().pods, listing)
+        return bool(listing.devices or unlisted) or self._holds()

@@ -2,11 +2,127 @@
 
 from __future__ import annotations
 
-from driver.instance_objects import stored_instance
-from driver.node_leftovers import no_longer_offered
-from tests.driver.slot_builders import CAMERA_1, RESOURCE, an_instance_object
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+import pytest
+
+from driver import node_leftovers
+from driver.device_ids import DeviceKey
+from driver.instance_objects import StoredInstance, stored_instance
+from driver.node_leftovers import LeftoverPlace, NodeLeftovers, no_longer_offered
+from driver.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
+from kube.api import ApiClient, Store
+from tests.driver.fake_slots import FakeSlotObjects
+from tests.driver.slot_builders import (
+    CAMERA_1,
+    NODE_A,
+    RESOURCE,
+    FakeInstances,
+    an_instance_object,
+)
 
 STORED = stored_instance(an_instance_object(CAMERA_1))
+
+OWN, SLOT = f"akri.sh/{CAMERA_1}", f"{CAMERA_1}-0"
+USER = NodePod(PodName("default", "user"), "uid-of-user", False, {OWN: 1})
+USED = ListedDevice(USER.name, "main", DeviceKey(OWN, SLOT))
+
+
+class _Followed:
+    """A store that knows everything at once."""
+
+    async def run(self) -> NoReturn:
+        await asyncio.Event().wait()
+        raise AssertionError("cancelled before")
+
+    async def in_sync(self) -> None: ...
+
+    def subscribe(self, listener: Callable[[Any], None]) -> None: ...
+
+
+class FakeSlots(_Followed, FakeSlotObjects):
+    """The Instances of the node."""
+
+
+class FakePods(_Followed):
+    """The pods of the node."""
+
+    def __init__(self) -> None:
+        self.pods: tuple[NodePod, ...] = ()
+
+    def known(self) -> NodePods:
+        return NodePods(asyncio.get_running_loop().time(), self.pods)
+
+    async def read(self) -> NodePods:
+        return self.known()
+
+
+class FakeStored(_Followed):
+    """All Instances, as others follow them."""
+
+    def __init__(self, slots: FakeSlots) -> None:
+        self._slots = slots
+
+    def __iter__(self) -> Iterator[StoredInstance]:
+        return map(stored_instance, self._slots.stored.bodies.values())
+
+
+class FakeNode:
+    """A node that offers its devices through DRA now, with its kubelet."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.slots = FakeSlots(FakeInstances.of(CAMERA_1))
+        self.pods = FakePods()
+        self.used: tuple[ListedDevice, ...] = ()
+        self.asked = 0
+        for name, fake in (
+            ("SlotObjects", self.slots),
+            ("NodePodObjects", self.pods),
+            ("PodResources", self),
+        ):
+            monkeypatch.setattr(node_leftovers, name, lambda *_, _fake=fake: _fake)
+
+    async def listing(self) -> Listing:
+        self.asked += 1
+        return Listing(asyncio.get_running_loop().time(), frozenset(self.used))
+
+    async def get(self, _: object) -> dict[str, Any]:
+        return {}
+
+    @asynccontextmanager
+    async def cleared(self, root: Path) -> AsyncIterator[None]:
+        stored = cast(Store[StoredInstance], FakeStored(self.slots))
+        place = LeftoverPlace(NODE_A, root)
+        leftovers = NodeLeftovers(cast(ApiClient, self), place, stored, lambda _: None)
+        task = asyncio.create_task(leftovers.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not condition():  # noqa: ASYNC110  Many things make it true.
+                await asyncio.sleep(0.005)
+
+
+async def test_a_kubelet_that_lists_nobody_yet_does_not_prove_that_nothing_is_left(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The node seemed lost, so its slots were freed; its containers were there all the time."""
+    node = FakeNode(monkeypatch)
+    node.pods.pods = (USER,)
+
+    async with node.cleared(tmp_path):
+        await node.until(lambda: node.asked > 0)
+        node.used = (USED,)
+
+        await node.until(lambda: node.slots.stored.usage() == {SLOT: NODE_A})
 
 
 def test_a_node_is_to_offer_none_of_the_resources_that_a_plugin_had() -> None:
