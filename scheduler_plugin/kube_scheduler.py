@@ -68,14 +68,20 @@ class Extender:
         view = self._asked_about(pod)
         if isinstance(view, NotAnswered):
             return view
-        world = self._cluster.world
-        world.assumptions.forget(view.uid)
+        self._cluster.world.assumptions.forget(view.uid)
         if not view.may_use_devices:
             self._remember(view)
             return Passed()
-        if world.was_deleted(view.uid):
-            return NotAnswered(f"{view} was deleted.")
-        now = self._clock()
+        known = self._cluster.world.facts.pod(view.uid)
+        if known is not None and known.is_bound:
+            # kube-scheduler has not heard of it; Bind will tell it where.
+            return Passed()
+        return self._filter_unbound(view)
+
+    def _filter_unbound(self, view: PodView) -> Answer:
+        world, now = self._cluster.world, self._clock()
+        if not world.may_be_bound(view.uid):
+            return NotAnswered(f"{view} ended, or was deleted.")
         if why := self._binds.why_not_tried(view, now):
             return NotAnswered(why)
         verdict = judge(view, world.facts.claims_of(view), world, now)

@@ -99,9 +99,14 @@ class PodView:
         return self.bound_at or self.created
 
     @property
+    def may_be_bound(self) -> bool:
+        """Whether it may get a node yet: a pod never goes back to that."""
+        return not (self.node or self.ended or self.deleting)
+
+    @property
     def is_gated(self) -> bool:
         """Whether it waits until the plugin lets it go to kube-scheduler."""
-        return QUOTA_GATE in self.gates and not (self.node or self.ended or self.deleting)
+        return QUOTA_GATE in self.gates and self.may_be_bound
 
     @property
     def may_use_devices(self) -> bool:

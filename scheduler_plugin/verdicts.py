@@ -222,9 +222,10 @@ def assume(pod: PodView, admitted: Admitted, world: World, now: datetime) -> Non
     """Believe in an admitted pod's binding, so that the next verdict counts it.
 
     A claim that does not exist yet counts with the pod's own requests until it is there and the
-    pod is asked about anew. Of a pod that was deleted nothing is believed: no event would end it.
+    pod is asked about anew. Of a pod that is bound, or never will be, nothing is believed: no event
+    would end it.
     """
-    if world.was_deleted(pod.uid) or not (admitted.claims or admitted.requests):
+    if not world.may_be_bound(pod.uid) or not (admitted.claims or admitted.requests):
         return
     claims = [
         AssumedClaim(

@@ -51,7 +51,9 @@ class World:
         if before is not None:
             self.facts.remove_pod(before)
         self.facts.put_pod(pod)
-        if pod.is_bound or pod.ended:
+        # After a backup was restored, a pod that was deleted may be there again.
+        self._deleted.pop(pod.uid, None)
+        if not pod.may_be_bound:
             self.assumptions.forget(pod.uid)
         self._recount_pods((pod.uid,), formerly=(before,) if before else ())
 
@@ -65,9 +67,10 @@ class World:
             if len(self._deleted) > MOST_REMEMBERED:
                 del self._deleted[next(iter(self._deleted))]
 
-    def was_deleted(self, uid: PodUid) -> bool:
-        """Whether the pod was here and was deleted, lately: kube-scheduler may hear of it later."""
-        return uid in self._deleted
+    def may_be_bound(self, uid: PodUid) -> bool:
+        """Whether a pod may get a node yet, as far as is known: kube-scheduler may know less."""
+        pod = self.facts.pod(uid)
+        return uid not in self._deleted if pod is None else pod.may_be_bound
 
     def put_claim(self, claim: ClaimView) -> None:
         before = self.facts.claim(claim.uid)

@@ -134,8 +134,48 @@ def test_a_pod_that_was_deleted_meanwhile_holds_no_room(scene: Scene) -> None:
     for pod in ("first", "gone"):
         scene.cluster.world.delete_pod(pod_uid(pod))
 
-    assert scene.extender.filter(body) == NotAnswered("Pod default/gone was deleted.")
+    assert scene.extender.filter(body) == NotAnswered("Pod default/gone ended, or was deleted.")
     assert len(scene.cluster.world.assumptions) == 0
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_pod_that_never_will_be_bound_holds_no_room(scene: Scene, ended: bool) -> None:
+    """A Job's pod has a finalizer: it is marked as deleted, and is there for some time."""
+    body = scene.pod("marked", requests={"akri.sh/onvif": 1}, queue="vision")
+    assert scene.extender.filter(body) == Passed()
+
+    gone = replace(scene.cluster.pods["marked"], ended=ended, deleting=not ended)
+    scene.cluster.store(gone)
+
+    assert len(scene.cluster.world.assumptions) == 0
+    answer = scene.extender.filter(body)
+    assert answer == NotAnswered("Pod default/marked ended, or was deleted.")
+    other = scene.pod("other", requests={"akri.sh/onvif": 1}, queue="vision")
+    assert scene.extender.filter(other) == Passed()
+
+
+async def test_a_pod_that_is_bound_already_is_not_counted_twice(scene: Scene) -> None:
+    """kube-scheduler asks once more, since it did not hear the answer to its Bind."""
+    put(scene.cluster.world, a_queue("vision", onvif=(2, 2)))
+    body = scene.pod("a", requests={"akri.sh/onvif": 1}, queue="vision")
+    scene.extender.filter(body)
+    assert await scene.bind("a") == ""
+
+    assert scene.extender.filter(body) == Passed()
+    assert await scene.bind("a") == ""
+
+    other = scene.pod("other", requests={"akri.sh/onvif": 1}, queue="vision")
+    assert scene.extender.filter(other) == Passed()
+
+
+def test_a_pod_that_is_there_again_is_believed_in(scene: Scene) -> None:
+    """As after a restored backup."""
+    body = scene.pod("a", requests={"akri.sh/onvif": 1}, queue="vision")
+    scene.cluster.world.delete_pod(pod_uid("a"))
+    put(scene.cluster.world, scene.cluster.pods["a"])
+
+    assert scene.extender.filter(body) == Passed()
+    assert len(scene.cluster.world.assumptions) == 1
 
 
 def test_preempt_refuses_what_the_verdict_refuses_and_assumes_nothing(scene: Scene) -> None:

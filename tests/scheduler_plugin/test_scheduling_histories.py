@@ -54,8 +54,8 @@ class Scheduling(RuleBasedStateMachine):
         return self.world.facts.pod_named("default", name)
 
     def unbound(self, number: int) -> PodView | None:
-        """One of the pods that are not bound."""
-        found = [pod for pod in self.world.facts.pods() if not pod.is_bound]
+        """One of the pods that may be bound yet."""
+        found = [pod for pod in self.world.facts.pods() if pod.may_be_bound]
         return found[number % len(found)] if found else None
 
     @initialize()
@@ -113,13 +113,22 @@ class Scheduling(RuleBasedStateMachine):
             self.reserve(pod)
 
     @rule(number=numbers)
-    def filter_pod_that_was_deleted(self, number: int) -> None:
-        """kube-scheduler has not heard of it."""
-        if self.deleted:
-            pod = self.deleted[number % len(self.deleted)]
+    def filter_pod_as_it_was(self, number: int) -> None:
+        """kube-scheduler has not heard that it was bound, or marked as deleted, or is gone."""
+        changed = [pod for pod in self.world.facts.pods() if not pod.may_be_bound]
+        past = [*self.deleted, *(replace(pod, node="", deleting=False) for pod in changed)]
+        if past:
+            pod = past[number % len(past)]
             found = judge(pod, self.world.facts.claims_of(pod), self.world, self.now)
             if isinstance(found, Admitted):
                 assume(pod, found, self.world, self.now)
+
+    @rule(number=numbers)
+    def mark_as_deleted(self, number: int) -> None:
+        """A finalizer keeps it for some time."""
+        pod = self.unbound(number)
+        if pod is not None:
+            self.world.put_pod(replace(pod, deleting=True))
 
     def reserve(self, pod: PodView) -> None:
         for claim in self.world.facts.claims_of(pod):
@@ -150,7 +159,7 @@ class Scheduling(RuleBasedStateMachine):
             return
         name = sorted(self.decided)[number % len(self.decided)]
         pod, (request, judged) = self.pod(name), self.decided.pop(name)
-        if pod is None or pod.is_bound or pod.uid != request.uid:
+        if pod is None or not pod.may_be_bound or pod.uid != request.uid:
             return
         if not self.is_reserved(pod) or self.world.facts.claims_of(pod) != judged:
             return
@@ -239,7 +248,13 @@ class Scheduling(RuleBasedStateMachine):
         facts, assumptions = self.world.facts, self.world.assumptions
         assumed = {uid for claim in facts.claims() for uid in assumptions.pods(claim.uid)}
         assert {uid for uid in assumed if facts.pod(uid) is None} == set()
+        assert all((pod := facts.pod(uid)) and pod.may_be_bound for uid in self.admitted())
         assert assumptions.usage.amount(QueueName("root"), ONVIF) == 0 or len(assumptions)
+
+    def admitted(self) -> list[PodUid]:
+        """Those of whom something is assumed, but for those that only decided an owner."""
+        held = self.world.assumptions._held
+        return [uid for uid, found in held.items() if found.requests is not None]
 
     @invariant()
     def everything_that_runs_is_charged_once(self) -> None:
