@@ -4,8 +4,9 @@
     alarm ─────────┼─► asked ─► what does it need? ──┤
     all, each minute┘   (scheduler_plugin.upkeep)    └─ now: to do ─► API server ─► changed claim
 
-It hears of claims that changed. Because it may not have been there, or may have been told not to
-write, it looks at all claims when it starts, when Queues changed, and every minute.
+It hears of claims that changed, and of those that no decision in flight is about any more. Because
+it may not have been there, or may have been told not to write, it looks at all claims when it
+starts, when Queues changed, and every minute.
 """
 
 from __future__ import annotations
@@ -120,11 +121,23 @@ class ClaimKeeper:
 
     async def run(self) -> None:
         """Keep until cancelled."""
+        self._listen()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._look_at_all())
             group.create_task(self._look())
             for _ in range(AT_ONCE):
                 group.create_task(self._keep())
+
+    def _listen(self) -> None:
+        """A decision that ends without a binding is to be seen on nothing in the API."""
+        assumptions = self._world.assumptions
+        others = assumptions.changed
+
+        def take(claims: Iterable[ClaimUid]) -> None:
+            others(claims)
+            self.changed([uid for uid in claims if uid not in assumptions])
+
+        assumptions.changed = take
 
     async def _look_at_all(self) -> NoReturn:
         while True:

@@ -7,10 +7,11 @@ import asyncio
 import pytest
 
 from binder import apiserver_keeper
+from scheduler_plugin.api import ClaimUid
 from tests.binder.builders import FakeFence
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault
 from tests.binder.keeping import Scene, no_delays
-from tests.scheduler_plugin.builders import a_claim_object, claim_uid
+from tests.scheduler_plugin.builders import a_claim_object, a_pod, a_queue, admit, claim_uid
 
 __all__ = ["no_delays"]
 
@@ -97,6 +98,25 @@ async def test_a_claim_whose_pod_is_being_bound_is_left_alone() -> None:
         scene.busy.clear()
         scene.keeper.changed([claim_uid("bound")])
         await scene.until(lambda: scene.server.owner("bound") == NOBODY)
+
+
+async def test_an_owner_that_a_decision_kept_ends_when_that_comes_to_nothing() -> None:
+    """Its pod has reserved nothing yet: no claim and no consumer of one changes."""
+    pod = a_pod("other", queue="a", claims=["cam"])
+    scene = Scene(a_queue("a"), pod)
+    scene.add()
+    admit(scene.world, pod)
+    heard: list[ClaimUid] = []
+    scene.world.assumptions.changed = heard.extend
+    async with scene.running():
+        await scene.until_idle()
+        assert scene.server.owner() == WRITTEN
+
+        scene.world.delete_pod(pod.uid)
+
+        await scene.until(lambda: scene.server.owner() == NOBODY)
+
+    assert heard == [claim_uid("cam")]
 
 
 @pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.FAILS, Fault.LOST])
