@@ -17,6 +17,16 @@ from scheduler_plugin.owners import labelled_owner
 from scheduler_plugin.pods import PodView
 
 
+def awaits_claims(pod: PodView, facts: Facts) -> bool:
+    """Whether claims may have been made for the pod that it is not known to use yet.
+
+    For a template that needs no claim there is none either: the API server's word is the last.
+    """
+    if any(entry.template and not entry.claim for entry in pod.claims):
+        return True
+    return awaits_extended_claim(pod, facts.catalog)
+
+
 def awaits_extended_claim(pod: PodView, catalog: Catalog) -> bool:
     """Whether a claim for accounted extended resources may have been made that is not known yet.
 

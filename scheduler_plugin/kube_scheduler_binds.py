@@ -19,7 +19,7 @@ from scheduler_plugin.backoffs import Backoffs
 from scheduler_plugin.bindings import BindFailed, BindRequest, CarriesOut, ClaimsChanged
 from scheduler_plugin.claims import ClaimView
 from scheduler_plugin.extender_messages import BindArguments
-from scheduler_plugin.freshness import awaits_extended_claim, claims_to_read, unowned_claims
+from scheduler_plugin.freshness import awaits_claims, claims_to_read, unowned_claims
 from scheduler_plugin.names import AccountingSettings, ClaimUid, PodUid
 from scheduler_plugin.pods import PodView
 from scheduler_plugin.verdicts import Admitted, Refused, assume, bind_request, judge
@@ -180,14 +180,14 @@ class Binds:
             return f"{name} has UID {pod.uid}, not {uid}: it was deleted and made anew."
         if (pod.namespace, pod.name) != (arguments.namespace, arguments.name):
             return f"UID {uid} is that of {pod}, not of {name}."
-        return await self._with_extended_claim(pod)
+        return await self._with_its_claims(pod)
 
-    async def _with_extended_claim(self, pod: PodView) -> PodView:
+    async def _with_its_claims(self, pod: PodView) -> PodView:
         facts = self._cluster.world.facts
 
         def is_known() -> bool:
             known = facts.pod(pod.uid)
-            return known is None or not awaits_extended_claim(known, facts.catalog)
+            return known is None or not awaits_claims(known, facts)
 
         if not await self._is_or_becomes(is_known, (pod.uid,)):
             await self._cluster.refresh_pod(pod.namespace, pod.name)

@@ -14,7 +14,7 @@ from scheduler_plugin.extender_messages import BindArguments, NotAnswered, Passe
 from scheduler_plugin.kube_scheduler import Extender
 from scheduler_plugin.kube_scheduler_binds import ATTEMPTS
 from scheduler_plugin.names import QueueName, Reason
-from scheduler_plugin.pods import pod_view
+from scheduler_plugin.pods import PodClaim, pod_view
 from scheduler_plugin.verdicts import Refused
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -502,6 +502,35 @@ async def test_bind_reads_the_pod_whose_extended_claim_is_not_known(scene: Scene
 
     assert scene.cluster.reads == ["pod a", "claim a-extended"]
     assert scene.binder.owner_writes == [("a-extended", "vision", pod_uid("a"))]
+
+
+@pytest.mark.parametrize("watch", ["comes", "lags"])
+async def test_bind_waits_for_the_claim_that_was_made_of_a_template(
+    scene: Scene, watch: str
+) -> None:
+    """The watch of pods is behind kube-scheduler's own: what is not known is not judged."""
+    entry = {"name": "cam", "resourceClaimTemplateName": "cam"}
+    scene.pod("a", resource_claims=[entry], queue="vision")
+    scene.cluster.store(a_claim("a-cam-x7k2p"))
+    made = [PodClaim("cam", "a-cam-x7k2p", "cam")]
+    scene.cluster.pods["a"] = replace(scene.cluster.pods["a"], claims=tuple(made))
+    scene.cluster.lags = True
+    scene.cluster.reserve("a-cam-x7k2p", "a")
+    if watch == "comes":
+        asyncio.get_running_loop().call_soon(scene.cluster.catch_up)
+
+    assert await scene.bind("a") == ""
+
+    assert scene.cluster.reads == ([] if watch == "comes" else ["pod a", "claim a-cam-x7k2p"])
+    assert scene.binder.owner_writes == [("a-cam-x7k2p", "vision", pod_uid("a"))]
+
+
+async def test_a_template_of_which_no_claim_is_made_keeps_no_pod(scene: Scene) -> None:
+    entry = {"name": "cam", "resourceClaimTemplateName": "cam"}
+    scene.pod("a", resource_claims=[entry], queue="vision")
+
+    assert await scene.bind("a") == ""
+    assert scene.cluster.reads == ["pod a"]
 
 
 async def test_claims_that_nobody_counts_are_left_alone(scene: Scene) -> None:
