@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
@@ -15,6 +16,7 @@ from driver.api import AKRI_GROUP, AKRI_VERSION
 from kube.api import (
     ApiClient,
     ApiError,
+    Backoff,
     Change,
     Deleted,
     JsonObject,
@@ -66,6 +68,9 @@ READ_SECONDS = 2.0
 
 ABSENT_SECONDS = 60.0
 """How often to ask for a resource that the API server does not serve (yet)."""
+
+BACKOFF = Backoff()
+"""How soon it is asked for anew where the answer was an error."""
 
 T = TypeVar("T")
 
@@ -206,12 +211,16 @@ class Cluster:
         await self._stores[resource].run()
 
     async def _is_served(self, resource: Resource) -> bool:
-        if resource is QUEUES or resource is NAMESPACES:
-            return True
-        try:
-            return await self._client.serves(resource)
-        except ApiError:  # The store tries again and says what is wrong.
-            return True
+        """Ask until the API server knows: a store of what it lacks would never be filled."""
+        failures = 0
+        while resource is not QUEUES and resource is not NAMESPACES:
+            try:
+                return await self._client.serves(resource)
+            except ApiError as error:
+                failures += 1
+                logger.warning("not known whether served: %s: %s", resource.select(), error)
+            await asyncio.sleep(BACKOFF.delay(failures, random.random))
+        return True
 
     def _subscribe(self, around: Surroundings) -> None:
         tree, catalog = around.tree, around.catalog

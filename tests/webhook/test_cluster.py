@@ -1,0 +1,46 @@
+"""What the webhook waits for before it judges; tests/e2e/webhook has the real API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import NoReturn, cast
+
+import pytest
+
+from kube.api import ApiClient, Backoff, Resource, UnavailableError
+from scheduler_plugin.api import AccountingSettings
+from webhook import cluster
+from webhook.cluster import Cluster
+from webhook.surroundings import PodSettings
+
+
+class FakeClient:
+    """An API server that starts: it cannot say at first what it serves, and serves nothing."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[Resource] = Counter()
+
+    async def serves(self, resource: Resource) -> bool:
+        self.asked[resource] += 1
+        if self.asked[resource] == 1:
+            raise UnavailableError("it is starting")
+        return False
+
+    def pages(self, *_: object, **__: object) -> NoReturn:
+        raise UnavailableError("it is starting")
+
+
+async def test_a_kind_is_missing_although_the_server_could_not_say_so_at_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster, "BACKOFF", Backoff(0.0, 0.0))
+    client = FakeClient()
+    found = Cluster(cast(ApiClient, client), AccountingSettings(), PodSettings())
+    running = asyncio.create_task(found.run())
+    for _ in range(100):
+        await asyncio.sleep(0)
+    running.cancel()
+
+    assert found.why_not_ready() == "Not read yet: queues, namespaces."
+    assert set(client.asked.values()) == {2}
