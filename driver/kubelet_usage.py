@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
-from driver.api import NodeName
+from driver.api import InstanceName, NodeName
+from driver.apiserver import each
 from driver.device_ids import DeviceKey
 from driver.device_usage import holder_value
 from driver.kubelet_allocations import Given, HasSlots
@@ -119,7 +120,7 @@ class SlotKeeper:
         self._waits = 0
         self._alone_at = self.given.clock() + ALONE_SECONDS
         self._told: frozenset[SlotConflict] = frozenset()
-        self._writing: SlotWrite | None = None
+        self._writing: dict[InstanceName, SlotWrite] = {}
 
     async def run(self) -> NoReturn:
         """Reconcile until cancelled."""
@@ -137,8 +138,13 @@ class SlotKeeper:
         if isinstance(change, Deleted):
             return
         old = change.old if isinstance(change, Modified) else None
-        given = self.given.moments
-        self._wake(look_after(old, change.new, self.node, given, self._writing))
+        given, written = self.given.moments, self._writing.get(change.new.name)
+        look = look_after(old, change.new, self.node, given, written)
+        self._wake(Look.NOW if self._is_in_conflict(change.new) else look)
+
+    def _is_in_conflict(self, slots: InstanceSlots) -> bool:
+        """Whether a container here uses it without a slot, which it may get now."""
+        return any(conflict.instance == slots.name for conflict in self._told)
 
     def _wake(self, look: Look) -> None:
         if look is Look.NEVER:
@@ -152,9 +158,7 @@ class SlotKeeper:
     async def _pass(self) -> float:
         self.given.forget_old()
         found = await self._reconciled()
-        self._tell(found.conflicts)
-        if not all([await self._is_carried_out(write) for write in found.writes]):
-            self._passes.ask()
+        await each(found.writes, self._carry_out)
         for waiting in found.waiting:
             logger.debug("waiting slot=%s why=%s", waiting.subject, waiting.reason)
         self._waits = self._waits + 1 if found.waiting else 0
@@ -173,26 +177,33 @@ class SlotKeeper:
         evidence = Evidence(
             listing=listing, pods=pods, allocated=self.given.moments, users=self.given.users
         )
-        return reconcile(self.node, self.slots.views().values(), evidence)
+        found = reconcile(self.node, self.slots.views().values(), evidence)
+        if listing is not None:
+            self._tell(found.conflicts)
+        return found
 
     def _held(self) -> set[DeviceKey | None]:
         """The devices of this node's slots; None for a slot of none."""
         views = self.slots.views().values()
         return {device for view in views for device in slot_devices(view, self.node).values()}
 
+    async def _carry_out(self, write: SlotWrite) -> None:
+        if not await self._is_carried_out(write):
+            self._passes.ask()
+
     async def _is_carried_out(self, write: SlotWrite) -> bool:
         """Whether the write needs no other look."""
         async with self.given.locks.of((write.instance,)):
             if is_overtaken(write, self.given.moments):
                 return False
-            self._writing = write
+            self._writing[write.instance] = write
             try:
                 is_written = await self.slots.write(write)
             except PermanentError as error:
                 logger.warning("slots not written instance=%s error=%s", write.instance, error)
                 return True
             finally:
-                self._writing = None
+                del self._writing[write.instance]
         if is_written:
             logger.info("slots follow use instance=%s slots=%s", write.instance, _said(write))
         return is_written

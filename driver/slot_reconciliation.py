@@ -28,7 +28,8 @@ How the shell uses it:
   none, and need not be: what an earlier process answered, its pod asks for.
 * Users of devices are remembered from each listing, and forgotten with each Allocate. Not in the
   first minute of a process: an earlier one may still be answering the kubelet.
-* A conflict comes again with each pass as long as it lasts; it is one Event.
+* A conflict comes again with each pass as long as it lasts; it is one Event. Any change of the
+  Instance may end it, so each starts a pass.
 """
 
 from __future__ import annotations
@@ -88,6 +89,7 @@ class SlotConflict:
 
     pod: PodName
     device: DeviceKey
+    instance: InstanceName
     sentence: str
 
 
@@ -256,7 +258,7 @@ class _Claims:
             else full_sentence(slots, self.node)
         )
         sentence = f"Container {used.container} uses device {used.device.id} without a slot: {who}"
-        self.conflicts.append(SlotConflict(used.pod, used.device, sentence))
+        self.conflicts.append(SlotConflict(used.pod, used.device, slots.name, sentence))
 
     def _slots_for(self, device: DeviceKey) -> tuple[InstanceSlots, tuple[int, ...], Holder] | None:
         """The Instance of a device, the slots that may be its own, and its holder.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,9 +16,26 @@ from driver.kubelet_allocations import Given
 from driver.kubelet_usage import SlotKeeper
 from driver.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
 from driver.slots import SlotWrite, instance_slots
-from kube.api import Added, Deleted, Event, InvalidError, Modified, ObjectKey
+from kube.api import (
+    Added,
+    ApiError,
+    Deleted,
+    Event,
+    InvalidError,
+    Modified,
+    ObjectKey,
+    UnavailableError,
+)
 from tests.driver.fake_slots import FakeSlotObjects
-from tests.driver.slot_builders import CAMERA_1, NODE_A, NODE_B, FakeInstances, an_instance_object
+from tests.driver.slot_builders import (
+    CAMERA_1,
+    CAMERA_2,
+    NODE_A,
+    NODE_B,
+    NODE_C,
+    FakeInstances,
+    an_instance_object,
+)
 
 RESOURCE = f"akri.sh/{CAMERA_1}"
 SLOT_0, SLOT_1 = f"{CAMERA_1}-0", f"{CAMERA_1}-1"
@@ -232,6 +251,57 @@ async def test_a_container_whose_slot_another_node_has_is_told_of_once() -> None
     (event,) = side.events
     assert (event.reason, event.regarding.uid) == ("SlotConflict", "uid-of-user")
     assert "held by node node-b" in event.note
+
+
+async def test_a_conflict_is_the_same_after_the_kubelet_did_not_answer() -> None:
+    side = FakeNodeSide()
+    side.by_hand(SLOT_0, NODE_B)
+    side.pods.stored = side.pods.seen = (a_pod(),)
+    used = side.used = {(USER, SLOT_0)}
+
+    async with side.kept():
+        await side.until(lambda: bool(side.events))
+        for answer in (None, used, used):
+            side.used = answer
+            side.keeper.pod_changed(Added(KEY, a_pod()))
+            await side.passes(1)
+
+    assert len(side.events) == 1
+
+
+@pytest.mark.parametrize("spec", [{"usage": {}}, {"usage": {SLOT_0: NODE_C}, "capacity": 3}])
+async def test_a_container_without_a_slot_is_thought_of_when_its_instance_changes(
+    spec: dict[str, Any],
+) -> None:
+    side = FakeNodeSide()
+    side.by_hand(SLOT_0, NODE_B)
+    side.pods.stored = side.pods.seen = (a_pod(),)
+    side.used = {(USER, SLOT_0)}
+    old, new = side.slots.views()[CAMERA_1], instance_slots(an_instance_object(**spec))
+
+    async with side.kept():
+        await side.until(lambda: bool(side.events))
+        before = side.asked
+        side.keeper.instance_changed(Modified(KEY, old, replace(new, name=CAMERA_2)))
+        await none_begins(side, before)
+        side.keeper.instance_changed(Modified(KEY, old, new))
+        await side.passes()
+
+
+async def test_a_write_that_fails_every_time_keeps_no_other_slot_taken() -> None:
+    def is_away(_: FakeInstances, write: SlotWrite) -> ApiError | None:
+        return UnavailableError("no answer") if write.instance == CAMERA_1 else None
+
+    side = FakeNodeSide()
+    side.slots.stored.bodies[CAMERA_2] = an_instance_object(CAMERA_2)
+    side.by_hand(SLOT_0, NODE_A)
+    side.by_hand(f"{CAMERA_2}-0", NODE_A)
+    side.slots.faults = [is_away] * 1000
+
+    async with side.kept():
+        await side.until(lambda: side.slots.stored.usage() == {SLOT_0: NODE_A})
+        side.slots.faults = []
+        await side.until(lambda: side.slots.stored.usage() == {})
 
 
 async def test_only_own_slots_that_change_start_a_pass() -> None:

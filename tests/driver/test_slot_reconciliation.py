@@ -421,6 +421,7 @@ def test_a_slot_given_by_hand_to_another_node_is_a_conflict_that_is_said() -> No
             SlotConflict(
                 PodName("default", "pod"),
                 SLOT_DEVICE,
+                CAMERA_1,
                 "Container main uses device akri-onvif-8120fe-0 without a slot: slot"
                 " akri-onvif-8120fe-0 is held by node node-b through the Instance",
             ),
