@@ -89,9 +89,11 @@ class Policy:
         return min(SETTLE, self.life / 1000)
 
     def is_due(self, certificate: Certificate, now: datetime) -> bool:
-        """Whether it is time for the next one."""
+        """Whether it is time for the next one; who made it may have had a clock that was ahead."""
         life = certificate.not_after - certificate.not_before
-        return now >= certificate.not_before + life * (RENEWED_AFTER + MOST_JITTER * self.jitter)
+        return now < certificate.not_before or now >= certificate.not_before + life * (
+            RENEWED_AFTER + MOST_JITTER * self.jitter
+        )
 
     def authority_span(self, now: datetime) -> tuple[datetime, datetime]:
         """First and last moment of a new authority."""

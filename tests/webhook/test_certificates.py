@@ -116,6 +116,21 @@ def test_nobody_waits_for_a_certificate_that_has_expired() -> None:
     assert next_step(seen(kept, (OLD, NEW), clock=0.0), POLICY, NOW) == Sign(NEW, NAMES)
 
 
+def test_what_was_made_by_a_clock_that_was_ahead_is_followed_at_once() -> None:
+    """Nobody could verify it for as long as the clock was ahead."""
+    ahead = authority("ahead", NOW + 300 * DAY)
+    kept = Kept((ahead,), ahead, certificate(ahead, NOW + 300 * DAY))
+    assert next_step(seen(kept, (ahead,)), POLICY, NOW) == MakeAuthority((ahead,))
+
+    followed = seen(Kept((ahead, NEW), NEW, kept.served), (ahead, NEW), clock=0.0)
+    assert next_step(followed, POLICY, NOW) == Sign(NEW, NAMES)
+    signed = seen(Kept((ahead, NEW), NEW, certificate(NEW)), (ahead, NEW), clock=0.0)
+    assert may_serve(certificate(NEW), kept.served, signed, POLICY, NOW)
+    assert next_step(signed, POLICY, NOW) is None
+    # The clock that was ahead finds nothing to do either, unless it was so by very much.
+    assert next_step(signed, POLICY, NOW + 50 * DAY) is None
+
+
 def test_an_authority_is_trusted_until_it_has_expired_by_any_clock() -> None:
     kept = Kept((OLD, NEW), NEW, certificate(NEW, OLD.not_after))
     found = seen(kept, (OLD, NEW))
