@@ -23,7 +23,7 @@ from driver.api import ConfigurationName
 from driver.discovery_sources import Answer, DiscoveryError, Question, pause_until
 from driver.disk import Folder
 from driver.handler_conversations import LostError, discover
-from driver.handler_file import dump, load
+from driver.handler_file import dump, load, load_removed
 from driver.handler_messages import devices_of, request_of
 from driver.handler_reports import Report
 from driver.handler_table import (
@@ -83,7 +83,7 @@ class ExternalHandlers:
         self._numbers = count()
         self._changed = asyncio.Event()
         self._writing = asyncio.Lock()
-        self._written: tuple[Registration, ...] = ()
+        self._written = b""
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call back when handlers come, go, or change their state."""
@@ -91,14 +91,16 @@ class ExternalHandlers:
 
     def recall(self) -> None:
         """Read what the last run of the driver wrote down."""
-        content = self._folder.read(FILE)
-        self._written = () if content is None else load(content)
-        self._table.recall(self._written)
-        if self._written:
-            logger.info("discovery handlers recalled count=%d", len(self._written))
+        self._written = content = self._folder.read(FILE) or b""
+        registrations = load(content)
+        self._table.recall(registrations, load_removed(content))
+        if registrations:
+            logger.info("discovery handlers recalled count=%d", len(registrations))
 
     async def register(self, registration: Registration) -> None:
         """A handler registers, for the first time or again; it is written down before it counts.
+
+        A handler that does not wait for that, though it takes long, is registered all the same.
 
         Raises:
             TableFullError: If there is no room for it.
@@ -111,6 +113,9 @@ class ExternalHandlers:
             endpoint.address,
             registration.shared,
         )
+        await asyncio.shield(self._enter(endpoint))
+
+    async def _enter(self, endpoint: Endpoint) -> None:
         await self._write()
         if again := self._again.pop(endpoint, None):
             again.set()
@@ -169,14 +174,15 @@ class ExternalHandlers:
 
     async def _write(self) -> None:
         async with self._writing:
-            registrations = tuple(handler.registration for handler in self._table)
-            if registrations == self._written:
+            content = dump((h.registration for h in self._table), self._table.removed)
+            if content == self._written:
                 return
             try:
-                await asyncio.to_thread(self._folder.write, FILE, dump(registrations))
+                await asyncio.to_thread(self._folder.write, FILE, content)
             except OSError as error:
                 logger.warning("discovery handlers cannot be written down error=%s", error)
-            self._written = registrations
+            else:
+                self._written = content
 
     def _tell(self) -> None:
         self._changed.set()

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from driver.handler_table import Endpoint, Registration
 
 _FIELDS = {"name": str, "address": str, "network": bool, "shared": bool}
 
 
-def dump(registrations: Iterable[Registration]) -> bytes:
-    """The content of the file."""
+def dump(registrations: Iterable[Registration], removed: Collection[str] = ()) -> bytes:
+    """The content of the file.
+
+    Args:
+        registrations: Of the handlers that there are.
+        removed: See `HandlerTable.removed`.
+    """
     handlers = [
         {
             "name": registration.endpoint.name,
@@ -21,7 +26,8 @@ def dump(registrations: Iterable[Registration]) -> bytes:
         }
         for registration in registrations
     ]
-    return json.dumps({"version": 1, "handlers": handlers}, indent=1).encode()
+    content = {"version": 1, "handlers": handlers, "removed": sorted(removed)}
+    return json.dumps(content, indent=1).encode()
 
 
 def load(content: bytes) -> tuple[Registration, ...]:
@@ -31,6 +37,15 @@ def load(content: bytes) -> tuple[Registration, ...]:
         return tuple(_registration(entry) for entry in entries)
     except (ValueError, TypeError, KeyError):
         return ()
+
+
+def load_removed(content: bytes) -> frozenset[str]:
+    """The names of removed handlers in a file; none where it cannot be read."""
+    try:
+        names = json.loads(content).get("removed", ())
+        return frozenset(name for name in names if isinstance(name, str))
+    except (ValueError, TypeError, AttributeError):
+        return frozenset()
 
 
 def _registration(entry: dict[str, object]) -> Registration:

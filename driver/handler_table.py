@@ -131,7 +131,8 @@ class HandlerTable:
     """The handlers of one node.
 
     Attributes:
-        removed: Names of which a handler was removed, so that nobody reports its devices now.
+        removed: Names of which a handler was removed, so that nobody reports its devices now;
+            until a handler of that name registers, which may.
     """
 
     removed: set[str] = field(default_factory=set)
@@ -150,8 +151,9 @@ class HandlerTable:
         """The handlers of this name, in an order that does not change."""
         return tuple(handler for handler in self if handler.endpoint.name == name)
 
-    def recall(self, registrations: Iterable[Registration]) -> None:
+    def recall(self, registrations: Iterable[Registration], removed: Iterable[str] = ()) -> None:
         """Enter what an earlier run of the driver knew."""
+        self.removed.update(removed)
         for registration in registrations:
             handler = RegisteredHandler(registration, recalled=True)
             self._handlers[registration.endpoint] = handler
@@ -168,6 +170,7 @@ class HandlerTable:
             known = RegisteredHandler(registration)
         handler = replace(known, registration=registration).after(Event.REGISTERED, now)
         self._handlers[registration.endpoint] = handler
+        self.removed.discard(registration.endpoint.name)
 
     def _make_room(self) -> None:
         if len(self._handlers) < MOST_HANDLERS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -14,10 +15,13 @@ import pytest
 from driver import discoveries, handler_service, registration_socket
 from driver.discovery.handlers import Handlers, HandlerSettings
 from driver.discovery_api.v0 import discovery_pb2 as v0
+from driver.disk import Folder
+from driver.external_handlers import FILE, ExternalHandlers
+from driver.handler_file import load
 from driver.handler_main import through_sdk
 from driver.handler_requests import Place
 from driver.handler_service import serve
-from driver.handler_table import REMOVED_AFTER, HandlerState
+from driver.handler_table import REMOVED_AFTER, Endpoint, HandlerState, Registration
 from driver.inventory import Heard
 from kube.api import Backoff
 from tests.driver.builders import a_configuration
@@ -99,6 +103,79 @@ async def test_after_five_minutes_offline_its_devices_are_gone(tmp_path: Path) -
 
         async with running(shelf.serve(Place(tmp_path))):
             await node.until_devices("a")
+
+
+async def test_a_handler_that_is_back_after_that_is_waited_for_again(tmp_path: Path) -> None:
+    """Its Configuration names another for a moment: what it reported is not gone by that."""
+    node, shelf = ANode(tmp_path), Shelf()
+    await shelf.set("a")
+    async with running(node.run()):
+        async with running(shelf.serve(Place(tmp_path))):
+            await node.until_devices("a")
+        await node.until_state(OFFLINE)
+        node.now += REMOVED_AFTER
+        await register(node.socket, str(tmp_path / "nobody.sock"), name="rack")
+        await node.until_devices()
+
+        async with running(shelf.serve(Place(tmp_path))):
+            await node.until_devices("a")
+            node.configurations = [a_configuration("shelf", handler="rack")]
+            node.follow()
+            node.configurations = [a_shelf()]
+            node.follow()
+            assert node.ids() is None
+            await node.until_devices("a")
+
+
+async def test_a_restarted_driver_knows_whose_devices_are_gone(tmp_path: Path) -> None:
+    first, shelf = ANode(tmp_path), Shelf()
+    await shelf.set("a")
+    async with running(first.run()):
+        async with running(shelf.serve(Place(tmp_path))):
+            await first.until_devices("a")
+        await first.until_state(OFFLINE)
+        first.now += REMOVED_AFTER
+        await register(first.socket, str(tmp_path / "nobody.sock"), name="rack")
+        await first.until_devices()
+
+    again = ANode(tmp_path)
+    async with running(again.run(serves=False)):
+        assert again.heard == Heard("uid-of-shelf")
+
+
+async def test_a_handler_that_does_not_wait_for_the_disk_is_registered(tmp_path: Path) -> None:
+    writes, may_write = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    class SlowFolder(Folder):
+        def write(self, name: str, content: bytes) -> None:
+            loop.call_soon_threadsafe(writes.set)
+            may_write.wait()
+            super().write(name, content)
+
+    folder, told = SlowFolder(tmp_path), asyncio.Event()
+    handlers = ExternalHandlers(folder)
+    handlers.on_change(told.set)
+    registration = Registration(Endpoint("shelf", "/a.sock"), network=False, shared=False)
+    async with asyncio.timeout(20):
+        async with running(handlers.register(registration)):
+            await writes.wait()
+        may_write.set()
+        await told.wait()
+    assert load(folder.read(FILE) or b"") == (registration,)
+
+
+async def test_a_table_that_could_not_be_written_down_is_written_with_the_next_change(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "data").touch()
+    handlers = ExternalHandlers(Folder(tmp_path / "data"))
+    registration = Registration(Endpoint("shelf", "/a.sock"), network=False, shared=False)
+    await handlers.register(registration)
+    (tmp_path / "data").unlink()
+
+    await handlers.register(registration)
+    assert load(Folder(tmp_path / "data").read(FILE) or b"") == (registration,)
 
 
 async def test_a_restarted_driver_asks_the_handlers_that_it_knew(tmp_path: Path) -> None:

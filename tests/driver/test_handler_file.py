@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from driver.handler_file import dump, load
+from driver.handler_file import dump, load, load_removed
 from driver.handler_table import Endpoint, Registration
 
 HANDLERS = (
@@ -14,7 +14,13 @@ HANDLERS = (
 
 
 def test_what_is_written_is_read() -> None:
-    assert load(dump(HANDLERS)) == HANDLERS
+    content = dump(HANDLERS, {"shelf"})
+    assert load(content) == HANDLERS
+    assert load_removed(content) == {"shelf"}
+
+
+def test_a_file_of_a_driver_that_wrote_down_none_that_was_removed_is_read() -> None:
+    assert load_removed(b'{"version": 1, "handlers": []}') == set()
 
 
 @pytest.mark.parametrize(
@@ -33,3 +39,4 @@ def test_what_is_written_is_read() -> None:
 )
 def test_a_broken_file_is_none(content: bytes) -> None:
     assert load(content) == ()
+    assert load_removed(content) == set()

@@ -82,6 +82,7 @@ def test_a_removed_handler_that_registers_is_a_new_one() -> None:
 
     table.register(a_registration(), NOW + REMOVED_AFTER)
     assert (table[ENDPOINT].state, table[ENDPOINT].recalled) == (WAITING, False)
+    assert table.removed == set()
 
 
 def test_registering_again_keeps_what_is_known_and_takes_what_is_new() -> None:
