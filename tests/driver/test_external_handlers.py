@@ -119,7 +119,8 @@ async def test_a_handler_that_is_back_after_that_is_waited_for_again(tmp_path: P
 
         async with running(shelf.serve(Place(tmp_path))):
             await node.until_devices("a")
-            node.configurations = [a_configuration("shelf", handler="rack")]
+            other = a_configuration("attic", handler="shelf")
+            node.configurations = [a_configuration("shelf", handler="rack"), other]
             node.follow()
             node.configurations = [a_shelf()]
             node.follow()
