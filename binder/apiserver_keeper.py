@@ -71,9 +71,13 @@ _HELD_BACK = Backoff(first_seconds=4.0, cap_seconds=60.0)
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """How often a claim's eviction was held back in a row, and until when it is not tried."""
+    """How often a claim's eviction was held back in a row, and until when it is not tried.
+
+    Whoever finds that it has not begun yet knows that the clock was set back: it is over, too.
+    """
 
     failures: int
+    since: datetime
     until: datetime
 
 
@@ -185,7 +189,7 @@ class ClaimKeeper:
         rest = self._rests.get(uid)
         if not isinstance(step, EvictForeign):
             self._rests.pop(uid, None)
-        elif rest is not None and now < rest.until:
+        elif rest is not None and rest.since <= now < rest.until:
             step = LookAgain(rest.until)
         if not isinstance(step, LookAgain):
             self._alarms.drop(uid)
@@ -269,7 +273,8 @@ class ClaimKeeper:
 
     def _done(self, uid: ClaimUid, step: Step) -> None:
         if isinstance(step, EvictForeign):
-            self._rests[uid] = _Rest(0, self.steps.clock() + EVICTED)
+            now = self.steps.clock()
+            self._rests[uid] = _Rest(0, now, now + EVICTED)
         self.changed([uid])
 
     def _hold_back(self, step: Step, why: str) -> None:
@@ -277,8 +282,9 @@ class ClaimKeeper:
             return
         before = self._rests.get(step.uid)
         failures = before.failures + 1 if before is not None else 1
+        now = self.steps.clock()
         seconds = _HELD_BACK.delay(failures, random.random)
-        self._rests[step.uid] = _Rest(failures, self.steps.clock() + timedelta(seconds=seconds))
+        self._rests[step.uid] = _Rest(failures, now, now + timedelta(seconds=seconds))
         logger.warning("eviction held back claim=%s/%s: %s", step.namespace, step.name, why)
         self.steps.record(apiserver_events.held_back(step, why))
         self.changed([step.uid])

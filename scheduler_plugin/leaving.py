@@ -14,7 +14,7 @@ decided while a consumer is not known: it may be the owner's.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import TypeAlias
 
@@ -75,6 +75,9 @@ class LookAgain:
     at: datetime
 
 
+CLOCKS_APART = timedelta(minutes=1)
+"""A time of leaving that is further ahead was noted by a clock that was set right since."""
+
 OwnerExit: TypeAlias = OwnerLeftAt | EvictForeign | LookAgain
 
 
@@ -93,7 +96,7 @@ def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
     if is_used or not owner or not foreign:
         return _left_at(claim, None) if claim.owner_left_at else None
     left = _parsed(claim.owner_left_at)
-    if left is None:
+    if left is None or left > now + CLOCKS_APART:
         return _leaves(_Outlived(claim, owner, foreign, now), world.facts.tree.sharing(owner))
     since = max(left, _arrived(foreign) or left)
     return _decided(_Outlived(claim, owner, foreign, since), world.facts.tree.sharing(owner), now)

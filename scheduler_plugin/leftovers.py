@@ -88,7 +88,8 @@ class Leftovers:
             self._since.pop(uid, None)
             return None
         known = self._since.get(uid)
-        since = known[1] if known is not None and known[0] == found else now
+        # A clock that was set back makes nothing stay for longer than once more the grace.
+        since = min(known[1], now) if known is not None and known[0] == found else now
         self._since[uid] = (found, since)
         if now < since + self._grace:
             return since + self._grace

@@ -154,6 +154,17 @@ async def test_evicted_pods_are_given_time_to_be_seen_as_such() -> None:
         await scene.until(lambda: scene.server.evicted == ["b", "b"])
 
 
+async def test_a_clock_that_is_set_back_makes_no_rest_longer() -> None:
+    scene = a_left_scene()
+    scene.later(minutes=62)
+    async with scene.running():
+        await scene.until_idle()
+        assert scene.server.evicted == ["b"]
+
+        scene.later(minutes=-60)
+        await scene.until(lambda: scene.server.evicted == ["b", "b"])
+
+
 async def test_the_time_of_leaving_goes_when_an_owners_pod_comes_back() -> None:
     scene = a_left_scene()
     async with scene.running():

@@ -177,6 +177,16 @@ def test_a_time_that_cannot_be_read_is_written_anew(value: str) -> None:
     assert owner_exit(CLAIM, world, NOW) == left_at("2026-11-21T12:00:00Z")
 
 
+def test_a_time_that_a_clock_noted_that_was_ahead_is_written_anew() -> None:
+    late = NOW + timedelta(minutes=1)
+
+    assert owner_exit(CLAIM, a_left_world(**LEFT), NOW - timedelta(minutes=1)) == LookAgain(
+        NOW + GRACE
+    )
+    world = a_left_world(annotations={OWNER_LEFT_AT_ANNOTATION: f"{late:%Y-%m-%dT%H:%M:01Z}"})
+    assert owner_exit(CLAIM, world, NOW) == left_at("2026-11-21T12:00:00Z")
+
+
 def test_a_claim_in_order_needs_nothing() -> None:
     owner = a_pod("a", queue="a", claims=["cam"], node="node-a")
 

@@ -65,6 +65,14 @@ def test_an_allocation_that_is_used_in_between_has_its_grace_anew() -> None:
     assert left_over.look(CLAIM, NOW + GRACE) == NOW + 2 * GRACE
 
 
+def test_a_clock_that_is_set_back_begins_the_grace_anew_and_adds_nothing_to_it() -> None:
+    left_over = Leftovers(a_world(an_allocated_claim("cam")))
+    left_over.look(CLAIM, NOW + timedelta(days=1))
+
+    assert left_over.look(CLAIM, NOW) == NOW + GRACE
+    assert left_over.look(CLAIM, NOW + GRACE) == cleared(deallocate=True)
+
+
 def test_an_allocation_that_a_decision_relies_on_is_left_alone() -> None:
     pod = a_pod("a", queue="a", claims=["cam"])
     world = a_world(a_queue("a"), pod, an_allocated_claim("cam"))
