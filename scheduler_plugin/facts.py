@@ -137,6 +137,15 @@ class Facts:
         found = (self.claim_named(pod.namespace, name) for name in pod.claim_names)
         return tuple(claim for claim in found if claim is not None)
 
+    def lost_extended_claim(self, pod: PodView) -> bool:
+        """Whether the claim that stands for the pod's extended resources is not there."""
+        name = pod.extended_claim
+        return bool(name) and self.claim_named(pod.namespace, name) is None
+
+    def pods_covered_by(self, claim: ClaimView) -> list[PodUid]:
+        """The pods for whose extended resources the claim stands, or one of its name stood."""
+        return [pod.uid for pod in self.pods_naming(claim) if pod.extended_claim == claim.name]
+
     def claims_consumed_by(self, uid: PodUid) -> list[ClaimUid]:
         return list(self._consuming.get(uid, ()))
 

@@ -17,6 +17,7 @@ from scheduler_plugin.fields import JsonObject, Unreadable
 from scheduler_plugin.kube_scheduler_binds import Binds, KnowsTheCluster
 from scheduler_plugin.names import PodUid
 from scheduler_plugin.pods import PodView, pod_view
+from scheduler_plugin.refusals import Refusals
 from scheduler_plugin.verdicts import Refused, assume, judge
 
 MOST_PLAIN_PODS = 10_000
@@ -39,7 +40,11 @@ class HoldsTheLease(Protocol):
 
 
 class Extender:
-    """Answers kube-scheduler. All of it runs in one event loop."""
+    """Answers kube-scheduler. All of it runs in one event loop.
+
+    Attributes:
+        refusals: The pods that were refused; they are to be judged again.
+    """
 
     def __init__(
         self,
@@ -52,6 +57,7 @@ class Extender:
         self._lease = lease
         self._clock = clock
         self._binds = Binds(cluster, binder, clock)
+        self.refusals = Refusals()
         # Pods that use no devices are not in the world; their Bind follows their Filter.
         self._plain: dict[PodUid, PodView] = {}
 
@@ -69,6 +75,7 @@ class Extender:
         if isinstance(view, NotAnswered):
             return view
         self._cluster.world.assumptions.forget(view.uid)
+        self.refusals.forget(view.uid)
         if not view.may_use_devices:
             self._remember(view)
             return Passed()
@@ -86,6 +93,7 @@ class Extender:
             return NotAnswered(why)
         verdict = judge(view, world.facts.claims_of(view), world, now)
         if isinstance(verdict, Refused):
+            self.refusals.add(view.uid, now)
             return verdict
         if verdict.claims or verdict.requests:
             assume(view, verdict, world, now)
@@ -119,7 +127,10 @@ class Extender:
         if why := self.why_not_ready():
             return NotAnswered(why)
         view = pod_view(pod, self._cluster.settings)
-        return NotAnswered(f"Pod: {view}") if isinstance(view, Unreadable) else view
+        if isinstance(view, Unreadable):
+            return NotAnswered(f"Pod: {view}")
+        # A claim for its extended resources is of an attempt that failed: there will be another.
+        return view.without_extended_claim() if view.extended_claim else view
 
     def _remember(self, pod: PodView) -> None:
         self._plain[pod.uid] = pod

@@ -183,15 +183,28 @@ class Binds:
         return await self._with_its_claims(pod)
 
     async def _with_its_claims(self, pod: PodView) -> PodView:
+        """The pod as it is once all claims are known that were made for it."""
         facts = self._cluster.world.facts
 
         def is_known() -> bool:
             known = facts.pod(pod.uid)
-            return known is None or not awaits_claims(known, facts)
+            if known is None:
+                return True
+            is_of_before = known.extended_claim == pod.extended_claim
+            is_lost = is_of_before and facts.lost_extended_claim(known)
+            return not (is_lost or awaits_claims(known, facts))
 
-        if not await self._is_or_becomes(is_known, (pod.uid,)):
+        about = () if facts.lost_extended_claim(pod) else (pod.uid,)
+        if not await self._is_or_becomes(is_known, about):
             await self._cluster.refresh_pod(pod.namespace, pod.name)
-        return facts.pod(pod.uid) or pod
+        return await self._without_lost_claim(facts.pod(pod.uid) or pod)
+
+    async def _without_lost_claim(self, pod: PodView) -> PodView:
+        """A claim of an earlier attempt is gone for good where a device plugin serves this one."""
+        facts = self._cluster.world.facts
+        if facts.lost_extended_claim(pod):
+            await self._cluster.refresh_claim(pod.namespace, pod.extended_claim)
+        return pod.without_extended_claim() if facts.lost_extended_claim(pod) else pod
 
     async def _freshen(self, pod: PodView) -> str:
         """See the pod's reservations; returns what is missing in the API itself, "" for nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scheduler_plugin.fields import (
     JsonObject,
@@ -62,6 +62,7 @@ class PodView:
         group: Name of its PodGroup in its namespace; "" for none.
         requests: Effective requests of extended resources, by name.
         extended_claim: The claim that kube-scheduler made for extended resources; "" for none.
+            After an attempt that failed the name stays, and the claim is deleted.
         extended_resources: The resources that this claim covers.
         gates: Its scheduling gates: while there is one, kube-scheduler leaves it alone.
         admission: Reason of the condition that says what it waits for; "" where there is none.
@@ -123,6 +124,10 @@ class PodView:
     def uncovered(self) -> Iterator[tuple[str, int]]:
         """The extended resources that no claim stands for."""
         return (r for r in self.requests if r[0] not in self.extended_resources)
+
+    def without_extended_claim(self) -> PodView:
+        """The pod as if no claim had been made for its extended resources."""
+        return replace(self, extended_claim="", extended_resources=frozenset())
 
     def __str__(self) -> str:
         return f"Pod {self.namespace}/{self.name}"

@@ -80,6 +80,8 @@ class World:
         if before is not None:
             self.facts.remove_claim(before)
         self.facts.put_claim(claim)
+        if before is None:
+            self._recount_pods(self.facts.pods_covered_by(claim))
         if before != claim:
             self._recount_claims((claim.uid,))
         if before is not None and seen_edit(before, claim):
@@ -90,6 +92,7 @@ class World:
         if claim is not None:
             self.facts.remove_claim(claim)
             self._recount_claims((uid,))
+            self._recount_pods(self.facts.pods_covered_by(claim))
             self.assumptions.forget_claim(uid)
             self._label_edits.pop(uid, None)
 

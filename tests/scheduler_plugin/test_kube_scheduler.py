@@ -533,6 +533,48 @@ async def test_a_template_of_which_no_claim_is_made_keeps_no_pod(scene: Scene) -
     assert scene.cluster.reads == ["pod a"]
 
 
+def tried_before(scene: Scene, name: str) -> dict[str, Any]:
+    """kube-scheduler deletes the claim that it made when a Bind fails; the pod still names it."""
+    mapping = {"containerName": "main", "resourceName": "akri.sh/onvif", "requestName": "req"}
+    left = {"resourceClaimName": f"{name}-old", "requestMappings": [mapping]}
+    status = {"extendedResourceClaimStatus": left}
+    return scene.pod(name, requests={"akri.sh/onvif": 1}, queue="vision", status=status)
+
+
+@pytest.mark.parametrize("verb", ["filter", "preempt"])
+def test_what_an_earlier_attempt_left_on_a_pod_covers_nothing(scene: Scene, verb: str) -> None:
+    assert scene.extender.filter(tried_before(scene, "a")) == Passed()
+
+    answer = getattr(scene.extender, verb)(tried_before(scene, "b"))
+
+    assert isinstance(answer, Refused)
+    assert answer.reason is Reason.OVER_LIMIT
+
+
+async def test_bind_waits_for_the_claim_of_this_attempt(scene: Scene) -> None:
+    assert scene.extender.filter(tried_before(scene, "a")) == Passed()
+    made = replace(scene.cluster.pods["a"], extended_claim="a-new")
+    scene.cluster.store(a_claim("a-new"))
+    scene.cluster.reserve("a-new", "a")
+    scene.cluster.pods["a"] = made
+    asyncio.get_running_loop().call_soon(scene.cluster.catch_up)
+
+    assert await scene.bind("a") == ""
+
+    assert scene.cluster.reads == []
+    assert scene.binder.owner_writes == [("a-new", "vision", pod_uid("a"))]
+
+
+async def test_a_device_plugin_may_serve_what_a_claim_was_made_for_before(scene: Scene) -> None:
+    assert scene.extender.filter(tried_before(scene, "a")) == Passed()
+
+    assert await scene.bind("a") == ""
+
+    assert scene.cluster.reads == ["pod a", "claim a-old"]
+    assert usage(scene.cluster.world, "vision") == amounts(onvif=1)
+    assert isinstance(scene.extender.filter(tried_before(scene, "b")), Refused)
+
+
 async def test_claims_that_nobody_counts_are_left_alone(scene: Scene) -> None:
     put(scene.cluster.world, a_class("gpu"))
     scene.cluster.store(a_claim("card", requests=[a_request("gpu")]))

@@ -82,7 +82,9 @@ def plain_usage(world: World, *, non_preemptible: bool) -> dict[QueueName, Charg
     for pod in pods.values():
         queue = facts.queue_of(pod)
         if queue and pod.node and not pod.ended and (pod.non_preemptible or not non_preemptible):
-            charge(queue, granted_cost(pod, facts.catalog))
+            is_covered = facts.claim_named(pod.namespace, pod.extended_claim) is not None
+            asks = pod if is_covered else replace(pod, extended_resources=frozenset())
+            charge(queue, granted_cost(asks, facts.catalog))
     sums = {queue: summed(found) for queue, found in parts.items()}
     return {queue: found for queue, found in sorted(sums.items()) if found}
 
@@ -163,7 +165,8 @@ class Histories(RuleBasedStateMachine):
         self.groups["group"] = PodGroupView("n0", "group", QueueName("q2"))
         self.world.put_group(self.groups["group"])
         for number, queue in enumerate(("q0", "q1", "", "q0")):
-            self.put_pod(f"p{number}", queue, False, (False, False, not queue), ["c1"], {}, False)
+            traits = (False, False, not queue)
+            self.put_pod(f"p{number}", queue, False, traits, ["c1"], {}, None, False)
         self.put_claim("c0", "q0", "", REQUESTS[0], RESULTS[0], ["p0", "p1", "p3"], False)
         self.put_claim("c1", "", "", REQUESTS[2], None, [], False)
 
@@ -194,6 +197,7 @@ class Histories(RuleBasedStateMachine):
         traits=st.tuples(st.booleans(), seldom, st.booleans()),
         claims=st.lists(claim_names, unique=True),
         requests=st.sampled_from(ASKED_BY_POD),
+        covered=st.sampled_from([None, None, ("c0", "akri.sh/onvif"), ("c1", "akri.sh/onvif")]),
         renew=seldom,
     )
     def put_pod(
@@ -204,8 +208,10 @@ class Histories(RuleBasedStateMachine):
         traits: tuple[bool, bool, bool],
         claims: list[str],
         requests: dict[str, Any],
+        covered: tuple[str, str] | None,
         renew: bool,
     ) -> None:
+        """Of those that a claim covers, or covered before it was deleted, some as well."""
         non_preemptible, ended, grouped = traits
         if renew:
             self.bear(name)
@@ -222,6 +228,10 @@ class Histories(RuleBasedStateMachine):
             requests=requests,
             annotations={"pod-group-name": "group"} if grouped else {},
         )
+        if covered is not None:
+            claim, resource = covered
+            stands_for = frozenset([resource])
+            pod = replace(pod, extended_claim=claim, extended_resources=stands_for)
         self.world.put_pod(pod)
         self.world.put_pod(pod)
 
