@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 from driver.api import InstanceName
+from driver.node_pods import NodePod, NodePods
 from driver.slots import InstanceSlots, SlotWrite, by_name, instance_slots
-from kube.api import ApiError
+from kube.api import ApiError, Change, Modified, ObjectKey
 from tests.driver.slot_builders import ConflictError, FakeInstances
 
 Fault = Callable[[FakeInstances, SlotWrite], bool | ApiError | None]
@@ -62,3 +64,50 @@ class FakeSlotObjects:
             return False
         self._known[write.instance] = self.stored.bodies[write.instance]
         return True
+
+
+class Followed:
+    """A store that is in sync from the start."""
+
+    def __init__(self) -> None:
+        self.listeners: list[Callable[[Change[Any]], None]] = []
+
+    async def run(self) -> NoReturn:
+        await asyncio.Event().wait()
+        raise AssertionError("cancelled before")
+
+    async def in_sync(self) -> None: ...
+
+    def subscribe(self, listener: Callable[[Change[Any]], None]) -> None:
+        self.listeners.append(listener)
+
+
+class FollowedSlots(FakeSlotObjects, Followed):
+    """Instances that are followed."""
+
+    def __init__(self, stored: FakeInstances) -> None:
+        Followed.__init__(self)
+        FakeSlotObjects.__init__(self, stored)
+
+    def by_hand(self, slot: str, value: str | None) -> None:
+        """Write a slot as somebody else, and have the watch bring it."""
+        name = InstanceName(slot.rpartition("-")[0])
+        old = self.views()[name]
+        self.stored.by_hand(slot, value)
+        self.sees_all()
+        for listener in self.listeners:
+            listener(Modified(ObjectKey("default", name), old, self.views()[name]))
+
+
+class FollowedPods(Followed):
+    """The pods of the node."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pods: tuple[NodePod, ...] = ()
+
+    def known(self) -> NodePods:
+        return NodePods(asyncio.get_running_loop().time(), self.pods)
+
+    async def read(self) -> NodePods:
+        return self.known()

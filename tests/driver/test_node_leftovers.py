@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import pytest
 
@@ -14,9 +14,9 @@ from driver import node_leftovers
 from driver.device_ids import DeviceKey
 from driver.instance_objects import StoredInstance, stored_instance
 from driver.node_leftovers import LeftoverPlace, NodeLeftovers, no_longer_offered
-from driver.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
+from driver.node_pods import ListedDevice, Listing, NodePod, PodName
 from kube.api import ApiClient, Store
-from tests.driver.fake_slots import FakeSlotObjects
+from tests.driver.fake_slots import Followed, FollowedPods, FollowedSlots
 from tests.driver.slot_builders import (
     CAMERA_1,
     NODE_A,
@@ -32,39 +32,11 @@ USER = NodePod(PodName("default", "user"), "uid-of-user", False, {OWN: 1})
 USED = ListedDevice(USER.name, "main", DeviceKey(OWN, SLOT))
 
 
-class _Followed:
-    """A store that knows everything at once."""
-
-    async def run(self) -> NoReturn:
-        await asyncio.Event().wait()
-        raise AssertionError("cancelled before")
-
-    async def in_sync(self) -> None: ...
-
-    def subscribe(self, listener: Callable[[Any], None]) -> None: ...
-
-
-class FakeSlots(_Followed, FakeSlotObjects):
-    """The Instances of the node."""
-
-
-class FakePods(_Followed):
-    """The pods of the node."""
-
-    def __init__(self) -> None:
-        self.pods: tuple[NodePod, ...] = ()
-
-    def known(self) -> NodePods:
-        return NodePods(asyncio.get_running_loop().time(), self.pods)
-
-    async def read(self) -> NodePods:
-        return self.known()
-
-
-class FakeStored(_Followed):
+class FakeStored(Followed):
     """All Instances, as others follow them."""
 
-    def __init__(self, slots: FakeSlots) -> None:
+    def __init__(self, slots: FollowedSlots) -> None:
+        super().__init__()
         self._slots = slots
 
     def __iter__(self) -> Iterator[StoredInstance]:
@@ -75,8 +47,8 @@ class FakeNode:
     """A node that offers its devices through DRA now, with its kubelet."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.slots = FakeSlots(FakeInstances.of(CAMERA_1))
-        self.pods = FakePods()
+        self.slots = FollowedSlots(FakeInstances.of(CAMERA_1))
+        self.pods = FollowedPods()
         self.used: tuple[ListedDevice, ...] = ()
         self.asked = 0
         for name, fake in (
