@@ -174,6 +174,9 @@ class Binds:
         if pod is None:
             pod = await self._cluster.refresh_pod(arguments.namespace, arguments.name)
         name = f"Pod {arguments.namespace}/{arguments.name}"
+        if pod is None or pod.uid != uid:
+            # The watch may never have shown it: then no event ends what is assumed of it.
+            self._cluster.world.assumptions.forget(uid)
         if pod is None:
             return f"{name} does not exist."
         if pod.uid != uid:

@@ -423,6 +423,22 @@ async def test_bind_of_the_wrong_pod_is_refused(scene: Scene) -> None:
     assert "not of Pod default/a" in await scene.bind("a", uid=pod_uid("b"))
 
 
+@pytest.mark.parametrize("made_anew", [True, False])
+async def test_a_pod_that_came_and_went_unseen_holds_no_room(scene: Scene, made_anew: bool) -> None:
+    """A watch that broke shows nothing of it, so no event would end what is assumed of it."""
+    scene.cluster.lags = True
+    body = scene.pod("a", requests={"akri.sh/onvif": 1}, queue="vision")
+    assert scene.extender.filter(body) == Passed()
+    del scene.cluster.pods["a"]
+    if made_anew:
+        scene.pod("a", uid="another", requests={"akri.sh/onvif": 1}, queue="vision")
+
+    why = await scene.bind("a")
+
+    assert ("made anew" if made_anew else "does not exist") in why
+    assert len(scene.cluster.world.assumptions) == 0
+
+
 async def test_a_binding_that_failed_for_certain_is_forgotten(scene: Scene) -> None:
     scene.sharers(a="vision")
     scene.binder.failures.append(BindFailed("the node is gone", is_certain=True))
