@@ -24,3 +24,5 @@ def test_only_whole_lines_of_known_askers_with_the_words_are_read(tmp_path: Path
 
     assert read(0) == ["/early?story", "/late?story"]
     assert read(len(lines[0])) == ["/late?story"]
+    # A line that was being written at the moment that is meant.
+    assert read(len(lines[0]) - len('story"}\n')) == ["/late?story"]

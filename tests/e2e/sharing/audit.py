@@ -17,9 +17,12 @@ def entries(log: Path, words: str, since: int = 0) -> Iterator[Entry]:
     server does not know are left out: they did nothing. One whose client goes away while its token
     is looked up ends like this, too.
     """
-    with log.open() as lines:
-        lines.seek(since)
-        for line in lines:
+    with log.open("rb") as lines:
+        if since:
+            # The place may lie within a line that was being written: it is of what was before.
+            lines.seek(since - 1)
+            lines.readline()
+        for line in map(bytes.decode, lines):
             if words in line and line.endswith("\n"):
                 entry = json.loads(line)
                 if "username" in entry["user"]:
