@@ -88,10 +88,18 @@ class Story(stories.Story):
 
     def history(self, kind: str, since: str) -> list[Entry]:
         """Every version of this namespace's objects of a kind after one of them, in order."""
+        newest = max(map(_version, self.all(kind)))
+
+        def all_of_it() -> list[Entry]:
+            events = self._told_since(kind, since)
+            return events if any(_version(e["object"]) >= newest for e in events) else []
+
+        return self.until(f"the history of each {kind} is told", all_of_it)
+
+    def _told_since(self, kind: str, since: str) -> list[Entry]:
         path = f"{self.path(kind)}?watch=1&resourceVersion={since}&timeoutSeconds=1"
         told = self.cluster.kubectl("get", "--raw", path).stdout
-        events: list[Entry] = [json.loads(line) for line in told.splitlines()]
-        return events
+        return [json.loads(line) for line in told.splitlines()]
 
     def version(self, kind: str) -> str:
         """The resourceVersion of this moment."""
@@ -108,6 +116,10 @@ def is_by(entry: Entry, replica: Replica) -> bool:
     user = entry["user"]
     is_ours = user["username"].startswith(f"system:serviceaccount:{installation.NAMESPACE}:")
     return is_ours and bool(user.get("extra", {}).get(NODE_OF_TOKEN) == [replica.node])
+
+
+def _version(item: Entry) -> int:
+    return int(item["metadata"]["resourceVersion"])
 
 
 def charged(claim: Entry, queue: str) -> bool:

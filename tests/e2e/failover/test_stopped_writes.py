@@ -5,6 +5,7 @@ No cluster: an API server that is as slow as the test wants, and the plugin's ow
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import ssl
@@ -120,12 +121,18 @@ def writing(credentials: Path, seconds: float) -> Iterator[subprocess.Popen[str]
             process.kill()
 
 
+def stop(process: subprocess.Popen[str]) -> None:
+    """And wait until it stands still."""
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+
+
 def test_a_write_whose_connection_came_while_its_process_was_stopped_is_not_sent(
     server: SlowServer, credentials: Path
 ) -> None:
     with writing(credentials, SECONDS) as writer:
         server.accept()
-        writer.send_signal(signal.SIGSTOP)
+        stop(writer)
         server.greet()
         with pytest.raises(subprocess.TimeoutExpired):
             writer.wait(SECONDS)  # Its time is over; it does not know.
@@ -143,7 +150,7 @@ def test_the_same_write_is_sent_when_its_process_wakes_up_in_time(
     """So the other test would see it."""
     with writing(credentials, WAIT_SECONDS) as writer:
         server.accept()
-        writer.send_signal(signal.SIGSTOP)
+        stop(writer)
         server.greet()
 
         writer.send_signal(signal.SIGCONT)
@@ -168,6 +175,7 @@ asyncio.Runner(loop_factory={loop}).run(stop())
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "stops\n"
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.3)  # Longer than what is asserted: uvloop's clock counts milliseconds.
         process.send_signal(signal.SIGCONT)

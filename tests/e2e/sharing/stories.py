@@ -228,6 +228,10 @@ class Story(View):
     def wait_owner(self, queue: str, claim: str = CLAIM) -> None:
         self.until(f'{claim} belongs to "{queue}"', lambda: self.owner(claim) == queue)
 
+    def wait_bindings(self, pod: str) -> int:
+        """How many bindings of a pod were accepted; the API server notes one after its answer."""
+        return self.until(f"the binding of {pod} is noted", lambda: self.bindings_of(pod))
+
     def wait_told(self, name: str, reason: str) -> str:
         """Wait until an Event of this reason is about an object; returns its sentence."""
         return self.until(f"{reason} of {name}", lambda: self.told(name, reason))

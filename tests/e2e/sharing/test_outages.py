@@ -45,7 +45,7 @@ def test_killed_between_label_and_binding_the_pod_is_bound_once_and_its_queue_ow
     story.wait_bound("first", "foreign")
     assert (story.owner(), story.owner_pod()) == (vision, story.uid("pod", "first"))
     story.wait_figures({vision: 1, robots: 0})
-    assert story.bindings_of("first") == 1
+    assert story.wait_bindings("first") == 1
 
 
 def test_an_api_server_restarted_in_the_middle_of_a_bind_has_one_binding_and_one_owner(
@@ -67,7 +67,7 @@ def test_an_api_server_restarted_in_the_middle_of_a_bind_has_one_binding_and_one
     story.wait_bound("foreign")
     assert (story.owner(), story.owner_pod()) == (vision, story.uid("pod", "first"))
     story.wait_figures({vision: 1, robots: 0})
-    assert story.bindings_of("first") == 1
+    assert story.wait_bindings("first") == 1
 
 
 def test_a_kube_scheduler_killed_before_the_bind_comes_back_and_the_owner_is_the_same(
