@@ -52,7 +52,7 @@ async def a_keeper(client: ApiClient, world: World) -> AsyncIterator[ClaimKeeper
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(45):
         while not await condition():
             pass
 

@@ -42,6 +42,7 @@ def times_told(story: Story, pod: str) -> int:
         (entry["verb"], entry["user"]["username"]) == ("patch", BINDER)
         and (entry["objectRef"].get("subresource"), entry["objectRef"].get("name"))
         == ("status", pod)
+        and entry["responseStatus"]["code"] == 200
         for entry in story.audited()
     )
 

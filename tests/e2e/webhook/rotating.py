@@ -31,7 +31,8 @@ RIGHTS = ("serviceaccount", "role", "rolebinding", "clusterrole", "clusterrolebi
 DAYS = 1 / 72
 """Twenty minutes: long enough for any machine, and 1.2 s until an authority is announced."""
 
-DRY_RUN = WriteOptions(dry_run=True, timeout_seconds=10)
+DRY_RUN = WriteOptions(dry_run=True, timeout_seconds=30)
+SECONDS = 45.0
 
 
 class Replica(WebhookProcess):
@@ -83,6 +84,8 @@ def registration(*replicas: Replica) -> JsonObject:
             **about_queues,
             "name": f"replica-{number}.{NAME}.moorage.dev",
             "clientConfig": {"url": f"{replica.url}/validate"},
+            # A call that a busy machine delays is not one that was refused.
+            "timeoutSeconds": 20,
         }
         for number, replica in enumerate(replicas)
     ]
@@ -117,11 +120,13 @@ class Rotation:
 
     async def until(self, what: str, is_so: Callable[[], Awaitable[bool]]) -> None:
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(SECONDS):
                 while not await is_so():  # noqa: ASYNC110  It is asked of others.
                     await asyncio.sleep(0.05)
         except TimeoutError:
-            raise AssertionError(f"not within 30 s: {what}; {self.refused[:3]}") from None
+            raise AssertionError(
+                f"not within {SECONDS:.0f} s: {what}; {self.refused[:3]}"
+            ) from None
 
     async def is_asked(self) -> bool:
         try:
@@ -145,11 +150,16 @@ class Rotation:
             callers = [tasks.create_task(self._call()), tasks.create_task(self._connect())]
             before = (self.calls, self.handshakes)
             yield
-            after = (self.calls, self.handshakes)
+            # However slow the machine is, they did call.
+            enough = [count + 10 for count in before]
+
+            async def is_enough() -> bool:
+                return self.calls >= enough[0] and self.handshakes >= enough[1]
+
+            await self.until("there were calls", is_enough)
             for caller in callers:
                 caller.cancel()
         assert self.refused == []
-        assert all(late - early >= 10 for early, late in zip(before, after, strict=True)), after
 
     async def _call(self) -> None:
         while True:
