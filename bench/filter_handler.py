@@ -25,7 +25,6 @@ from time import perf_counter, thread_time
 from typing import Any, cast
 
 from bench import verdicts
-from scheduler_plugin import second_looks
 from scheduler_plugin.bindings import CarriesOut
 from scheduler_plugin.extender_messages import NotAnswered, decode_filter, encode_filter
 from scheduler_plugin.http_app import Limits
@@ -183,8 +182,6 @@ def exchange(connection: socket.socket, body: bytes) -> bytes:
 
 
 async def serve(size: Size) -> None:
-    # What a refusal costs is measured, and not for how long it is put off.
-    second_looks.LONGEST_SECONDS = 0.0
     gc.freeze()
     listening = Listening(host="127.0.0.1", port=0, tls=None)
     # Nobody binds these pods.

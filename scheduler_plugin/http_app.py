@@ -32,9 +32,7 @@ from scheduler_plugin.extender_messages import (
 )
 from scheduler_plugin.fields import JsonObject
 from scheduler_plugin.gate_decisions import WaitingPod
-from scheduler_plugin.second_looks import SecondLooks
 from scheduler_plugin.turns import Turns
-from scheduler_plugin.verdicts import Refused
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +135,6 @@ class ExtenderApp:
         self._waiting = waiting
         self._limits = limits
         self._turns = Turns(limits.on_their_way)
-        self._looks = SecondLooks()
         self._calls: dict[str, tuple[_Call, _Encode]] = {
             "/filter": (self._filter, encode_error),
             "/preempt": (self._preempt, encode_preempt_error),
@@ -186,9 +183,7 @@ class ExtenderApp:
             return encode_error(_logged("/filter", call))
         await self._turns.next()
         await self._answers.settle()
-        answer = await self._looks.until(
-            _is_settled, self._answers.filter(call.pod), lambda: self._answers.filter(call.pod)
-        )
+        answer = self._answers.filter(call.pod)
         if isinstance(answer, Passed):  # Then the pod can be read.
             self._turns.begin(call.pod["metadata"]["uid"])
         return encode_filter(call, answer)
@@ -253,10 +248,6 @@ class ExtenderApp:
             logger.exception("failed path=/readyz")
             why = f"internal error: {type(error).__name__}: {error}"
         return _plain(503, why) if why else _plain(200, "ok")
-
-
-def _is_settled(answer: Answer) -> bool:
-    return not isinstance(answer, Refused)
 
 
 def _waiting_page(waiting: TellsWhoWaits, namespace: str, name: str) -> Response:

@@ -12,8 +12,10 @@ from typing import NoReturn
 
 from binder.api import Binder, ClaimKeeper
 from kube.api import ApiClient, EventRecorder, connect
+from scheduler_plugin.apiserver_gate_writes import GateWrites
 from scheduler_plugin.apiserver_gates import GateWriter
 from scheduler_plugin.apiserver_queues import QueueStatusWriter
+from scheduler_plugin.apiserver_retries import RetryWriter
 from scheduler_plugin.cluster import ClusterWorld
 from scheduler_plugin.http_server import serving
 from scheduler_plugin.kube_scheduler import Extender
@@ -82,6 +84,9 @@ class Plugin:
         )
         self.gates = GateWriter(client, self._cluster, self._lease, _clock)
         self.extender = Extender(self._cluster, binder, self._lease, _clock)
+        self._retries = RetryWriter(
+            GateWrites(client, self._cluster, self._lease), self.extender.refusals, _clock
+        )
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Start what runs beside the server."""
@@ -97,6 +102,7 @@ class Plugin:
         self._cluster.subscribe(_telling(self._keeper, self._cluster.world))
         self._cluster.subscribe(self.gates.changed)
         tasks.create_task(self.gates.run())
+        tasks.create_task(self._retries.run())
         tasks.create_task(self._statuses.run())
         tasks.create_task(self._keeper.run())
         tasks.create_task(self._expire())

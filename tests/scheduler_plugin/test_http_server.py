@@ -23,7 +23,7 @@ import pytest
 from kube.api import follow_files
 from local_cluster.authority import Authority
 from local_cluster.certificates import CertificateSpec
-from scheduler_plugin import http_server, second_looks, turns
+from scheduler_plugin import http_server, turns
 from scheduler_plugin.extender_messages import Answer, BindArguments, NotAnswered, Passed
 from scheduler_plugin.fields import JsonObject
 from scheduler_plugin.gate_decisions import Place, WaitingPod
@@ -48,7 +48,6 @@ class FakePlugin:
 
     def __init__(self) -> None:
         self.answer: Answer = Passed()
-        self.soon: list[Answer] = []
         self.not_ready = ""
         self.failure: Exception | None = None
         self.on_bind: Callable[[BindArguments], Awaitable[str]] = self._bind
@@ -63,7 +62,7 @@ class FakePlugin:
     def filter(self, pod: JsonObject) -> Answer:
         self.pods.append(pod)
         self._fail()
-        return self.soon.pop(0) if self.soon else self.answer
+        return self.answer
 
     def preempt(self, pod: JsonObject) -> Answer:
         return self.filter(pod)
@@ -160,15 +159,6 @@ async def test_filter_refuses(client: Client, plugin: FakePlugin) -> None:
     }
 
 
-async def test_filter_refuses_nothing_that_passes_a_moment_later(
-    client: Client, plugin: FakePlugin
-) -> None:
-    plugin.soon = [REFUSED, REFUSED]
-
-    assert (await client.call("/filter", FILTER))["NodeNames"] == ["node-1", "node-2"]
-    assert len(plugin.pods) == 3
-
-
 async def test_filter_is_not_answered(client: Client, plugin: FakePlugin) -> None:
     plugin.answer = NotAnswered("Not in sync.")
 
@@ -213,7 +203,6 @@ async def test_refused_pod_is_not_on_its_way(
     plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 60)
-    monkeypatch.setattr(second_looks, "LONGEST_SECONDS", 0)
     plugin.answer = REFUSED
     app = ExtenderApp(plugin, Limits(on_their_way=1))
     async with asyncio.timeout(5):

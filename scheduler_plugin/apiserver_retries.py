@@ -1,0 +1,68 @@
+"""The API server's pods that were refused and fit by now: kube-scheduler is made to try them again.
+
+It tries a pod that an extender refused again when something changes that it looks at, else after
+five minutes. A write to the pod's own status is such a change, of that pod alone: the condition
+says that it fits, and goes away again with the others of pods that do not wait at the gate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import NoReturn
+
+from kube.api import ApiError
+from scheduler_plugin.apiserver_gate_writes import FencedError, GateWrites
+from scheduler_plugin.names import PodUid
+from scheduler_plugin.pods import PodView
+from scheduler_plugin.refusals import Refusals
+from scheduler_plugin.verdicts import Admitted, judge
+
+logger = logging.getLogger(__name__)
+
+TICK_SECONDS = 0.1
+PACE_SECONDS = 0.05
+"""How long it rests after each write: where there is room for one, many may fit."""
+
+
+class RetryWriter:
+    """Judges refused pods again while `run` runs, and tells of those that fit."""
+
+    def __init__(
+        self, writes: GateWrites, refusals: Refusals, clock: Callable[[], datetime]
+    ) -> None:
+        self._writes = writes
+        self._refusals = refusals
+        self._clock = clock
+        self._world = writes.cluster.world
+
+    async def run(self) -> NoReturn:
+        """Look until cancelled."""
+        while True:
+            for uid in self._refusals.due(self._clock()):
+                if pod := self._fitting(uid):
+                    await self._tell(pod)
+                    await asyncio.sleep(PACE_SECONDS)
+            await asyncio.sleep(TICK_SECONDS)
+
+    def _fitting(self, uid: PodUid) -> PodView | None:
+        """The pod if it would be admitted now, and can be tried."""
+        if not self._world.may_be_bound(uid):
+            self._refusals.forget(uid)
+        pod = self._world.facts.pod(uid)
+        if pod is None or not pod.may_be_bound:
+            return None
+        verdict = judge(pod, self._world.facts.claims_of(pod), self._world, self._clock())
+        return pod if isinstance(verdict, Admitted) else None
+
+    async def _tell(self, pod: PodView) -> None:
+        """Once: a pod that is refused again is looked at again."""
+        try:
+            await self._writes.say_that_it_fits(pod, self._clock())
+        except (ApiError, FencedError) as error:  # It is looked at again.
+            logger.warning("not told to be tried again pod=%s error=%s", pod, error)
+        else:
+            self._refusals.forget(pod.uid)
+            logger.info("to be tried again pod=%s/%s", pod.namespace, pod.name)
