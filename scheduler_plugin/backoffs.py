@@ -62,9 +62,12 @@ class Backoffs:
         self._pods.pop(pod, None)
 
     def why_not(self, pod: PodUid, now: datetime) -> str:
-        """Why the pod is not tried now, as a sentence; "" where it may be."""
+        """Why the pod is not tried now, as a sentence; "" where it may be.
+
+        After the clock was set back it may be: its rest would last for longer by as much.
+        """
         failures = self._pods.get(pod)
-        if failures is None or failures.until <= now:
+        if failures is None or not failures.at <= now < failures.until:
             return ""
         return (
             f"Its last {failures.count} bindings failed: it is tried again at"

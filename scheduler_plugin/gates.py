@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from scheduler_plugin.assumptions import LAPSE
-from scheduler_plugin.backoffs import Backoffs
+from scheduler_plugin.backoffs import LONGEST_REST, Backoffs
 from scheduler_plugin.blockades import Blockades, spot_of
 from scheduler_plugin.gate_decisions import (
     GateCondition,
@@ -47,6 +47,9 @@ from scheduler_plugin.world_changes import (
 
 RECHECK = timedelta(minutes=1)
 """How often lines are judged anew although no change seems to matter to them."""
+
+LONGEST_AWAY = max(LAPSE, LONGEST_REST)
+"""How long a pod is out of line at most; what is longer, the clock was set back by."""
 
 MOST_LOOKED_AT = 100
 """How many pods are looked at in one go for those that have to be told something."""
@@ -202,13 +205,14 @@ class GateKeeper:
 
     def _come_back(self, now: datetime) -> None:
         """Pods that still have their gate although it should be gone by now."""
-        for uid in [uid for uid, until in self._away.items() if until <= now]:
+        latest = now + LONGEST_AWAY
+        for uid in [uid for uid, until in self._away.items() if not now < until <= latest]:
             del self._away[uid]
             self._note_pod(uid)
 
     def _recheck(self, now: datetime) -> None:
         """What no change tells: decisions that lapsed while others were asked."""
-        if self._recheck_at is None or self._recheck_at <= now:
+        if self._recheck_at is None or not now < self._recheck_at <= now + RECHECK:
             self._recheck_at = now + RECHECK
             for shape, line in self._waiting.lines.items():
                 if any(line.claim_uids) or not self._blockades.has(shape):

@@ -40,6 +40,14 @@ def test_a_resting_pod_is_told_why() -> None:
     assert backoffs.why_not(pod_uid("b"), NOW) == ""
 
 
+def test_nobody_rests_for_longer_where_the_clock_is_set_back() -> None:
+    backoffs = Backoffs()
+    for _ in range(2):
+        backoffs.failed(POD, NOW)
+
+    assert backoffs.why_not(POD, NOW - timedelta(hours=1)) == ""
+
+
 def test_success_makes_up_for_all_failures() -> None:
     backoffs = Backoffs()
     for _ in range(5):

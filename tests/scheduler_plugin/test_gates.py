@@ -392,6 +392,16 @@ def test_a_gate_that_cannot_be_removed_starves_nobody() -> None:
     assert names(keeper.decide(NOW)) == ["p1"]
 
 
+def test_nobody_is_kept_for_longer_where_the_clock_is_set_back() -> None:
+    world = a_world(a_queue("a", onvif=(0, 1)), a_gated_pod("p0"))
+    keeper = GateKeeper(world)
+    assert names(keeper.decide(NOW)) == ["p0"]
+    before = NOW - timedelta(hours=1)
+
+    assert names(keeper.decide(before)) == ["p0"]
+    assert keeper.next_look() == before + LAPSE
+
+
 def test_decisions_stop_where_others_have_their_turn_and_go_on_there() -> None:
     pods = [a_gated_pod(f"p{n}") for n in range(4)]
     keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 9)), *pods), most_verdicts=3)

@@ -178,6 +178,18 @@ def test_a_pod_that_is_there_again_is_believed_in(scene: Scene) -> None:
     assert len(scene.cluster.world.assumptions) == 1
 
 
+def test_room_is_held_for_no_longer_where_the_clock_is_set_back(scene: Scene) -> None:
+    first, second = (
+        scene.pod(name, requests={"akri.sh/onvif": 1}, queue="vision") for name in ("a", "b")
+    )
+    assert scene.extender.filter(first) == Passed()
+
+    scene.now -= timedelta(seconds=1)
+    assert isinstance(scene.extender.filter(second), Refused), "it may still be bound"
+    scene.now -= timedelta(hours=1)
+    assert scene.extender.filter(second) == Passed()
+
+
 def test_preempt_refuses_what_the_verdict_refuses_and_assumes_nothing(scene: Scene) -> None:
     scene.cluster.store(a_claim("one"), a_claim("two"))
     scene.extender.filter(scene.pod("a", claims=["one"], queue="vision"))
