@@ -149,8 +149,8 @@ class SlotStory(View):
         return {name: value for name, _, value in pairs if name.startswith("DEBUG_ECHO_")}
 
     def restarts(self, pod: str) -> int:
-        (status,) = self.get("pod", pod)["status"]["containerStatuses"]
-        return int(status["restartCount"])
+        statuses = self.get("pod", pod)["status"].get("containerStatuses", ())
+        return sum(status["restartCount"] for status in statuses)
 
     def usage(self) -> dict[str, str]:
         """All slots that are taken, and by whom, as the Instances say."""
@@ -185,9 +185,8 @@ class SlotStory(View):
         return self.of_phase("Failed")
 
     def pending(self) -> list[str]:
-        """Names of the pods that wait for a node."""
-        waiting = self.of_phase("Pending")
-        return [p["metadata"]["name"] for p in waiting if "nodeName" not in p["spec"]]
+        """Names of the pods that wait for a node, as kube-scheduler has found none."""
+        return [p["metadata"]["name"] for p in self.of_phase("Pending") if _has_no_node(p)]
 
     def phase(self, pod: str) -> str:
         return str(self.get("pod", pod)["status"]["phase"])
@@ -279,6 +278,11 @@ class SlotStory(View):
         self.cluster.kubectl("delete", "pods", "--all", "-n", self.namespace, "--grace-period=1")
         self.cluster.kubectl("delete", "akric", "--all", "-n", self.namespace)
         self.until("its Instances are gone", lambda: not self.all("instance"))
+
+
+def _has_no_node(pod: Object) -> bool:
+    told = {c["type"]: c.get("reason") for c in pod["status"].get("conditions", ())}
+    return "nodeName" not in pod["spec"] and told.get("PodScheduled") == "Unschedulable"
 
 
 def _asked(condition: Callable[[], T | None]) -> T | None:

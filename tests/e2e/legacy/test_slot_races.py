@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from local_cluster.component_handles import ComponentProcess
 from tests.e2e.legacy.slot_stories import ANY, A, B, SlotStory
@@ -22,7 +24,9 @@ def test_of_two_nodes_that_take_one_slot_at_once_one_gets_it(slots: SlotStory) -
     with slots.gate(FOO, A) as gate:
         slots.replica_set("loses", {FOO: 1}, A)
         slots.until("the write of a is held", lambda: gate.holds)
-        slots.run("wins", {ANY: 1}, B)
+        slots.pod("wins", {ANY: 1}, B)
+        # Sooner than it runs: a driver whose write is held gives up after some seconds.
+        slots.wait_usage({slots.slot(FOO, 0): slots.by_any(FOO, B)})
         gate.let_pass()
 
         sentence = f"slot {slots.slot(FOO, 0)} is held by node {B} through the Configuration"
@@ -36,6 +40,7 @@ def test_of_two_nodes_that_take_one_slot_at_once_one_gets_it(slots: SlotStory) -
     # One, as a rule: node and replacement come to kube-scheduler by two watches.
     assert dead <= 2
 
+    slots.wait_running("wins")
     slots.end_pod("wins")
 
     slots.wait_running(waiting)
@@ -73,21 +78,18 @@ def test_killed_drivers_and_kubelets_lose_nothing_that_was_given(slots: SlotStor
     slots.run("through-one", {FOO: 1}, A)
     held = slots.usage()
     assert len(held) == 2
-    kubelet = slots.cluster.part(f"kubelet-{A}")
 
     slots.drivers.nodes[A].kill()
     slots.run("after-the-driver", {FOO: 1}, B)
-    kubelet.kill()
-    slots.end_pod("after-the-driver")
-    kubelet.start()
+    with kubelet_killed(slots):
+        slots.end_pod("after-the-driver")
 
     slots.wait_usage(held)
     slots.run("after-the-kubelet", {FOO: 1}, A)
     slots.wait_held(3)
     untouched = generation(slots)
-    kubelet.kill()
-    slots.drivers.nodes[A].kill()
-    kubelet.start()
+    with kubelet_killed(slots):
+        slots.drivers.nodes[A].kill()
     slots.wait_offers({ANY: 1, FOO: 2}, A)
     slots.wait_held(3)
     # The kubelet lists no device at first. No slot was freed by that, not for a moment.
@@ -95,6 +97,28 @@ def test_killed_drivers_and_kubelets_lose_nothing_that_was_given(slots: SlotStor
     slots.end_unharmed("through-any", "through-one", "after-the-kubelet")
     slots.wait_usage({})
     slots.wait_offers({ANY: 1, FOO: 3})
+
+
+@contextmanager
+def kubelet_killed(slots: SlotStory) -> Iterator[None]:
+    """The kubelet of node-a is dead; afterwards it knows the device again.
+
+    What the Node offers does not tell that: it may be from before.
+    """
+    kubelet = slots.cluster.part(f"kubelet-{A}")
+    kubelet.kill()
+    before = registrations(slots)
+    try:
+        yield
+    finally:
+        kubelet.start()
+    slots.until("the kubelet knows the device", lambda: registrations(slots) > before)
+
+
+def registrations(slots: SlotStory) -> int:
+    """How often the device was registered with the kubelet of node-a."""
+    said = f"Registered akri.sh/{slots.device(FOO)} with the kubelet"
+    return slots.drivers.nodes[A].logs().count(said)
 
 
 def generation(slots: SlotStory) -> int:

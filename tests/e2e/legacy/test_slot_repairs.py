@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
+import grpc
+
 from local_cluster import loop_devices
 from local_cluster.api import Cluster
 from tests.e2e.driver.installation import Drivers
@@ -89,7 +91,7 @@ def test_a_lost_node_gives_its_slots_up_and_continues_with_what_is_left(slots: S
     with lost(slots.cluster, A):
         slots.wait_usage({})
         slots.run("heir", {FOO: 1}, B)
-    (inherited,) = slots.usage()
+        (inherited,) = slots.usage()
     users = slots.until("the kubelet knows who runs", lambda: users_on(slots, A))
     # At the end of any pod the driver looks; else it does so within a minute.
     slots.end_unharmed("third")
@@ -107,7 +109,10 @@ def test_a_lost_node_gives_its_slots_up_and_continues_with_what_is_left(slots: S
 
 def users_on(slots: SlotStory, node: str) -> dict[str, str]:
     """The pods that the kubelet knows to use devices, by slot; none before it knows both."""
-    given = kubelets.devices_given(slots.cluster, node)
+    try:
+        given = kubelets.devices_given(slots.cluster, node)
+    except grpc.RpcError:  # It was started just now.
+        return {}
     users = {
         device: pod
         for pod in ("first", "second")
@@ -144,7 +149,7 @@ def test_of_two_configurations_of_one_name_the_older_has_it(slots: SlotStory) ->
     slots.until("it is older", lambda: datetime.now(UTC) - created > timedelta(seconds=1))
     younger["metadata"] = {"name": slots.name}
     younger["spec"]["capacity"] = 9
-    younger.pop("status")
+    younger.pop("status", None)
     path = f"/apis/akri.sh/v0/namespaces/{ELSEWHERE}/configurations"
 
     slots.api.create(path, younger)

@@ -99,9 +99,10 @@ def test_a_configuration_that_changes_under_use_takes_nothing_away(slots: SlotSt
     slots.wait_offers({ANY: 2, FOO: 0}, A)
     slots.wait_offers({ANY: 0, FOO: 0}, B)
 
-    slots.configure(FOO, capacity=3, uniqueDevices=True, brokerProperties={"DEBUG_ECHO_FLOOR": "2"})
-    slots.wait_offers({ANY: 2, FOO: 1}, A)
-    slots.wait_offers({ANY: 1, FOO: 1}, B)
+    # Were each slot a device still, there would be two of any for b, and four for a.
+    slots.configure(FOO, capacity=4, uniqueDevices=True, brokerProperties={"DEBUG_ECHO_FLOOR": "2"})
+    slots.wait_offers({ANY: 2, FOO: 2}, A)
+    slots.wait_offers({ANY: 1, FOO: 2}, B)
     slots.run("late", {ANY: 1}, B)
     late = {slots.slot(FOO, 2): slots.by_any(FOO, B)}
     slots.wait_usage({**held, **late})
