@@ -158,8 +158,9 @@ async def serve(handler: Handler, place: Place) -> NoReturn:
         )
         registrations = Registrations(place.agent_socket, request)
         while True:
-            await registrations.look(anew=service.ended.is_set())
+            ended = service.ended.is_set()
             service.ended.clear()
+            await registrations.look(anew=ended)
             await endpoint.keep()
             await asyncio.sleep(LOOK_SECONDS)
     finally:

@@ -19,7 +19,7 @@ from driver.disk import Folder
 from driver.external_handlers import FILE, ExternalHandlers
 from driver.handler_file import load
 from driver.handler_main import through_sdk
-from driver.handler_requests import Place
+from driver.handler_requests import Handler, Place
 from driver.handler_service import serve
 from driver.handler_table import REMOVED_AFTER, Endpoint, HandlerState, Registration
 from driver.inventory import Heard
@@ -228,6 +228,31 @@ async def test_a_handler_registers_again_with_an_agent_that_has_forgotten_it(
                 await node.until_devices()
                 await node.until_state(ACTIVE)
             (tmp_path / "data" / "handlers.json").unlink()
+
+
+async def test_a_conversation_that_ends_while_the_handler_registers_has_it_register_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent may have forgotten it just after it took the registration."""
+    services: list[handler_service.Service] = []
+    registrations = asyncio.Semaphore(0)
+
+    class Noted(handler_service.Service):
+        def __init__(self, handler: Handler) -> None:
+            super().__init__(handler)
+            services.append(self)
+
+    async def forget(_: Registration) -> None:
+        if registrations.locked():
+            services[0].ended.set()
+        registrations.release()
+
+    monkeypatch.setattr(handler_service, "Service", Noted)
+    agent = registration_socket.RegistrationSocket(Place(tmp_path).agent_socket, forget)
+    async with running(agent.serve()), running(Shelf().serve(Place(tmp_path))):
+        async with asyncio.timeout(20):
+            await registrations.acquire()
+            await registrations.acquire()
 
 
 async def test_a_handler_waits_when_its_last_configuration_goes(tmp_path: Path) -> None:
