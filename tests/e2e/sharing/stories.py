@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -141,11 +140,6 @@ class Story(View):
         queue = self.get("queue", name)
         observed = queue.get("status", {}).get("observedGeneration")
         return bool(observed == queue["metadata"]["generation"])
-
-    def try_again(self, claim: str = CLAIM) -> bool:
-        """Change a claim, so that kube-scheduler tries the pods again that were refused."""
-        labels = {"tried": secrets.token_hex(4)}
-        return bool(self.patch("claim", claim, {"metadata": {"labels": labels}}))
 
     def account(self, accounted: str) -> None:
         """Label this story's class."""

@@ -61,7 +61,7 @@ def group(story: Story, vision: str) -> str:
     story.api.create(path, body)
     story.claim("probe")
     a_pod(story, "probe", "probe", annotations=GROUP)
-    wait_bound_at_last(story, "probe", "probe")
+    story.wait_bound("probe")
     return f"{path}/train"
 
 
@@ -70,18 +70,6 @@ def vision(story: Story) -> str:
     queue = story.queue("vision")
     story.devices(4)
     return queue
-
-
-def wait_bound_at_last(story: Story, pod: str, claim: str) -> None:
-    """Wait for a pod whose queue the plugin may not know at first."""
-
-    def is_bound() -> bool:
-        if pod in story.bound():
-            return True
-        story.try_again(claim)
-        return False
-
-    story.until(f"{pod} is bound", is_bound)
 
 
 def a_pod(story: Story, name: str, claim: str = CLAIM, **options: Any) -> Object:
@@ -105,7 +93,7 @@ def test_a_group_says_the_queue_of_its_pods_and_never_another(
     story.claim()
     story.label_namespace({KAI_QUEUE: robots})
     a_pod(story, "alone", "own")
-    wait_bound_at_last(story, "alone", "own")
+    story.wait_bound("alone")
 
     a_pod(story, "member", annotations=GROUP)
     story.wait_bound("member")

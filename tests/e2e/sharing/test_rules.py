@@ -60,8 +60,6 @@ def test_a_pod_waits_for_a_queue_to_opt_in_again(story: Story) -> None:
     story.wait_refused("waiting", "ClaimSharingDenied")
 
     story.change_queue(private, {"claimSharing": {"policy": "Allow"}})
-    # kube-scheduler knows no Queues; a change of the claim makes it try again.
-    story.try_again()
 
     story.wait_bound("waiting")
 
@@ -170,15 +168,19 @@ def test_the_queue_of_a_namespace_is_that_of_its_pods_where_it_may_use_it(story:
     story.claim()
     story.label_namespace({QUEUE: ours})
     story.pod("first", "")
+    tried: list[str] = []
+
+    def is_refused_for_its_namespace() -> bool:
+        tried.append(f"pod-{len(tried)}")
+        story.pod(tried[-1], "")
+        return "QueueNotAllowed: " in story.wait_refused(tried[-1], "")
+
     # How soon the plugin knows the labels of a namespace is to be seen from nothing else.
-    story.until(
-        "the namespace may not use the queue",
-        lambda: story.try_again() and story.refused("first", "QueueNotAllowed: "),
-    )
+    story.until("the namespace may not use the queue", is_refused_for_its_namespace)
 
     story.label_namespace({"team": story.name})
 
-    story.until("it may", lambda: story.try_again() and story.node_of("first"))
+    story.wait_bound(*tried)
     story.wait_figures({ours: 1})
 
 
