@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +17,9 @@ from tests.e2e.driver.installation import Drivers
 T = TypeVar("T")
 
 SECONDS = 60.0
+
+TOLD = "-- told --"
+"""What a pod prints when it has said everything, and goes to sleep."""
 
 
 @dataclass
@@ -77,6 +80,8 @@ class Story:
     def pod(self, name: str = "reader", *, claim: str = "disk", **options: Any) -> None:
         """Create a pod that prints its environment and its device's first line, and stays.
 
+        Another command of the shell has to end with `exec sleep`, or `read` waits for ever.
+
         Options: `node`, `image`, and fields of its container as `container`.
         """
         script = "env | sort | grep UDEV_; head -n1 $UDEV_DEVNODE; exec sleep 100000"
@@ -88,6 +93,9 @@ class Story:
             "resources": {"claims": [{"name": "disk"}]},
             **options.get("container", {}),
         }
+        container["command"] = [
+            part.replace("exec sleep", f"echo {TOLD}; exec sleep") for part in container["command"]
+        ]
         spec: dict[str, Any] = {
             "terminationGracePeriodSeconds": 0,
             "containers": [container],
@@ -107,7 +115,13 @@ class Story:
         )
 
     def read(self, pod: str = "reader") -> str:
-        return self.cluster.kubectl("logs", "-n", self.namespace, pod).stdout
+        """What a pod prints; it may be Ready before it has printed anything."""
+
+        def told() -> list[str]:
+            logs = self.cluster.kubectl("logs", "-n", self.namespace, pod).stdout
+            return logs.split(f"{TOLD}\n")[:-1]
+
+        return self.until(f"{pod} has told everything", told)[0]
 
     def delete(self, kind: str, name: str) -> None:
         self.cluster.kubectl("delete", kind, name, "-n", self.namespace, f"--timeout={SECONDS}s")
@@ -164,12 +178,11 @@ class Story:
     def cdi_files(self, claim_uid: str, node: str) -> list[Path]:
         """The CDI files that mention this claim, on this node."""
         folder = self.cluster.node(node).path("/run/cdi")
-        return [path for path in folder.glob("*.json") if claim_uid in path.read_text()]
+        return [path for path in folder.glob("*.json") if claim_uid in _text(path)]
 
     def checkpoint(self, node: str) -> str:
         """The driver's checkpoint on this node, as text; empty if there is none."""
-        path = self.checkpoint_path(node)
-        return path.read_text() if path.exists() else ""
+        return _text(self.checkpoint_path(node))
 
     def checkpoint_path(self, node: str) -> Path:
         return self.cluster.node(node).path("/var/lib/kubelet/plugins/moorage.dev/checkpoint.json")
@@ -188,6 +201,13 @@ class Story:
         """Unplug everything."""
         for disk in self.disks:
             loop_devices.unplug(disk)
+
+
+def _text(path: Path) -> str:
+    """What a file says; nothing, if the driver has just removed it."""
+    with suppress(FileNotFoundError):
+        return path.read_text()
+    return ""
 
 
 @contextmanager

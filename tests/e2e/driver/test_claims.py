@@ -16,7 +16,11 @@ def test_a_container_reads_the_device_of_its_claim(story: Story) -> None:
 
     story.wait_running()
 
-    (instance,) = [i for i in story.instances() if i["spec"]["nodes"] == [story.pod_node()]]
+    node = story.pod_node()
+    (instance,) = story.until(
+        "its Instance is there",
+        lambda: [i for i in story.instances() if i["spec"]["nodes"] == [node]],
+    )
     digest = instance["metadata"]["name"].rpartition("-")[2].upper()
     assert story.read().splitlines() == [
         f"UDEV_DEVNODE=/dev/{disk.name}",

@@ -102,7 +102,7 @@ def test_a_handler_comes_late_goes_and_comes_back(
 
     handler.start()
     story.wait_devices(1)
-    before = uids(story)
+    before = story.until("its Instance is there", lambda: uids(story))
     assert list(before) == ["maps"]
     story.until("node-a is well", lambda: told(story) == {"node-b": "Waiting"})
 

@@ -114,7 +114,9 @@ def test_pods_of_handlers_work_at_a_socket_and_over_the_network_and_figures_tell
     told = figures(pod_story.cluster, "node")
     assert told['moorage_driver_passes_total{result="ok",work="publishing"}'] > 0
     assert told["process_resident_memory_bytes"] > 0
-    assert figures(pod_story.cluster, "shared")["moorage_driver_leader"] == 1
+    pod_story.until(
+        "one leads", lambda: figures(pod_story.cluster, "shared")["moorage_driver_leader"] == 1
+    )
 
 
 def configure(story: Story, name: str, handler: str, details: str) -> None:

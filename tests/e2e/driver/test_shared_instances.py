@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -17,19 +18,36 @@ from tests.e2e.driver.installation import DEBUG_ECHO_FILE, NODES
 from tests.e2e.driver.stories import Story
 
 LOST = "node-lost"
+BEAT_SECONDS = 10.0
 OFFLINE_SINCE = "moorage.dev/offline-since"
 
 
 @pytest.fixture
 def lost_node(cluster: Cluster) -> Iterator[str]:
-    """A Node that nobody runs, and that said just now that it is Ready."""
+    """A Node that nobody runs, and that says again and again that it is Ready."""
     cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": LOST}})
+    beat(cluster)
+    over = threading.Event()
+    heart = threading.Thread(target=beat_until, args=(cluster, over))
+    heart.start()
+    yield LOST
+    over.set()
+    heart.join()
+    cluster.kubectl("delete", "node", LOST, "--ignore-not-found")
+
+
+def beat_until(cluster: Cluster, over: threading.Event) -> None:
+    """The node controller takes a Node for lost that was silent for 50 s."""
+    while not over.wait(BEAT_SECONDS):
+        beat(cluster, check=False)  # the story deletes it
+
+
+def beat(cluster: Cluster, *, check: bool = True) -> None:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     ready = {"type": "Ready", "status": "True", "lastTransitionTime": now, "lastHeartbeatTime": now}
     status = json.dumps({"status": {"conditions": [ready]}})
-    cluster.kubectl("patch", "node", LOST, "--subresource=status", "--type=merge", "-p", status)
-    yield LOST
-    cluster.kubectl("delete", "node", LOST, "--ignore-not-found")
+    patch = ("patch", "node", LOST, "--subresource=status", "--type=merge", "-p", status)
+    cluster.kubectl(*patch, check=check)
 
 
 @pytest.fixture(autouse=True)

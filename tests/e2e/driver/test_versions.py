@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from local_cluster import namespaces
 from local_cluster.api import Cluster, ClusterSettings, Component, Profile
@@ -75,7 +76,7 @@ def test_with_1_34s_features_each_slot_is_a_device_and_no_taint_is_kept() -> Non
 
         disk.attach(story.folder / disk.name)
         story.wait_devices(2)
-        (back,) = story.instances()
+        (back,) = story.until("its Instance is back", lambda: seen(story))
         assert back["metadata"]["uid"] == before["metadata"]["uid"]
         assert "moorage.dev/offline-since" not in back["metadata"]["annotations"]
 
@@ -115,6 +116,11 @@ def shares_a_device(story: Story) -> None:
     story.delete("akric", story.name)
     story.delete("pod", "user-2")
     story.until("it is gone", lambda: not story.devices() and not story.instances())
+
+
+def seen(story: Story) -> list[dict[str, Any]]:
+    """The Instances that some node sees."""
+    return [instance for instance in story.instances() if instance["spec"].get("nodes")]
 
 
 def names(story: Story) -> list[str]:
