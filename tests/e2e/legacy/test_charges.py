@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from local_cluster.api import ApiError
 from tests.e2e.legacy.stories import LegacyStory, container, wants
 from tests.e2e.sharing import objects
 from tests.e2e.sharing.admission import GATE, MANAGED
@@ -71,9 +72,9 @@ def test_a_resource_without_a_configuration_is_nobodys_business(story: LegacySto
     story.let_node_offer("fake-0000", {unknown: 1})
 
     story.user("of-none", "", unknown)
+    story.wait_bound("of-none")
     story.user("without-a-queue", "")
 
-    story.wait_bound("of-none")
     story.wait_refused("without-a-queue", "NoQueue")
 
 
@@ -81,7 +82,7 @@ def test_the_webhook_and_the_policies_keep_the_rules_here_too(story: LegacyStory
     vision = story.queue("vision")
     story.offer()
 
-    past = story.refusal(lambda: story.user("past", vision, schedulerName="default-scheduler"))
+    past = story.until("a pod past the plugin is refused", lambda: _refusal_past(story, vision))
     unknown = story.refusal(lambda: story.user("unknown", f"nobody-{story.name}"))
     story.user("good", vision)
     label = {"metadata": {"labels": {QUEUE: "another"}}}
@@ -116,6 +117,18 @@ def test_pods_of_a_namespace_that_opted_in_wait_at_the_gate(story: LegacyStory) 
     story.finish("one", "Succeeded")
     story.wait_bound("two")
     story.wait_figures({vision: 1})
+
+
+def _refusal_past(story: LegacyStory, queue: str) -> str:
+    """Why a pod for another scheduler is refused; empty until the webhook knows the resource."""
+    asked = wants({story.name: 1})
+    past: dict[str, Any] = {"labels": {QUEUE: queue}, "schedulerName": "default-scheduler"}
+    try:
+        body = objects.pod("past", resources=asked, **past)
+        story.api.create(f"{story.path('pod')}?dryRun=All", body)
+    except ApiError as error:
+        return str(error)
+    return ""
 
 
 def _given_queue(story: LegacyStory, **spec: Any) -> dict[str, str]:
