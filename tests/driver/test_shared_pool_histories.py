@@ -275,3 +275,32 @@ def _listed(store: Store[Any], objects: Mapping[str, Any], version: int) -> None
 
 SharedPool.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 TestSharedPool = SharedPool.TestCase
+
+
+def test_an_instance_stays_until_it_is_known_what_claims_got_before_its_taint() -> None:
+    """Claims are watched already, for the first camera; what the second's got comes late."""
+    first, second = NAMES
+    pool = SharedPool()
+    try:
+        pool.configuration = pool.configured(1, unique=True)
+        for camera in NAMES:
+            pool.see(camera, {"node-a"})
+        for gone in (first, second):
+            pool.watch()
+            pool.pass_over(None, None)
+            pool.claims |= {place for place in pool.free() if place[1].startswith(gone)}
+            pool.see(gone, set())
+            pool.watch()
+            pool.pass_over(None, None)
+            if gone == first:
+                pool.watch_claims()
+        for _ in range(3):
+            pool.clear_up()
+            pool.watch()
+            pool.pass_over(None, None)
+
+        assert pool.instances.keys() == set(NAMES)
+        assert len(pool.claims) == len(NAMES)
+        pool.what_a_claim_has_is_published()
+    finally:
+        pool.teardown()
