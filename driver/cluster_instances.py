@@ -32,6 +32,7 @@ from driver.lost_nodes import (
     lost_sentence,
     node_state,
     plan_lost_nodes,
+    plan_strangers,
 )
 from driver.offer_paths import OfferPath
 from driver.passes import Passes
@@ -151,8 +152,11 @@ class ClusterInstances:
             now=now,
         )
         releases = plan_lost_nodes(views, self._absences.since, grace=grace, now=now)
+        strangers = plan_strangers(
+            (s.slots, s.label) for s in sights if s.label is not None and not s.is_shared
+        )
         turns = plan_turns(sights, self.path, self.claimed()) if self.path else ()
-        await each(_one_each((*releases, *unseen.decisions, *turns)), self._write)
+        await each(_one_each((*releases, *strangers, *unseen.decisions, *turns)), self._write)
         due = (unseen.recheck_at, self._absences.recheck_at(mentioned, grace=grace, now=now))
         return min(((at - now).total_seconds() for at in due if at is not None), default=None)
 

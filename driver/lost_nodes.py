@@ -16,6 +16,7 @@ from typing import Any
 from driver.api import NodeName
 from driver.device_ids import slot_id
 from driver.device_usage import Holder, UnknownHolder
+from driver.names import label_value
 from driver.slots import InstanceSlots, SlotWrite, slot_write
 
 
@@ -122,6 +123,23 @@ def plan_lost_nodes(
     )
 
 
+def plan_strangers(local: Iterable[tuple[InstanceSlots, str]]) -> tuple[SlotWrite, ...]:
+    """Release what others hold of a device that one node has for itself.
+
+    No driver gives such a slot, and that of the node named looks at no such Instance: somebody
+    wrote it by hand, and nobody else would ever free it.
+
+    Args:
+        local: Instances of such devices, each with the node's name as the value of a label.
+    """
+    return tuple(
+        slot_write(slots, node, dict.fromkeys(slots.held_by(node), None))
+        for slots, label in local
+        for node in sorted(holding_nodes(slots))
+        if label_value(node) != label
+    )
+
+
 def holding_nodes(slots: InstanceSlots) -> frozenset[NodeName]:
     """The nodes that hold slots of an Instance."""
     return frozenset(filter(None, map(_node, slots.holders.values())))
@@ -134,6 +152,10 @@ def _node(holder: Holder) -> NodeName | None:
 def lost_sentence(write: SlotWrite, away: Absences) -> str:
     """What was released and why, for an Event."""
     slots = ", ".join(slot_id(write.instance, index) for index in sorted(write.changes))
-    since = away.not_ready.get(write.node)
-    why = "does not exist" if since is None else f"is not Ready since {since:%Y-%m-%dT%H:%M:%SZ}"
-    return f"Node {write.node} {why}: it holds {slots} no longer."
+    return f"Node {write.node} {_why(write.node, away)}: it holds {slots} no longer."
+
+
+def _why(node: NodeName, away: Absences) -> str:
+    if since := away.not_ready.get(node):
+        return f"is not Ready since {since:%Y-%m-%dT%H:%M:%SZ}"
+    return "does not exist" if node in away.missing else "does not see the device"

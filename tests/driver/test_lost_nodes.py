@@ -16,7 +16,9 @@ from driver.lost_nodes import (
     lost_sentence,
     node_state,
     plan_lost_nodes,
+    plan_strangers,
 )
+from driver.names import label_value
 from driver.slots import SlotWrite
 from tests.driver.builders import NOW
 from tests.driver.slot_builders import (
@@ -160,7 +162,7 @@ def test_it_is_looked_again_when_the_next_grace_ends() -> None:
 def test_the_event_says_which_slots_and_why() -> None:
     (missing,) = plan(used(), a=5)
     (unready,) = plan(used(), b=5)
-    since = Absences({NODE_B: NOW - GRACE})
+    since = Absences({NODE_B: NOW - GRACE}, {NODE_A: NOW - GRACE})
 
     assert lost_sentence(missing, since) == (
         f"Node node-a does not exist: it holds {CAMERA_1}-0 no longer."
@@ -168,3 +170,23 @@ def test_the_event_says_which_slots_and_why() -> None:
     assert lost_sentence(unready, since) == (
         f"Node node-b is not Ready since 2026-11-21T11:55:00Z: it holds {CAMERA_1}-1 no longer."
     )
+    assert lost_sentence(missing, Absences()) == (
+        f"Node node-a does not see the device: it holds {CAMERA_1}-0 no longer."
+    )
+
+
+def test_what_others_hold_of_a_device_that_one_node_has_for_itself_is_released() -> None:
+    """Somebody wrote it by hand; their drivers do not look at such an Instance."""
+    stored = used()
+    labelled = [(view, label_value(NODE_A)) for view in stored.views()]
+
+    stored.write(plan_strangers(labelled))
+
+    assert stored.usage() == {f"{CAMERA_1}-0": NODE_A}
+
+
+def test_the_node_itself_holds_by_a_long_name_too() -> None:
+    name = "node." * 30 + "a"
+    slots = some_slots(CAMERA_1, {f"{CAMERA_1}-0": name})
+
+    assert plan_strangers([(slots, label_value(name))]) == ()

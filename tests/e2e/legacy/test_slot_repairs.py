@@ -140,6 +140,24 @@ def test_slots_that_were_written_by_hand_are_put_right_both_ways(slots: SlotStor
     slots.wait_offers({ANY: 1, FOO: 4}, A)
 
 
+def test_a_slot_of_one_nodes_own_device_is_not_left_to_another(slots: SlotStory) -> None:
+    details = json.dumps({"descriptions": [FOO], "shared": False})
+    slots.apply_configuration({"name": "debugEcho", "discoveryDetails": details})
+    name = slots.until("node-a has its own", lambda: own_instance(slots, A))
+
+    slots.api.patch(slots.path("instance", name), {"spec": {"deviceUsage": {f"{name}-0": B}}})
+
+    (released, *_) = slots.until("it is told", lambda: events(slots, "SlotsReleased"))
+    assert f"Node {B} does not see the device: it holds {name}-0" in released["message"]
+    slots.wait_usage({})
+
+
+def own_instance(slots: SlotStory, node: str) -> str:
+    """The Instance of the device that this node has for itself; empty while there is none."""
+    found = (i["metadata"]["name"] for i in slots.all("instance") if i["spec"]["nodes"] == [node])
+    return next(found, "")
+
+
 def test_of_two_configurations_of_one_name_the_older_has_it(slots: SlotStory) -> None:
     slots.configure(FOO, capacity=2)
     slots.wait_offers({ANY: 1, FOO: 2})
