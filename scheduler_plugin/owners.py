@@ -90,13 +90,14 @@ def is_orphan(claim: ClaimView, facts: Facts) -> bool:
 def orphan_owner(claim: ClaimView, facts: Facts) -> Owner | None:
     """Whom an orphan is attributed to; None for nobody.
 
-    `OldestPod` takes the oldest consumer that has a queue; ties by namespace and name. A pod that
-    ended uses nothing any more.
+    `OldestPod` takes the oldest consumer that has a queue; ties by namespace and name. A queue that
+    does not exist or does not admit the pod's namespace is none: anybody could have named it where
+    nothing judged the pod. A pod that ended uses nothing any more.
     """
     if facts.settings.orphan_policy is OrphanPolicy.UNATTRIBUTED:
         return None
     for pod in oldest(facts.consumers(claim)):
-        if not pod.ended and (queue := facts.queue_of(pod)):
+        if not pod.ended and facts.may_use(pod, queue := facts.queue_of(pod)):
             return Owner(queue, Source.ORPHAN, pod.uid)
     return None
 

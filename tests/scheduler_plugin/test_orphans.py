@@ -7,6 +7,7 @@ from dataclasses import replace
 from scheduler_plugin.assumptions import LAPSE
 from scheduler_plugin.names import AccountingSettings, OrphanPolicy, QueueName
 from scheduler_plugin.orphans import attribution, attributions
+from scheduler_plugin.pods import NamespaceView
 from scheduler_plugin.world import World
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -52,6 +53,23 @@ def test_a_pod_without_a_queue_is_passed_over() -> None:
     assert found is not None
     assert found.owner.queue == QueueName("a")
     assert attribution(CLAIM, an_orphaned_world(nobodys)) is None
+
+
+def test_a_queue_that_a_pod_may_not_use_is_charged_for_nothing_of_it() -> None:
+    """Nothing judged the pod: anybody could have written that queue on it."""
+    world = an_orphaned_world(OLD, YOUNG)
+    world.put_queue(a_queue("b", namespaceSelector={"matchLabels": {"team": "b"}}))
+    found = attribution(CLAIM, world)
+    assert found is not None
+    assert found.owner.queue == QueueName("a")
+
+    world.delete_queue(QueueName("a"))
+    assert attribution(CLAIM, world) is None
+    # Both are seen with the next look, when the Queue or the namespace changed.
+    world.put_namespace(NamespaceView("default", {"team": "b"}))
+    found = attribution(CLAIM, world)
+    assert found is not None
+    assert found.owner.queue == QueueName("b")
 
 
 def test_a_pod_that_ended_is_passed_over() -> None:

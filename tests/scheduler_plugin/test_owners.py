@@ -229,6 +229,8 @@ def test_reservation_of_a_pod_without_a_queue_decides_nothing() -> None:
 
 def test_orphan_goes_to_the_oldest_pod_that_has_a_queue() -> None:
     world = a_world(
+        a_queue("vision"),
+        a_queue("robots"),
         a_pod("a", node="n", created="2026-01-01T00:00:00Z"),
         a_pod("c", node="n", queue="robots"),
         a_pod("b", node="n", queue="vision"),
