@@ -1,0 +1,134 @@
+"""What a node publishes, pass by pass, while claims are heard of late."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from driver.api import Configuration, ConfigurationName, DeviceName
+from driver.apiserver_claims import AllocationWatch
+from driver.apiserver_path import NodePath, TakenPath
+from driver.cluster import NodeCluster, OfferPlace
+from driver.discoveries import Discoveries
+from driver.discovery.handlers import Handlers, HandlerSettings
+from driver.disk import Folder
+from driver.external_handlers import ExternalHandlers
+from driver.inventory import Heard
+from driver.node_sources import NodeSources
+from driver.offer_paths import OfferPath
+from driver.slices import Features
+from kube.api import ApiClient, ObjectPath
+from tests.driver.builders import NODE, a_configuration_object, a_device
+from tests.fakes.slices import FakeSliceServer
+
+LOOP = ConfigurationName("loop")
+FEATURES = Features(consumable_capacity=True, taints=True)
+
+
+class Server(FakeSliceServer):
+    """With a Node."""
+
+    async def get(self, _: ObjectPath) -> dict[str, Any]:
+        return {"metadata": {"uid": "uid-of-the-node"}}
+
+    def names(self) -> set[DeviceName]:
+        return {DeviceName(device["name"]) for _, device in self.devices()}
+
+
+@dataclass
+class FakeDiscoveries:
+    """Handlers said this."""
+
+    heard: dict[ConfigurationName, Heard] = field(default_factory=dict)
+
+    def follow(self, _: Iterable[Configuration]) -> None:
+        pass
+
+    def say(self, *ids: str) -> None:
+        self.heard[LOOP] = Heard("uid-of-loop", tuple(map(a_device, ids)))
+
+
+@dataclass
+class FakeAllocations:
+    """A watch of claims that shows only what was seen when it was last looked at."""
+
+    claims: set[DeviceName] = field(default_factory=set)
+    known: frozenset[DeviceName] | None = None
+
+    def allocated_in(self, _: str) -> frozenset[DeviceName] | None:
+        return self.known
+
+    def turn_on(self) -> None:
+        pass
+
+    def renew(self) -> None:
+        self.known = None
+
+    def turn_off(self) -> None:
+        self.known = None
+
+    def watch(self) -> None:
+        self.known = frozenset(self.claims)
+
+
+@dataclass
+class World:
+    """A node's part of the cluster, with a Configuration of loop devices."""
+
+    folder: Path
+    tasks: asyncio.TaskGroup
+    server: Server = field(default_factory=Server)
+    said: FakeDiscoveries = field(default_factory=FakeDiscoveries)
+    allocations: FakeAllocations = field(default_factory=FakeAllocations)
+
+    def __post_init__(self) -> None:
+        external = ExternalHandlers(Folder(self.folder))
+        sources = NodeSources(Handlers(HandlerSettings(), ()), external)
+        place = OfferPlace(NODE, cast("NodePath", None), unique_devices_default=True)
+        self.cluster = NodeCluster(cast("ApiClient", self.server), place, sources, self.tasks)
+        self.cluster._memory.path = TakenPath(OfferPath.DRA, FEATURES)
+        self.cluster._discoveries = cast("Discoveries", self.said)
+        self.cluster._allocations = cast("AllocationWatch", self.allocations)
+        body = a_configuration_object()
+        body["metadata"]["resourceVersion"] = "1"
+        self.cluster._configurations.note(body)
+
+    async def passes(self, *ids: str) -> set[DeviceName]:
+        """What is published a few passes after these are the devices that there are."""
+        self.said.say(*ids)
+        for _ in range(3):
+            await self.cluster._pass()
+        return self.server.names()
+
+    async def passes_after_watch(self, *ids: str) -> set[DeviceName]:
+        self.allocations.watch()
+        return await self.passes(*ids)
+
+
+async def test_a_device_that_a_claim_got_just_before_its_taint_stays(tmp_path: Path) -> None:
+    """Claims are watched already, for another device that is away and that a claim has."""
+    async with asyncio.TaskGroup() as tasks:
+        world = World(tmp_path, tasks)
+        both = await world.passes("one", "two")
+        world.allocations.claims |= both - _named(world.cluster, "two")
+        assert await world.passes("two") == both
+        assert await world.passes_after_watch("two") == both
+
+        world.allocations.claims |= both
+        assert await world.passes() == both
+        assert await world.passes_after_watch() == both
+
+        world.allocations.claims.clear()
+        assert await world.passes_after_watch() == set()
+
+
+def _named(cluster: NodeCluster, *ids: str) -> set[DeviceName]:
+    """The published devices of these ids."""
+    return {
+        name
+        for name, offer in cluster._memory.current.offers.items()
+        if offer.instance is not None and offer.instance.properties["UDEV_DEVPATH"] in ids
+    }
