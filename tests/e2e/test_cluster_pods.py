@@ -38,8 +38,9 @@ def test_cluster_serves_logs_and_exec(cluster: Cluster, namespace: str) -> None:
     cluster.apply(pod, namespace=namespace)
     cluster.wait("pod/talker", "condition=Ready", namespace=namespace)
 
-    logs = cluster.kubectl("logs", "-n", namespace, "talker").stdout
-    answer = cluster.kubectl("exec", "-n", namespace, "talker", "--", "echo", "heard").stdout
+    talker = ("-n", namespace, "talker")
+    logs = cluster.wait_until("it has spoken", lambda: cluster.kubectl("logs", *talker).stdout)
+    answer = cluster.kubectl("exec", *talker, "--", "echo", "heard").stdout
 
     assert (logs, answer) == ("spoken\n", "heard\n")
 

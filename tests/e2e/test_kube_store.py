@@ -60,7 +60,7 @@ async def test_nothing_is_lost_or_doubled_when_the_server_is_killed_under_a_watc
 
         await assert_equal_to_the_server(client, place, store, ledger)
 
-    assert sum(writer.answered for writer in crew) > 200
+    assert sum(writer.answered for writer in crew) > 50
     assert sum(writer.unanswered for writer in crew) > 0
     assert store.stats.failures > 0
     print(f"answered={sum(w.answered for w in crew)} told={len(ledger.told)} {store.stats}")  # noqa: T201
@@ -188,7 +188,9 @@ async def test_resource_that_is_not_served_is_waited_for(client: ApiClient) -> N
     store = Store(client, unknown.select(), lambda obj: obj["metadata"]["name"])
     task = asyncio.create_task(store.run())
 
-    await asyncio.sleep(0.5)
+    async with asyncio.timeout(30):
+        while not store.stats.failures:  # noqa: ASYNC110  There is nobody to wake this.
+            await asyncio.sleep(0.05)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

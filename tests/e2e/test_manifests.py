@@ -747,7 +747,8 @@ def test_everything_runs_from_the_manifests_and_outlives_a_rolling_update(
     installed.wait_until("the class is there", lambda: installed.get("deviceclass", "disks"))
     installed.apply(a_user("before"), namespace="default")
     installed.wait("pod/before", "condition=Ready", seconds=60)
-    assert installed.kubectl("logs", "before").stdout == f"/dev/{disk.name}\n"
+    said = installed.wait_until("it says it", lambda: installed.kubectl("logs", "before").stdout)
+    assert said == f"/dev/{disk.name}\n"
     installed.wait_until("its queue is charged", lambda: usage(installed) == 1)
 
     restart(installed)
