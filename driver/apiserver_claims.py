@@ -22,6 +22,10 @@ from kube.api import ApiClient, JsonObject, Store
 
 CATCH_UP_SECONDS = 30.0
 
+GATHER_SECONDS = 1.0
+"""How long taints are gathered: where no claim changes, all are listed to know that none did, and
+not so for each time that a device comes and goes."""
+
 _Device = tuple[str, DeviceName]
 """Pool and name."""
 
@@ -90,6 +94,7 @@ class AllocationWatch:
             self._on_change()
 
     async def _renew(self, store: Store[frozenset[_Device]]) -> None:
+        await asyncio.sleep(GATHER_SECONDS)
         catch_up = partial(store.catch_up, CATCH_UP_SECONDS)
         while not await until_done(catch_up, name="asking what claims have"):
             pass

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from driver import apiserver_claims
 from driver.api import DRIVER_NAME, DeviceName
 from driver.apiserver_claims import AllocationWatch
 from kube.api import ApiClient, JsonObject, connect
@@ -15,6 +16,11 @@ from tests.kube.builders import an_object
 from tests.kube.fake_apiserver import FakeApiServer, fake_apiserver, hangs, lists
 
 POOL = "node-a"
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apiserver_claims, "GATHER_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -55,6 +61,27 @@ async def test_what_a_claim_got_is_known_before_the_watch_brings_it(
             changed.clear()
 
         assert watch.allocated_in(POOL) == frozenset({DeviceName("loop-1")})
+        watch.turn_off()
+
+
+async def test_what_claims_got_is_asked_once_for_many_taints(
+    client: ApiClient, fake: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apiserver_claims, "GATHER_SECONDS", 0.05)
+    fake.will(lists(version=5), hangs, lists(version=5))
+    changed = asyncio.Event()
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        watch = AllocationWatch(client, [POOL].__contains__, tasks, changed.set)
+        watch.turn_on()
+        await changed.wait()
+        changed.clear()
+        for _ in range(20):
+            watch.renew()
+            await asyncio.sleep(0)
+        await changed.wait()
+
+        assert watch.allocated_in(POOL) == frozenset()
+        assert len(fake.seen) == 3
         watch.turn_off()
 
 
