@@ -12,4 +12,6 @@ def test_the_drivers_say_what_is_missing_and_which_path_is_taken(slots: SlotStor
     for node in slots.drivers.nodes.values():
         assert "no ResourceSlices here" in node.logs()
         assert "devices are offered path=device-plugin" in node.logs()
-    assert "no DeviceClasses here" in slots.drivers.shared.logs()
+    shared = slots.drivers.shared
+    # It is elected first; nothing that nodes offer waits for it.
+    slots.until("the shared driver says so", lambda: "no DeviceClasses here" in shared.logs())
