@@ -188,6 +188,13 @@ class Cluster:
             return None
         return store.get(path.name, path.namespace)
 
+    def _remove_instance(self, view: InstanceView) -> None:
+        self._surroundings.catalog.remove_instance(view.name)
+        # Two namespaces may each have an Instance of this name.
+        for other in self._instances:
+            if other.name == view.name:
+                self._surroundings.catalog.put_instance(other)
+
     def _exists(self, name: str) -> bool:
         known = self._configurations.by_index(BY_NAME, name)
         return bool(known) or self._classes.get(name) is not None
@@ -226,7 +233,7 @@ class Cluster:
         tree, catalog = around.tree, around.catalog
         self._queues.subscribe(_told(tree.put, lambda queue: tree.remove(queue.name)))
         self._classes.subscribe(_told(catalog.put_class, _class_remover(catalog)))
-        self._instances.subscribe(_told(catalog.put_instance, _instance_remover(catalog)))
+        self._instances.subscribe(_told(catalog.put_instance, self._remove_instance))
         self._configurations.subscribe(
             _told(
                 lambda name: catalog.put_configuration(ResourceKey(name)),
@@ -237,10 +244,6 @@ class Cluster:
 
 def _class_remover(catalog: Catalog) -> Callable[[ClassView], None]:
     return lambda view: catalog.remove_class(view.name)
-
-
-def _instance_remover(catalog: Catalog) -> Callable[[InstanceView], None]:
-    return lambda view: catalog.remove_instance(view.name)
 
 
 def _told(put: Callable[[T], None], remove: Callable[[T], None]) -> Callable[[Change[T]], None]:

@@ -1,4 +1,4 @@
-"""What the webhook waits for before it judges; tests/e2e/webhook has the real API server."""
+"""What the webhook knows, and what it waits for; tests/e2e/webhook has the real API server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NoReturn, cast
 
 import pytest
 
-from kube.api import ApiClient, Backoff, Resource, UnavailableError
+from kube.api import ApiClient, Backoff, JsonObject, Resource, UnavailableError
 from scheduler_plugin.api import AccountingSettings
 from webhook import cluster
 from webhook.cluster import Cluster
@@ -29,6 +29,32 @@ class FakeClient:
 
     def pages(self, *_: object, **__: object) -> NoReturn:
         raise UnavailableError("it is starting")
+
+
+def an_instance(namespace: str, version: int) -> JsonObject:
+    return {
+        "metadata": {
+            "name": "usb-1",
+            "namespace": namespace,
+            "uid": f"uid-in-{namespace}",
+            "resourceVersion": str(version),
+        },
+        "spec": {"configurationName": "usb"},
+    }
+
+
+def test_an_instance_stays_accounted_while_another_namespace_has_one_of_its_name() -> None:
+    found = Cluster(cast(ApiClient, FakeClient()), AccountingSettings(), PodSettings())
+    accounted = found.surroundings.catalog.accounted_resource
+    for version, namespace in enumerate(("old", "new"), start=1):
+        found._instances.note(an_instance(namespace, version))
+    assert accounted("akri.sh/usb-1") == "usb"
+
+    found._instances.take_deletion(an_instance("old", 3))
+    assert accounted("akri.sh/usb-1") == "usb"
+
+    found._instances.take_deletion(an_instance("new", 4))
+    assert accounted("akri.sh/usb-1") is None
 
 
 async def test_a_kind_is_missing_although_the_server_could_not_say_so_at_first(
