@@ -71,8 +71,8 @@ def bindings_stopped(
 ) -> Iterator[WriteGate]:
     """A gate for the bindings of a namespace for which the CEL expression `when` is true.
 
-    With `updates`, for what changes its pods, too. It is in force when this begins: the API server
-    learns of webhooks late.
+    With `updates`, for what changes its pods, too. It is in force when this begins, and no longer
+    when it ends: the API server learns of webhooks late, and what it asks nobody about, fails.
     """
     gate = WriteGate()
     with _served(cluster, gate) as url:
@@ -88,14 +88,18 @@ def bindings_stopped(
         finally:
             gate.allow()
             cluster.kubectl("delete", "validatingwebhookconfiguration", name)
+            cluster.wait_until(
+                "the gate is gone", lambda: not _is_in_force(cluster, namespace, gate)
+            )
 
 
 def _is_in_force(cluster: Cluster, namespace: str, gate: WriteGate) -> bool:
     """Whether it sees a binding of a pod that does not exist."""
     path = f"/api/v1/namespaces/{namespace}/pods/{PROBE}/binding?dryRun=All"
+    before = gate.stopped.count(PROBE)
     with cluster.api() as api, suppress(ApiError):
         api.create(path, objects.binding(PROBE, "none"))
-    return PROBE in gate.stopped
+    return gate.stopped.count(PROBE) > before
 
 
 @contextmanager
