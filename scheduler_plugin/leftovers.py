@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from scheduler_plugin.claims import ClaimView
 from scheduler_plugin.costs import is_accounted
 from scheduler_plugin.facts import Facts
-from scheduler_plugin.names import ClaimUid, PodUid, QueueName
+from scheduler_plugin.names import NO_POD, ClaimUid, PodUid, QueueName
 from scheduler_plugin.owners import labelled_owner
 from scheduler_plugin.world import World
 
@@ -75,7 +75,8 @@ class Leftovers:
     def __init__(self, world: World, grace: timedelta = GRACE) -> None:
         self._world = world
         self._grace = grace
-        self._since: dict[ClaimUid, tuple[_LeftOver, datetime]] = {}
+        # By finished pod, each with its own grace; by no pod for an allocation without any.
+        self._since: dict[ClaimUid, dict[PodUid, datetime]] = {}
 
     def __len__(self) -> int:
         return len(self._since)
@@ -87,20 +88,23 @@ class Leftovers:
         if claim is None or found is None:
             self._since.pop(uid, None)
             return None
-        known = self._since.get(uid)
-        # A clock that was set back makes nothing stay for longer than once more the grace.
-        since = min(known[1], now) if known is not None and known[0] == found else now
-        self._since[uid] = (found, since)
-        if now < since + self._grace:
-            return since + self._grace
+        since = self._since[uid] = self._since_when(uid, found, now)
+        over = [pod for pod, moment in since.items() if moment + self._grace <= now]
+        if not over:
+            return min(since.values()) + self._grace
         return ClaimCleared(
             namespace=claim.namespace,
             name=claim.name,
             uid=uid,
             resource_version=claim.resource_version,
-            gone=found.finished,
-            deallocate=found.is_all,
+            gone=tuple(pod for pod in over if pod != NO_POD),
+            deallocate=found.is_all and len(over) == len(since),
         )
+
+    def _since_when(self, uid: ClaimUid, found: _LeftOver, now: datetime) -> dict[PodUid, datetime]:
+        """A clock that was set back makes nothing stay for longer than once more the grace."""
+        known = self._since.get(uid, {})
+        return {pod: min(known.get(pod, now), now) for pod in found.finished or (NO_POD,)}
 
 
 @dataclass(frozen=True, slots=True)
