@@ -102,7 +102,9 @@ def test_a_lost_node_gives_its_slots_up_and_continues_with_what_is_left(slots: S
         (conflict,) = slots.until("it is told", lambda: events(slots, "SlotConflict"))
         assert f"slot {inherited} is held by node {B}" in conflict["message"]
         assert conflict["involvedObject"]["name"] == users[inherited]
-    slots.end_unharmed("first", "second", "heir")
+    slots.end_unharmed("heir")
+    slots.wait_usage(dict.fromkeys(users, A))
+    slots.end_unharmed("first", "second")
     slots.wait_usage({})
     slots.wait_offers({ANY: 1, FOO: 3})
 
