@@ -11,7 +11,7 @@ first non-preemptible use by its owner.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -244,24 +244,25 @@ class Assumptions:
             self.usage.add(part.queue, part.usage, sign)
             self.non_preemptible.add(part.queue, part.non_preemptible, sign)
 
-    def alone(self, pod: PodUid) -> tuple[Totals, Totals]:
+    def alone(self, pod: PodUid, paying: Collection[ClaimUid] = ()) -> tuple[Totals, Totals]:
         """What counts for this pod alone: usage and non-preemptible use.
 
-        A verdict on the pod sets it aside, since the verdict counts the same anew.
+        A verdict on the pod sets it aside, since the verdict counts the same anew. So it does
+        with the usage of the claims that the pod pays for, whoever pays for them by now.
         """
         usage, non_preemptible = Totals(self._path), Totals(self._path)
         held = self._held.get(pod)
-        if held is None:
-            return usage, non_preemptible
-        if held.requests is not None:
+        if held is not None and held.requests is not None:
             usage.add(held.requests.queue, held.requests.usage)
             non_preemptible.add(held.requests.queue, held.requests.non_preemptible)
-        for claim in held.claims:
+        claims = held.claims if held is not None else {}
+        for claim in claims:
             entry, part = self._entries[claim], self._parts[claim]
-            if entry.first.uid == pod:
-                usage.add(part.queue, part.usage)
             if not entry.is_non_preemptible(part.queue, apart_from=pod):
                 non_preemptible.add(part.queue, part.non_preemptible)
+        first = (claim for claim in claims if self._entries[claim].first.uid == pod)
+        for claim in {*first, *paying} & self._entries.keys():
+            usage.add(self._parts[claim].queue, self._parts[claim].usage)
         return usage, non_preemptible
 
     def lift(self, queues: Iterable[QueueName]) -> None:

@@ -65,11 +65,14 @@ def case_of(pod: PodView, claims: Sequence[ClaimView], world: World, *, at_bind:
     """Prepare the verdict on a pod; see `verdicts.judge` for the arguments."""
     queue = _queue_of(pod, claims, world)
     catalog = world.facts.catalog
-    usage_alone, non_preemptible_alone = world.assumptions.alone(pod.uid)
+    accounted = [claim for claim in claims if is_accounted(claim, catalog)]
+    standings = tuple(_standing(pod, queue, c, world, at_bind=at_bind) for c in accounted)
+    paying = [standing.claim.uid for standing in standings if standing.adds]
+    usage_alone, non_preemptible_alone = world.assumptions.alone(pod.uid, paying)
     return Case(
         pod=pod,
         queue=queue,
-        claims=tuple(_standing(pod, queue, c, world) for c in claims if is_accounted(c, catalog)),
+        claims=standings,
         requests=(granted_cost if at_bind else asked_cost)(pod, catalog),
         usage_alone=usage_alone,
         non_preemptible_alone=non_preemptible_alone,
@@ -87,7 +90,13 @@ def _queue_of(pod: PodView, claims: Sequence[ClaimView], world: World) -> QueueN
     return pod.queue or next(written, NO_QUEUE) or world.facts.queue_of(pod)
 
 
-def _standing(pod: PodView, queue: QueueName, claim: ClaimView, world: World) -> Standing:
+def _standing(
+    pod: PodView, queue: QueueName, claim: ClaimView, world: World, *, at_bind: bool
+) -> Standing:
+    """At Bind nobody else pays for a claim that is not charged.
+
+    Who is bound first writes the owner: another by now, perhaps, than the one that was joined.
+    """
     entry = world.ledger.claim(claim.uid)
     if entry is not None and entry.is_charged:
         first = not entry.non_preemptible and _uses_first(pod, queue, claim, entry.owner, world)
@@ -105,13 +114,13 @@ def _standing(pod: PodView, queue: QueueName, claim: ClaimView, world: World) ->
     cost = claim_cost(claim, world.facts.catalog)
     # An orphan runs whatever the verdict is; its owner is charged with the next write.
     counts_anyway = found is not None and found.source is Source.ORPHAN
-    joins = counts_anyway or assumptions.is_paid_by_another(claim.uid, pod.uid)
+    joins = not at_bind and assumptions.is_paid_by_another(claim.uid, pod.uid)
     return Standing(
         claim=claim,
         owner=owner,
         owner_pod=found.pod if found else pod.uid,
         cost=cost,
-        adds=NO_CHARGES if joins else cost,
+        adds=NO_CHARGES if counts_anyway or joins else cost,
         adds_non_preemptible=cost if _uses_first(pod, queue, claim, owner, world) else NO_CHARGES,
     )
 

@@ -21,6 +21,7 @@ from tests.scheduler_plugin.builders import (
     SETTINGS,
     a_claim,
     a_class,
+    a_pod,
     a_pod_object,
     a_queue,
     a_request,
@@ -361,6 +362,32 @@ async def test_bind_judges_anew_with_the_real_allocation(scene: Scene) -> None:
     assert why.startswith("OverLimit: ")
     assert "b" not in scene.binder.bound
     assert len(scene.cluster.world.assumptions) == 0
+
+
+async def test_no_limit_is_passed_when_the_owner_to_be_drops_out(scene: Scene) -> None:
+    """Its place takes a pod of a queue that has no room; whoever binds first would write that."""
+    put(scene.cluster.world, a_pod("runs", requests={"akri.sh/onvif": 1}, queue="robots", node="n"))
+    scene.sharers(a="vision", b="robots", c="robots")
+    scene.cluster.world.delete_pod(pod_uid("a"))
+
+    assert (await scene.bind("c")).startswith("OverLimit: ")
+    assert (await scene.bind("b")).startswith("OverLimit: ")
+
+    assert scene.owner == ("", "")
+    assert usage(scene.cluster.world, "robots") == amounts(onvif=1)
+    assert len(scene.cluster.world.assumptions) == 0
+
+
+async def test_a_pod_that_nothing_is_assumed_of_pays_once_with_those_who_wait(
+    scene: Scene,
+) -> None:
+    scene.sharers(a="vision", b="vision")
+    scene.cluster.world.assumptions.forget(pod_uid("b"))
+
+    assert await scene.bind("b") == ""
+    assert await scene.bind("a") == ""
+
+    assert usage(scene.cluster.world, "vision") == amounts(onvif=1)
 
 
 async def test_bind_judges_again_when_somebody_else_wrote_the_claim(scene: Scene) -> None:
