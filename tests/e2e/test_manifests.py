@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import Iterator, Mapping
+from functools import partial
 from subprocess import CompletedProcess
 from typing import Any
 
@@ -183,6 +184,21 @@ class Identity:
         return self.kubectl("auth", "can-i", verb, resource, *options).returncode == 0
 
 
+def wait_in_force(cluster: Cluster) -> None:
+    """Ask policies for what they must refuse: they come into force one by one."""
+    driver = Identity(cluster, "driver-node", "node-a")
+
+    def refuses(body: Any) -> bool:
+        dry_run = ("create", "--dry-run=server", "-f", "-")
+        return "denied" in driver.kubectl(*dry_run, body=body).stderr
+
+    for foreign in (
+        resource_slice("probe", nodeName="node-b"),
+        instance("probe", "node-b", nodes=["node-b"]),
+    ):
+        cluster.wait_until(f"refused: {foreign['kind']}", partial(refuses, foreign))
+
+
 @pytest.fixture(scope="module")
 def server(apiserver: Cluster) -> Iterator[Cluster]:
     """An API server with everything installed, and two nodes that nobody runs."""
@@ -190,13 +206,7 @@ def server(apiserver: Cluster) -> Iterator[Cluster]:
     apiserver.apply(list(installation.objects_of(*installation.WORKLOADS)))
     for node in NODES:
         apiserver.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}})
-    foreign = resource_slice("probe", nodeName="node-b")
-    driver = Identity(apiserver, "driver-node", "node-a")
-    dry_run = ("create", "--dry-run=server", "-f", "-")
-    apiserver.wait_until(
-        "the policies are in force",
-        lambda: "denied" in driver.kubectl(*dry_run, body=foreign).stderr,
-    )
+    wait_in_force(apiserver)
     yield apiserver
     apiserver.kubectl("delete", "configurations,instances", "--all", "--namespace=default")
     apiserver.kubectl("delete", "resourceslice", "theirs", "--ignore-not-found")
