@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -682,3 +683,16 @@ def test_claim_of_a_template_counts_before_it_exists() -> None:
         'ResourceClaim default/b-cam does not fit: queue "vision" uses 1 onvif, 1 more would pass'
         " its limit of 1.",
     )
+
+
+def test_a_claim_that_is_gone_covers_nothing() -> None:
+    """Or a pod that Filter refuses would be taken for one that fits, and be tried without end."""
+    runs = a_pod("runs", requests={"akri.sh/onvif": 1}, queue="vision", node="node-a")
+    tried = replace(
+        a_pod("tried", requests={"akri.sh/onvif": 1}, queue="vision"),
+        extended_claim="gone",
+        extended_resources=frozenset({"akri.sh/onvif"}),
+    )
+    world = a_world(a_queue("vision", onvif=(1, 1)), runs, tried)
+
+    assert refusal(world, tried).reason is Reason.OVER_LIMIT
