@@ -33,6 +33,7 @@ from scheduler_plugin.extender_messages import (
 from scheduler_plugin.fields import JsonObject
 from scheduler_plugin.gate_decisions import WaitingPod
 from scheduler_plugin.turns import Turns
+from scheduler_plugin.verdicts import Refused
 
 logger = logging.getLogger(__name__)
 
@@ -186,6 +187,8 @@ class ExtenderApp:
         answer = self._answers.filter(call.pod)
         if isinstance(answer, Passed):  # Then the pod can be read.
             self._turns.begin(call.pod["metadata"]["uid"])
+        elif isinstance(answer, Refused):
+            self._turns.end(call.pod["metadata"]["uid"])
         return encode_filter(call, answer)
 
     async def _preempt(self, body: bytes) -> bytes:

@@ -105,7 +105,7 @@ def orphan_owner(claim: ClaimView, facts: Facts) -> Owner | None:
 def earliest_reservation(claim: ClaimView, facts: Facts) -> Owner | None:
     """The decision that a restart forgot: kube-scheduler reserves in the order of deciding."""
     for pod in facts.consumers(claim):
-        if not pod.ended and (queue := facts.queue_of(pod)):
+        if pod.may_be_bound and (queue := facts.queue_of(pod)):
             return Owner(queue, Source.RESERVATION, pod.uid)
     return None
 

@@ -7,7 +7,7 @@ at no decisions that lapse. So refused pods are judged again: soon, and then les
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 
 from scheduler_plugin.names import PodUid
@@ -30,6 +30,7 @@ class Refusals:
         # Each pod's rest and next look, in the order of refusals.
         self._pods: dict[PodUid, tuple[timedelta, datetime]] = {}
         self._looks: list[tuple[datetime, PodUid]] = []
+        self._now = datetime.min.replace(tzinfo=UTC)
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -47,6 +48,9 @@ class Refusals:
 
     def due(self, now: datetime) -> tuple[PodUid, ...]:
         """The pods to be judged now, the longest due first; each is due again after its rest."""
+        if now < self._now:
+            self._plan_anew(now)
+        self._now = now
         found = []
         while self._looks and self._looks[0][0] <= now:
             at, pod = heappop(self._looks)
@@ -55,6 +59,12 @@ class Refusals:
                 found.append(pod)
                 self._plan(pod, min(LONGEST_REST, GROWTH * rest), now)
         return tuple(found)
+
+    def _plan_anew(self, now: datetime) -> None:
+        """The clock was set back: all looks would be late by as much."""
+        self._looks.clear()
+        for pod, (rest, _) in list(self._pods.items()):
+            self._plan(pod, rest, now)
 
     def _plan(self, pod: PodUid, rest: timedelta, now: datetime) -> None:
         self._pods[pod] = (rest, now + rest)

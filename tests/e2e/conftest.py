@@ -9,8 +9,8 @@ import pytest
 HERE = Path(__file__).parent
 
 UNCLOSED = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
-"""asyncio (Python 3.11) does not close a connection whose maker is cancelled just before TLS begins.
-Where servers are killed that happens, and the collector closes it."""
+"""Python 3.11 does not close a connection whose maker is cancelled just before TLS begins. That
+happens where servers are killed, and the collector closes it."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -52,6 +52,16 @@ def test_one_that_is_refused_again_is_looked_at_soon_again() -> None:
     assert refused.due(NOW + LONG + FIRST_REST) == (ONE,)
 
 
+def test_a_clock_that_is_set_back_puts_no_look_off() -> None:
+    refused = Refusals()
+    refused.add(ONE, NOW)
+    assert refused.due(NOW) == ()
+    earlier = NOW - LONG
+
+    assert refused.due(earlier) == ()
+    assert refused.due(earlier + FIRST_REST) == (ONE,)
+
+
 def test_what_is_forgotten_is_looked_at_no_more() -> None:
     refused = Refusals()
     refused.add(ONE, NOW)
