@@ -187,14 +187,18 @@ class Story:
     def checkpoint_path(self, node: str) -> Path:
         return self.cluster.node(node).path("/var/lib/kubelet/plugins/moorage.dev/checkpoint.json")
 
-    def until(self, what: str, condition: Callable[[], T | None]) -> T:
-        return self.cluster.wait_until(what, condition, seconds=SECONDS)
+    def until(self, what: str, condition: Callable[[], T | None], seconds: float = SECONDS) -> T:
+        return self.cluster.wait_until(what, condition, seconds=seconds)
 
     def wait_unprepared(self, claim_uid: str, node: str) -> None:
-        """Wait until nothing on this node remembers the claim."""
+        """Wait until nothing on this node remembers the claim.
+
+        Of a pod that ends while the kubelet starts, the kubelet unprepares it a minute later.
+        """
         self.until(
             f"claim {claim_uid} is unprepared on {node}",
             lambda: not self.cdi_files(claim_uid, node) and claim_uid not in self.checkpoint(node),
+            seconds=2 * SECONDS,
         )
 
     def end(self) -> None:
