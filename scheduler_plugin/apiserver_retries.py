@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import NoReturn
 
 from kube.api import ApiError
-from scheduler_plugin.apiserver_gate_writes import FencedError, GateWrites
+from scheduler_plugin.apiserver_gate_writes import WRITE_SECONDS, FencedError, GateWrites
 from scheduler_plugin.names import PodUid
 from scheduler_plugin.pods import PodView
 from scheduler_plugin.refusals import Refusals
@@ -25,6 +25,9 @@ logger = logging.getLogger(__name__)
 TICK_SECONDS = 0.1
 PACE_SECONDS = 0.05
 """How long it rests after each write: where there is room for one, many may fit."""
+
+FAILED_SECONDS = 1.0
+"""How long it rests after a write that failed: others may fail as well."""
 
 
 class RetryWriter:
@@ -39,13 +42,27 @@ class RetryWriter:
         self._world = writes.cluster.world
 
     async def run(self) -> NoReturn:
-        """Look until cancelled."""
+        """Look until cancelled, while the Lease is ours."""
         while True:
-            for uid in self._refusals.due(self._clock()):
-                if pod := self._fitting(uid):
-                    await self._tell(pod)
-                    await asyncio.sleep(PACE_SECONDS)
+            if not self._writes.fence.why_not(WRITE_SECONDS):
+                for uid in self._refusals.due(self._clock()):
+                    await self._look(uid)
             await asyncio.sleep(TICK_SECONDS)
+
+    async def _look(self, uid: PodUid) -> None:
+        """Tell a pod that fits so, once: one that is refused again is looked at again."""
+        try:
+            if pod := self._fitting(uid):
+                # It may be tried and refused anew before the answer is there.
+                self._refusals.forget(uid)
+                await self._writes.say_that_it_fits(pod, self._clock())
+                logger.info("to be tried again pod=%s/%s", pod.namespace, pod.name)
+                await asyncio.sleep(PACE_SECONDS)
+        except Exception as error:  # An odd object must not end the process.
+            bug = None if isinstance(error, (ApiError, FencedError)) else error
+            logger.warning("not told to be tried again uid=%s: %s", uid, error, exc_info=bug)
+            self._refusals.add(uid, self._clock())
+            await asyncio.sleep(FAILED_SECONDS)
 
     def _fitting(self, uid: PodUid) -> PodView | None:
         """The pod if it would be admitted now, and can be tried."""
@@ -56,13 +73,3 @@ class RetryWriter:
             return None
         verdict = judge(pod, self._world.facts.claims_of(pod), self._world, self._clock())
         return pod if isinstance(verdict, Admitted) else None
-
-    async def _tell(self, pod: PodView) -> None:
-        """Once: a pod that is refused again is looked at again."""
-        try:
-            await self._writes.say_that_it_fits(pod, self._clock())
-        except (ApiError, FencedError) as error:  # It is looked at again.
-            logger.warning("not told to be tried again pod=%s error=%s", pod, error)
-        else:
-            self._refusals.forget(pod.uid)
-            logger.info("to be tried again pod=%s/%s", pod.namespace, pod.name)

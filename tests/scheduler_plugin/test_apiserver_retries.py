@@ -68,6 +68,7 @@ class Scene:
 def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
     monkeypatch.setattr(apiserver_retries, "TICK_SECONDS", 0)
     monkeypatch.setattr(apiserver_retries, "PACE_SECONDS", 0)
+    monkeypatch.setattr(apiserver_retries, "FAILED_SECONDS", 0)
     return Scene()
 
 
@@ -114,6 +115,29 @@ async def test_what_was_not_written_is_tried_again(scene: Scene, fault: Fault) -
     assert scene.pods.told("one") == "Fits"
 
 
+async def test_a_pod_that_is_refused_while_it_is_told_is_looked_at_again(scene: Scene) -> None:
+    scene.limit(1)
+    scene.pods.before = lambda name: scene.refusals.add(pod_uid(name), scene.now)
+    async with scene.running():
+        await scene.looks()
+
+    assert len(scene.refusals) == 2
+
+
+async def test_an_odd_pod_does_not_keep_others_from_being_told(scene: Scene) -> None:
+    scene.limit(1)
+
+    def spoil(name: str) -> None:
+        if name == "one":
+            raise RuntimeError("odd")
+
+    scene.pods.before = spoil
+    async with scene.running():
+        await scene.looks()
+
+    assert scene.pods.told("two") == "Fits"
+
+
 async def test_nothing_is_written_while_the_lease_may_not_be_ours(scene: Scene) -> None:
     scene.limit(1)
     scene.fence.closed = "Not ours."
@@ -121,7 +145,6 @@ async def test_nothing_is_written_while_the_lease_may_not_be_ours(scene: Scene) 
         await scene.looks()
         assert scene.pods.asked == []
         scene.fence.closed = ""
-        scene.now += LONGEST_REST
         await scene.looks()
 
     assert scene.pods.told("one") == "Fits"
