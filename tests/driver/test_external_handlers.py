@@ -17,7 +17,7 @@ from driver.discovery.handlers import Handlers, HandlerSettings
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.disk import Folder
 from driver.external_handlers import FILE, ExternalHandlers
-from driver.handler_file import load
+from driver.handler_file import load, load_removed
 from driver.handler_main import through_sdk
 from driver.handler_requests import Handler, Place
 from driver.handler_service import serve
@@ -138,6 +138,10 @@ async def test_a_restarted_driver_knows_whose_devices_are_gone(tmp_path: Path) -
         first.now += REMOVED_AFTER
         await register(first.socket, str(tmp_path / "nobody.sock"), name="rack")
         await first.until_devices()
+        async with asyncio.timeout(20):
+            # Killed before it is written down, the next start would wait once more.
+            while load_removed((tmp_path / "data" / FILE).read_bytes()) != {"shelf"}:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
 
     again = ANode(tmp_path)
     async with running(again.run(serves=False)):
