@@ -63,8 +63,7 @@ class Case:
 
 def case_of(pod: PodView, claims: Sequence[ClaimView], world: World, *, at_bind: bool) -> Case:
     """Prepare the verdict on a pod; see `verdicts.judge` for the arguments."""
-    if world.facts.lost_extended_claim(pod):
-        pod = pod.without_extended_claim()
+    pod = world.facts.without_lost_claim(pod)
     queue = _queue_of(pod, claims, world)
     catalog = world.facts.catalog
     accounted = [claim for claim in claims if is_accounted(claim, catalog)]

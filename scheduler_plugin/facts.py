@@ -142,6 +142,10 @@ class Facts:
         name = pod.extended_claim
         return bool(name) and self.claim_named(pod.namespace, name) is None
 
+    def without_lost_claim(self, pod: PodView) -> PodView:
+        """The pod as if no claim had been made for its extended resources, if that is not there."""
+        return pod.without_extended_claim() if self.lost_extended_claim(pod) else pod
+
     def pods_covered_by(self, claim: ClaimView) -> list[PodUid]:
         """The pods for whose extended resources the claim stands, or one of its name stood."""
         return [pod.uid for pod in self.pods_naming(claim) if pod.extended_claim == claim.name]

@@ -207,7 +207,7 @@ class Binds:
         facts = self._cluster.world.facts
         if facts.lost_extended_claim(pod):
             await self._cluster.refresh_claim(pod.namespace, pod.extended_claim)
-        return pod.without_extended_claim() if facts.lost_extended_claim(pod) else pod
+        return facts.without_lost_claim(pod)
 
     async def _freshen(self, pod: PodView) -> str:
         """See the pod's reservations; returns what is missing in the API itself, "" for nothing."""

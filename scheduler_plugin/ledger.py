@@ -129,8 +129,7 @@ def pod_entry(pod: PodView, facts: Facts) -> PodEntry | None:
     """A pod's entry; None for one without accounted requests, without a queue, or at its end."""
     if pod.ended or not pod.requests:
         return None
-    if facts.lost_extended_claim(pod):
-        pod = pod.without_extended_claim()
+    pod = facts.without_lost_claim(pod)
     cost = (granted_cost if pod.is_bound else asked_cost)(pod, facts.catalog)
     queue = facts.queue_of(pod)
     return PodEntry(queue, cost, pod.non_preemptible, pod.is_bound) if cost and queue else None
