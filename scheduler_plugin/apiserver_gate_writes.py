@@ -7,7 +7,6 @@ that are ours, and nothing else: other gates and conditions have other owners.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Protocol
 
 from kube.api import (
@@ -95,30 +94,16 @@ class GateWrites:
             raise GateStaysError(str(why)) from why
 
     async def write_condition(self, condition: GateCondition) -> None:
-        """Say why a pod waits."""
+        """Say why a pod waits, or that one fits that was refused."""
         told = {
             "type": ADMITTED_CONDITION,
-            "status": "False",
+            "status": "True" if condition.fits else "False",
             "reason": condition.reason,
             "message": condition.message,
             "lastTransitionTime": condition.since or None,
         }
         path = PODS.at(condition.name, condition.namespace, subresource="status")
         await self._patch_condition(path, condition.uid, told)
-
-    async def say_that_it_fits(self, pod: PodView, now: datetime) -> None:
-        """kube-scheduler hears of this write, and tries the pod again."""
-        # A write that changes nothing is no change: the moment makes each another one.
-        moment = now.astimezone(UTC).isoformat(timespec="milliseconds")
-        told = {
-            "type": ADMITTED_CONDITION,
-            "status": "True",
-            "reason": "Fits",
-            "message": f"It was refused and fits since {moment}: it is about to be tried again.",
-            "lastTransitionTime": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        }
-        path = PODS.at(pod.name, pod.namespace, subresource="status")
-        await self._patch_condition(path, pod.uid, told)
 
     async def remove_condition(self, pod: PodView) -> None:
         """A pod that does not wait any more says nothing of it."""

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from kube.api import ApiError
 from scheduler_plugin.apiserver_gate_writes import WRITE_SECONDS, FencedError, GateWrites
+from scheduler_plugin.gate_decisions import fits_condition
 from scheduler_plugin.names import PodUid
 from scheduler_plugin.pods import PodView
 from scheduler_plugin.refusals import Refusals
@@ -55,7 +56,7 @@ class RetryWriter:
             if pod := self._fitting(uid):
                 # It may be tried and refused anew before the answer is there.
                 self._refusals.forget(uid)
-                await self._writes.say_that_it_fits(pod, self._clock())
+                await self._writes.write_condition(fits_condition(pod, self._clock()))
                 logger.info("to be tried again pod=%s/%s", pod.namespace, pod.name)
                 await asyncio.sleep(PACE_SECONDS)
         except Exception as error:  # An odd object must not end the process.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from scheduler_plugin.names import QUOTA_GATE, PodUid, QueueName
@@ -36,10 +36,11 @@ class GateRemoval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateCondition:
-    """What a pod's condition is to say: False, for this reason.
+    """What a pod's condition is to say.
 
     Attributes:
-        since: Since when it is False, in RFC 3339: a pod waits from its creation on.
+        since: Since when it is so, in RFC 3339: a pod waits from its creation on.
+        fits: Whether the condition is True.
     """
 
     namespace: str
@@ -48,6 +49,7 @@ class GateCondition:
     since: str
     reason: str
     message: str
+    fits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,24 @@ def gate_condition(pod: PodView, world: World, now: datetime) -> GateCondition |
         since=pod.created,
         reason=reason,
         message=message,
+    )
+
+
+def fits_condition(pod: PodView, now: datetime) -> GateCondition:
+    """What a pod is told that was refused and fits by now, so that it is tried again.
+
+    A write that changes nothing is no change: the moment makes each another one.
+    """
+    moment = now.astimezone(UTC)
+    since = moment.isoformat(timespec="milliseconds")
+    return GateCondition(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        since=f"{moment:%Y-%m-%dT%H:%M:%SZ}",
+        reason="Fits",
+        message=f"It was refused and fits since {since}: it is about to be tried again.",
+        fits=True,
     )
 
 
