@@ -105,17 +105,22 @@ async def test_after_five_minutes_offline_its_devices_are_gone(tmp_path: Path) -
             await node.until_devices("a")
 
 
+async def serve_until_removed(node: ANode, shelf: Shelf) -> None:
+    """A handler reports a device, and is away for so long that it is removed."""
+    async with running(shelf.serve(Place(node.folder))):
+        await node.until_devices("a")
+    await node.until_state(OFFLINE)
+    node.now += REMOVED_AFTER
+    await register(node.socket, str(node.folder / "nobody.sock"), name="rack")
+    await node.until_devices()
+
+
 async def test_a_handler_that_is_back_after_that_is_waited_for_again(tmp_path: Path) -> None:
     """Its Configuration names another for a moment: what it reported is not gone by that."""
     node, shelf = ANode(tmp_path), Shelf()
     await shelf.set("a")
     async with running(node.run()):
-        async with running(shelf.serve(Place(tmp_path))):
-            await node.until_devices("a")
-        await node.until_state(OFFLINE)
-        node.now += REMOVED_AFTER
-        await register(node.socket, str(tmp_path / "nobody.sock"), name="rack")
-        await node.until_devices()
+        await serve_until_removed(node, shelf)
 
         async with running(shelf.serve(Place(tmp_path))):
             await node.until_devices("a")
@@ -132,15 +137,10 @@ async def test_a_restarted_driver_knows_whose_devices_are_gone(tmp_path: Path) -
     first, shelf = ANode(tmp_path), Shelf()
     await shelf.set("a")
     async with running(first.run()):
-        async with running(shelf.serve(Place(tmp_path))):
-            await first.until_devices("a")
-        await first.until_state(OFFLINE)
-        first.now += REMOVED_AFTER
-        await register(first.socket, str(tmp_path / "nobody.sock"), name="rack")
-        await first.until_devices()
+        await serve_until_removed(first, shelf)
         async with asyncio.timeout(20):
             # Killed before it is written down, the next start would wait once more.
-            while load_removed((tmp_path / "data" / FILE).read_bytes()) != {"shelf"}:  # noqa: ASYNC110
+            while load_removed((tmp_path / "data" / FILE).read_bytes()) != {"shelf"}:  # noqa: ASYNC110  A file.
                 await asyncio.sleep(0.01)
 
     again = ANode(tmp_path)

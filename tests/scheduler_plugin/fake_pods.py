@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from copy import deepcopy
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, cast
 
@@ -45,6 +47,30 @@ _REFUSALS = {
     Fault.FORBIDDEN: (403, "Forbidden"),
     Fault.BUSY: (429, "TooManyRequests"),
 }
+
+
+@dataclass
+class Fence:
+    """A Lease that is ours until a test says otherwise."""
+
+    closed: str = ""
+    closes_at: int = -1
+    """At which of the next questions it is closed, and at no other."""
+
+    def why_not(self, seconds: float) -> str:
+        self.closes_at -= 1
+        return self.closed or ("Not for long enough." if self.closes_at == 0 else "")
+
+
+@asynccontextmanager
+async def running(work: Coroutine[Any, Any, Any]) -> AsyncIterator[None]:
+    """Something that runs until the block ends."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 class FakePods:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
@@ -29,7 +29,7 @@ from tests.scheduler_plugin.builders import (
     a_world,
     admit,
 )
-from tests.scheduler_plugin.fake_pods import FakePods, Fault
+from tests.scheduler_plugin.fake_pods import FakePods, Fault, Fence, running
 
 OTHER_GATE = "example.com/hold"
 NO_BACKOFF = Backoff(first_seconds=0.0, cap_seconds=0.0)
@@ -44,19 +44,6 @@ def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apiserver_conditions, "PACE_SECONDS", 0)
     monkeypatch.setattr(apiserver_conditions, "BACKOFF", NO_BACKOFF)
     monkeypatch.setattr(apiserver_gate_removals, "BACKOFF", NO_BACKOFF)
-
-
-@dataclass
-class Fence:
-    """A Lease that is ours until a test says otherwise."""
-
-    closed: str = ""
-    closes_at: int = -1
-    """At which of the next questions it is closed, and at no other."""
-
-    def why_not(self, seconds: float) -> str:
-        self.closes_at -= 1
-        return self.closed or ("Not for long enough." if self.closes_at == 0 else "")
 
 
 @dataclass
@@ -99,14 +86,8 @@ class Scene:
     def assumed(self) -> int:
         return len(self.pods.world.assumptions)
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.writer.run())
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+    def running(self) -> AbstractAsyncContextManager[None]:
+        return running(self.writer.run())
 
 
 @pytest.fixture

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -15,17 +14,7 @@ from scheduler_plugin.apiserver_gate_writes import GateWrites
 from scheduler_plugin.apiserver_retries import RetryWriter
 from scheduler_plugin.refusals import FIRST_REST, LONGEST_REST, Refusals
 from tests.scheduler_plugin.builders import NOW, a_pod_object, a_queue, a_world, pod_uid
-from tests.scheduler_plugin.fake_pods import FakePods, Fault
-
-
-@dataclass
-class Fence:
-    """A Lease that is ours until a test says otherwise."""
-
-    closed: str = ""
-
-    def why_not(self, seconds: float) -> str:
-        return self.closed
+from tests.scheduler_plugin.fake_pods import FakePods, Fault, Fence, running
 
 
 @dataclass
@@ -49,14 +38,8 @@ class Scene:
     def limit(self, limit: int) -> None:
         self.pods.world.put_queue(a_queue("a", onvif=(0, limit)))
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.writer.run())
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+    def running(self) -> AbstractAsyncContextManager[None]:
+        return running(self.writer.run())
 
     async def looks(self) -> None:
         """Let it look at everything that is due."""
