@@ -98,7 +98,7 @@ def queues() -> list[dict[str, Any]]:
     for number in range(QUEUES):
         body = _named(f"{GROUP}/{VERSION}", QUEUE_KIND, f"queue-{number}")
         parent = {} if number < ROOT_QUEUES else {"parent": f"queue-{number % ROOT_QUEUES}"}
-        found.append(body | {"spec": {"resources": [share], **parent}})
+        found.append(body | {"spec": {"namespaceSelector": {}, "resources": [share], **parent}})
     return found
 
 

@@ -135,7 +135,9 @@ def a_queue(number: int) -> dict[str, Any]:
     """Chains of a few queues."""
     share = {"deviceClass": DEVICE_CLASS, "quota": 1_000_000, "limit": 1_000_000}
     parent = {"parent": f"queue-{number - 1}"} if number % DEPTH else {}
-    return named(f"queue-{number}", generation=1) | {"spec": {"resources": [share], **parent}}
+    return named(f"queue-{number}", generation=1) | {
+        "spec": {"namespaceSelector": {}, "resources": [share], **parent}
+    }
 
 
 def a_class() -> dict[str, Any]:

@@ -78,7 +78,8 @@ def extender(size: Size) -> Extender:
 
 
 def full_queue() -> Queue:
-    spec = {"resources": [{"deviceClass": "cam", "quota": 0, "limit": 0}]}
+    share = {"deviceClass": "cam", "quota": 0, "limit": 0}
+    spec = {"namespaceSelector": {}, "resources": [share]}
     found = parse_queue({"metadata": {"name": FULL}, "spec": spec})
     assert isinstance(found, Queue), found
     return found

@@ -34,7 +34,10 @@ SETTINGS = AccountingSettings()
 
 def queue(number: int) -> Queue:
     """Chains of `DEPTH` queues."""
-    spec: dict[str, object] = {"resources": [{"deviceClass": "cam", "quota": -1}]}
+    spec: dict[str, object] = {
+        "namespaceSelector": {},
+        "resources": [{"deviceClass": "cam", "quota": -1}],
+    }
     if number % DEPTH:
         spec["parent"] = f"queue-{number - 1}"
     found = parse_queue({"metadata": {"name": f"queue-{number}"}, "spec": spec})

@@ -49,7 +49,7 @@ class Figures:
 def a_full_queue(number: int) -> dict[str, Any]:
     share = {"deviceClass": cluster_load.DEVICE_CLASS, "quota": 0, "limit": 0}
     metadata = {"name": full_queue(number)}
-    spec = {"resources": [share]}
+    spec = {"namespaceSelector": {}, "resources": [share]}
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": QUEUE_KIND,

@@ -98,7 +98,7 @@ def a_queue(number: int) -> dict[str, Any]:
         "apiVersion": "moorage.dev/v1alpha1",
         "kind": "Queue",
         "metadata": {"name": f"queue-{number}"},
-        "spec": {**parent, "resources": resources},
+        "spec": {**parent, "namespaceSelector": {}, "resources": resources},
     }
 
 

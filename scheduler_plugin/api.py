@@ -64,7 +64,7 @@ from scheduler_plugin.pods import (
     pod_view,
 )
 from scheduler_plugin.queue_objects import parse_queue
-from scheduler_plugin.queues import EffectiveSharing, QueueTree
+from scheduler_plugin.queues import EffectiveSharing, QueueTree, why_not_admitted
 from scheduler_plugin.selectors import LabelSelector, Operator, Requirement
 from scheduler_plugin.upkeep import Step, Upkeep
 from scheduler_plugin.world import World
@@ -145,4 +145,5 @@ __all__ = [
     "namespace_view",
     "parse_queue",
     "pod_view",
+    "why_not_admitted",
 ]

@@ -209,7 +209,7 @@ class Facts:
         namespace = self.namespaces.get(pod.namespace)
         found = self.tree.get(queue)
         labels = namespace.labels if namespace else {}
-        return found is not None and found.namespaces.matches(labels)
+        return found is not None and found.admits(labels)
 
 
 def _named_claims(pod: PodView) -> set[tuple[str, str]]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NewType
 
 from scheduler_plugin.amounts import NOTHING, UNLIMITED, Ceiling, ResourceKey
-from scheduler_plugin.selectors import EVERYTHING, LabelSelector
+from scheduler_plugin.selectors import LabelSelector
 
 GROUP = "moorage.dev"
 VERSION = "v1alpha1"
@@ -23,6 +23,9 @@ QUEUE_LABEL = f"{GROUP}/queue"
 
 MANAGED_LABEL = f"{GROUP}/managed"
 """Label of a namespace that opts in with `true`: its pods are sent to the accounting scheduler."""
+
+NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
+"""Label of every namespace, which the API server sets and nobody can forge."""
 
 QUEUE_ANNOTATION = f"{GROUP}/queue"
 """Annotation of a bound pod, written with its binding: the queue that counts from then on."""
@@ -154,16 +157,20 @@ class Queue:
 
     Attributes:
         parent: "" for a root.
-        namespaces: Labels of the namespaces that may use this queue.
+        namespaces: Labels of the namespaces that may use this queue; None for no namespace.
     """
 
     name: QueueName
     uid: str = ""
     generation: int = 0
     parent: QueueName = NO_QUEUE
-    namespaces: LabelSelector = EVERYTHING
+    namespaces: LabelSelector | None = None
     sharing: ClaimSharing = field(default_factory=ClaimSharing)
     shares: Mapping[ResourceKey, Share] = field(default_factory=dict)
+
+    def admits(self, labels: Mapping[str, str]) -> bool:
+        """Whether a namespace with these labels may use it."""
+        return self.namespaces is not None and self.namespaces.matches(labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,7 +158,10 @@ class _Reader:
         self._say(path, f"{shown(value)} is not a whole number from -1 to {LARGEST}.")
         return default
 
-    def _selector(self, value: object, path: str) -> LabelSelector:
+    def _selector(self, value: object, path: str) -> LabelSelector | None:
+        """As everywhere in Kubernetes, absent selects nothing and `{}` everything."""
+        if value is None:
+            return None
         fields = self._object(value, path)
         found: list[Requirement] = []
         labels = self._object(fields.get("matchLabels"), f"{path}.matchLabels")

@@ -20,6 +20,7 @@ from datetime import timedelta
 
 from scheduler_plugin.amounts import ResourceKey
 from scheduler_plugin.names import (
+    NAMESPACE_NAME_LABEL,
     ClaimSharing,
     OnOwnerExit,
     Queue,
@@ -43,6 +44,18 @@ class EffectiveSharing:
 
 
 _UNLISTED = Share()
+
+
+def why_not_admitted(queue: Queue, namespace: str) -> str:
+    """Why a namespace may not use a queue, and what its administrator may write; a sentence."""
+    path = "spec.namespaceSelector"
+    if queue.namespaces is not None:
+        return f"Its {path} does not select that namespace."
+    this_one = f"{{matchLabels: {{{NAMESPACE_NAME_LABEL}: {namespace}}}}}"
+    return (
+        f"It has no {path}, so that no namespace may use it: {path}: {{}} lets all use it,"
+        f" {path}: {this_one} this one."
+    )
 
 
 class QueueTree:

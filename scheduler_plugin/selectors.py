@@ -44,6 +44,3 @@ class LabelSelector:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         return all(requirement.matches(labels) for requirement in self.requirements)
-
-
-EVERYTHING = LabelSelector()

@@ -27,6 +27,7 @@ from scheduler_plugin.names import (
     Reason,
 )
 from scheduler_plugin.pods import PodView
+from scheduler_plugin.queues import why_not_admitted
 from scheduler_plugin.world import World
 
 
@@ -111,11 +112,17 @@ def _queues_exist(case: Case) -> Iterator[Refused]:
 
 def _queue_is_allowed(case: Case) -> Iterator[Refused]:
     if not case.world.facts.may_use(case.pod, case.queue):
+        namespace = case.pod.namespace
         sentence = (
-            f'{case.what} needs a queue, and namespace "{case.pod.namespace}" may not use queue'
-            f' "{case.queue}".'
+            f'{case.what} needs a queue, and namespace "{namespace}" may not use queue'
+            f' "{case.queue}". {_why_not_admitted(case, namespace)}'
         )
         yield Refused(Reason.QUEUE_NOT_ALLOWED, sentence)
+
+
+def _why_not_admitted(case: Case, namespace: str) -> str:
+    queue = case.world.facts.tree.get(case.queue)
+    return why_not_admitted(queue, namespace) if queue is not None else ""
 
 
 def _claims_have_room(case: Case) -> Iterator[Refused]:

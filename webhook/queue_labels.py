@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from driver.api import Problem
-from scheduler_plugin.api import NamespaceView, QueueName, SharingPolicy
+from scheduler_plugin.api import NamespaceView, QueueName, SharingPolicy, why_not_admitted
 from webhook.surroundings import Surroundings
 
 
@@ -30,9 +30,9 @@ def label_problems(
         yield Problem(path, "It is empty and names no queue; leave it out.")
     elif found is None:
         yield Problem(path, f'Queue "{queue}" does not exist.')
-    elif not found.namespaces.matches(namespace.labels):
+    elif not found.admits(namespace.labels):
         sentence = f'Namespace "{namespace.name}" may not use queue "{queue}".'
-        yield Problem(path, f"{sentence} Its spec.namespaceSelector says which may.")
+        yield Problem(path, f"{sentence} {why_not_admitted(found, namespace.name)}")
 
 
 def creation_problems(queue: QueueName, path: str, around: Surroundings) -> Iterator[Problem]:

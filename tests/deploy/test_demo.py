@@ -68,6 +68,17 @@ def test_queues_are_as_the_plugin_reads_them() -> None:
     assert all(isinstance(queue, Queue) for queue in queues)
 
 
+def test_the_namespace_of_the_pods_may_use_the_teams_queues_alone() -> None:
+    queues = [parse_queue(found) for found in DOCUMENTS if found["kind"] == "Queue"]
+    labels = {"kubernetes.io/metadata.name": "default"}
+
+    admitting = {
+        queue.name for queue in queues if isinstance(queue, Queue) and queue.admits(labels)
+    }
+
+    assert admitting == {"robots", "vision"}
+
+
 def test_pods_name_the_scheduler_and_a_queue() -> None:
     pods = [found for found in DOCUMENTS if found["kind"] == "Pod"]
 

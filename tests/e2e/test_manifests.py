@@ -752,7 +752,8 @@ def test_everything_runs_from_the_manifests_and_outlives_a_rolling_update(
     """A pod gets a device that its queue is charged for, and gives it back to the next driver."""
     rules = json.dumps({"udevRules": [f'KERNEL=="{disk.name}"']})
     handler = {"name": "udev", "discoveryDetails": rules}
-    queue = {"apiVersion": "moorage.dev/v1alpha1", "kind": "Queue", "metadata": {"name": "team"}}
+    kind = {"apiVersion": "moorage.dev/v1alpha1", "kind": "Queue"}
+    queue = {**kind, "metadata": {"name": "team"}, "spec": {"namespaceSelector": {}}}
     installed.apply([queue, configuration("disks", {"discoveryHandler": handler})])
     installed.wait_until("the class is there", lambda: installed.get("deviceclass", "disks"))
     installed.apply(a_user("before"), namespace="default")

@@ -40,7 +40,10 @@ def amounts(**of: int) -> Charges:
 
 
 def a_queue_object(name: str = "vision", **spec: Any) -> dict[str, Any]:
-    """A Queue; `onvif=(quota, limit)` and the like become its resources."""
+    """A Queue; `onvif=(quota, limit)` and the like become its resources.
+
+    All namespaces may use it, unless `namespaceSelector` says otherwise; None leaves that out.
+    """
     resources = [
         {"deviceClass": key, "quota": value[0], "limit": value[1]}
         for key, value in spec.items()
@@ -49,6 +52,8 @@ def a_queue_object(name: str = "vision", **spec: Any) -> dict[str, Any]:
     fields = {key: value for key, value in spec.items() if not isinstance(value, tuple)}
     if resources:
         fields["resources"] = resources
+    if fields.setdefault("namespaceSelector", {}) is None:
+        del fields["namespaceSelector"]
     return {
         "apiVersion": "moorage.dev/v1alpha1",
         "kind": "Queue",

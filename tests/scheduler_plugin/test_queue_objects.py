@@ -54,7 +54,20 @@ def test_what_is_not_written_is_the_least() -> None:
 
     assert queue.shares == {"onvif": Share(NOTHING, UNLIMITED)}
     assert queue.sharing == ClaimSharing()
-    assert a_queue() == Queue(name=queue.name, uid="uid-of-vision", generation=1)
+    assert a_queue(namespaceSelector=None) == Queue(
+        name=queue.name, uid="uid-of-vision", generation=1
+    )
+
+
+def test_an_absent_selector_selects_no_namespace_and_an_empty_one_all() -> None:
+    labels = {"team": "lab"}
+
+    assert not a_queue(namespaceSelector=None).admits(labels)
+    assert not a_queue(namespaceSelector=None).admits({})
+    assert a_queue(namespaceSelector={}).admits(labels)
+    assert a_queue(namespaceSelector={}).admits({})
+    assert a_queue(namespaceSelector={"matchLabels": labels}).admits(labels)
+    assert not a_queue(namespaceSelector={"matchLabels": labels}).admits({})
 
 
 @pytest.mark.parametrize(
@@ -149,7 +162,7 @@ def test_selector_matches_as_kubernetes_does() -> None:
 
     matching = {"team": "a", "x": ""}
 
-    assert queue.namespaces.matches(matching)
+    assert queue.admits(matching)
     for wrong in ({"team": "b"}, {"team": "c"}, {"y": ""}, {"z": ""}):
-        assert not queue.namespaces.matches({**matching, **wrong})
-    assert not queue.namespaces.matches({"team": "a"})
+        assert not queue.admits({**matching, **wrong})
+    assert not queue.admits({"team": "a"})

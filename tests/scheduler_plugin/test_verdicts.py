@@ -132,10 +132,41 @@ def test_pod_whose_namespace_may_not_use_the_queue() -> None:
 
     sentence = (
         'ResourceClaim default/cam needs a queue, and namespace "default" may not use queue'
-        ' "vision".'
+        ' "vision". Its spec.namespaceSelector does not select that namespace.'
     )
     assert found == Refused(Reason.QUEUE_NOT_ALLOWED, sentence)
     assert isinstance(verdict(world, pod), Admitted)
+
+
+def test_no_namespace_may_use_a_queue_that_selects_none() -> None:
+    world = a_world(a_queue(namespaceSelector=None), a_claim())
+    world.put_namespace(NamespaceView("default", {"team": "vision"}))
+    pod = a_pod(claims=["cam"], queue="vision")
+
+    found = refusal(world, pod)
+    world.put_queue(a_queue(namespaceSelector={}))
+
+    sentence = (
+        'ResourceClaim default/cam needs a queue, and namespace "default" may not use queue'
+        ' "vision". It has no spec.namespaceSelector, so that no namespace may use it:'
+        " spec.namespaceSelector: {} lets all use it, spec.namespaceSelector:"
+        " {matchLabels: {kubernetes.io/metadata.name: default}} this one."
+    )
+    assert found == Refused(Reason.QUEUE_NOT_ALLOWED, sentence)
+    assert isinstance(verdict(world, pod), Admitted)
+
+
+def test_what_the_refusal_says_to_write_lets_that_namespace_alone() -> None:
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": "default"}}
+    world = a_world(a_queue(namespaceSelector=selector), a_claim(), a_claim(namespace="other"))
+    for name in ("default", "other"):
+        world.put_namespace(NamespaceView(name, {"kubernetes.io/metadata.name": name}))
+
+    mine = verdict(world, a_pod(claims=["cam"], queue="vision"))
+    others = refusal(world, a_pod(claims=["cam"], queue="vision", namespace="other"))
+
+    assert isinstance(mine, Admitted)
+    assert others.reason is Reason.QUEUE_NOT_ALLOWED
 
 
 # How many share a claim.

@@ -75,6 +75,18 @@ def test_the_queue_must_admit_the_namespace(judged: Judged, path: str) -> None:
 
 
 @EACH
+def test_no_namespace_may_name_a_queue_that_selects_none(judged: Judged, path: str) -> None:
+    (problem,) = judged("shut", surroundings(a_queue("shut", namespaceSelector=None))).problems
+
+    assert problem == Problem(
+        path,
+        'Namespace "lab" may not use queue "shut". It has no spec.namespaceSelector, so that no'
+        " namespace may use it: spec.namespaceSelector: {} lets all use it,"
+        " spec.namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: lab}} this one.",
+    )
+
+
+@EACH
 def test_a_queue_that_denies_labels_denies_them_for_its_descendants(
     judged: Judged, path: str
 ) -> None:

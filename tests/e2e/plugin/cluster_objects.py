@@ -73,7 +73,9 @@ class Lives:
     async def write_queue(self) -> None:
         name, parent = self.queue(), self.chance.choice(["", self.queue(), "missing"])
         shares = [{"deviceClass": self.device_class(), "quota": self.chance.randrange(4)}]
-        spec = {"resources": shares} | ({"parent": parent} if parent not in ("", name) else {})
+        spec = {"resources": shares, "namespaceSelector": {}} | (
+            {"parent": parent} if parent not in ("", name) else {}
+        )
         body = {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": name}}
         try:
             await self.client.create(QUEUES, {**body, "spec": spec}, options=BRIEF)

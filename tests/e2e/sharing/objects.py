@@ -24,13 +24,18 @@ Object = dict[str, Any]
 
 
 def queue(name: str, *, parent: str = "", shares: Mapping[str, Object], **spec: Any) -> Object:
-    """A Queue; `shares` is quota and limit by class."""
+    """A Queue that all namespaces may use; `shares` is quota and limit by class."""
     resources = [{"deviceClass": key, **share} for key, share in shares.items()]
     return {
         "apiVersion": "moorage.dev/v1alpha1",
         "kind": "Queue",
         "metadata": {"name": name},
-        "spec": {**({"parent": parent} if parent else {}), "resources": resources, **spec},
+        "spec": {
+            **({"parent": parent} if parent else {}),
+            "namespaceSelector": {},
+            "resources": resources,
+            **spec,
+        },
     }
 
 

@@ -184,6 +184,25 @@ def test_the_queue_of_a_namespace_is_that_of_its_pods_where_it_may_use_it(story:
     story.wait_figures({ours: 1})
 
 
+def test_a_queue_without_a_selector_admits_nobody_until_it_is_written_what_the_refusal_says(
+    story: Story,
+) -> None:
+    shut = story.queue("shut", namespaceSelector=None)
+    story.devices(1)
+    story.claim()
+    story.pod("first", shut)
+
+    sentence = story.wait_refused("first", "QueueNotAllowed")
+    written = f"{{matchLabels: {{kubernetes.io/metadata.name: {story.namespace}}}}}"
+    assert f"spec.namespaceSelector: {written} this one." in sentence
+    name = {"kubernetes.io/metadata.name": story.namespace}
+    story.change_queue(shut, {"namespaceSelector": {"matchLabels": name}})
+    story.pod("second", shut)
+
+    story.wait_bound("first", "second")
+    story.wait_figures({shut: 1})
+
+
 def test_the_257th_consumer_of_a_claim_is_refused_and_told_why(story: Story) -> None:
     vision = story.queue("vision")
     story.devices(1)

@@ -32,10 +32,11 @@ QUEUES = Resource("moorage.dev", "v1alpha1", "queues", namespaced=False)
 CONFIGURATIONS = Resource("akri.sh", "v0", "configurations")
 
 QUEUE_SPECS: Mapping[str, Mapping[str, Any]] = {
-    "open": {"resources": [{"deviceClass": "onvif", "quota": 8}]},
+    "open": {"namespaceSelector": {}, "resources": [{"deviceClass": "onvif", "quota": 8}]},
     "picky": {"namespaceSelector": {"matchLabels": {"team": "lab"}}},
-    "unnamed": {"claimSharing": {"labelAtCreate": "Deny"}},
-    "unnamed-child": {"parent": "unnamed"},
+    "shut": {},
+    "unnamed": {"namespaceSelector": {}, "claimSharing": {"labelAtCreate": "Deny"}},
+    "unnamed-child": {"namespaceSelector": {}, "parent": "unnamed"},
 }
 
 

@@ -69,6 +69,17 @@ async def test_the_queue_must_admit_the_namespace(
 
 
 @EACH_KIND
+async def test_no_namespace_may_name_a_queue_without_a_selector(
+    make: Any, resources: Any, path: str, admin: ApiClient
+) -> None:
+    refused = await refusal(admin.create(resources["v1"], make("shut", namespace=OPEN)))
+
+    assert refused.fields == (path,)
+    assert f'Namespace "{OPEN}" may not use queue "shut".' in refused.message
+    assert "spec.namespaceSelector: {} lets all use it" in refused.message
+
+
+@EACH_KIND
 @pytest.mark.parametrize("queue", ["unnamed", "unnamed-child"])
 async def test_a_queue_may_mind_being_named(
     queue: str, make: Any, resources: Any, path: str, admin: ApiClient
