@@ -12,6 +12,7 @@ from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
 from driver.discovery_sources import DiscoveryError
 from driver.handler_messages import target_of
 from driver.handler_table import Registration
+from driver.unix_channels import unix_channel
 
 CONNECT_SECONDS = 10.0
 
@@ -71,7 +72,7 @@ async def discover(
         RefusedError: If the handler will not answer.
     """
     try:
-        async with grpc.aio.insecure_channel(target_of(registration), options=_OPTIONS) as channel:
+        async with _channel(registration) as channel:
             await _connect(channel)
             on_reached()
             async for response in v0_grpc.DiscoveryHandlerStub(channel).Discover(request):
@@ -80,6 +81,12 @@ async def discover(
         kind = RefusedError if error.code() in _REFUSALS else LostError
         raise kind(_sentence(error)) from error
     raise LostError("The handler ended the conversation.")
+
+
+def _channel(registration: Registration) -> grpc.aio.Channel:
+    if not registration.network:
+        return unix_channel(registration.endpoint.address, _OPTIONS)
+    return grpc.aio.insecure_channel(target_of(registration), options=_OPTIONS)
 
 
 async def _connect(channel: grpc.aio.Channel) -> None:

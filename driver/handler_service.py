@@ -25,6 +25,7 @@ from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
 from driver.handler_messages import properties_of, response_of
 from driver.handler_requests import Handler, InvalidDetailsError, Place, Request
 from driver.kubelet_sockets import Socket, SocketRun, socket_run
+from driver.unix_channels import unix_channel
 
 logger = logging.getLogger(__name__)
 
@@ -198,10 +199,7 @@ class Registrations:
             self._known, self._failures = run, 0
 
     async def _register(self) -> None:
-        # A channel that was refused once waits before it tries again, and so would those that
-        # share its connection.
-        options = [("grpc.use_local_subchannel_pool", 1)]
-        async with grpc.aio.insecure_channel(f"unix:{self._agent}", options=options) as channel:
+        async with unix_channel(self._agent) as channel:
             stub = v0_grpc.RegistrationStub(channel)
             await stub.RegisterDiscoveryHandler(self._request, timeout=ANSWER_SECONDS)
 

@@ -13,6 +13,7 @@ from driver.device_ids import RESOURCE_PREFIX, DeviceKey
 from driver.kubelet_api.podresources.v1 import api_pb2 as v1
 from driver.node_pods import ListedDevice, Listing, PodName
 from driver.slots import Moment
+from driver.unix_channels import unix_channel
 
 logger = logging.getLogger(__name__)
 
@@ -66,11 +67,8 @@ class PodResources:
 
     async def _ask(self) -> bytes:
         """The answer as it came; on a connection of its own, which needs no waiting after loss."""
-        options = [
-            ("grpc.use_local_subchannel_pool", 1),
-            ("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES),
-        ]
-        async with grpc.aio.insecure_channel(f"unix:{self._socket}", options=options) as channel:
+        options = [("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES)]
+        async with unix_channel(self._socket, options) as channel:
             method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(METHOD)
             request = v1.ListPodResourcesRequest().SerializeToString()
             return await method(request, timeout=self._seconds)

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import grpc.aio
-
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc
 from driver.kubelet_plugin_service import plugin_options
 from driver.kubelet_sockets import is_dead
+from driver.unix_channels import unix_channel
 from kube.api import Backoff
 
 VERSION = "v1beta1"
@@ -155,8 +154,5 @@ class KubeletSocket:
         request = v1beta1.RegisterRequest(
             version=VERSION, endpoint=endpoint, resource_name=resource, options=plugin_options()
         )
-        # A channel that was refused once waits before it tries again, and so would those that
-        # share its connection.
-        options = [("grpc.use_local_subchannel_pool", 1)]
-        async with grpc.aio.insecure_channel(f"unix:{self.path}", options=options) as channel:
+        async with unix_channel(self.path) as channel:
             await v1beta1_grpc.RegistrationStub(channel).Register(request, timeout=seconds)
