@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.process_figures import cpu_seconds
 from local_cluster.addresses import MOORAGE_SCHEDULER_PORT
 from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
 from local_cluster.layout import layout_of
@@ -40,6 +41,8 @@ EXTENDER = {
     "httpTimeout": "10s",
 }
 # kube-scheduler's own defaults: with the short times of tests it loses its Lease to the load.
+# What limits the load is the cluster, not how often a client may ask.
+CONNECTION = {"qps": 5000, "burst": 10000}
 LEADER_ELECTION = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
 
 Sample = tuple[str, Mapping[str, str], float]
@@ -87,13 +90,24 @@ def policies(cluster: Cluster, *, installed: bool) -> None:
 def scheduler(cluster: Cluster, *, extended: bool) -> Iterator[None]:
     """A kube-scheduler that has just been started, with the extender or without."""
     extenders = [EXTENDER] if extended else []
-    overlay = {"extenders": extenders, "leaderElection": LEADER_ELECTION}
+    overlay = {
+        "extenders": extenders,
+        "leaderElection": LEADER_ELECTION,
+        "clientConnection": CONNECTION,
+    }
     cluster.reconfigure(scheduler_overlay=overlay)
     cluster.part(SCHEDULER_PART).start()
     try:
         yield
     finally:
         cluster.part(SCHEDULER_PART).kill()
+
+
+def end_scheduler(cluster: Cluster) -> None:
+    """Kill it, and let its successor not wait for its Lease."""
+    cluster.part(SCHEDULER_PART).kill()
+    namespace, name = LEASE.split("/")
+    cluster.kubectl("delete", "lease", "-n", namespace, name, "--ignore-not-found")
 
 
 @contextmanager
@@ -118,6 +132,14 @@ def wait_until_ready(network: str, path: str) -> None:
     retry = ("--retry", "600", "--retry-delay", "0", "--retry-max-time", "60", "--retry-all-errors")
     command = in_network(network, ("curl", "--silent", "--show-error", "--fail", *retry, url))
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def until_idle(pid: int | None, seconds: float = 2.0) -> None:
+    """Wait until a process has nothing to do."""
+    spent = -1.0
+    while pid is not None and spent < (now := cpu_seconds(pid)) - 0.01 * seconds:
+        spent = now
+        time.sleep(seconds)
 
 
 def api_requests(cluster: Cluster) -> Counter[str]:

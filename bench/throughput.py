@@ -1,13 +1,20 @@
 """Pods bound per second: kube-scheduler alone, with an extender that does the least, with ours.
 
     PYTHONPATH=deploy/local python -m bench.throughput [--rounds N] [--peers bare ...]
+        [--arrivals released piled] [--policies]
 
 Real etcd, kube-apiserver and kube-scheduler; 500 fake nodes with eight devices each, 2,000 pods of
-20 queues that share 400 claims. The pods wait for a DeviceClass; once it is there, time runs from
-the first binding to the last, as a watch shows them. `middle` leaves the first and the last 5 % of
-the bindings out, among which are those that met a conflict and waited a second for their next try.
-Each peer is measured once in every round, in turns; the ratios are medians of the rounds' ratios.
-The policies of deploy/policies are installed for the plugin only.
+20 queues that share 400 claims; clients that nobody slows down (kube-scheduler's `qps` is 5000).
+Two kinds of load:
+
+    released    kube-scheduler runs, and all pods wait for a DeviceClass, which is then created
+    piled       class and pods are there, and then kube-scheduler is started
+
+Time runs from the first binding to the last, as a watch shows them, and CPU from the moment before
+the class or kube-scheduler comes until the last binding. `middle` leaves the first and the last
+5 % of the bindings out, among which are those that met a conflict and waited a second for their
+next try. Each peer is measured once in every round, in turns; the ratios are medians of the rounds'
+ratios. With --policies those of deploy/policies are installed while the plugin is measured.
 """
 
 from __future__ import annotations
@@ -18,7 +25,7 @@ import json
 import statistics
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,8 +41,11 @@ F = TypeVar("F")
 
 BARE, LEAST, PLUGIN = "bare", "do-nothing", "plugin"
 PEERS = (BARE, LEAST, PLUGIN)
+RELEASED, PILED = "released", "piled"
+ARRIVALS = (RELEASED, PILED)
 MOST_SECONDS = 120.0
-PARTS = ("kube-apiserver", "etcd", measured_cluster.SCHEDULER_PART)
+EXTENDER, API_SERVER = "extender", "kube-apiserver"
+PARTS = (API_SERVER, "etcd", measured_cluster.SCHEDULER_PART)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +65,24 @@ class Figures:
 @contextmanager
 def extended_by(cluster: Cluster, peer: str) -> Iterator[int | None]:
     """The peer beside a fresh kube-scheduler; yields the pid of the extender."""
-    with ExitStack() as stack:
-        measured_cluster.policies(cluster, installed=peer == PLUGIN)
-        namespace, account = measured_cluster.PLUGIN_ACCOUNT
-        kubeconfig = cluster.service_account_kubeconfig(account, namespace=namespace)
-        stack.enter_context(measured_cluster.scheduler(cluster, extended=peer != BARE))
-        if peer == BARE:
-            yield None
-            return
-        argv = command(peer, kubeconfig)
-        path = "/readyz"
-        yield stack.enter_context(measured_cluster.beside_scheduler(cluster, peer, argv, path))
+    with (
+        measured_cluster.scheduler(cluster, extended=peer != BARE),
+        extender(cluster, peer, "/readyz") as pid,
+    ):
+        yield pid
+
+
+@contextmanager
+def extender(cluster: Cluster, peer: str, ready_path: str) -> Iterator[int | None]:
+    """The peer's extender; yields its pid, None where it has none."""
+    if peer == BARE:
+        yield None
+        return
+    namespace, account = measured_cluster.PLUGIN_ACCOUNT
+    kubeconfig = cluster.service_account_kubeconfig(account, namespace=namespace)
+    argv = command(peer, kubeconfig)
+    with measured_cluster.beside_scheduler(cluster, peer, argv, ready_path) as pid:
+        yield pid
 
 
 def command(peer: str, kubeconfig: Path) -> tuple[str, ...]:
@@ -110,20 +127,24 @@ async def watched_bindings(client: ApiClient, namespace: str, most: int) -> Asyn
         await asyncio.wait([task])
 
 
-async def bound_at(client: ApiClient, load: Load) -> list[float]:
-    """Release the pods, and return when each binding was seen."""
-    async with watched_bindings(client, cluster_load.NAMESPACE, load.pods) as seen:
-        await cluster_load.release(client)
-        try:
-            async with asyncio.timeout(MOST_SECONDS):
-                await seen.enough.wait()
-        finally:
-            print(f"  {len(seen.times)} of {load.pods} pods bound", flush=True)
-    return seen.times
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All is there but one thing.
+
+    Attributes:
+        extender: Its pid, if there is one.
+        go: Brings what is missing: then pods are bound.
+    """
+
+    extender: int | None
+    go: Callable[[], Awaitable[object]]
 
 
-async def run(cluster: Cluster, peer: str, load: Load) -> Figures:
-    async with connect(cluster.kubeconfig) as client:
+@asynccontextmanager
+async def prepared(
+    cluster: Cluster, client: ApiClient, peer: str, arrival: str, load: Load
+) -> AsyncIterator[Prepared]:
+    if arrival == RELEASED:
         with extended_by(cluster, peer) as pid:
             await cluster_load.pile_up(client, load)
             cluster.wait_until(
@@ -131,17 +152,51 @@ async def run(cluster: Cluster, peer: str, load: Load) -> Figures:
                 lambda: measured_cluster.unschedulable_pods(cluster) == load.pods,
                 seconds=120,
             )
-            pids = {name: cluster.part(name).pid or 0 for name in PARTS}
-            if pid is not None:
-                pids["extender"] = pid
+            yield Prepared(pid, lambda: cluster_load.release(client))
+    else:
+        with measured_cluster.scheduler(cluster, extended=peer != BARE):
+            measured_cluster.end_scheduler(cluster)
+            await cluster_load.release(client)
+            await cluster_load.pile_up(client, load)
+            with extender(cluster, peer, "/healthz") as pid:
+                measured_cluster.until_idle(pid)
+                start = cluster.part(measured_cluster.SCHEDULER_PART).start
+                yield Prepared(pid, lambda: asyncio.to_thread(start))
+
+
+async def bound_at(
+    client: ApiClient, load: Load, go: Callable[[], Awaitable[object]]
+) -> list[float]:
+    """Let the pods be bound, and return when each binding was seen."""
+    async with watched_bindings(client, cluster_load.NAMESPACE, load.pods) as seen:
+        going = asyncio.ensure_future(go())
+        try:
+            async with asyncio.timeout(MOST_SECONDS):
+                await seen.enough.wait()
+        finally:
+            print(f"  {len(seen.times)} of {load.pods} pods bound", flush=True)
+            await going
+    return seen.times
+
+
+async def run(cluster: Cluster, peer: str, arrival: str, load: Load) -> Figures:
+    async with connect(cluster.kubeconfig) as client:
+        async with prepared(cluster, client, peer, arrival, load) as ready:
             requests = measured_cluster.until_steady(lambda: measured_cluster.api_requests(cluster))
-            cpu = {name: cpu_seconds(p) for name, p in pids.items()}
-            times = await bound_at(client, load)
-            cpu = {n: cpu_seconds(p) - cpu[n] for n, p in pids.items()}
-            after = measured_cluster.until_steady(lambda: measured_cluster.api_requests(cluster))
+            before = cpu_of_all(cluster, ready.extender)
+            times = await bound_at(client, load, ready.go)
+            after = cpu_of_all(cluster, ready.extender)
+            cpu = {name: spent - before.get(name, 0.0) for name, spent in after.items()}
+            asked = measured_cluster.until_steady(lambda: measured_cluster.api_requests(cluster))
         await withdraw(client)
         await clear(cluster, client, cluster_load.NAMESPACE)
-    return figures(times, cpu, after - requests, load)
+    return figures(times, cpu, asked - requests, load)
+
+
+def cpu_of_all(cluster: Cluster, extender: int | None) -> dict[str, float]:
+    """Seconds so far, by process; of those that run."""
+    pids = {name: cluster.part(name).pid for name in PARTS} | {EXTENDER: extender}
+    return {name: cpu_seconds(pid) for name, pid in pids.items() if pid is not None}
 
 
 def figures(
@@ -175,8 +230,8 @@ async def withdraw(client: ApiClient) -> None:
     await client.delete(cluster_load.CLASSES.at(cluster_load.DEVICE_CLASS))
 
 
-def report(rounds: Sequence[dict[str, Figures]], load: Load) -> None:
-    print(f"{load.pods} pods, {load.claims} claims, {load.nodes} nodes, {len(rounds)} rounds")
+def report(rounds: Sequence[dict[str, Figures]], arrival: str, load: Load) -> None:
+    print(f"{arrival}: {load.pods} pods, {load.claims} claims, {load.nodes} nodes")
     print(f"{'':12}{'pods/s':>8}{'middle':>8}{'requests':>10}  CPU ms a pod")
     for peer in rounds[0]:
         runs = [found[peer] for found in rounds]
@@ -189,20 +244,49 @@ def report(rounds: Sequence[dict[str, Figures]], load: Load) -> None:
         print(f"{peer:12}{speed:8.1f}{middle:8.1f}{calls:10.2f}  {cpu}")
     for above, below in ((LEAST, BARE), (PLUGIN, LEAST), (PLUGIN, BARE)):
         if above in rounds[0] and below in rounds[0]:
-            print(f"{above} / {below}: {ratios(rounds, above, below)}")
+            print(f"{above} / {below}, median (each round):")
+            report_ratios(rounds, above, below)
 
 
-def ratios(rounds: Sequence[dict[str, Figures]], above: str, below: str) -> str:
-    whole = [r[above].per_second / r[below].per_second for r in rounds]
-    middle = [r[above].middle_per_second / r[below].middle_per_second for r in rounds]
-    each = ", ".join(f"{ratio:.2f}" for ratio in sorted(whole))
-    return f"{statistics.median(whole):.3f} ({each}); middle {statistics.median(middle):.3f}"
+RATIOS: Mapping[str, Callable[[Figures], float]] = {
+    "pods/s": lambda found: found.per_second,
+    "middle": lambda found: found.middle_per_second,
+    "requests": lambda found: found.requests_per_pod,
+    "CPU of the API server": lambda found: found.cpu[API_SERVER],
+    "CPU of the extender": lambda found: found.cpu.get(EXTENDER, 0.0),
+}
 
 
-def measure(peers: Sequence[str], rounds: int, load: Load) -> list[dict[str, Figures]]:
+def report_ratios(rounds: Sequence[dict[str, Figures]], above: str, below: str) -> None:
+    for name, figure in RATIOS.items():
+        pairs = [(figure(found[above]), figure(found[below])) for found in rounds]
+        if all(base for _, base in pairs):
+            each = [value / base for value, base in pairs]
+            shown = ", ".join(f"{ratio:.2f}" for ratio in each)
+            print(f"  {name:24}{statistics.median(each):.3f} ({shown})")
+
+
+@contextmanager
+def measuring(peer: str, cluster: Cluster, *, policies: bool) -> Iterator[None]:
+    """What is set up for this peer only."""
+    with ExitStack() as stack:
+        if policies and peer == PLUGIN:
+            measured_cluster.policies(cluster, installed=True)
+            stack.callback(measured_cluster.policies, cluster, installed=False)
+        yield
+
+
+def measure(arguments: argparse.Namespace, load: Load) -> None:
     with measured_cluster.control_plane(load.nodes) as cluster:
         asyncio.run(furnish(cluster, load))
-        return in_turns(peers, rounds, lambda peer: asyncio.run(run(cluster, peer, load)), shown)
+        for arrival in arguments.arrivals:
+
+            def measured(peer: str, arrival: str = arrival) -> Figures:
+                with measuring(peer, cluster, policies=arguments.policies):
+                    return asyncio.run(run(cluster, peer, arrival, load))
+
+            rounds = in_turns(arguments.peers, arguments.rounds, measured, shown)
+            report(rounds, arrival, load)
 
 
 def in_turns(
@@ -235,12 +319,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS)
+    parser.add_argument("--arrivals", nargs="+", choices=ARRIVALS, default=ARRIVALS)
+    parser.add_argument("--policies", action="store_true")
     parser.add_argument("--nodes", type=int, default=500)
     parser.add_argument("--claims", type=int, default=400)
     parser.add_argument("--pods", type=int, default=2_000)
     arguments = parser.parse_args()
     load = Load(arguments.nodes, arguments.claims, arguments.pods)
-    report(measure(arguments.peers, arguments.rounds, load), load)
+    measure(arguments, load)
 
 
 if __name__ == "__main__":
