@@ -244,11 +244,17 @@ class Assumptions:
             self.usage.add(part.queue, part.usage, sign)
             self.non_preemptible.add(part.queue, part.non_preemptible, sign)
 
-    def alone(self, pod: PodUid, paying: Collection[ClaimUid] = ()) -> tuple[Totals, Totals]:
+    def alone(
+        self,
+        pod: PodUid,
+        paying: Collection[ClaimUid] = (),
+        non_preemptibly: Collection[ClaimUid] = (),
+    ) -> tuple[Totals, Totals]:
         """What counts for this pod alone: usage and non-preemptible use.
 
         A verdict on the pod sets it aside, since the verdict counts the same anew. So it does
-        with the usage of the claims that the pod pays for, whoever pays for them by now.
+        with the usage of the claims that the pod pays for, whoever pays for them by now, and with
+        the non-preemptible use of those for which it is asked about the quota.
         """
         usage, non_preemptible = Totals(self._path), Totals(self._path)
         held = self._held.get(pod)
@@ -256,14 +262,17 @@ class Assumptions:
             usage.add(held.requests.queue, held.requests.usage)
             non_preemptible.add(held.requests.queue, held.requests.non_preemptible)
         claims = held.claims if held is not None else {}
-        for claim in claims:
-            entry, part = self._entries[claim], self._parts[claim]
-            if not entry.is_non_preemptible(part.queue, apart_from=pod):
-                non_preemptible.add(part.queue, part.non_preemptible)
+        only = (claim for claim in claims if not self._is_other_non_preemptible(claim, pod))
+        for claim in {*only, *non_preemptibly} & self._entries.keys():
+            part = self._parts[claim]
+            non_preemptible.add(part.queue, part.non_preemptible)
         first = (claim for claim in claims if self._entries[claim].first.uid == pod)
         for claim in {*first, *paying} & self._entries.keys():
             usage.add(self._parts[claim].queue, self._parts[claim].usage)
         return usage, non_preemptible
+
+    def _is_other_non_preemptible(self, claim: ClaimUid, pod: PodUid) -> bool:
+        return self._entries[claim].is_non_preemptible(self._parts[claim].queue, apart_from=pod)
 
     def lift(self, queues: Iterable[QueueName]) -> None:
         self.usage.lift(queues)

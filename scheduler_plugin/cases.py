@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from scheduler_plugin.amounts import NO_CHARGES, Charges
 from scheduler_plugin.claims import ClaimView
 from scheduler_plugin.costs import asked_cost, claim_cost, granted_cost, is_accounted
+from scheduler_plugin.ledger import ClaimEntry
 from scheduler_plugin.names import NO_QUEUE, PodUid, QueueName
 from scheduler_plugin.owners import Source, owner_of
 from scheduler_plugin.pods import PodView
@@ -23,8 +24,12 @@ class Standing:
         owner: The queue that is charged, or would be.
         owner_pod: The pod whose queue it is; None where the claim's label says it.
         cost: Exact where the claim is allocated, else the most that it can be.
-        adds: What the pod adds to the owner's usage; nothing where it joins what is charged.
+        adds: What the pod adds to the owner's usage; nothing where it joins what is charged for
+            somebody else.
         adds_non_preemptible: What it adds to the owner's non-preemptible usage.
+        counted: What of `adds` the ledger has already: the pod reserved the claim, and its label
+            stands. The verdict counts the same anew.
+        counted_non_preemptible: The same of `adds_non_preemptible`.
     """
 
     claim: ClaimView
@@ -33,6 +38,13 @@ class Standing:
     cost: Charges
     adds: Charges
     adds_non_preemptible: Charges
+    counted: Charges = NO_CHARGES
+    counted_non_preemptible: Charges = NO_CHARGES
+
+    @property
+    def is_users(self) -> bool:
+        """Whether somebody else than the binder wrote the owner on the claim."""
+        return self.owner_pod is None and bool(self.claim.label) and not self.claim.owner_pod
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +55,8 @@ class Case:
         queue: The pod's queue; "" for none.
         claims: Its accounted claims, in the order of its spec.
         requests: What its own requests cost, charged to its queue.
-        usage_alone: What is assumed of this very pod; the verdict counts the same anew.
+        usage_alone: What is assumed of this very pod, or charged for it alone; the verdict counts
+            the same anew.
         non_preemptible_alone: The same of non-preemptible use.
     """
 
@@ -67,9 +80,9 @@ def case_of(pod: PodView, claims: Sequence[ClaimView], world: World, *, at_bind:
     queue = _queue_of(pod, claims, world)
     catalog = world.facts.catalog
     accounted = [claim for claim in claims if is_accounted(claim, catalog)]
-    standings = tuple(_standing(pod, queue, c, world, at_bind=at_bind) for c in accounted)
-    paying = [standing.claim.uid for standing in standings if standing.adds]
-    usage_alone, non_preemptible_alone = world.assumptions.alone(pod.uid, paying)
+    asker = _Asker(pod, queue, world, at_bind)
+    standings = tuple(asker.standing(claim) for claim in accounted)
+    usage_alone, non_preemptible_alone = _alone(pod, standings, world)
     return Case(
         pod=pod,
         queue=queue,
@@ -79,6 +92,19 @@ def case_of(pod: PodView, claims: Sequence[ClaimView], world: World, *, at_bind:
         non_preemptible_alone=non_preemptible_alone,
         world=world,
     )
+
+
+def _alone(pod: PodView, standings: Sequence[Standing], world: World) -> tuple[Totals, Totals]:
+    """What counts for the pod already, usage and non-preemptible use."""
+    usage, non_preemptible = world.assumptions.alone(
+        pod.uid,
+        [standing.claim.uid for standing in standings if standing.adds],
+        [standing.claim.uid for standing in standings if standing.adds_non_preemptible],
+    )
+    for standing in standings:
+        usage.add(standing.owner, standing.counted)
+        non_preemptible.add(standing.owner, standing.counted_non_preemptible)
+    return usage, non_preemptible
 
 
 def _queue_of(pod: PodView, claims: Sequence[ClaimView], world: World) -> QueueName:
@@ -91,45 +117,72 @@ def _queue_of(pod: PodView, claims: Sequence[ClaimView], world: World) -> QueueN
     return pod.queue or next(written, NO_QUEUE) or world.facts.queue_of(pod)
 
 
-def _standing(
-    pod: PodView, queue: QueueName, claim: ClaimView, world: World, *, at_bind: bool
-) -> Standing:
-    """At Bind nobody else pays for a claim that is not charged.
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    """The pod for which claims are looked at."""
 
-    Who is bound first writes the owner: another by now, perhaps, than the one that was joined.
-    """
-    entry = world.ledger.claim(claim.uid)
-    if entry is not None and entry.is_charged:
-        first = not entry.non_preemptible and _uses_first(pod, queue, claim, entry.owner, world)
+    pod: PodView
+    queue: QueueName
+    world: World
+    at_bind: bool
+
+    def standing(self, claim: ClaimView) -> Standing:
+        entry = self.world.ledger.claim(claim.uid)
+        if entry is not None and entry.is_charged:
+            return self._charged(claim, entry)
+        return self._uncharged(claim)
+
+    def _uncharged(self, claim: ClaimView) -> Standing:
+        """At Bind nobody else pays for a claim that is not charged.
+
+        Who is bound first writes the owner: another by now, perhaps, than the one that was joined.
+        """
+        assumptions = self.world.assumptions
+        found = owner_of(claim, self.world.facts, assumptions.owner(claim.uid))
+        owner = found.queue if found else self.queue
+        cost = claim_cost(claim, self.world.facts.catalog)
+        # An orphan runs whatever the verdict is; its owner is charged with the next write.
+        counts_anyway = found is not None and found.source is Source.ORPHAN
+        joins = not self.at_bind and assumptions.is_paid_by_another(claim.uid, self.pod.uid)
+        return Standing(
+            claim=claim,
+            owner=owner,
+            owner_pod=found.pod if found else self.pod.uid,
+            cost=cost,
+            adds=NO_CHARGES if counts_anyway or joins else cost,
+            adds_non_preemptible=cost if self._is_first(claim, owner) else NO_CHARGES,
+        )
+
+    def _charged(self, claim: ClaimView, entry: ClaimEntry) -> Standing:
+        """A claim that is charged already: for others, or for nobody but pods that do not run.
+
+        Only a pod that runs was asked about the ceilings for certain. Others that are reserved may
+        be on their way as this one is, and would each take the other for the one that pays.
+        """
+        others = self._others_that_run(claim)
+        adds = not others and not claim.other_consumers
+        queue_of = self.world.facts.queue_of
+        joins = any(p.non_preemptible and queue_of(p) == entry.owner for p in others)
+        first = not joins and self._is_first(claim, entry.owner)
         return Standing(
             claim=claim,
             owner=entry.owner,
             owner_pod=None,
             cost=entry.cost,
-            adds=NO_CHARGES,
+            adds=entry.cost if adds else NO_CHARGES,
             adds_non_preemptible=entry.cost if first else NO_CHARGES,
+            counted=entry.cost if adds else NO_CHARGES,
+            counted_non_preemptible=entry.cost if first and entry.non_preemptible else NO_CHARGES,
         )
-    assumptions = world.assumptions
-    found = owner_of(claim, world.facts, assumptions.owner(claim.uid))
-    owner = found.queue if found else queue
-    cost = claim_cost(claim, world.facts.catalog)
-    # An orphan runs whatever the verdict is; its owner is charged with the next write.
-    counts_anyway = found is not None and found.source is Source.ORPHAN
-    joins = not at_bind and assumptions.is_paid_by_another(claim.uid, pod.uid)
-    return Standing(
-        claim=claim,
-        owner=owner,
-        owner_pod=found.pod if found else pod.uid,
-        cost=cost,
-        adds=NO_CHARGES if counts_anyway or joins else cost,
-        adds_non_preemptible=cost if _uses_first(pod, queue, claim, owner, world) else NO_CHARGES,
-    )
 
+    def _others_that_run(self, claim: ClaimView) -> list[PodView]:
+        consumers = self.world.facts.consumers(claim)
+        return [p for p in consumers if p.uid != self.pod.uid and p.is_bound and not p.ended]
 
-def _uses_first(
-    pod: PodView, queue: QueueName, claim: ClaimView, owner: QueueName, world: World
-) -> bool:
-    """Whether no other pod in flight is a non-preemptible use of the claim by its owner."""
-    if not pod.non_preemptible or queue != owner:
-        return False
-    return not world.assumptions.is_non_preemptible(claim.uid, owner, apart_from=pod.uid)
+    def _is_first(self, claim: ClaimView, owner: QueueName) -> bool:
+        """Whether it would be a non-preemptible use by the owner, and joins none in flight."""
+        pod = self.pod
+        if not pod.non_preemptible or self.queue != owner:
+            return False
+        assumed = self.world.assumptions
+        return self.at_bind or not assumed.is_non_preemptible(claim.uid, owner, apart_from=pod.uid)

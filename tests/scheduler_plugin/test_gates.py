@@ -300,8 +300,11 @@ def test_a_claim_that_becomes_charged_lets_its_other_pods_join() -> None:
     keeper = GateKeeper(world)
     assert keeper.decide(NOW) == ()
 
-    put(world, an_allocated_claim("cam", "x", queue="a"))
+    put(world, an_allocated_claim("cam", "x", queue="a"), a_pod("x", queue="a", claims=["cam"]))
     keeper.note(ClaimChanged(claim_uid("cam")))
+    assert keeper.decide(NOW) == (), "nobody was asked about the limit for it yet"
+    put(world, a_pod("x", queue="a", claims=["cam"], node="node-a"))
+    keeper.note(PodChanged(pod_uid("x")))
 
     assert names(keeper.decide(NOW)) == ["b"]
 

@@ -31,6 +31,7 @@ from tests.scheduler_plugin.builders import (
     a_queue,
     a_request,
     a_result,
+    a_slice,
     a_world,
     admit,
     amounts,
@@ -727,3 +728,113 @@ def test_a_claim_that_is_gone_covers_nothing() -> None:
     world = a_world(a_queue("vision", onvif=(1, 1)), runs, tried)
 
     assert refusal(world, tried).reason is Reason.OVER_LIMIT
+
+
+# Bind judges afresh: as if this pod's own reservation were not there.
+
+
+def a_labelled_claim(name: str, *pods: str, count: int = 1, **fields: Any) -> Any:
+    """A claim that a user labelled, allocated after the pod's Filter: it counts at once."""
+    results = [a_result()] * count
+    return an_allocated_claim(name, *pods, queue="vision", results=results, **fields)
+
+
+def test_claim_labelled_at_creation_is_held_against_the_limit_by_its_first_user() -> None:
+    world = two_queues(onvif=(0, 1))
+    put(world, a_pod("runs", requests={"akri.sh/onvif": 1}, queue="vision", node="node-a"))
+    put(world, a_labelled_claim("cam", "a"))
+    pod = a_pod(claims=["cam"], queue="vision")
+
+    found = refusal(world, pod, at_bind=True)
+
+    sentence = (
+        'ResourceClaim default/cam does not fit: queue "vision" uses 1 onvif, 1 more would pass'
+        " its limit of 1."
+    )
+    assert found == Refused(Reason.OVER_LIMIT, sentence)
+    assert refusal(world, pod) == found
+    put(world, a_queue("vision", parent="research", onvif=(0, 2)))
+    assert isinstance(verdict(world, pod, at_bind=True), Admitted)
+
+
+def test_pods_that_are_not_bound_yet_pay_for_each_other_no_claim() -> None:
+    """Neither was asked about the limit: the other's reservation proves nothing."""
+    world = two_queues(onvif=(0, 0))
+    pods = [a_pod(name, claims=["cam"], queue="vision") for name in "ab"]
+    put(world, a_labelled_claim("cam", "a", "b"), *pods)
+
+    assert [refusal(world, pod, at_bind=True).reason for pod in pods] == [Reason.OVER_LIMIT] * 2
+    put(world, replace(pods[1], ended=True, node="node-a"))
+    assert refusal(world, pods[0], at_bind=True).reason is Reason.OVER_LIMIT
+    put(world, replace(pods[1], node="node-a"))
+    assert isinstance(verdict(world, pods[0], at_bind=True), Admitted)
+
+
+def test_what_is_no_pod_uses_a_claim_too() -> None:
+    world = two_queues(onvif=(0, 0))
+    put(world, replace(a_labelled_claim("cam", "a"), other_consumers=1))
+
+    assert isinstance(verdict(world, a_pod(claims=["cam"], queue="vision"), at_bind=True), Admitted)
+
+
+def test_claim_for_all_devices_that_grew_is_judged_by_what_it_got() -> None:
+    world = two_queues(onvif=(0, 2))
+    requests = [a_request(allocationMode="All")]
+    put(world, a_slice("s", ("onvif", "onvif-1"), ("onvif", "onvif-2")))
+    put(world, a_claim(queue="vision", requests=requests))
+    pod = a_pod(claims=["cam"], queue="vision")
+    admit(world, pod)
+
+    put(world, a_labelled_claim("cam", "a", count=3, requests=requests))
+
+    assert refusal(world, pod, at_bind=True).reason is Reason.OVER_LIMIT
+
+
+def test_limit_that_was_lowered_since_the_filter_holds_for_an_owner_that_was_written() -> None:
+    """The binder wrote it for a pod whose binding then failed."""
+    world = two_queues(onvif=(0, 1))
+    pod = a_pod(claims=["cam"], queue="vision")
+    put(world, a_claim())
+    admit(world, pod)
+    put(world, an_allocated_claim("cam", "a", queue="vision", owner_pod="a"))
+    assert isinstance(verdict(world, pod, at_bind=True), Admitted)
+
+    put(world, a_queue("vision", parent="research", onvif=(0, 0)))
+
+    assert refusal(world, pod, at_bind=True).reason is Reason.OVER_LIMIT
+
+
+def test_own_reservation_of_a_non_preemptible_joiner_is_held_against_the_quota() -> None:
+    world = owned(two_queues(onvif=(0, 2)))
+    joiner = a_pod("b", claims=["cam"], queue="vision", non_preemptible=True)
+    put(world, an_allocated_claim("cam", "a", "b", queue="vision", owner_pod="a"), joiner)
+    assert world.ledger.of(VISION).non_preemptible == amounts(onvif=1)
+
+    found = refusal(world, joiner, at_bind=True)
+
+    sentence = (
+        'ResourceClaim default/cam does not fit: queue "vision" uses 0 onvif, 1 more would pass'
+        " its quota of 0 for non-preemptible pods."
+    )
+    assert found == Refused(Reason.NON_PREEMPTIBLE_OVER_QUOTA, sentence)
+    put(world, a_queue("vision", parent="research", onvif=(1, 2)))
+    assert isinstance(verdict(world, joiner, at_bind=True), Admitted)
+
+
+def test_quota_that_was_lowered_refuses_all_who_were_to_be_non_preemptible_together() -> None:
+    world = owned(two_queues(onvif=(1, 2)))
+    joiners = [
+        a_pod(name, claims=["cam"], queue="vision", non_preemptible=True) for name in ("b", "c")
+    ]
+    put(world, *joiners)
+    for joiner in joiners:
+        admit(world, joiner)
+    put(world, an_allocated_claim("cam", "a", "b", "c", queue="vision", owner_pod="a"))
+
+    put(world, a_queue("vision", parent="research", onvif=(0, 2)))
+
+    for joiner in joiners:
+        found = refusal(world, joiner, at_bind=True)
+        assert found.reason is Reason.NON_PREEMPTIBLE_OVER_QUOTA
+    put(world, a_queue("vision", parent="research", onvif=(1, 2)))
+    assert isinstance(verdict(world, joiners[0], at_bind=True), Admitted)
