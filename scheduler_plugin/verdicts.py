@@ -25,6 +25,7 @@ from scheduler_plugin.names import (
     PodUid,
     QueueName,
     Reason,
+    SharingPolicy,
 )
 from scheduler_plugin.pods import PodView
 from scheduler_plugin.queues import why_not_admitted
@@ -103,7 +104,7 @@ def _queues_exist(case: Case) -> Iterator[Refused]:
         sentence = f'{case.what} needs a queue, and queue "{case.queue}" does not exist.'
         yield Refused(Reason.QUEUE_NOT_FOUND, sentence)
     for standing in case.claims:
-        if standing.adds and standing.owner not in tree:
+        if (standing.adds or standing.is_users) and standing.owner not in tree:
             sentence = (
                 f'{standing.claim} belongs to queue "{standing.owner}", which does not exist.'
             )
@@ -115,14 +116,39 @@ def _queue_is_allowed(case: Case) -> Iterator[Refused]:
         namespace = case.pod.namespace
         sentence = (
             f'{case.what} needs a queue, and namespace "{namespace}" may not use queue'
-            f' "{case.queue}". {_why_not_admitted(case, namespace)}'
+            f' "{case.queue}". {_why_not_admitted(case, case.queue)}'
         )
         yield Refused(Reason.QUEUE_NOT_ALLOWED, sentence)
 
 
-def _why_not_admitted(case: Case, namespace: str) -> str:
-    queue = case.world.facts.tree.get(case.queue)
-    return why_not_admitted(queue, namespace) if queue is not None else ""
+def _why_not_admitted(case: Case, name: QueueName) -> str:
+    queue = case.world.facts.tree.get(name)
+    return why_not_admitted(queue, case.pod.namespace) if queue is not None else ""
+
+
+def _labels_are_allowed(case: Case) -> Iterator[Refused]:
+    """An owner that the binder did not write is judged anew, whatever admitted the claim.
+
+    What `labelAtCreate` says later takes no claim from those who use it.
+    """
+    facts = case.world.facts
+    for standing in case.claims:
+        if not standing.is_users:
+            continue
+        claim, owner = standing.claim, standing.owner
+        labelled = f'{claim} is labelled with queue "{owner}"'
+        if not facts.may_use(case.pod, owner):
+            sentence = (
+                f'{labelled}, which namespace "{claim.namespace}" may not use.'
+                f" {_why_not_admitted(case, owner)}"
+            )
+            yield Refused(Reason.QUEUE_NOT_ALLOWED, sentence)
+        if standing.adds and facts.tree.sharing(owner).label_at_create is SharingPolicy.DENY:
+            sentence = (
+                f"{labelled}, which may not be named on a new claim (labelAtCreate: Deny)."
+                " Make the claim without the label."
+            )
+            yield Refused(Reason.QUEUE_NOT_ALLOWED, sentence)
 
 
 def _claims_have_room(case: Case) -> Iterator[Refused]:
@@ -216,6 +242,7 @@ RULES: tuple[Callable[[Case], Iterator[Refused]], ...] = (
     _has_queue,
     _queues_exist,
     _queue_is_allowed,
+    _labels_are_allowed,
     _claims_have_room,
     _sharers_are_few,
     _owners_share,

@@ -838,3 +838,55 @@ def test_quota_that_was_lowered_refuses_all_who_were_to_be_non_preemptible_toget
         assert found.reason is Reason.NON_PREEMPTIBLE_OVER_QUOTA
     put(world, a_queue("vision", parent="research", onvif=(1, 2)))
     assert isinstance(verdict(world, joiners[0], at_bind=True), Admitted)
+
+
+# An owner that somebody else than the binder wrote.
+
+
+def test_claim_labelled_with_a_queue_that_its_namespace_may_not_use_is_not_charged_to_it() -> None:
+    world = two_queues(namespaceSelector=None)
+    put(world, a_claim(queue="vision"))
+    pod = a_pod(claims=["cam"], queue="robots")
+
+    at_filter = refusal(world, pod)
+    put(world, a_labelled_claim("cam", "a"))
+
+    assert at_filter.reason is Reason.QUEUE_NOT_ALLOWED
+    assert at_filter.sentence.startswith(
+        'ResourceClaim default/cam is labelled with queue "vision", which namespace "default" may'
+        " not use. It has no spec.namespaceSelector,"
+    )
+    assert refusal(world, pod, at_bind=True) == at_filter
+    put(world, a_labelled_claim("cam", "a", owner_pod="a"))
+    assert isinstance(verdict(world, pod, at_bind=True), Admitted), "the binder was asked before"
+
+
+def test_nobody_joins_a_claim_labelled_with_a_queue_that_its_namespace_may_not_use() -> None:
+    world = two_queues(namespaceSelector=None)
+    put(world, a_pod("x", claims=["cam"], queue="vision", node="n"), a_labelled_claim("cam", "x"))
+
+    assert refusal(world, a_pod(claims=["cam"], queue="robots")).reason is Reason.QUEUE_NOT_ALLOWED
+
+
+def test_claim_labelled_with_a_queue_that_is_gone_takes_no_others() -> None:
+    world = a_world(a_queue("robots"))
+    put(world, a_pod("x", claims=["cam"], queue="vision", node="n"), a_labelled_claim("cam", "x"))
+
+    assert refusal(world, a_pod(claims=["cam"], queue="robots")).reason is Reason.QUEUE_NOT_FOUND
+
+
+def test_queue_that_may_not_be_named_on_claims_keeps_its_word_at_the_bind() -> None:
+    world = two_queues(claimSharing={"labelAtCreate": "Deny"})
+    put(world, a_labelled_claim("cam", "a"))
+    pod = a_pod(claims=["cam"], queue="vision")
+
+    found = refusal(world, pod, at_bind=True)
+
+    assert found == Refused(
+        Reason.QUEUE_NOT_ALLOWED,
+        'ResourceClaim default/cam is labelled with queue "vision", which may not be named on a new'
+        " claim (labelAtCreate: Deny). Make the claim without the label.",
+    )
+    put(world, a_pod("x", claims=["cam"], queue="vision", node="n"))
+    put(world, a_labelled_claim("cam", "x", "a"))
+    assert isinstance(verdict(world, pod, at_bind=True), Admitted), "it runs, and is charged"
