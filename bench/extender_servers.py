@@ -102,7 +102,7 @@ def announced_listener() -> socket.socket:
 def ours(answer: Answer) -> Callable[[], Coroutine[Any, Any, None]]:
     async def serve() -> None:
         listening = Listening(host="127.0.0.1", port=0, tls=None)
-        async with serving(Plugin(answer), listening) as bound:
+        async with serving(ExtenderApp(Plugin(answer)), listening) as bound:
             announce(bound.port)
             await asyncio.Event().wait()
 

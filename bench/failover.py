@@ -80,7 +80,8 @@ class Pair:
         scheduler = installation.kube_scheduler(self.cluster, place, configured, name)
         if self.peer == BARE:
             return (scheduler,)
-        return (scheduler, installation.plugin(self.cluster, place, self.lease))
+        names = (self.lease, self.scheduler_name)
+        return (scheduler, installation.plugin(self.cluster, place, *names))
 
     def wait_ready(self) -> None:
         """Until one leads, both run, and the leader's plugin serves."""
@@ -96,7 +97,7 @@ class Pair:
         return self.peer == BARE or (all(answers.values()) and answers[leader] == "ok")
 
     def _answer(self, place: Place) -> str:
-        ask = ("curl", "--silent", "--max-time", "2", f"{place.plugin_url}/readyz")
+        ask = ("curl", "--silent", "--max-time", "2", f"{place.pages_url}/readyz")
         return self.cluster.node(place.node).exec(ask, check=False).stdout
 
     def kill_leader(self) -> None:

@@ -28,6 +28,7 @@ WORK_DIR = ROOT / ".cluster-bench"
 SCHEDULER_PART = "kube-scheduler-moorage"
 LEASE = f"kube-system/{SCHEDULER_PART}"
 EXTENDER_PORT = 10261
+PAGES_PORT = 10262
 PLUGIN_ACCOUNT = ("moorage-system", "scheduler-plugin")
 NOT_COUNTED = frozenset({"leases", "subjectaccessreviews", "tokenreviews", "deviceclasses", ""})
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
@@ -111,24 +112,25 @@ def end_scheduler(cluster: Cluster) -> None:
 
 
 @contextmanager
-def beside_scheduler(
-    cluster: Cluster, name: str, argv: Sequence[str], ready_path: str
-) -> Iterator[int]:
-    """Run a program of ours on kube-scheduler's loopback; yields its pid."""
+def beside_scheduler(cluster: Cluster, name: str, argv: Sequence[str], ready: str) -> Iterator[int]:
+    """Run a program of ours on kube-scheduler's loopback; yields its pid.
+
+    `ready` is the port and path at which it says so.
+    """
     network = layout_of(cluster.work_dir).network_namespace
     command = in_network(network, (sys.executable, *argv))
     with (cluster.logs / f"{name}.log").open("ab") as log:
         process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
     try:
-        wait_until_ready(network, ready_path)
+        wait_until_ready(network, ready)
         yield process.pid
     finally:
         process.terminate()
         process.wait(20)
 
 
-def wait_until_ready(network: str, path: str) -> None:
-    url = f"http://127.0.0.1:{EXTENDER_PORT}{path}"
+def wait_until_ready(network: str, ready: str) -> None:
+    url = f"http://127.0.0.1:{ready}"
     retry = ("--retry", "600", "--retry-delay", "0", "--retry-max-time", "60", "--retry-all-errors")
     command = in_network(network, ("curl", "--silent", "--show-error", "--fail", *retry, url))
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

@@ -64,13 +64,15 @@ def kubeconfig(folder: Path, port: int) -> Path:
 def started(config: Path, log: Path, port: int) -> dict[str, float]:
     """Seconds and MiB of one start."""
     flags = ("--kubeconfig", str(config), "--scheduler-identity", HOLDER)
-    address = f"127.0.0.1:{port}"
+    pages = f"127.0.0.1:{port}"
     command = (sys.executable, "-m", "scheduler_plugin", "serve", *flags)
     began = time.perf_counter()
     with log.open("w") as output:
-        process = subprocess.Popen((*command, "--listen-address", address), stderr=output)
+        process = subprocess.Popen(
+            (*command, "--listen-address", "127.0.0.1:0", "--pages-address", pages), stderr=output
+        )
     try:
-        wait_until_ready(f"http://{address}/readyz", log)
+        wait_until_ready(f"http://{pages}/readyz", log)
         ready = time.perf_counter() - began
         spent, resident = cpu_seconds(process.pid), resident_mib(process.pid)
         peak = peak_mib(process.pid)

@@ -67,13 +67,13 @@ def extended_by(cluster: Cluster, peer: str) -> Iterator[int | None]:
     """The peer beside a fresh kube-scheduler; yields the pid of the extender."""
     with (
         measured_cluster.scheduler(cluster, extended=peer != BARE),
-        extender(cluster, peer, "/readyz") as pid,
+        extender(cluster, peer, "readyz") as pid,
     ):
         yield pid
 
 
 @contextmanager
-def extender(cluster: Cluster, peer: str, ready_path: str) -> Iterator[int | None]:
+def extender(cluster: Cluster, peer: str, page: str) -> Iterator[int | None]:
     """The peer's extender; yields its pid, None where it has none."""
     if peer == BARE:
         yield None
@@ -81,7 +81,8 @@ def extender(cluster: Cluster, peer: str, ready_path: str) -> Iterator[int | Non
     namespace, account = measured_cluster.PLUGIN_ACCOUNT
     kubeconfig = cluster.service_account_kubeconfig(account, namespace=namespace)
     argv = command(peer, kubeconfig)
-    with measured_cluster.beside_scheduler(cluster, peer, argv, ready_path) as pid:
+    port = measured_cluster.PAGES_PORT if peer == PLUGIN else measured_cluster.EXTENDER_PORT
+    with measured_cluster.beside_scheduler(cluster, peer, argv, f"{port}/{page}") as pid:
         yield pid
 
 
@@ -158,7 +159,7 @@ async def prepared(
             measured_cluster.end_scheduler(cluster)
             await cluster_load.release(client)
             await cluster_load.pile_up(client, load)
-            with extender(cluster, peer, "/healthz") as pid:
+            with extender(cluster, peer, "healthz") as pid:
                 measured_cluster.until_idle(pid)
                 start = cluster.part(measured_cluster.SCHEDULER_PART).start
                 yield Prepared(pid, lambda: asyncio.to_thread(start))

@@ -73,6 +73,7 @@ def pod_object(number: int, queues: int, *, bound: bool) -> dict[str, object]:
     return {
         "metadata": {"namespace": "default", "name": name, "uid": name, "labels": labels},
         "spec": {
+            "schedulerName": "moorage",
             "nodeName": "node-a" if bound else "",
             "resourceClaims": [{"name": n, "resourceClaimName": n} for n in names],
         },

@@ -41,7 +41,7 @@ def _serve(settings: ServeSettings) -> NoReturn:
 def _print_config(settings: PrintConfigSettings) -> int:
     lease = settings.lease
     configuration = scheduler_configuration(
-        settings.scheduler_name, (lease.namespace, lease.name), settings.listening, settings.caller
+        settings.scheduler_names, (lease.namespace, lease.name), settings.listening, settings.caller
     )
     sys.stdout.write(configuration)
     return 0

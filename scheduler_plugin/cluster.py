@@ -23,7 +23,7 @@ from scheduler_plugin.cluster_kinds import Kinds, Source
 from scheduler_plugin.fields import Unreadable
 from scheduler_plugin.names import AccountingSettings
 from scheduler_plugin.pods import PodView, pod_view
-from scheduler_plugin.projections import ClaimVersion, UnreadableQueue
+from scheduler_plugin.projections import ClaimVersion, UnreadableQueue, is_kept
 from scheduler_plugin.waiters import Waiters
 from scheduler_plugin.world import World
 from scheduler_plugin.world_changes import WorldChange
@@ -106,7 +106,7 @@ class ClusterWorld:
         return found.view if isinstance(found, ClaimVersion) else None
 
     async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
-        """The same for a pod; one that uses no devices is returned, and not kept."""
+        """The same for a pod; one that does not matter here is returned, and not kept."""
         obj = await self._read(apiserver.PODS, namespace, name)
         if obj is None:
             return None
@@ -114,8 +114,8 @@ class ClusterWorld:
         if known := self._kinds.pods.store.get(name, namespace):
             return None if isinstance(known, Unreadable) else known
         found = pod_view(obj, self.settings)
-        # One that uses devices and is not kept was deleted while the answer was on its way.
-        return None if isinstance(found, Unreadable) or found.may_use_devices else found
+        # One that matters and is not kept was deleted while the answer was on its way.
+        return None if isinstance(found, Unreadable) or is_kept(found, self.settings) else found
 
     async def _read(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
         try:

@@ -33,4 +33,4 @@ def believe(uid: PodUid, world: World, now: datetime) -> None:
 
 
 def _is_on_its_way(pod: PodView) -> bool:
-    return pod.untried and pod.may_be_bound
+    return pod.untried and pod.may_be_bound and pod.may_use_devices

@@ -1,4 +1,4 @@
-"""The calls of kube-scheduler as HTTP requests, and the pages for probes: an ASGI application.
+"""The calls of kube-scheduler as HTTP requests: an ASGI application.
 
     bytes ──extender_messages──► arguments ──AnswersKubeScheduler──► answer ──► bytes
 
@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from scheduler_plugin.extender_messages import (
     Answer,
@@ -28,21 +27,22 @@ from scheduler_plugin.extender_messages import (
     encode_filter,
     encode_preempt,
     encode_preempt_error,
-    encode_waiting,
 )
 from scheduler_plugin.fields import JsonObject
-from scheduler_plugin.gate_decisions import WaitingPod
+from scheduler_plugin.http_responses import (
+    Receive,
+    Response,
+    Scope,
+    Send,
+    not_allowed,
+    plain,
+    respond,
+)
 from scheduler_plugin.turns import Turns
 from scheduler_plugin.verdicts import Refused
 
 logger = logging.getLogger(__name__)
 
-_WAITING_POD = re.compile(r"/waiting/(?P<namespace>[^/]+)/(?P<name>[^/]+)")
-
-Scope: TypeAlias = MutableMapping[str, Any]
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
 _Call: TypeAlias = Callable[[bytes], Awaitable[bytes]]
 _Encode: TypeAlias = Callable[[str], bytes]
 
@@ -64,19 +64,6 @@ class AnswersKubeScheduler(Protocol):
 
     async def is_bound(self, arguments: BindArguments) -> bool:
         """Whether the pod has a node by now, whoever gave it one; False where nobody can tell."""
-
-    def why_not_ready(self) -> str:
-        """Why calls are not answered now; "" where they are."""
-
-
-class TellsWhoWaits(Protocol):
-    """Who knows the pods that wait for quota."""
-
-    def why_not_told(self) -> str:
-        """Why it is not known here who waits; "" where it is."""
-
-    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
-        """What is known of a waiting pod now; a sentence where it is none that waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,15 +94,6 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
-class Response(NamedTuple):
-    """An answer; `closes` where more of the request may come that nobody reads."""
-
-    status: int
-    body: bytes
-    content_type: bytes = b"application/json"
-    closes: bool = False
-
-
 class _Cut(NamedTuple):
     """A body that was not read to its end."""
 
@@ -123,17 +101,10 @@ class _Cut(NamedTuple):
 
 
 class ExtenderApp:
-    """The ASGI application: three verbs, two pages for probes, and one for each waiting pod."""
+    """The ASGI application: three verbs and nothing else. Whoever reaches it can bind pods."""
 
-    def __init__(
-        self,
-        answers: AnswersKubeScheduler,
-        limits: Limits = DEFAULT_LIMITS,
-        waiting: TellsWhoWaits | None = None,
-    ) -> None:
-        """Without `waiting` there are no pages for waiting pods."""
+    def __init__(self, answers: AnswersKubeScheduler, limits: Limits = DEFAULT_LIMITS) -> None:
         self._answers = answers
-        self._waiting = waiting
         self._limits = limits
         self._turns = Turns(limits.on_their_way)
         self._calls: dict[str, tuple[_Call, _Encode]] = {
@@ -141,30 +112,14 @@ class ExtenderApp:
             "/preempt": (self._preempt, encode_preempt_error),
             "/bind": (self._bind, encode_error),
         }
-        self._pages = {"/healthz": self._healthz, "/readyz": self._readyz}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        status, body, content_type, closes = await self._respond(scope, receive)
-        headers = [
-            (b"content-type", content_type),
-            (b"content-length", str(len(body)).encode()),
-        ]
-        if closes:
-            headers.append((b"connection", b"close"))
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        await respond(await self._answer(scope["method"], scope["path"], receive), send)
 
-    async def _respond(self, scope: Scope, receive: Receive) -> Response:
-        path, method = scope["path"], scope["method"]
-        if path in self._calls:
-            return await self._call(path, receive) if method == "POST" else _not_allowed("POST")
-        if path in self._pages:
-            return self._pages[path]() if method == "GET" else _not_allowed("GET")
-        if self._waiting is not None and (asked := _WAITING_POD.fullmatch(path)):
-            if method != "GET":
-                return _not_allowed("GET")
-            return _waiting_page(self._waiting, asked["namespace"], asked["name"])
-        return _plain(404, f"There is no {path} here.")
+    async def _answer(self, method: str, path: str, receive: Receive) -> Response:
+        if path not in self._calls:
+            return plain(404, f"There is no {path} here.")
+        return await self._call(path, receive) if method == "POST" else not_allowed("POST")
 
     async def _call(self, path: str, receive: Receive) -> Response:
         call, failed = self._calls[path]
@@ -241,24 +196,6 @@ class ExtenderApp:
                 work.cancel()
                 work.add_done_callback(_given_up)
 
-    def _healthz(self) -> Response:
-        return _plain(200, "ok")
-
-    def _readyz(self) -> Response:
-        try:
-            why = self._answers.why_not_ready()
-        except Exception as error:  # a probe gets an answer too
-            logger.exception("failed path=/readyz")
-            why = f"internal error: {type(error).__name__}: {error}"
-        return _plain(503, why) if why else _plain(200, "ok")
-
-
-def _waiting_page(waiting: TellsWhoWaits, namespace: str, name: str) -> Response:
-    if why := waiting.why_not_told():
-        return _plain(503, why)
-    found = waiting.waiting(namespace, name)
-    return _plain(404, found) if isinstance(found, str) else Response(200, encode_waiting(found))
-
 
 def _given_up(work: asyncio.Future[str]) -> None:
     """Say how work ended that nobody waited for."""
@@ -273,16 +210,6 @@ def _given_up(work: asyncio.Future[str]) -> None:
 def _logged(path: str, malformed: NotAnswered) -> str:
     logger.warning("malformed path=%s why=%s", path, malformed.why)
     return malformed.why
-
-
-def _plain(status: int, text: str) -> Response:
-    # A body that was not read may follow the headers of a request that is refused by them.
-    body = text.encode(errors="backslashreplace")
-    return Response(status, body, b"text/plain; charset=utf-8", closes=status in (404, 405))
-
-
-def _not_allowed(method: str) -> Response:
-    return _plain(405, f"Only {method} is answered here.")
 
 
 async def _read(receive: Receive, limits: Limits) -> bytes | _Cut:

@@ -1,8 +1,9 @@
-"""The server that kube-scheduler calls: uvicorn on a socket, with TLS and limits of our own."""
+"""What serves kube-scheduler and the pages: uvicorn on a socket, with TLS and limits of our own."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator
@@ -14,15 +15,13 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from kube.api import CertificateError, LiveTls, TlsFiles, follow_files, show_files
-from scheduler_plugin.http_app import (
-    DEFAULT_LIMITS,
-    AnswersKubeScheduler,
-    ExtenderApp,
-    Limits,
-    TellsWhoWaits,
-)
+from scheduler_plugin.client_names import why_not_heard
+from scheduler_plugin.http_app import DEFAULT_LIMITS, Limits
+from scheduler_plugin.http_responses import Application, Receive, Scope, Send, plain, respond
 from scheduler_plugin.listening import Listening
 from scheduler_plugin.listening import TlsFiles as TlsPaths
+
+logger = logging.getLogger(__name__)
 
 HEAD_SECONDS = 10.0
 """How long a request may have begun before its headers are there."""
@@ -50,19 +49,20 @@ class Bound(NamedTuple):
 
 @asynccontextmanager
 async def serving(
-    answers: AnswersKubeScheduler,
-    listening: Listening,
-    limits: Limits = DEFAULT_LIMITS,
-    waiting: TellsWhoWaits | None = None,
+    app: Application, listening: Listening, limits: Limits = DEFAULT_LIMITS
 ) -> AsyncIterator[Bound]:
     """Serve until the context ends; then requests under way are finished within their limit.
+
+    With TLS, a client whose certificate is good and names nobody who is heard is told so, with
+    status 403, whatever it asks.
 
     Raises:
         CannotListenError: The address is not to be had, or a certificate not to be read.
     """
     async with _mutual_tls(listening.tls) as tls:
         listener = _listener(listening)
-        server = _Server(_config(ExtenderApp(answers, limits, waiting), tls, limits))
+        protocol = _protocol(listening.tls)
+        server = _Server(_config(app, protocol, tls, limits))
         task = asyncio.create_task(server.serve(sockets=[listener]))
         host, port = listener.getsockname()[:2]
         try:
@@ -107,10 +107,15 @@ async def _mutual_tls(paths: TlsPaths | None) -> AsyncIterator[ssl.SSLContext | 
         await asyncio.wait([following])
 
 
-def _config(app: ExtenderApp, tls: ssl.SSLContext | None, limits: Limits) -> uvicorn.Config:
+def _config(
+    app: Application,
+    protocol: type[HttpToolsProtocol],
+    tls: ssl.SSLContext | None,
+    limits: Limits,
+) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=_ImpatientProtocol,
+        http=protocol,
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -166,3 +171,31 @@ class _ImpatientProtocol(HttpToolsProtocol):
         if self._head is not None:
             self._head.cancel()
             self._head = None
+
+
+def _protocol(tls: TlsPaths | None) -> type[HttpToolsProtocol]:
+    """How each connection is served: uvicorn makes its protocols of a class, without arguments."""
+    if tls is None:
+        return _ImpatientProtocol
+    allowed = tls.client_names
+
+    class NamedClients(_ImpatientProtocol):
+        """Looks once, when the handshake is done, at who is there."""
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            certificate = transport.get_extra_info("ssl_object").getpeercert()
+            if why := why_not_heard(certificate or {}, allowed):
+                logger.warning("not heard client=%s why=%s", self.client, why)
+                self.app = _refusing(why)
+
+    return NamedClients
+
+
+def _refusing(why: str) -> Application:
+    """Answers everything with the reason."""
+
+    async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await respond(plain(403, why), send)
+
+    return app

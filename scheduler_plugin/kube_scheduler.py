@@ -15,12 +15,9 @@ from scheduler_plugin.bindings import CarriesOut
 from scheduler_plugin.extender_messages import BindArguments, NotAnswered, Passed
 from scheduler_plugin.fields import JsonObject, Unreadable
 from scheduler_plugin.kube_scheduler_binds import Binds, KnowsTheCluster
-from scheduler_plugin.names import PodUid
-from scheduler_plugin.pods import PodView, pod_view
+from scheduler_plugin.pods import PodView, pod_view, why_not_ours
 from scheduler_plugin.refusals import Refusals
 from scheduler_plugin.verdicts import Refused, assume, judge
-
-MOST_PLAIN_PODS = 10_000
 
 PATIENCE_SECONDS = 5.0
 """How long kube-scheduler waits for its plugin to see that it may be served; it has taken the Lease
@@ -58,8 +55,6 @@ class Extender:
         self._clock = clock
         self._binds = Binds(cluster, binder, clock)
         self.refusals = Refusals()
-        # Pods that use no devices are not in the world; their Bind follows their Filter.
-        self._plain: dict[PodUid, PodView] = {}
 
     def why_not_ready(self) -> str:
         """Why kube-scheduler is not answered; "" where it is."""
@@ -77,7 +72,6 @@ class Extender:
         self._cluster.world.assumptions.forget(view.uid)
         self.refusals.forget(view.uid)
         if not view.may_use_devices:
-            self._remember(view)
             return Passed()
         known = self._cluster.world.facts.pod(view.uid)
         if known is not None and known.is_bound:
@@ -113,7 +107,7 @@ class Extender:
         await self.settle()
         if why := self.why_not_ready():
             return why
-        return await self._binds.bind(arguments, self._plain.pop(PodUid(arguments.uid), None))
+        return await self._binds.bind(arguments)
 
     async def is_bound(self, arguments: BindArguments) -> bool:
         """Whether the pod has a node by now, whoever gave it one; asks the API server."""
@@ -129,10 +123,7 @@ class Extender:
         view = pod_view(pod, self._cluster.settings)
         if isinstance(view, Unreadable):
             return NotAnswered(f"Pod: {view}")
+        if why := why_not_ours(view, self._cluster.settings):
+            return NotAnswered(why)
         # A claim for its extended resources is of an attempt that failed: there will be another.
         return view.without_extended_claim() if view.extended_claim else view
-
-    def _remember(self, pod: PodView) -> None:
-        self._plain[pod.uid] = pod
-        if len(self._plain) > MOST_PLAIN_PODS:
-            del self._plain[next(iter(self._plain))]

@@ -21,7 +21,7 @@ from scheduler_plugin.claims import ClaimView
 from scheduler_plugin.extender_messages import BindArguments
 from scheduler_plugin.freshness import awaits_claims, claims_to_read, unowned_claims
 from scheduler_plugin.names import AccountingSettings, ClaimUid, PodUid
-from scheduler_plugin.pods import PodView
+from scheduler_plugin.pods import PodView, why_not_ours
 from scheduler_plugin.verdicts import Admitted, Refused, assume, bind_request, judge
 from scheduler_plugin.world import World
 
@@ -84,20 +84,18 @@ class Binds:
         why = self._failures.why_not(pod.uid, now)
         return f"{pod} rests. {why}" if why else ""
 
-    async def bind(self, arguments: BindArguments, known: PodView | None) -> str:
+    async def bind(self, arguments: BindArguments) -> str:
         """Returns why the pod is not bound, "" where it is.
 
-        Args:
-            arguments: What kube-scheduler asks.
-            known: The pod, where it is one that uses no devices.
+        What Filter was told of the pod is not believed here: who asks may have invented it.
         """
         try:
-            return await self._bind(arguments, known)
+            return await self._bind(arguments)
         except ApiError as error:
             return f"Pod {arguments.namespace}/{arguments.name} is not bound yet: {error}"
 
-    async def _bind(self, arguments: BindArguments, known: PodView | None) -> str:
-        pod = await self._fresh_pod(arguments, known)
+    async def _bind(self, arguments: BindArguments) -> str:
+        pod = await self._fresh_pod(arguments)
         if isinstance(pod, str):
             return pod
         if pod.is_bound:
@@ -167,10 +165,10 @@ class Binds:
         self._cluster.world.assumptions.forget(pod.uid)
         self._failures.failed(pod.uid, self._clock())
 
-    async def _fresh_pod(self, arguments: BindArguments, known: PodView | None) -> PodView | str:
+    async def _fresh_pod(self, arguments: BindArguments) -> PodView | str:
         """The pod as it is now, or why there is none to bind."""
         uid = PodUid(arguments.uid)
-        pod = known or self._cluster.world.facts.pod(uid)
+        pod = self._cluster.world.facts.pod(uid)
         if pod is None:
             pod = await self._cluster.refresh_pod(arguments.namespace, arguments.name)
         name = f"Pod {arguments.namespace}/{arguments.name}"
@@ -183,6 +181,8 @@ class Binds:
             return f"{name} has UID {pod.uid}, not {uid}: it was deleted and made anew."
         if (pod.namespace, pod.name) != (arguments.namespace, arguments.name):
             return f"UID {uid} is that of {pod}, not of {name}."
+        if why := why_not_ours(pod, self._cluster.settings):
+            return why
         return await self._with_its_claims(pod)
 
     async def _with_its_claims(self, pod: PodView) -> PodView:

@@ -1,7 +1,8 @@
-"""Where the extender listens, and who may reach it: whoever does could bind any pod.
+"""Where the extender listens, and who may reach it: whoever does could bind pods.
 
 Plain HTTP is for kube-scheduler in the same pod, on a loopback address. Anything else takes mutual
-TLS, so that nobody is heard without a certificate of the administrator's.
+TLS, so that nobody is heard without a certificate that names him. The pages, which only tell
+something, listen elsewhere.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 from driver.api import Problem
+from scheduler_plugin.client_names import KUBE_SCHEDULER
 
 ADDRESS_FLAG = "--listen-address"
+PAGES_FLAG = "--pages-address"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +23,13 @@ class TlsFiles:
 
     Attributes:
         client_ca: The authority whose certificates clients must show.
+        client_names: Whom such a certificate must name, see `client_names`.
     """
 
     certificate: str = ""
     key: str = ""
     client_ca: str = ""
+    client_names: frozenset[str] = frozenset({KUBE_SCHEDULER})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +49,14 @@ class Listening:
 
 def parse_listening(address: str, tls: TlsFiles) -> Listening | Problem:
     """Read `host:port` and say whether what was given with it makes it safe."""
-    host, port = _split(address)
-    if host is None or port is None:
-        message = f'"{address}" is not an IP address and a port, such as 127.0.0.1:10261.'
-        return Problem(ADDRESS_FLAG, message)
+    found = _address(ADDRESS_FLAG, address, "127.0.0.1:10261")
+    if isinstance(found, Problem):
+        return found
+    host, port = found
     missing = _missing(tls)
     if not missing:
         return Listening(host=host, port=port, tls=tls)
-    if tls != TlsFiles():
+    if len(missing) < len(_given(tls)):
         return Problem(missing[0], "must be set too: TLS takes certificate, key and client CA.")
     if not ip_address(host).is_loopback:
         flags = ", ".join(missing)
@@ -60,14 +65,34 @@ def parse_listening(address: str, tls: TlsFiles) -> Listening | Problem:
     return Listening(host=host, port=port, tls=None)
 
 
-def _missing(tls: TlsFiles) -> list[str]:
-    """The flags, in the words of kube-apiserver's, that were not given."""
-    given = {
+def parse_pages_address(address: str) -> Listening | Problem:
+    """Read `host:port` of what is only read: over plain HTTP, on any address."""
+    found = _address(PAGES_FLAG, address, "127.0.0.1:10262")
+    if isinstance(found, Problem):
+        return found
+    host, port = found
+    return Listening(host=host, port=port, tls=None)
+
+
+def _address(flag: str, address: str, example: str) -> tuple[str, int] | Problem:
+    host, port = _split(address)
+    if host is None or port is None:
+        return Problem(flag, f'"{address}" is not an IP address and a port, such as {example}.')
+    return host, port
+
+
+def _given(tls: TlsFiles) -> dict[str, str]:
+    """The paths by their flags, in the words of kube-apiserver's."""
+    return {
         "--tls-cert-file": tls.certificate,
         "--tls-private-key-file": tls.key,
         "--client-ca-file": tls.client_ca,
     }
-    return [flag for flag, path in given.items() if not path]
+
+
+def _missing(tls: TlsFiles) -> list[str]:
+    """The flags that were not given."""
+    return [flag for flag, path in _given(tls).items() if not path]
 
 
 def _split(address: str) -> tuple[str | None, int | None]:

@@ -180,11 +180,13 @@ class AccountingSettings:
     Attributes:
         default_queue: Queue of pods for which nothing else names one; "" for none.
         non_preemptible_priority: Pods of at least this priority are non-preemptible.
+        scheduler_names: The profiles of the kube-scheduler that asks the plugin.
     """
 
     queue_label: str = QUEUE_LABEL
     default_queue: QueueName = NO_QUEUE
     non_preemptible_priority: int = 100
+    scheduler_names: frozenset[str] = frozenset({"moorage"})
     orphan_policy: OrphanPolicy = OrphanPolicy.OLDEST_POD
     owner_lifetime: OwnerLifetime = OwnerLifetime.ALLOCATION
     max_consumers: int = 256

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from sys import intern
 
 from scheduler_plugin.fields import (
     JsonObject,
@@ -28,6 +29,8 @@ from scheduler_plugin.names import (
     QueueName,
 )
 from scheduler_plugin.requests import effective_requests
+
+DEFAULT_SCHEDULER = "default-scheduler"
 
 _TERMINAL = frozenset({"Succeeded", "Failed"})
 
@@ -68,6 +71,7 @@ class PodView:
         admission: Reason of the condition that says what it waits for; "" where there is none.
         untried: Whether it came out of its gates and kube-scheduler has not tried it since.
         deleting: Whether it is on its way out; until it is gone it may still run.
+        scheduler: The scheduler that it names; one that names none has Kubernetes' own.
     """
 
     namespace: str
@@ -89,6 +93,7 @@ class PodView:
     admission: str = ""
     untried: bool = False
     deleting: bool = False
+    scheduler: str = DEFAULT_SCHEDULER
 
     @property
     def is_bound(self) -> bool:
@@ -167,6 +172,7 @@ def pod_view(obj: JsonObject, settings: AccountingSettings) -> PodView:
     priority = number(spec.get("priority"), "spec.priority", default=0)
     gates = tuple(_gates(spec))
     conditions = dict(_conditions(status))
+    scheduler = text(spec.get("schedulerName"), "spec.schedulerName")
     return PodView(
         namespace=text(metadata.get("namespace"), "metadata.namespace"),
         name=own_text(metadata.get("name"), "metadata.name"),
@@ -187,7 +193,16 @@ def pod_view(obj: JsonObject, settings: AccountingSettings) -> PodView:
         admission=conditions.get(ADMITTED_CONDITION, _NEVER).reason,
         untried=not gates and conditions.get("PodScheduled", _NEVER).reason == "SchedulingGated",
         deleting=metadata.get("deletionTimestamp") is not None,
+        scheduler=intern(scheduler) if scheduler else DEFAULT_SCHEDULER,
     )
+
+
+def why_not_ours(pod: PodView, settings: AccountingSettings) -> str:
+    """Why the kube-scheduler beside the plugin has no say about a pod; "" where it has."""
+    if pod.scheduler in settings.scheduler_names:
+        return ""
+    ours = " or ".join(f'"{name}"' for name in sorted(settings.scheduler_names))
+    return f'{pod}: spec.schedulerName: is "{pod.scheduler}", and this is the scheduler {ours}.'
 
 
 @readable

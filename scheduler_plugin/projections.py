@@ -43,9 +43,18 @@ def project_claim(obj: JsonObject, *, queue_label: str) -> ClaimVersion | Unread
 
 
 def project_pod(obj: JsonObject, settings: AccountingSettings) -> PodView | Unreadable | None:
-    """A pod that may use devices, or waits at our gate; None for any other: most of a cluster."""
+    """A pod that matters here; None for any other: most of a cluster."""
     view = pod_view(obj, settings)
-    return view if isinstance(view, Unreadable) or view.may_use_devices or view.is_gated else None
+    return view if isinstance(view, Unreadable) or is_kept(view, settings) else None
+
+
+def is_kept(pod: PodView, settings: AccountingSettings) -> bool:
+    """Whether a pod may use devices, waits at our gate, or is still to be bound by us.
+
+    The last is so that Bind need not believe what Filter was told, nor ask the API server.
+    """
+    is_to_be_bound = pod.may_be_bound and pod.scheduler in settings.scheduler_names
+    return pod.may_use_devices or pod.is_gated or is_to_be_bound
 
 
 def project_queue(obj: JsonObject) -> Queue | UnreadableQueue:

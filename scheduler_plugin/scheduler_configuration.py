@@ -5,6 +5,7 @@ It is the part that belongs to the plugin: an administrator adds what else his s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +40,7 @@ class CallerFiles:
 
 
 def scheduler_configuration(
-    scheduler_name: str,
+    scheduler_names: Sequence[str],
     lease: tuple[str, str],
     listening: Listening,
     caller: CallerFiles | None,
@@ -50,7 +51,7 @@ def scheduler_configuration(
     The extender is asked about every pod, and is not `ignorable`: a pod that is bound without it
     would not be charged.
     """
-    namespace, name = lease
+    namespace, lease_name = lease
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -58,10 +59,10 @@ def scheduler_configuration(
         "leaderElection": {
             "leaderElect": True,
             "resourceNamespace": namespace,
-            "resourceName": name,
+            "resourceName": lease_name,
             **LEASE_TIMES,
         },
-        "profiles": [{"schedulerName": scheduler_name}],
+        "profiles": [{"schedulerName": name} for name in scheduler_names],
         "extenders": [_extender(listening, caller)],
     }
     return yaml.safe_dump(configuration, sort_keys=False)

@@ -17,6 +17,8 @@ from scheduler_plugin.apiserver_gates import GateWriter
 from scheduler_plugin.apiserver_queues import QueueStatusWriter
 from scheduler_plugin.apiserver_retries import RetryWriter
 from scheduler_plugin.cluster import ClusterWorld
+from scheduler_plugin.http_app import ExtenderApp
+from scheduler_plugin.http_pages import PagesApp
 from scheduler_plugin.http_server import serving
 from scheduler_plugin.kube_scheduler import Extender
 from scheduler_plugin.kube_scheduler_lease import KubeSchedulerLease
@@ -56,10 +58,15 @@ async def run_serve(settings: ServeSettings) -> None:
         plugin = Plugin(client, settings)
         async with asyncio.TaskGroup() as tasks:
             plugin.start(tasks)
-            async with serving(plugin.extender, settings.listening, waiting=plugin.gates) as bound:
+            async with (
+                serving(PagesApp(plugin.extender, plugin.gates), settings.pages) as pages,
+                serving(ExtenderApp(plugin.extender), settings.listening) as bound,
+            ):
                 logger.info("listening host=%s port=%d", bound.host, bound.port)
-                await asyncio.wait((bound.server,))
-                raise ServerEndedError("the server ended") from bound.server.exception()
+                logger.info("pages host=%s port=%d", pages.host, pages.port)
+                servers = (bound.server, pages.server)
+                done, _ = await asyncio.wait(servers, return_when=asyncio.FIRST_COMPLETED)
+                raise ServerEndedError("a server ended") from done.pop().exception()
 
 
 class Plugin:

@@ -15,9 +15,17 @@ from pathlib import Path
 
 from driver.api import Problem
 from kube.api import Resource
+from scheduler_plugin.client_names import KUBE_SCHEDULER
 from scheduler_plugin.kube_scheduler_lease import LeaseSettings
 from scheduler_plugin.leftovers import GRACE as LEFTOVER_GRACE
-from scheduler_plugin.listening import ADDRESS_FLAG, Listening, TlsFiles, parse_listening
+from scheduler_plugin.listening import (
+    ADDRESS_FLAG,
+    PAGES_FLAG,
+    Listening,
+    TlsFiles,
+    parse_listening,
+    parse_pages_address,
+)
 from scheduler_plugin.names import (
     NO_QUEUE,
     QUEUE_LABEL,
@@ -42,6 +50,8 @@ class ServeSettings:
     Attributes:
         kubeconfig: None for the ServiceAccount of the pod.
         instance: This process's name in Events.
+        listening: Where kube-scheduler calls.
+        pages: Where people and probes read.
         leftover_grace: How long what refused bindings leave on claims stays.
         pod_groups: The kinds whose objects say which queue the pods of a group have.
     """
@@ -50,6 +60,7 @@ class ServeSettings:
     log_level: str
     instance: str
     listening: Listening
+    pages: Listening
     lease: LeaseSettings
     accounting: AccountingSettings
     leftover_grace: timedelta
@@ -66,7 +77,7 @@ class PrintConfigSettings:
 
     listening: Listening
     lease: LeaseSettings
-    scheduler_name: str
+    scheduler_names: tuple[str, ...]
     caller: CallerFiles | None
 
 
@@ -84,17 +95,17 @@ def parse_settings(
         certificate=arguments.tls_cert_file,
         key=arguments.tls_private_key_file,
         client_ca=arguments.client_ca_file,
+        client_names=frozenset(arguments.client_names),
     )
-    listening = parse_listening(arguments.listen_address, tls)
-    if isinstance(listening, Problem):
-        parser.error(f"{listening.path}: {listening.message}")
+    listening = _listening(parser, parse_listening(arguments.listen_address, tls))
+    pages = _listening(parser, parse_pages_address(arguments.pages_address))
     namespace, name = arguments.lease
     lease = LeaseSettings(namespace=namespace, name=name, identity=arguments.scheduler_identity)
     if arguments.command == "print-config":
         return PrintConfigSettings(
             listening=listening,
             lease=lease,
-            scheduler_name=arguments.scheduler_name,
+            scheduler_names=arguments.scheduler_names,
             caller=_caller(parser, arguments) if listening.tls else None,
         )
     return ServeSettings(
@@ -102,6 +113,7 @@ def parse_settings(
         log_level=arguments.log_level,
         instance=environ.get("POD_NAME") or socket.gethostname(),
         listening=listening,
+        pages=pages,
         lease=lease,
         accounting=_accounting(arguments),
         leftover_grace=timedelta(seconds=arguments.leftover_grace),
@@ -109,10 +121,17 @@ def parse_settings(
     )
 
 
+def _listening(parser: argparse.ArgumentParser, parsed: Listening | Problem) -> Listening:
+    if isinstance(parsed, Problem):
+        parser.error(f"{parsed.path}: {parsed.message}")
+    return parsed
+
+
 def _accounting(arguments: argparse.Namespace) -> AccountingSettings:
     return AccountingSettings(
         queue_label=arguments.queue_label,
         default_queue=arguments.default_queue,
+        scheduler_names=frozenset(arguments.scheduler_names),
         non_preemptible_priority=arguments.non_preemptible_priority,
         orphan_policy=OrphanPolicy(arguments.orphan_policy),
         owner_lifetime=OwnerLifetime(arguments.owner_lifetime),
@@ -186,7 +205,15 @@ def _server_arguments(parser: argparse.ArgumentParser) -> None:
         ADDRESS_FLAG,
         default="127.0.0.1:10261",
         metavar="HOST:PORT",
-        help="loopback, unless there is mutual TLS (default: 127.0.0.1:10261)",
+        help="where kube-scheduler calls: loopback, unless there is mutual TLS"
+        " (default: 127.0.0.1:10261)",
+    )
+    parser.add_argument(
+        PAGES_FLAG,
+        default="127.0.0.1:10262",
+        metavar="HOST:PORT",
+        help="where /healthz, /readyz and /waiting/NAMESPACE/POD are read, over plain HTTP"
+        " (default: 127.0.0.1:10262)",
     )
     for flag, what in (
         ("--tls-cert-file", "certificate of the server"),
@@ -194,6 +221,23 @@ def _server_arguments(parser: argparse.ArgumentParser) -> None:
         ("--client-ca-file", "the authority of the certificate that kube-scheduler must show"),
     ):
         parser.add_argument(flag, default="", metavar="FILE", help=what)
+    parser.add_argument(
+        "--client-names",
+        default=(KUBE_SCHEDULER,),
+        type=_names,
+        metavar="NAME[,NAME...]",
+        help="whom that certificate must name, as common name, DNS name or URI; others of the same"
+        f" authority are not heard (default: {KUBE_SCHEDULER})",
+    )
+    parser.add_argument(
+        "--scheduler-name",
+        dest="scheduler_names",
+        default=("moorage",),
+        type=_names,
+        metavar="NAME[,NAME...]",
+        help="the kube-scheduler's profiles: pods of other schedulers are not judged and not bound"
+        " (default: moorage)",
+    )
 
 
 def _accounting_arguments(parser: argparse.ArgumentParser) -> None:
@@ -244,7 +288,6 @@ def _accounting_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _caller_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("print-config")
-    group.add_argument("--scheduler-name", default="moorage", type=_not_empty, metavar="NAME")
     for flag, what in (
         ("--scheduler-cert-file", "certificate that kube-scheduler shows"),
         ("--scheduler-private-key-file", "its key"),
@@ -257,6 +300,13 @@ def _not_empty(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("must not be empty")
     return text
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    if not all(names):
+        raise argparse.ArgumentTypeError("must not be empty")
+    return names
 
 
 def _lease(text: str) -> tuple[str, str]:

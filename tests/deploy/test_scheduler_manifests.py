@@ -100,7 +100,7 @@ def test_kube_scheduler_is_configured_as_the_plugin_says() -> None:
     assert isinstance(settings, PrintConfigSettings)
     lease = (settings.lease.namespace, settings.lease.name)
     assert configuration_text() == scheduler_configuration(
-        settings.scheduler_name, lease, settings.listening, settings.caller
+        settings.scheduler_names, lease, settings.listening, settings.caller
     )
 
 
@@ -159,9 +159,11 @@ def test_kube_scheduler_has_kubernetes_own_roles_and_no_more() -> None:
     }
 
 
-def test_probes_ask_the_plugin_where_kube_scheduler_does() -> None:
-    (extender,) = configuration()["extenders"]
-    host, port = extender["urlPrefix"].removeprefix("http://").split(":")
+def test_probes_ask_the_plugin_where_its_pages_are() -> None:
+    settings = parse_settings(["serve", *plugin_flags()], {})
+    assert isinstance(settings, ServeSettings)
+    host, port = settings.pages.host, settings.pages.port
+    assert port != settings.listening.port
     plugin = container("scheduler-plugin")
 
     for probe in ("startupProbe", "livenessProbe"):

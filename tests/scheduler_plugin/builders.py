@@ -145,6 +145,7 @@ def a_pod_object(name: str = "a", **overrides: Any) -> dict[str, Any]:
         labels["moorage.dev/preemptibility"] = "non-preemptible"
     claims = [{"name": c, "resourceClaimName": c} for c in overrides.get("claims", ())]
     spec: dict[str, Any] = {
+        "schedulerName": "moorage",
         "resourceClaims": overrides.get("resource_claims", claims),
         "containers": [{"name": "main", "resources": {"limits": overrides.get("requests", {})}}],
         **overrides.get("spec", {}),

@@ -21,6 +21,7 @@ from scheduler_plugin.bindings import (
 from scheduler_plugin.claims import ClaimView, Result
 from scheduler_plugin.names import AccountingSettings, PodUid
 from scheduler_plugin.pods import PodView
+from scheduler_plugin.projections import is_kept
 from scheduler_plugin.world import World
 from tests.scheduler_plugin.builders import SETTINGS, a_world, put
 
@@ -81,7 +82,7 @@ class FakeCluster:
     async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
         self._read(f"pod {name}")
         found = self.pods.get(name)
-        if found is not None and found.may_use_devices:
+        if found is not None and is_kept(found, self.settings):
             put(self.world, found)
         return found
 

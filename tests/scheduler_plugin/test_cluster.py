@@ -124,8 +124,19 @@ def test_unreadable_claim_of_another_uid_is_another_claim(cluster: ClusterWorld)
     assert list(cluster.world.facts.claims()) == []
 
 
-def test_pod_that_uses_no_devices_is_not_kept(cluster: ClusterWorld) -> None:
+def test_pod_that_is_still_to_be_bound_is_kept_until_then(cluster: ClusterWorld) -> None:
     cluster.note_pod(versioned(a_pod_object("plain"), 5))
+    assert [pod.name for pod in cluster.world.facts.pods()] == ["plain"]
+
+    cluster.note_pod(versioned(a_pod_object("plain", node="node-a"), 6))
+    assert list(cluster.world.facts.pods()) == []
+
+
+def test_pod_that_uses_no_devices_is_not_kept(cluster: ClusterWorld) -> None:
+    others = {"schedulerName": "default-scheduler"}
+    cluster.note_pod(versioned(a_pod_object("elsewhere", spec=others), 3))
+    cluster.note_pod(versioned(a_pod_object("bound", node="node-a"), 4))
+    cluster.note_pod(versioned(a_pod_object("ended", phase="Succeeded"), 5))
     cluster.note_pod(versioned(a_pod_object("user", claims=["cam"]), 6))
 
     assert [pod.name for pod in cluster.world.facts.pods()] == ["user"]

@@ -577,10 +577,11 @@ def test_gates_priority_and_condition_are_read() -> None:
 
 def test_a_pod_without_devices_is_kept_while_it_is_at_our_gate() -> None:
     """Nobody else would remove the gate."""
-    gated = project_pod(a_pod_object("a", spec={"schedulingGates": GATES}), SETTINGS)
+    elsewhere = {"schedulerName": "default-scheduler"}
+    gated = project_pod(a_pod_object("a", spec={"schedulingGates": GATES, **elsewhere}), SETTINGS)
 
     assert isinstance(gated, PodView)
-    assert project_pod(a_pod_object("a"), SETTINGS) is None
+    assert project_pod(a_pod_object("a", spec=elsewhere), SETTINGS) is None
     removals = GateKeeper(a_world(gated)).decide(NOW)
     assert names(removals) == ["a"]
 

@@ -13,7 +13,7 @@ import shutil
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ from scheduler_plugin.extender_messages import Answer, BindArguments, NotAnswere
 from scheduler_plugin.fields import JsonObject
 from scheduler_plugin.gate_decisions import Place, WaitingPod
 from scheduler_plugin.http_app import ExtenderApp, Limits
+from scheduler_plugin.http_pages import PagesApp
+from scheduler_plugin.http_responses import Application
 from scheduler_plugin.http_server import Bound, CannotListenError, serving
 from scheduler_plugin.listening import Listening, TlsFiles
 from scheduler_plugin.names import QueueName, Reason
@@ -109,10 +111,15 @@ class Client:
         return await asyncio.open_connection(self.bound.host, self.bound.port)
 
 
+def served(plugin: FakePlugin, limits: Limits | None = None) -> AbstractAsyncContextManager[Client]:
+    limits = limits or Limits()
+    return serving_app(ExtenderApp(plugin, limits), limits)
+
+
 @asynccontextmanager
-async def served(plugin: FakePlugin, limits: Limits | None = None) -> AsyncIterator[Client]:
+async def serving_app(app: Application, limits: Limits | None = None) -> AsyncIterator[Client]:
     async with (
-        serving(plugin, LOOPBACK, limits or Limits()) as bound,
+        serving(app, LOOPBACK, limits or Limits()) as bound,
         aiohttp.ClientSession(f"http://{bound.host}:{bound.port}") as session,
     ):
         yield Client(session, bound)
@@ -212,15 +219,6 @@ async def test_refused_pod_is_not_on_its_way(
     assert len(plugin.pods) == 2
 
 
-async def test_healthy_before_it_is_ready(client: Client, plugin: FakePlugin) -> None:
-    plugin.not_ready = "Claims are not in sync."
-
-    assert await client.ask("GET", "/healthz") == (200, "ok")
-    assert await client.ask("GET", "/readyz") == (503, "Claims are not in sync.")
-    plugin.not_ready = ""
-    assert await client.ask("GET", "/readyz") == (200, "ok")
-
-
 class FakeLines:
     """One pod that waits."""
 
@@ -243,32 +241,65 @@ class FakeLines:
         )
 
 
-async def test_a_waiting_pod_has_a_page(plugin: FakePlugin) -> None:
-    lines = FakeLines()
-    async with (
-        serving(plugin, LOOPBACK, waiting=lines) as bound,
-        aiohttp.ClientSession(f"http://{bound.host}:{bound.port}") as session,
-    ):
-        client = Client(session, bound)
-        status, page = await client.ask("GET", "/waiting/default/p0")
-        assert (status, json.loads(page)) == (
-            200,
-            {
-                "namespace": "default",
-                "name": "p0",
-                "queue": "vision",
-                "place": 2,
-                "waiting": 7,
-                "reason": "OverLimit",
-                "message": "It does not fit.",
-            },
-        )
-        other = await client.ask("GET", "/waiting/default/p1")
-        assert other == (404, "Pod default/p1 does not wait.")
-        assert (await client.ask("POST", "/waiting/default/p0"))[0] == 405
-        assert (await client.ask("GET", "/waiting/default"))[0] == 404
-        lines.not_told = "Another holds the Lease."
-        assert await client.ask("GET", "/waiting/default/p0") == (503, "Another holds the Lease.")
+@pytest.fixture
+def lines() -> FakeLines:
+    return FakeLines()
+
+
+@pytest.fixture
+async def pages(plugin: FakePlugin, lines: FakeLines) -> AsyncIterator[Client]:
+    async with serving_app(PagesApp(plugin, lines)) as client:
+        yield client
+
+
+async def test_healthy_before_it_is_ready(pages: Client, plugin: FakePlugin) -> None:
+    plugin.not_ready = "Claims are not in sync."
+
+    assert await pages.ask("GET", "/healthz") == (200, "ok")
+    assert await pages.ask("GET", "/readyz") == (503, "Claims are not in sync.")
+    plugin.not_ready = ""
+    assert await pages.ask("GET", "/readyz") == (200, "ok")
+
+
+async def test_a_waiting_pod_has_a_page(pages: Client, lines: FakeLines) -> None:
+    status, page = await pages.ask("GET", "/waiting/default/p0")
+    assert (status, json.loads(page)) == (
+        200,
+        {
+            "namespace": "default",
+            "name": "p0",
+            "queue": "vision",
+            "place": 2,
+            "waiting": 7,
+            "reason": "OverLimit",
+            "message": "It does not fit.",
+        },
+    )
+    other = await pages.ask("GET", "/waiting/default/p1")
+    assert other == (404, "Pod default/p1 does not wait.")
+    assert (await pages.ask("GET", "/waiting/default"))[0] == 404
+    lines.not_told = "Another holds the Lease."
+    assert await pages.ask("GET", "/waiting/default/p0") == (503, "Another holds the Lease.")
+
+
+@pytest.mark.parametrize("path", VERBS)
+async def test_who_reads_the_pages_can_bind_nothing(
+    pages: Client, plugin: FakePlugin, path: str
+) -> None:
+    body = json.dumps(CALLS[path]).encode()
+
+    assert await pages.ask("POST", path, body) == (404, f"There is no {path} here.")
+    assert plugin.pods == []
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/waiting/default/p0"])
+async def test_the_port_that_binds_has_no_pages(client: Client, path: str) -> None:
+    assert await client.ask("GET", path) == (404, f"There is no {path} here.")
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/waiting/default/p0"])
+async def test_pages_are_only_read(pages: Client, path: str) -> None:
+    assert await pages.ask("POST", path, b"{}") == (405, "Only GET is answered here.")
 
 
 @pytest.mark.parametrize(
@@ -276,8 +307,6 @@ async def test_a_waiting_pod_has_a_page(plugin: FakePlugin) -> None:
     [
         ("GET", "/filter", (405, "Only POST is answered here.")),
         ("PUT", "/bind", (405, "Only POST is answered here.")),
-        ("POST", "/healthz", (405, "Only GET is answered here.")),
-        ("DELETE", "/readyz", (405, "Only GET is answered here.")),
         ("POST", "/", (404, "There is no / here.")),
         ("POST", "/filter/", (404, "There is no /filter/ here.")),
         ("GET", "/p%C3%BC", (404, "There is no /pü here.")),
@@ -311,11 +340,11 @@ async def test_fault_is_answered_and_logged(
     assert [record.exc_info is not None for record in caplog.records] == [True]
 
 
-async def test_fault_in_readiness_is_not_ready(client: Client, plugin: FakePlugin) -> None:
+async def test_fault_in_readiness_is_not_ready(pages: Client, plugin: FakePlugin) -> None:
     plugin.failure = RuntimeError("a fault")
 
-    assert await client.ask("GET", "/readyz") == (503, "internal error: RuntimeError: a fault")
-    assert await client.ask("GET", "/healthz") == (200, "ok")
+    assert await pages.ask("GET", "/readyz") == (503, "internal error: RuntimeError: a fault")
+    assert await pages.ask("GET", "/healthz") == (200, "ok")
 
 
 @pytest.mark.parametrize("path", VERBS)
@@ -542,7 +571,7 @@ async def test_filter_waits_for_the_lease_that_is_about_to_be_ours(
 ) -> None:
     plugin.may_settle.clear()
     asked = asyncio.create_task(client.call("/filter", FILTER))
-    await client.ask("GET", "/healthz")
+    assert (await client.call("/bind", BIND))["Error"] == ""
     assert not plugin.pods
 
     plugin.may_settle.set()
@@ -618,7 +647,7 @@ async def test_stop_finishes_what_is_under_way(plugin: FakePlugin) -> None:
 
     plugin.on_bind = bind
     async with AsyncExitStack() as server, AsyncExitStack() as sessions:
-        bound = await server.enter_async_context(serving(plugin, LOOPBACK))
+        bound = await server.enter_async_context(serving(ExtenderApp(plugin), LOOPBACK))
         url = f"http://127.0.0.1:{bound.port}"
         session = await sessions.enter_async_context(aiohttp.ClientSession(url))
         binding = asyncio.create_task(Client(session, bound).call("/bind", BIND))
@@ -677,12 +706,12 @@ async def test_idle_connections_do_not_hold_up_a_stop(plugin: FakePlugin) -> Non
 async def test_port_in_use_is_said(client: Client, plugin: FakePlugin) -> None:
     taken = Listening(host="127.0.0.1", port=client.bound.port, tls=None)
     with pytest.raises(CannotListenError, match=r"cannot listen on 127.0.0.1 port \d+: Address"):
-        async with serving(plugin, taken):
+        async with serving(ExtenderApp(plugin), taken):
             pass
 
 
 async def test_ipv6_loopback_is_served(plugin: FakePlugin) -> None:
-    async with serving(plugin, Listening(host="::1", port=0, tls=None)) as bound:
+    async with serving(ExtenderApp(plugin), Listening(host="::1", port=0, tls=None)) as bound:
         _, writer = await asyncio.open_connection("::1", bound.port)
         writer.close()
         assert bound.host == "::1"
@@ -705,18 +734,23 @@ def tls_files(authority: Authority) -> TlsFiles:
     )
 
 
-def client_context(authority: Authority, signer: Authority | None) -> ssl.SSLContext:
+SCHEDULER = CertificateSpec("client", "system:kube-scheduler")
+
+
+def client_context(
+    authority: Authority, signer: Authority | None, shown: CertificateSpec = SCHEDULER
+) -> ssl.SSLContext:
     """A client that trusts the server and shows a certificate of the signer's."""
     context = ssl.create_default_context(cafile=str(authority.certificate_file))
     if signer:
-        context.load_cert_chain(*signer.issue(CertificateSpec("client", "kube-scheduler")))
+        context.load_cert_chain(*signer.issue(shown))
     return context
 
 
 async def filter_over(context: ssl.SSLContext, tls: TlsFiles) -> object:
     listening = Listening(host="127.0.0.1", port=0, tls=tls)
     async with (
-        serving(FakePlugin(), listening) as bound,
+        serving(ExtenderApp(FakePlugin()), listening) as bound,
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
         session.post(f"https://127.0.0.1:{bound.port}/filter", json=FILTER) as response,
     ):
@@ -745,6 +779,44 @@ async def test_client_with_a_foreign_certificate_is_not_heard(
         await filter_over(client_context(authority, Authority(tmp_path)), tls_files)
 
 
+async def answer_to(
+    authority: Authority, tls: TlsFiles, shown: CertificateSpec, path: str = "/bind"
+) -> tuple[int, str]:
+    """What a client of the authority is answered."""
+    context = client_context(authority, authority, shown)
+    listening = Listening(host="127.0.0.1", port=0, tls=tls)
+    async with (
+        serving(ExtenderApp(FakePlugin()), listening) as bound,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
+        session.post(f"https://127.0.0.1:{bound.port}{path}", json=CALLS[path]) as response,
+    ):
+        return response.status, await response.text()
+
+
+@pytest.mark.parametrize("path", VERBS)
+async def test_client_of_the_authority_that_is_not_named_is_refused(
+    authority: Authority, tls_files: TlsFiles, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    kubelet = CertificateSpec("kubelet", "system:node:node-a", "system:nodes", ("node-a",))
+
+    why = (
+        'Your certificate names "system:node:node-a" or "node-a", and none of these is in'
+        " --client-names."
+    )
+    assert await answer_to(authority, tls_files, kubelet, path) == (403, why)
+    assert any(why in message for message in caplog.messages)
+
+
+async def test_client_is_known_by_an_alternative_name(
+    authority: Authority, tls_files: TlsFiles
+) -> None:
+    tls = dataclasses.replace(tls_files, client_names=frozenset({"scheduler.example"}))
+    shown = CertificateSpec("other", "somebody", hosts=("scheduler.example",))
+
+    assert await answer_to(authority, tls, shown) == (200, '{"Error":""}')
+    assert (await answer_to(authority, tls, SCHEDULER))[0] == 403
+
+
 async def test_files_that_change_are_read_again(
     authority: Authority, tls_files: TlsFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -756,15 +828,17 @@ async def test_files_that_change_are_read_again(
     monkeypatch.setattr("scheduler_plugin.http_server.follow_files", soon)
     stranger = Authority(tmp_path)
     refused = (aiohttp.ClientError, ConnectionError, ssl.SSLError)
-    async with serving(FakePlugin(), Listening(host="127.0.0.1", port=0, tls=own)) as bound:
-        url = f"https://127.0.0.1:{bound.port}/healthz"
+    async with serving(
+        ExtenderApp(FakePlugin()), Listening(host="127.0.0.1", port=0, tls=own)
+    ) as bound:
+        url = f"https://127.0.0.1:{bound.port}/filter"
         with pytest.raises(refused):
             await status_over(client_context(authority, stranger), url)
         shutil.copy(stranger.certificate_file, accepted)
         async with asyncio.timeout(10):
             while True:
                 with contextlib.suppress(*refused):
-                    assert await status_over(client_context(authority, stranger), url) == 200
+                    assert await status_over(client_context(authority, stranger), url) == 405
                     break
         with pytest.raises(refused):
             await status_over(client_context(authority, authority), url)
@@ -779,7 +853,9 @@ async def status_over(context: ssl.SSLContext, url: str) -> int:
 
 
 async def test_plain_http_is_not_heard_where_tls_is_served(tls_files: TlsFiles) -> None:
-    async with serving(FakePlugin(), Listening(host="127.0.0.1", port=0, tls=tls_files)) as bound:
+    async with serving(
+        ExtenderApp(FakePlugin()), Listening(host="127.0.0.1", port=0, tls=tls_files)
+    ) as bound:
         with socket.create_connection((bound.host, bound.port)) as plain:
             plain.setblocking(False)
             loop = asyncio.get_running_loop()
@@ -798,5 +874,5 @@ async def test_unusable_certificates_are_said(
     given = {name: getattr(tls_files, name) for name in ("certificate", "key", "client_ca")}
     files = TlsFiles(**{**given, broken: str(path)})
     with pytest.raises(CannotListenError, match=r"broken\.pem.* cannot be used"):
-        async with serving(plugin, Listening(host="127.0.0.1", port=0, tls=files)):
+        async with serving(ExtenderApp(plugin), Listening(host="127.0.0.1", port=0, tls=files)):
             pass

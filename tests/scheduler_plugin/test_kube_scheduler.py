@@ -15,6 +15,7 @@ from scheduler_plugin.kube_scheduler import Extender
 from scheduler_plugin.kube_scheduler_binds import ATTEMPTS
 from scheduler_plugin.names import QueueName, Reason
 from scheduler_plugin.pods import PodClaim, pod_view
+from scheduler_plugin.projections import is_kept
 from scheduler_plugin.verdicts import Refused
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -67,7 +68,7 @@ class Scene:
         body = a_pod_object(name, **fields)
         view = read(pod_view(body, SETTINGS))
         self.cluster.pods[name] = view
-        if view.may_use_devices and not self.cluster.lags:
+        if is_kept(view, SETTINGS) and not self.cluster.lags:
             put(self.cluster.world, view)
         return body
 
@@ -438,11 +439,54 @@ async def test_a_pod_without_devices_is_bound_without_a_look(scene: Scene) -> No
     assert scene.binder.bound == {"plain": ("node-a", "")}
 
 
-async def test_a_pod_without_devices_is_read_after_a_restart(scene: Scene) -> None:
+async def test_a_pod_without_devices_is_read_where_the_watch_lags(scene: Scene) -> None:
+    scene.cluster.lags = True
     scene.pod("plain")
 
     assert await scene.bind("plain") == ""
     assert scene.cluster.reads == ["pod plain"]
+
+
+async def test_bind_believes_nothing_that_filter_was_told(scene: Scene) -> None:
+    """Whoever reaches the port could say that a pod uses no devices, and of which scheduler."""
+    scene.cluster.store(a_claim())
+    scene.pod("a", claims=["cam"], queue="nobodys")
+    scene.cluster.reserve("cam", "a")
+    assert scene.extender.filter(a_pod_object("a")) == Passed()
+
+    assert (await scene.bind("a")).startswith("QueueNotFound: ")
+    assert scene.binder.bound == {}
+
+
+ELSEWHERE = {"schedulerName": "default-scheduler"}
+NOT_OURS = (
+    'Pod default/a: spec.schedulerName: is "default-scheduler", and this is the scheduler'
+    ' "moorage".'
+)
+
+
+@pytest.mark.parametrize("fields", [{}, {"claims": ["cam"], "queue": "vision"}])
+@pytest.mark.parametrize("lags", [False, True])
+async def test_a_pod_of_another_scheduler_is_not_bound(
+    scene: Scene, fields: dict[str, Any], lags: bool
+) -> None:
+    scene.cluster.store(a_claim())
+    scene.cluster.lags = lags
+    scene.pod("a", **fields, spec=ELSEWHERE)
+    scene.cluster.reserve("cam", "a")
+    forged = a_pod_object("a", **fields)
+    scene.extender.filter(forged)
+
+    assert await scene.bind("a") == NOT_OURS
+    assert scene.binder.bound == {}
+    assert scene.owner == ("", "")
+
+
+def test_a_pod_of_another_scheduler_is_not_judged(scene: Scene) -> None:
+    body = scene.pod("a", spec=ELSEWHERE)
+
+    assert scene.extender.filter(body) == NotAnswered(NOT_OURS)
+    assert scene.extender.preempt(body) == NotAnswered(NOT_OURS)
 
 
 async def test_bind_twice_is_bound_once(scene: Scene) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from driver.api import Problem
-from scheduler_plugin.listening import Listening, TlsFiles, parse_listening
+from scheduler_plugin.listening import Listening, TlsFiles, parse_listening, parse_pages_address
 
 FILES = TlsFiles(certificate="tls.crt", key="tls.key", client_ca="ca.crt")
 NONE = TlsFiles()
@@ -70,3 +70,17 @@ def test_what_is_no_address_is_said(address: str) -> None:
 
     message = f'"{address}" is not an IP address and a port, such as 127.0.0.1:10261.'
     assert found == Problem("--listen-address", message)
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "port"),
+    [("127.0.0.1:10262", "127.0.0.1", 10262), ("0.0.0.0:1", "0.0.0.0", 1), ("[::]:1", "::", 1)],
+)
+def test_pages_are_read_on_any_address(address: str, host: str, port: int) -> None:
+    assert parse_pages_address(address) == Listening(host=host, port=port, tls=None)
+
+
+def test_what_is_no_address_of_pages_is_said() -> None:
+    message = '"somewhere" is not an IP address and a port, such as 127.0.0.1:10262.'
+
+    assert parse_pages_address("somewhere") == Problem("--pages-address", message)

@@ -35,6 +35,8 @@ def test_without_flags_it_serves_on_loopback_behind_the_lease_of_the_manifests()
     settings = serve()
 
     assert settings.listening == Listening(host="127.0.0.1", port=10261, tls=None)
+    assert settings.pages == Listening(host="127.0.0.1", port=10262, tls=None)
+    assert settings.accounting.scheduler_names == {"moorage"}
     assert str(settings.lease) == "moorage-system/moorage-scheduler"
     assert settings.lease.identity
     assert settings.pod_groups == (Resource("scheduling.run.ai", "v2alpha2", "podgroups"),)
@@ -66,6 +68,26 @@ def test_flags_are_taken_over() -> None:
         "a.example/v1",
         "b.example/v1beta1",
     ]
+
+
+def test_the_profiles_of_one_kube_scheduler_may_be_several() -> None:
+    flag = "--scheduler-name=moorage, default-scheduler"
+
+    assert serve(flag).accounting.scheduler_names == {"moorage", "default-scheduler"}
+    assert print_config(flag)["profiles"] == [
+        {"schedulerName": "moorage"},
+        {"schedulerName": "default-scheduler"},
+    ]
+
+
+def test_with_tls_kube_scheduler_alone_is_heard_unless_others_are_named() -> None:
+    for flags, names in (
+        ((), {"system:kube-scheduler"}),
+        (("--client-names=a,spiffe://b/c",), {"a", "spiffe://b/c"}),
+    ):
+        tls = serve(*TLS, *flags).listening.tls
+        assert tls is not None
+        assert tls.client_names == names
 
 
 def test_environment_is_the_default() -> None:
@@ -113,6 +135,9 @@ def test_pod_groups_may_be_none() -> None:
         ("--listen-address=somewhere", '"somewhere" is not an IP address and a port'),
         ("--listen-address=0.0.0.0:1", "is no loopback address: it needs mutual TLS"),
         ("--tls-cert-file=t.crt", "TLS takes certificate, key and client CA"),
+        ("--pages-address=somewhere", '"somewhere" is not an IP address and a port'),
+        ("--client-names=a,,b", "must not be empty"),
+        ("--scheduler-name=", "must not be empty"),
         ("--log-level=LOUD", "invalid choice: 'LOUD'"),
     ],
 )
@@ -132,7 +157,7 @@ def print_config(*argv: str) -> dict[str, Any]:
     settings = parse_settings(["print-config", *argv], {})
     assert isinstance(settings, PrintConfigSettings)
     text = scheduler_configuration(
-        settings.scheduler_name,
+        settings.scheduler_names,
         (settings.lease.namespace, settings.lease.name),
         settings.listening,
         settings.caller,
@@ -191,7 +216,7 @@ def test_with_tls_print_config_refuses_to_leave_out_a_file(
 def test_wildcard_of_ipv6_is_called_on_its_loopback() -> None:
     tls = TlsFiles(certificate="c", key="k", client_ca="a")
     text = scheduler_configuration(
-        "moorage",
+        ("moorage",),
         ("a", "b"),
         Listening(host="::", port=1, tls=tls),
         CallerFiles(certificate="c", key="k", server_ca="a"),

@@ -32,19 +32,25 @@ class Place:
 
     Attributes:
         plugin_port: On loopback.
+        pages_port: Likewise.
         proxy_port: On the node's address.
     """
 
     node: str
     plugin_port: int
+    pages_port: int
     proxy_port: int
 
     @property
     def plugin_url(self) -> str:
         return f"http://127.0.0.1:{self.plugin_port}"
 
+    @property
+    def pages_url(self) -> str:
+        return f"http://127.0.0.1:{self.pages_port}"
 
-PLACES = (Place("node-a", 10271, 10273), Place("node-b", 10272, 10274))
+
+PLACES = (Place("node-a", 10271, 10275, 10273), Place("node-b", 10272, 10276, 10274))
 
 
 def kube_scheduler(
@@ -71,10 +77,14 @@ def kube_scheduler(
     )
 
 
-def plugin(cluster: Cluster, place: Place, lease: str = LEASE) -> ComponentProcess:
+def plugin(
+    cluster: Cluster, place: Place, lease: str = LEASE, scheduler: str = SCHEDULER
+) -> ComponentProcess:
     """The plugin beside it. The host name of a process in a node is the node's."""
     address = place.plugin_url.removeprefix("http://")
-    flags = ("--listen-address", address, "--lease", f"{NAMESPACE}/{lease}")
+    pages = place.pages_url.removeprefix("http://")
+    addresses = ("--listen-address", address, "--pages-address", pages)
+    flags = (*addresses, "--lease", f"{NAMESPACE}/{lease}", "--scheduler-name", scheduler)
     return _process(
         cluster,
         name="failover-plugin",

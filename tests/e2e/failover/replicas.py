@@ -43,7 +43,7 @@ class Replica:
 
     def readiness(self) -> str:
         """What the plugin says of itself: "ok", why it does not serve, or "" for no answer."""
-        ask = ("curl", "--silent", "--max-time", "2", f"{self.place.plugin_url}/readyz")
+        ask = ("curl", "--silent", "--max-time", "2", f"{self.place.pages_url}/readyz")
         return self.cluster.node(self.node).exec(ask, check=False).stdout
 
     def leads(self) -> bool:

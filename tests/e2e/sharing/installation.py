@@ -23,6 +23,7 @@ PROXY_PORT = 10263
 LEASE = "kube-system/kube-scheduler-moorage"
 PLUGIN = (sys.executable, "-m", "scheduler_plugin")
 PLUGIN_URL = "http://127.0.0.1:10261"
+PAGES_URL = "http://127.0.0.1:10262"
 
 # The local cluster's kube-scheduler keeps its Lease elsewhere than the one of the manifests.
 LEASE_ROLE = [

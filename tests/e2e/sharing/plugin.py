@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from local_cluster.api import Cluster, ConditionTimeoutError
 from local_cluster.component_handles import ComponentHandle
-from tests.e2e.sharing.installation import NODE, PLUGIN_URL, plugin_component
+from tests.e2e.sharing.installation import NODE, PAGES_URL, plugin_component
 
 LAST_LINES = 40
 READY_SECONDS = 60.0
@@ -31,12 +31,13 @@ class Plugin:
 
     def is_ready(self) -> bool:
         """Whether it says so. It listens on loopback, so the question comes from its node."""
-        ask = ("wget", "-q", "-T", "2", "-O", "-", f"{PLUGIN_URL}/readyz")
+        ask = ("wget", "-q", "-T", "2", "-O", "-", f"{PAGES_URL}/readyz")
         return self.cluster.node(NODE).exec(ask, check=False).returncode == 0
 
-    def page(self, path: str) -> str:
-        """What it answers to GET; what `wget` says where it refuses."""
-        ask = ("wget", "-T", "2", "-O", "-", f"{PLUGIN_URL}{path}")
+    def page(self, path: str, body: str = "") -> str:
+        """What it answers to GET, or to a POST of a body; what `wget` says where it refuses."""
+        sent = (f"--post-data={body}",) if body else ()
+        ask = ("wget", "-T", "2", "-O", "-", *sent, f"{PAGES_URL}{path}")
         done = self.cluster.node(NODE).exec(ask, check=False)
         return str(done.stdout if done.returncode == 0 else done.stderr)
 

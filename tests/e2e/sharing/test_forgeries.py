@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.sharing import objects
-from tests.e2e.sharing.objects import OWNER_POD, PREEMPTIBILITY, QUEUE
+from tests.e2e.sharing.objects import OWNER_POD, PREEMPTIBILITY, QUEUE, SCHEDULER
 from tests.e2e.sharing.stories import CLAIM, NODE, Story
 
 KAI_PREEMPTIBILITY = "kai.scheduler/preemptibility"
@@ -86,6 +86,34 @@ def test_a_binding_does_not_smuggle_a_queue_in(told: tuple[Story, str, str]) -> 
 
         assert "comes only from" in refusal
     assert story.node_of("second") == ""
+
+
+def test_who_reaches_the_extender_binds_no_pod_of_another_scheduler(
+    told: tuple[Story, str, str],
+) -> None:
+    """Whatever he says of the pod to Filter before."""
+    story, _, robots = told
+    story.plain_pod("second", schedulerName="nobody")
+    story.pod("third", robots, CLAIM, schedulerName="nobody")
+
+    for name in ("second", "third"):
+        pod = story.get("pod", name)
+        said = {**pod, "spec": {**pod["spec"], "schedulerName": SCHEDULER, "resourceClaims": []}}
+        passed = story.extender.ask("filter", {"Pod": said, "NodeNames": [NODE]})
+        uid = pod["metadata"]["uid"]
+        bind = {"PodName": name, "PodNamespace": story.namespace, "PodUID": uid, "Node": NODE}
+        refused = story.extender.ask("bind", bind)
+
+        assert passed["NodeNames"] == [NODE]
+        assert 'spec.schedulerName: is "nobody"' in refused["Error"]
+        assert story.node_of(name) == ""
+
+
+def test_who_reads_the_pages_of_the_plugin_binds_nothing(told: tuple[Story, str, str]) -> None:
+    story, _, _ = told
+
+    assert "404" in story.plugin.page("/bind", "{}")
+    assert story.plugin.page("/healthz") == "ok"
 
 
 def _labels(labels: dict[str, Any]) -> dict[str, Any]:
