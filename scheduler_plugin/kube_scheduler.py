@@ -17,7 +17,7 @@ from scheduler_plugin.fields import JsonObject, Unreadable
 from scheduler_plugin.kube_scheduler_binds import Binds, KnowsTheCluster
 from scheduler_plugin.pods import PodView, pod_view, why_not_ours
 from scheduler_plugin.refusals import Refusals
-from scheduler_plugin.verdicts import Refused, assume, judge
+from scheduler_plugin.verdicts import Admitted, Refused, Verdict, assume, judge
 
 PATIENCE_SECONDS = 5.0
 """How long kube-scheduler waits for its plugin to see that it may be served; it has taken the Lease
@@ -80,27 +80,34 @@ class Extender:
         return self._filter_unbound(view)
 
     def _filter_unbound(self, view: PodView) -> Answer:
+        verdict = self._verdict(view)
+        if isinstance(verdict, Refused):
+            self.refusals.add(view.uid, self._clock())
+        if not isinstance(verdict, Admitted):
+            return verdict
+        if verdict.claims or verdict.requests:
+            assume(view, verdict, self._cluster.world, self._clock())
+        return Passed()
+
+    def _verdict(self, view: PodView) -> Verdict | NotAnswered:
+        """The verdict on a pod; no answer where it is not to be tried now."""
         world, now = self._cluster.world, self._clock()
         if not world.may_be_bound(view.uid):
             return NotAnswered(f"{view} ended, or was deleted.")
         if why := self._binds.why_not_tried(view, now):
             return NotAnswered(why)
-        verdict = judge(view, world.facts.claims_of(view), world, now)
-        if isinstance(verdict, Refused):
-            self.refusals.add(view.uid, now)
-            return verdict
-        if verdict.claims or verdict.requests:
-            assume(view, verdict, world, now)
-        return Passed()
+        return judge(view, world.facts.claims_of(view), world, now)
 
     def preempt(self, pod: JsonObject) -> Answer:
-        """The verdict on a pod that found no room: for one that is refused nobody shall leave."""
+        """The verdict on a pod that found no room: unless the Filter passes it nobody shall leave.
+
+        Nor for one that is bound already, of which kube-scheduler has not heard.
+        """
         view = self._asked_about(pod)
         if isinstance(view, NotAnswered) or not view.may_use_devices:
             return view if isinstance(view, NotAnswered) else Passed()
-        world = self._cluster.world
-        verdict = judge(view, world.facts.claims_of(view), world, self._clock())
-        return verdict if isinstance(verdict, Refused) else Passed()
+        verdict = self._verdict(view)
+        return Passed() if isinstance(verdict, Admitted) else verdict
 
     async def bind(self, arguments: BindArguments) -> str:
         """Bind a pod; returns why it is not bound, "" where it is. May be asked twice."""

@@ -205,6 +205,26 @@ def test_preempt_refuses_what_the_verdict_refuses_and_assumes_nothing(scene: Sce
     assert len(scene.cluster.world.assumptions) == 1
 
 
+async def test_nobody_leaves_for_a_pod_that_rests_or_cannot_be_bound(scene: Scene) -> None:
+    body = scene.pod("a", requests={"akri.sh/onvif": 1}, queue="vision")
+    scene.binder.failures += [BindFailed("refused", is_certain=True)] * 2
+    for _ in range(2):
+        assert scene.extender.filter(body) == Passed()
+        assert scene.extender.preempt(body) == Passed()
+        assert await scene.bind("a") == "refused"
+
+    rests = scene.extender.preempt(body)
+
+    assert isinstance(rests, NotAnswered)
+    assert rests == scene.extender.filter(body)
+    scene.now += timedelta(minutes=1)
+    assert await scene.bind("a") == ""
+    assert isinstance(scene.extender.preempt(body), NotAnswered), "it has its node"
+    scene.cluster.world.delete_pod(pod_uid("a"))
+    gone = scene.extender.preempt(body)
+    assert gone == NotAnswered("Pod default/a ended, or was deleted.")
+
+
 @pytest.mark.parametrize("ask", ["filter", "preempt"])
 def test_a_pod_that_cannot_be_one_is_not_answered(scene: Scene, ask: str) -> None:
     answer = getattr(scene.extender, ask)({"metadata": {"name": "a", "uid": 7}})
