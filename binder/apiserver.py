@@ -115,6 +115,11 @@ class Binder:
                 return await self._without(written, request, failure.why)
             return failure
 
+    async def take_back(self, request: BindRequest) -> bool:
+        """Remove owners that were written for a pod which is not bound; see `CarriesOut`."""
+        with self._working(request):
+            return await self._take_back(_to_be_written(request), request)
+
     async def bind(self, request: BindRequest) -> Outcome:
         """Create the binding; where that failed for certain, take back what was written."""
         with self._working(request):
@@ -127,8 +132,7 @@ class Binder:
                 case Fate.ELSEWHERE:
                     return BindFailed(seen.sentence, is_certain=True)
                 case Fate.GONE | Fate.UNBOUND:
-                    written = [claim for claim in request.claims if not claim.is_written]
-                    return await self._without(written, request, seen.sentence)
+                    return await self._without(_to_be_written(request), request, seen.sentence)
 
     @contextmanager
     def _working(self, request: BindRequest) -> Iterator[None]:
@@ -191,8 +195,10 @@ class Binder:
     async def _without(
         self, written: Sequence[ClaimOwner], request: BindRequest, why: str
     ) -> BindFailed:
-        """Take back what was written for a pod that is not bound."""
-        is_certain = True
+        return BindFailed(why, is_certain=await self._take_back(written, request))
+
+    async def _take_back(self, written: Sequence[ClaimOwner], request: BindRequest) -> bool:
+        """Take back what was written for a pod that is not bound; whether nothing is left."""
         try:
             async with asyncio.timeout(self.write_seconds):
                 for claim in written:
@@ -202,5 +208,9 @@ class Binder:
             logger.warning(
                 "owner left on a claim: pod=%s/%s: %s", request.namespace, request.name, error
             )
-            is_certain = False
-        return BindFailed(why, is_certain=is_certain)
+            return False
+        return True
+
+
+def _to_be_written(request: BindRequest) -> list[ClaimOwner]:
+    return [claim for claim in request.claims if not claim.is_written]

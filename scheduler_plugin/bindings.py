@@ -94,6 +94,13 @@ class CarriesOut(Protocol):
     async def write_owners(self, request: BindRequest) -> ClaimsChanged | BindFailed | None:
         """Write the owner on each claim that does not say it yet; None when all of them do."""
 
+    async def take_back(self, request: BindRequest) -> bool:
+        """Remove the owners that were written for a pod which is not going to be bound after all.
+
+        Those stay that somebody else relies on, or that say something else by now. False where it
+        is not certain that none is left.
+        """
+
     async def bind(self, request: BindRequest) -> Outcome:
         """Create the binding; where that failed for certain, take back what was written."""
 

@@ -10,13 +10,14 @@ same and be refused for it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
 from kube.api import ApiError, KeyLocks
 from scheduler_plugin.backoffs import Backoffs
-from scheduler_plugin.bindings import BindFailed, BindRequest, CarriesOut, ClaimsChanged
+from scheduler_plugin.bindings import BindFailed, BindRequest, CarriesOut, ClaimOwner, ClaimsChanged
 from scheduler_plugin.claims import ClaimView
 from scheduler_plugin.extender_messages import BindArguments
 from scheduler_plugin.freshness import awaits_claims, claims_to_read, unowned_claims
@@ -105,21 +106,41 @@ class Binds:
         return await self._bind_judged(pod, arguments.node)
 
     async def _bind_judged(self, pod: PodView, node: str) -> str:
+        written: dict[ClaimUid, ClaimOwner] = {}
+        try:
+            outcome = await self._write_judged(pod, node, written)
+        except ApiError:
+            await self._take_back(pod, node, written)
+            raise
+        if isinstance(outcome, BindRequest):
+            return await self._carry_out(pod, outcome)
+        await self._take_back(pod, node, written)
+        return outcome
+
+    async def _write_judged(
+        self, pod: PodView, node: str, written: dict[ClaimUid, ClaimOwner]
+    ) -> BindRequest | str:
+        """Judge and write the owners until both agree; what is to be bound then, or why not.
+
+        Each owner that this Bind wrote, or may have, is entered into `written`.
+        """
         for _ in range(ATTEMPTS):
             if why := await self._freshen(pod):
                 return why
-            match await self._decide(pod, node):
+            match await self._decide(pod, node, written):
                 case str() as why:
                     return why
                 case BindRequest() as request:
-                    return await self._carry_out(pod, request)
+                    return replace(request, claims=_as_found(request.claims, written))
                 case ClaimsChanged(claim):
                     await self._cluster.refresh_claim(claim.namespace, claim.name)
                 case None:
                     continue
         return f"{pod}: its claims were written by others {ATTEMPTS} times while it was bound."
 
-    async def _decide(self, pod: PodView, node: str) -> BindRequest | ClaimsChanged | str | None:
+    async def _decide(
+        self, pod: PodView, node: str, written: dict[ClaimUid, ClaimOwner]
+    ) -> BindRequest | ClaimsChanged | str | None:
         """Judge for good and write the owners.
 
         Returns what is to be bound then, or why not; None where it has to be seen afresh.
@@ -137,6 +158,7 @@ class Binds:
             if verdict.claims or verdict.requests:
                 assume(pod, verdict, world, now)
             request = bind_request(pod, node, verdict)
+            written |= {claim.uid: claim for claim in request.claims if not claim.is_written}
             failure = await self._write_owners(request)
         return self._failed(pod, failure) if isinstance(failure, BindFailed) else failure or request
 
@@ -144,6 +166,14 @@ class Binds:
         if all(claim.is_written for claim in request.claims):
             return None
         return await self._binder.write_owners(request)
+
+    async def _take_back(
+        self, pod: PodView, node: str, written: dict[ClaimUid, ClaimOwner]
+    ) -> None:
+        """The pod is not bound: an owner that was written for it would be charged for nothing."""
+        if written:
+            request = bind_request(pod, node, Admitted())
+            await self._binder.take_back(replace(request, claims=tuple(written.values())))
 
     async def _carry_out(self, pod: PodView, request: BindRequest) -> str:
         outcome = await self._binder.bind(request)
@@ -226,3 +256,10 @@ class Binds:
 
     async def _is_or_becomes(self, condition: Callable[[], bool], about: Collection[str]) -> bool:
         return condition() or await self._cluster.wait_for(condition, WATCH_SECONDS, about)
+
+
+def _as_found(
+    claims: Collection[ClaimOwner], written: Mapping[ClaimUid, ClaimOwner]
+) -> tuple[ClaimOwner, ...]:
+    """The claims as this Bind found them first, so that what it wrote can be taken back."""
+    return tuple(written.get(claim.uid, claim) for claim in claims)

@@ -21,6 +21,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from binder.api import Binder
 from scheduler_plugin.api import BindRequest, Bound, ClaimOwner, ClaimsChanged
 from tests.binder.builders import a_bind, a_binder, an_api, an_owner
 from tests.binder.fake_apiserver import OWNER_POD, QUEUE, FakeApiServer, Fault, Happening
@@ -41,6 +42,7 @@ class Binds(RuleBasedStateMachine):
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.arriving: dict[str, asyncio.Future[Happening]] = {}
         self.owner_when_bound: tuple[str, str] | None = None
+        self.refused: set[str] = set()
 
     # The binder's requests wait here until the history goes on with them.
 
@@ -67,20 +69,30 @@ class Binds(RuleBasedStateMachine):
     async def bind(self, pod: str) -> None:
         binder = a_binder(self.server)
         was_bound = self.is_bound(pod)
-        for _ in range(ATTEMPTS):
+        request = self.request(pod)
+        outcome = await binder.write_owners(request)
+        for _ in range(ATTEMPTS - 1):
+            if not isinstance(outcome, ClaimsChanged) or pod in self.refused:
+                break
             request = self.request(pod)
             outcome = await binder.write_owners(request)
-            if not isinstance(outcome, ClaimsChanged):
-                break
-        else:
-            self.unreserve(pod)
+        if outcome is not None or pod in self.refused:
+            await self.give_up(pod, binder, request)
             return
-        bound = outcome or await binder.bind(request)
+        bound = await binder.bind(request)
         if isinstance(bound, Bound):
             assert self.is_bound(pod)
         else:
             assert not bound.is_certain or self.is_bound(pod) == was_bound
             self.unreserve(pod)
+
+    async def give_up(self, pod: str, binder: Binder, request: BindRequest) -> None:
+        """It was refused after all, or its owner could not be written."""
+        is_certain = await binder.take_back(request)
+        if is_certain and not all(owner.is_written for owner in request.claims):
+            relied_on = [c["name"] for c in self.consumers() if c["name"] != pod]
+            assert relied_on or self.server.owner() != (pod, f"uid-of-{pod}")
+        self.unreserve(pod)
 
     def request(self, pod: str) -> BindRequest:
         return a_bind(self.server, pod, self.owner(pod))
@@ -140,6 +152,11 @@ class Binds(RuleBasedStateMachine):
         self.tasks[pod] = self.loop.create_task(self.bind(pod), name=pod)
         self.settle()
 
+    @rule(pod=st.sampled_from(PODS))
+    def a_limit_is_lowered_or_raised(self, pod: str) -> None:
+        """From its next verdict on the pod is refused, or no longer."""
+        self.refused ^= {pod}
+
     @precondition(lambda self: self.arriving)
     @rule(data=st.data(), happening=st.sampled_from([None, None, None, *Fault]))
     def a_request_arrives(self, data: st.DataObject, happening: Happening) -> None:
@@ -161,6 +178,7 @@ class Binds(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Whatever happened so far: it ends well as soon as nothing goes wrong any more."""
+        self.refused.clear()
         for _ in range(100):
             if not self.tasks and all(map(self.is_bound, PODS)):
                 break

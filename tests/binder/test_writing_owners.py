@@ -225,6 +225,30 @@ async def test_other_claims_keep_their_owner_where_one_is_judged_again() -> None
     assert server.owner() == WRITTEN
 
 
+async def test_a_refusal_takes_back_what_was_written_and_nobody_else_relies_on() -> None:
+    server = an_api()
+    request = _two_claims(server)
+    binder = a_binder(server)
+    assert await binder.write_owners(request) is None
+    shared = [{"resource": "pods", "name": pod, "uid": f"uid-of-{pod}"} for pod in "ab"]
+    server.change("resourceclaims", "mic", lambda c: c["status"].update(reservedFor=shared))
+
+    assert await binder.take_back(request)
+
+    assert (server.owner(), server.owner("mic")) == (("", ""), WRITTEN)
+    assert await binder.take_back(request), "a second time there is nothing to do"
+
+
+async def test_what_cannot_be_taken_back_is_said() -> None:
+    server = an_api()
+    request = a_bind(server)
+    assert await a_binder(server).write_owners(request) is None
+
+    assert not await a_binder(server, FakeFence(open_for=0)).take_back(request)
+
+    assert server.owner() == WRITTEN
+
+
 @pytest.mark.parametrize("fault", [Fault.KILLED_BEFORE, Fault.KILLED_AFTER])
 @pytest.mark.parametrize("step", [0, 1])
 async def test_whoever_starts_after_a_kill_ends_in_the_same_state(step: int, fault: Fault) -> None:

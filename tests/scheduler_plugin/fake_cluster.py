@@ -19,7 +19,7 @@ from scheduler_plugin.bindings import (
     ClaimsChanged,
 )
 from scheduler_plugin.claims import ClaimView, Result
-from scheduler_plugin.names import AccountingSettings, PodUid
+from scheduler_plugin.names import NO_POD, NO_QUEUE, AccountingSettings, PodUid
 from scheduler_plugin.pods import PodView
 from scheduler_plugin.projections import is_kept
 from scheduler_plugin.world import World
@@ -111,6 +111,7 @@ class FakeBinder:
     before_write: list[Step] = field(default_factory=list)
     failures: list[BindFailed] = field(default_factory=list)
     requests: list[BindRequest] = field(default_factory=list)
+    carried_out: list[ClaimOwner] = field(default_factory=list)
     owner_writes: list[tuple[str, str, str]] = field(default_factory=list)
     bound: dict[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -138,8 +139,18 @@ class FakeBinder:
         self.cluster.store(replace(found, label=owner.queue, owner_pod=owner.owner_pod))
         return True
 
+    async def take_back(self, request: BindRequest) -> bool:
+        for owner in request.claims:
+            found = self.cluster.claims[owner.name]
+            marks = (owner.uid, owner.queue, owner.owner_pod)
+            is_same = (found.uid, found.label, found.owner_pod) == marks
+            if is_same and {*found.reserved_for} <= {request.uid}:
+                self.cluster.store(replace(found, label=NO_QUEUE, owner_pod=NO_POD))
+        return True
+
     async def bind(self, request: BindRequest) -> Bound | BindFailed:
         await asyncio.sleep(0)
+        self.carried_out += request.claims
         if self.failures:
             return self.failures.pop(0)
         assert request.name not in self.bound, "a pod is bound once"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -435,6 +436,59 @@ async def test_bind_gives_up_when_claims_never_rest(scene: Scene) -> None:
 
     assert f"written by others {ATTEMPTS} times" in await scene.bind("a")
     assert not scene.binder.bound
+
+
+def two_claims(scene: Scene, then: Callable[[], None]) -> None:
+    """Pod `a` is past PreBind; `then` happens when its first claim has its owner."""
+    put(scene.cluster.world, a_queue("vision", onvif=(2, 2)))
+    scene.cluster.store(a_claim("one"), a_claim("two"))
+    assert scene.extender.filter(scene.pod("a", claims=["one", "two"], queue="vision")) == Passed()
+    scene.cluster.reserve("one", "a")
+    scene.cluster.reserve("two", "a")
+
+    async def nothing() -> None:
+        return
+
+    async def changed() -> None:
+        assert scene.cluster.claims["one"].label == "vision"
+        scene.cluster.store(replace(scene.cluster.claims["two"], other_consumers=1))
+        then()
+
+    scene.binder.before_write.extend([nothing, changed])
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_a_refusal_takes_back_the_owner_that_was_written(scene: Scene, shared: bool) -> None:
+    def refuse() -> None:
+        put(scene.cluster.world, a_queue("vision", onvif=(1, 1)))
+        if shared:
+            scene.cluster.reserve("one", "b")
+
+    two_claims(scene, refuse)
+
+    assert (await scene.bind("a")).startswith("OverLimit: ")
+
+    assert scene.cluster.claims["one"].label == ("vision" if shared else "")
+    assert usage(scene.cluster.world, "vision") == amounts(onvif=1 if shared else 0)
+
+
+async def test_owners_are_taken_back_where_the_api_server_goes_away(scene: Scene) -> None:
+    two_claims(scene, lambda: setattr(scene.cluster, "is_away", True))
+
+    assert "is not bound yet: the API server is away" in await scene.bind("a")
+
+    assert scene.cluster.claims["one"].label == ""
+
+
+async def test_a_binding_that_fails_can_take_back_owners_of_every_attempt(scene: Scene) -> None:
+    two_claims(scene, lambda: None)
+
+    assert await scene.bind("a") == ""
+
+    assert [claim.name for claim in scene.binder.carried_out if not claim.is_written] == [
+        "one",
+        "two",
+    ]
 
 
 async def test_a_claim_that_was_made_anew_meanwhile_is_not_bound(scene: Scene) -> None:
