@@ -29,6 +29,9 @@ from tests.webhook.builders import (
 )
 from webhook.apiserver import Admission
 
+ELSEWHERE = {"schedulerName": "default-scheduler"}
+"""As the API server sets it where nobody names a scheduler."""
+
 
 async def response(cluster: FakeCluster, kind: str, *objects: Any, **request: Any) -> Any:
     answer = await Admission(cluster).answer(a_review_body(kind, *objects, **request))
@@ -58,7 +61,9 @@ async def test_each_kind_is_judged_by_its_rules() -> None:
         cluster, "ResourceClaimTemplate", a_template_object(queue="x")
     )
     assert await refusal(cluster, "Pod", a_pod_object(claims=["cam"], spec=claimed)) == ""
-    assert "spec.schedulerName" in await refusal(cluster, "Pod", a_pod_object(claims=["cam"]))
+    assert "spec.schedulerName" in await refusal(
+        cluster, "Pod", a_pod_object(claims=["cam"], spec=ELSEWHERE)
+    )
     assert await refusal(cluster, "Queue", a_queue_object("new")) == ""
     assert "spec.parent" in await refusal(cluster, "Queue", a_queue_object("a", parent="a"))
 
@@ -72,7 +77,7 @@ async def test_a_claim_and_a_template_of_a_pod_are_looked_up() -> None:
         {"name": "four"},
     ]
 
-    sentence = await refusal(cluster, "Pod", a_pod_object(resource_claims=entries))
+    sentence = await refusal(cluster, "Pod", a_pod_object(resource_claims=entries, spec=ELSEWHERE))
 
     assert "ResourceClaimTemplate default/cams, ResourceClaim default/cam:" in sentence
 
@@ -152,7 +157,7 @@ async def test_a_new_pod_gets_what_it_lacks() -> None:
     )
     entries = [{"name": "one", "resourceClaimTemplateName": "cams"}]
 
-    found = await patch(cluster, "Pod", a_pod_object(resource_claims=entries))
+    found = await patch(cluster, "Pod", a_pod_object(resource_claims=entries, spec=ELSEWHERE))
 
     assert found == [
         {"op": "add", "path": "/spec/schedulerName", "value": "moorage"},
