@@ -53,6 +53,19 @@ def _is_fresh(pod: PodView, name: str, facts: Facts) -> bool:
     return claim.is_allocated and pod.uid in claim.reserved_for
 
 
+def owned_claims(pod: PodView, facts: Facts) -> tuple[str, ...]:
+    """Names of the accounted claims on which no owner is to be written.
+
+    Of any other claim the write proves, by its precondition, that the version that was judged is
+    the newest. Of these nothing does: an earlier attempt's reservation looks like this one's.
+    """
+    return tuple(
+        claim.name
+        for claim in facts.claims_of(pod)
+        if labelled_owner(claim, facts) is not None and is_accounted(claim, facts.catalog)
+    )
+
+
 def unowned_claims(pod: PodView, facts: Facts) -> tuple[ClaimUid, ...]:
     """The accounted claims on which an owner is to be written, in an order that all pods share."""
     return tuple(sorted(_unowned(pod, facts)))

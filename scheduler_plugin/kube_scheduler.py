@@ -87,6 +87,7 @@ class Extender:
             return verdict
         if verdict.claims or verdict.requests:
             assume(view, verdict, self._cluster.world, self._clock())
+        self._binds.passed(view.uid)
         return Passed()
 
     def _verdict(self, view: PodView) -> Verdict | NotAnswered:

@@ -20,7 +20,7 @@ from scheduler_plugin.backoffs import Backoffs
 from scheduler_plugin.bindings import BindFailed, BindRequest, CarriesOut, ClaimOwner, ClaimsChanged
 from scheduler_plugin.claims import ClaimView
 from scheduler_plugin.extender_messages import BindArguments
-from scheduler_plugin.freshness import awaits_claims, claims_to_read, unowned_claims
+from scheduler_plugin.freshness import awaits_claims, claims_to_read, owned_claims, unowned_claims
 from scheduler_plugin.names import AccountingSettings, ClaimUid, PodUid
 from scheduler_plugin.pods import PodView, why_not_ours
 from scheduler_plugin.verdicts import Admitted, Refused, assume, bind_request, judge
@@ -33,6 +33,9 @@ WATCH_SECONDS = 0.5
 
 Where it lags, the API server is busy, and a read for every bind would make it busier.
 """
+
+MOST_PASSED = 10_000
+"""Pods that the Filter passed: more than kube-scheduler can have on their way."""
 
 ATTEMPTS = 5
 """How often a verdict is made anew because somebody else wrote a claim first."""
@@ -76,6 +79,14 @@ class Binds:
         self._clock = clock
         self._writing: KeyLocks[ClaimUid] = KeyLocks()
         self._failures = Backoffs()
+        # How often the Filter passed each pod since it was bound last, if ever.
+        self._passes: dict[PodUid, int] = {}
+
+    def passed(self, pod: PodUid) -> None:
+        """The Filter passed a pod: an attempt to bind it begins."""
+        self._passes[pod] = self._passes.pop(pod, 0) + 1
+        if len(self._passes) > MOST_PASSED:
+            del self._passes[next(iter(self._passes))]
 
     def why_not_tried(self, pod: PodView, now: datetime) -> str:
         """Why a pod rests whose last bindings failed, as a sentence; "" where it does not.
@@ -124,6 +135,8 @@ class Binds:
 
         Each owner that this Bind wrote, or may have, is entered into `written`.
         """
+        if why := await self._reread(pod):
+            return why
         for _ in range(ATTEMPTS):
             if why := await self._freshen(pod):
                 return why
@@ -180,6 +193,7 @@ class Binds:
         if isinstance(outcome, BindFailed):
             return self._failed(pod, outcome)
         self._failures.forget(pod.uid)
+        self._passes.pop(pod.uid, None)
         logger.info("bound pod=%s/%s node=%s", pod.namespace, pod.name, request.node)
         return ""
 
@@ -239,6 +253,18 @@ class Binds:
             await self._cluster.refresh_claim(pod.namespace, pod.extended_claim)
         return facts.without_lost_claim(pod)
 
+    async def _reread(self, pod: PodView) -> str:
+        """Read what an earlier attempt may have left in the stores; why not to go on, or "".
+
+        kube-scheduler takes the reservations of an attempt back that failed, and the next one may
+        get other devices. Until the watch shows it, what is known of the first looks fresh.
+        """
+        if self._passes.get(pod.uid) == 1:
+            return ""
+        names = owned_claims(pod, self._cluster.world.facts)
+        gone = [n for n in names if not await self._cluster.refresh_claim(pod.namespace, n)]
+        return _unreserved(pod, gone) if gone else ""
+
     async def _freshen(self, pod: PodView) -> str:
         """See the pod's reservations; returns what is missing in the API itself, "" for nothing."""
         facts = self._cluster.world.facts
@@ -249,13 +275,15 @@ class Binds:
         for name in claims_to_read(pod, facts):
             await self._cluster.refresh_claim(pod.namespace, name)
         missing = claims_to_read(pod, facts)
-        if not missing:
-            return ""
-        named = ", ".join(f"{pod.namespace}/{name}" for name in missing)
-        return f"{pod} has no reservation on ResourceClaim {named}, or that has no allocation."
+        return _unreserved(pod, missing) if missing else ""
 
     async def _is_or_becomes(self, condition: Callable[[], bool], about: Collection[str]) -> bool:
         return condition() or await self._cluster.wait_for(condition, WATCH_SECONDS, about)
+
+
+def _unreserved(pod: PodView, claims: Collection[str]) -> str:
+    named = ", ".join(f"{pod.namespace}/{name}" for name in claims)
+    return f"{pod} has no reservation on ResourceClaim {named}, or that has no allocation."
 
 
 def _as_found(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from scheduler_plugin.bindings import BindFailed
+from scheduler_plugin.claims import Result
 from scheduler_plugin.extender_messages import BindArguments, NotAnswered, Passed
 from scheduler_plugin.kube_scheduler import Extender
 from scheduler_plugin.kube_scheduler_binds import ATTEMPTS
@@ -355,6 +356,53 @@ async def test_bind_reads_a_claim_that_the_watch_does_not_bring(scene: Scene) ->
 
     assert await scene.bind("a") == ""
     assert scene.cluster.reads == ["claim cam"]
+
+
+@pytest.mark.parametrize("bind_failed", [True, False])
+async def test_bind_sees_afresh_what_an_earlier_attempt_had_reserved(
+    scene: Scene, bind_failed: bool
+) -> None:
+    """kube-scheduler allocated anew, and the watch is silent: what is known looks fresh."""
+    scene.cluster.store(a_claim(queue="vision"))
+    body = scene.pod("a", claims=["cam"], queue="vision")
+    assert scene.extender.filter(body) == Passed()
+    scene.cluster.reserve("cam", "a")
+    if bind_failed:
+        scene.binder.failures.append(BindFailed("the node is gone", is_certain=True))
+        assert await scene.bind("a") == "the node is gone"
+    scene.cluster.lags = True
+    scene.cluster.store(replace(scene.cluster.claims["cam"], results=None, reserved_for=()))
+    assert scene.extender.filter(body) == Passed()
+    two = (Result("req", "moorage.dev"), Result("req", "moorage.dev"))
+    scene.cluster.store(
+        replace(scene.cluster.claims["cam"], results=two, reserved_for=(pod_uid("a"),))
+    )
+
+    assert (await scene.bind("a")).startswith("OverLimit: ")
+
+    assert scene.cluster.reads == ["claim cam"]
+    assert not scene.binder.bound
+
+
+async def test_bind_sees_that_the_claim_of_an_earlier_attempt_is_gone(scene: Scene) -> None:
+    scene.cluster.store(a_claim(queue="vision"))
+    body = scene.pod("a", claims=["cam"], queue="vision")
+    assert scene.extender.filter(body) == scene.extender.filter(body) == Passed()
+    scene.cluster.reserve("cam", "a")
+    scene.cluster.lags = True
+    del scene.cluster.claims["cam"]
+
+    assert "no reservation" in await scene.bind("a")
+
+
+async def test_a_first_attempt_reads_nothing(scene: Scene) -> None:
+    scene.cluster.store(a_claim(queue="vision"))
+    scene.extender.filter(scene.pod("a", claims=["cam"], queue="vision"))
+    scene.cluster.reserve("cam", "a")
+
+    assert await scene.bind("a") == ""
+
+    assert scene.cluster.reads == []
 
 
 async def test_bind_without_a_reservation_is_refused(scene: Scene) -> None:
