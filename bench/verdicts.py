@@ -20,7 +20,7 @@ from scheduler_plugin.claims import ClaimView, claim_view
 from scheduler_plugin.devices import ClassView, class_view
 from scheduler_plugin.fields import Unreadable
 from scheduler_plugin.names import QUEUE_LABEL, AccountingSettings, Queue
-from scheduler_plugin.pods import PodView, pod_view
+from scheduler_plugin.pods import NamespaceView, PodView, pod_view
 from scheduler_plugin.queue_objects import parse_queue
 from scheduler_plugin.verdicts import Admitted, assume, judge
 from scheduler_plugin.world import World
@@ -90,6 +90,7 @@ def pod(number: int, queues: int, *, bound: bool) -> PodView:
 def build(claims: int, queues: int) -> World:
     """As many allocated claims as said, with two bound pods each."""
     world = World(SETTINGS)
+    world.put_namespace(NamespaceView("default", {}))
     labels = {CONFIGURATION_LABEL: "cam"}
     made = class_view({"metadata": {"name": "cam", "labels": labels}, "spec": {}})
     assert isinstance(made, ClassView)

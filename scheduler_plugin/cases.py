@@ -10,7 +10,7 @@ from scheduler_plugin.claims import ClaimView
 from scheduler_plugin.costs import asked_cost, claim_cost, granted_cost, is_accounted
 from scheduler_plugin.ledger import ClaimEntry
 from scheduler_plugin.names import NO_QUEUE, PodUid, QueueName
-from scheduler_plugin.owners import Source, owner_of
+from scheduler_plugin.owners import Source, awaited_pod, owner_of
 from scheduler_plugin.pods import PodView
 from scheduler_plugin.totals import Totals
 from scheduler_plugin.world import World
@@ -30,6 +30,7 @@ class Standing:
         counted: What of `adds` the ledger has already: the pod reserved the claim, and its label
             stands. The verdict counts the same anew.
         counted_non_preemptible: The same of `adds_non_preemptible`.
+        awaited: The pod whose queue is the owner, where that is not known yet; None where it is.
     """
 
     claim: ClaimView
@@ -40,6 +41,7 @@ class Standing:
     adds_non_preemptible: Charges
     counted: Charges = NO_CHARGES
     counted_non_preemptible: Charges = NO_CHARGES
+    awaited: PodView | None = None
 
     @property
     def is_users(self) -> bool:
@@ -138,7 +140,8 @@ class _Asker:
         Who is bound first writes the owner: another by now, perhaps, than the one that was joined.
         """
         assumptions = self.world.assumptions
-        found = owner_of(claim, self.world.facts, assumptions.owner(claim.uid))
+        assumed = assumptions.owner(claim.uid)
+        found = owner_of(claim, self.world.facts, assumed)
         owner = found.queue if found else self.queue
         cost = claim_cost(claim, self.world.facts.catalog)
         # An orphan runs whatever the verdict is; its owner is charged with the next write.
@@ -151,6 +154,7 @@ class _Asker:
             cost=cost,
             adds=NO_CHARGES if counts_anyway or joins else cost,
             adds_non_preemptible=cost if self._is_first(claim, owner) else NO_CHARGES,
+            awaited=None if assumed is not None else awaited_pod(claim, self.world.facts),
         )
 
     def _charged(self, claim: ClaimView, entry: ClaimEntry) -> Standing:

@@ -82,6 +82,8 @@ class Kind(Generic[T]):
         *,
         is_optional: bool,
     ) -> None:
+        self.served: Callable[[], None] = lambda: None
+        """Called once an optional kind is found to be served; to be set by who minds."""
         self.store = store
         self.settled = asyncio.Event()
         self._client = client
@@ -140,8 +142,9 @@ class Kind(Generic[T]):
             logger.warning("%s: not known whether they are served: %s", self, error)
             return False
         self._problem = ""
-        if not self._is_served:
-            if not self.settled.is_set():
-                logger.info("%s are not served here; asked for again later", self)
+        if self._is_served:
+            self.served()
+        elif not self.settled.is_set():
+            logger.info("%s are not served here; asked for again later", self)
             self.settled.set()
         return self._is_served

@@ -89,6 +89,8 @@ class Kinds:
         self.pods = self._pods()
         self.queues = self._queues()
         self._instances = self._instances_kind()
+        # Until one of their kinds is found to be served.
+        world.serve_groups(served=False)
         self._groups = [self._group(resource) for resource in pod_groups]
         self._others: list[Kind[Any]] = [
             self._classes(),
@@ -205,8 +207,14 @@ class Kinds:
                 if isinstance(other, PodGroupView):
                     self._world.put_group(other)
 
+        def served() -> None:
+            self._world.serve_groups(served=True)
+            self._changed(OtherChanged())
+
         feed = self._other("PodGroup", self._world.put_group, delete)
-        return self._source.kind(resource, project, feed, is_optional=True)
+        kind = self._source.kind(resource, project, feed, is_optional=True)
+        kind.served = served
+        return kind
 
     def _other(self, kind: str, put: Callable[[T], None], delete: Callable[[T], None]) -> Feed[T]:
         def put_and_tell(value: T) -> None:

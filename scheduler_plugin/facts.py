@@ -11,6 +11,7 @@ from typing import TypeVar
 from scheduler_plugin.catalog import Catalog
 from scheduler_plugin.claims import ClaimView, ClassName
 from scheduler_plugin.names import AccountingSettings, ClaimUid, PodUid, QueueName
+from scheduler_plugin.pod_queues import PodQueues
 from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
 from scheduler_plugin.queues import QueueTree
 
@@ -35,14 +36,13 @@ def _leave(index: Index[K, U], keys: Iterable[K], uid: U) -> None:
 
 
 class Facts:
-    """Pods, claims, namespaces and PodGroups with their indexes, the tree and the catalog."""
+    """Pods and claims with their indexes, what says pods' queues, the tree and the catalog."""
 
     def __init__(self, settings: AccountingSettings) -> None:
         self.settings = settings
         self.tree = QueueTree()
         self.catalog = Catalog(self.tree.lists)
-        self.namespaces: dict[str, NamespaceView] = {}
-        self._groups: dict[tuple[str, str], PodGroupView] = {}
+        self.pod_queues = PodQueues(settings)
         self._pods: dict[PodUid, PodView] = {}
         self._pod_uids: dict[tuple[str, str], PodUid] = {}
         self._claims: dict[ClaimUid, ClaimView] = {}
@@ -174,42 +174,34 @@ class Facts:
 
     # Queues of pods.
 
-    def put_namespace(self, namespace: NamespaceView) -> None:
-        self.namespaces[namespace.name] = namespace
-
-    def remove_namespace(self, name: str) -> None:
-        self.namespaces.pop(name, None)
+    @property
+    def namespaces(self) -> Mapping[str, NamespaceView]:
+        return self.pod_queues.namespaces
 
     def group(self, namespace: str, name: str) -> PodGroupView | None:
-        return self._groups.get((namespace, name))
+        return self.pod_queues.group(namespace, name)
 
-    def put_group(self, group: PodGroupView) -> None:
-        self._groups[group.namespace, group.name] = group
-
-    def remove_group(self, namespace: str, name: str) -> None:
-        self._groups.pop((namespace, name), None)
+    def groups_named(self) -> list[tuple[str, str]]:
+        """The PodGroups that pods name, whether they are there or not."""
+        return list(self._in_group)
 
     def queue_of(self, pod: PodView) -> QueueName:
-        """The queue of a pod, whether it exists or not; "" for none.
+        """The queue of a pod, whether it exists or not; "" for none, and where it is not known."""
+        return self.pod_queues.queue_of(pod)
 
-        The annotation of its binding, else its label, else its PodGroup's queue, else its
-        namespace's label, else the default queue.
-        """
-        if pod.queue:
-            return pod.queue
-        group = self._groups.get((pod.namespace, pod.group)) if pod.group else None
-        if group is not None and group.queue:
-            return group.queue
-        namespace = self.namespaces.get(pod.namespace)
-        label = namespace.labels.get(self.settings.queue_label, "") if namespace else ""
-        return QueueName(label) or self.settings.default_queue
+    def knows_queue_of(self, pod: PodView) -> bool:
+        """Whether all is there that says the pod's queue, "none" included."""
+        return self.pod_queues.knows_queue_of(pod)
+
+    def awaits(self, pod: PodView) -> bool:
+        """Whether the pod's queue, or who may use it, is not known yet."""
+        return self.pod_queues.awaits(pod)
 
     def may_use(self, pod: PodView, queue: QueueName) -> bool:
-        """Whether the pod's namespace may use the queue; the queue must exist."""
+        """Whether the pod's namespace is known to may use the queue, which must exist."""
         namespace = self.namespaces.get(pod.namespace)
         found = self.tree.get(queue)
-        labels = namespace.labels if namespace else {}
-        return found is not None and found.admits(labels)
+        return found is not None and namespace is not None and found.admits(namespace.labels)
 
 
 def _named_claims(pod: PodView) -> set[tuple[str, str]]:

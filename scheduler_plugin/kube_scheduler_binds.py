@@ -137,6 +137,9 @@ class Binds:
         """
         if why := await self._reread(pod):
             return why
+        facts = self._cluster.world.facts
+        # Nobody tells of namespaces and PodGroups by UID: any change may be the one.
+        await self._is_or_becomes(lambda: not facts.awaits(pod), ())
         for _ in range(ATTEMPTS):
             if why := await self._freshen(pod):
                 return why

@@ -8,7 +8,7 @@
                              owner's `evictForeign` lets it
 
 An owner that never came has left, too: what counts is that it pays and does not use. Nothing is
-decided while a consumer is not known: it may be the owner's.
+decided while a consumer, or its queue, is not known: it may be the owner's.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
     is_used = bool(owner) and _owner_uses(claim, owner, world)
     if is_used and not claim.owner_left_at:
         return None
-    if sum(1 for _ in world.facts.consumers(claim)) < len(claim.reserved_for):
+    if not _all_are_known(claim, world):
         return None
     foreign = _foreign(claim, owner, world)
     if is_used or not owner or not foreign:
@@ -100,6 +100,13 @@ def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
         return _leaves(_Outlived(claim, owner, foreign, now), world.facts.tree.sharing(owner))
     since = max(left, _arrived(foreign) or left)
     return _decided(_Outlived(claim, owner, foreign, since), world.facts.tree.sharing(owner), now)
+
+
+def _all_are_known(claim: ClaimView, world: World) -> bool:
+    """Whether every consumer is known, and whose it is."""
+    known = list(world.facts.consumers(claim))
+    whose = all(pod.ended or world.facts.knows_queue_of(pod) for pod in known)
+    return whose and len(known) == len(claim.reserved_for)
 
 
 def goes_on(found: EvictForeign, world: World) -> bool:

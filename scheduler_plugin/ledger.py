@@ -102,7 +102,8 @@ def claim_entry(claim: ClaimView, facts: Facts) -> ClaimEntry | None:
         if is_orphan(claim, facts):
             return ClaimEntry(NO_QUEUE, cost, orphan=True, orphan_of=_users(claim, facts))
         return ClaimEntry(NO_QUEUE, cost, waits_for=_waits_for(claim, owner, facts))
-    consumers = [(facts.queue_of(p), p) for p in facts.consumers(claim) if not p.ended]
+    using = (p for p in facts.consumers(claim) if not p.ended and facts.knows_queue_of(p))
+    consumers = [(facts.queue_of(p), p) for p in using]
     return ClaimEntry(
         owner,
         cost,

@@ -72,6 +72,8 @@ class Preemptibility(StrEnum):
 class Reason(StrEnum):
     """Why a pod is refused, in the order in which the rules are asked."""
 
+    NOT_KNOWN_YET = "NotKnownYet"
+    GONE = "Gone"
     NO_QUEUE = "NoQueue"
     QUEUE_NOT_FOUND = "QueueNotFound"
     QUEUE_NOT_ALLOWED = "QueueNotAllowed"

@@ -24,7 +24,7 @@ from enum import Enum, auto
 from scheduler_plugin.claims import ClaimView
 from scheduler_plugin.facts import Facts
 from scheduler_plugin.names import NO_QUEUE, OrphanPolicy, OwnerLifetime, PodUid, QueueName
-from scheduler_plugin.pods import oldest
+from scheduler_plugin.pods import PodView, oldest
 
 
 class Source(Enum):
@@ -96,22 +96,58 @@ def orphan_owner(claim: ClaimView, facts: Facts) -> Owner | None:
     """
     if facts.settings.orphan_policy is OrphanPolicy.UNATTRIBUTED:
         return None
-    for pod in oldest(facts.consumers(claim)):
-        if not pod.ended and facts.may_use(pod, queue := facts.queue_of(pod)):
-            return Owner(queue, Source.ORPHAN, pod.uid)
-    return None
+    return _owner_by(_first_with_queue(_running_first(claim, facts), facts), Source.ORPHAN, facts)
 
 
 def earliest_reservation(claim: ClaimView, facts: Facts) -> Owner | None:
-    """The decision that a restart forgot: kube-scheduler reserves in the order of deciding."""
-    for pod in facts.consumers(claim):
-        if pod.may_be_bound and (queue := facts.queue_of(pod)):
-            return Owner(queue, Source.RESERVATION, pod.uid)
-    return None
+    """The decision that a restart forgot: kube-scheduler reserves in the order of deciding.
+
+    Of a queue that the pod may not use nobody decided it: the pod is refused when it is bound.
+    """
+    return _owner_by(_first_with_queue(_reserving(claim, facts), facts), Source.RESERVATION, facts)
+
+
+def awaited_pod(claim: ClaimView, facts: Facts) -> PodView | None:
+    """The pod whose queue owns the claim, where that is not known yet; None where it is.
+
+    As for `owner_of` where no decision is in flight.
+    """
+    if not claim.is_allocated or labelled_owner(claim, facts) is not None:
+        return None
+    is_used = runs(claim, facts)
+    if is_used and facts.settings.orphan_policy is OrphanPolicy.UNATTRIBUTED:
+        return None
+    pods = _running_first(claim, facts) if is_used else _reserving(claim, facts)
+    first = _first_with_queue(pods, facts)
+    return first if first is not None and facts.awaits(first) else None
+
+
+def _running_first(claim: ClaimView, facts: Facts) -> list[PodView]:
+    return oldest(pod for pod in facts.consumers(claim) if not pod.ended)
+
+
+def _reserving(claim: ClaimView, facts: Facts) -> list[PodView]:
+    return [pod for pod in facts.consumers(claim) if pod.may_be_bound]
+
+
+def _first_with_queue(pods: list[PodView], facts: Facts) -> PodView | None:
+    """The first that has a queue that it may use, or whose queue is not known yet."""
+    found = (pod for pod in pods if facts.awaits(pod) or facts.may_use(pod, facts.queue_of(pod)))
+    return next(found, None)
+
+
+def _owner_by(pod: PodView | None, source: Source, facts: Facts) -> Owner | None:
+    """What is not known is nobody's yet."""
+    if pod is None or facts.awaits(pod):
+        return None
+    return Owner(facts.queue_of(pod), source, pod.uid)
 
 
 def owner_of(claim: ClaimView, facts: Facts, assumed: Owner | None) -> Owner | None:
-    """The owner of a claim; None where the next pod to bind it becomes the owner."""
+    """The owner of a claim; None where the next pod to bind it becomes the owner.
+
+    Where `awaited_pod` finds one, nobody may be bound before more is known.
+    """
     label = labelled_owner(claim, facts)
     if label is not None:
         return Owner(label, Source.LABEL)

@@ -88,6 +88,29 @@ def judge(
     return Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
 
 
+def _queue_is_known(case: Case) -> Iterator[Refused]:
+    """What is not known is not judged: another queue could be charged, or one that is closed."""
+    missing = case.world.facts.pod_queues.missing(case.pod, case.queue)
+    if missing is not None and missing.gone:
+        sentence = f"{case.what} needs a queue, and {missing}, which would say it, is gone."
+        yield Refused(Reason.GONE, sentence)
+    elif missing is not None:
+        sentence = f"{case.what} needs a queue, and waits for {missing}, which is not known yet."
+        yield Refused(Reason.NOT_KNOWN_YET, sentence)
+
+
+def _owners_are_known(case: Case) -> Iterator[Refused]:
+    for standing in case.claims:
+        pod = standing.awaited
+        missing = case.world.facts.pod_queues.missing(pod) if pod is not None else None
+        if missing is not None:
+            sentence = (
+                f"{standing.claim} belongs to the queue of {pod}, and waits for {missing}, which is"
+                " not known yet."
+            )
+            yield Refused(Reason.NOT_KNOWN_YET, sentence)
+
+
 def _has_queue(case: Case) -> Iterator[Refused]:
     if not case.queue:
         sentence = (
@@ -239,6 +262,8 @@ def _quotas_hold(case: Case) -> Iterator[Refused]:
 
 
 RULES: tuple[Callable[[Case], Iterator[Refused]], ...] = (
+    _queue_is_known,
+    _owners_are_known,
     _has_queue,
     _queues_exist,
     _queue_is_allowed,

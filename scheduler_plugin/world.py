@@ -152,21 +152,28 @@ class World:
 
     def put_namespace(self, namespace: NamespaceView) -> None:
         if self.facts.namespaces.get(namespace.name) != namespace:
-            self.facts.put_namespace(namespace)
+            self.facts.pod_queues.put_namespace(namespace)
             self._recount_pods(self.facts.pods_in_namespace(namespace.name))
 
     def delete_namespace(self, name: str) -> None:
-        self.facts.remove_namespace(name)
+        self.facts.pod_queues.remove_namespace(name)
         self._recount_pods(self.facts.pods_in_namespace(name))
 
     def put_group(self, group: PodGroupView) -> None:
         if self.facts.group(group.namespace, group.name) != group:
-            self.facts.put_group(group)
+            self.facts.pod_queues.put_group(group)
             self._recount_pods(self.facts.pods_in_group((group.namespace, group.name)))
 
     def delete_group(self, namespace: str, name: str) -> None:
-        self.facts.remove_group(namespace, name)
+        self.facts.pod_queues.remove_group(namespace, name)
         self._recount_pods(self.facts.pods_in_group((namespace, name)))
+
+    def serve_groups(self, *, served: bool) -> None:
+        """Take into account whether the cluster serves any kind of PodGroups."""
+        if self.facts.pod_queues.has_groups != served:
+            self.facts.pod_queues.has_groups = served
+            for group in self.facts.groups_named():
+                self._recount_pods(self.facts.pods_in_group(group))
 
     # The tree: the cost is that of what is charged below the queue.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from scheduler_plugin.names import (
     Queue,
     QueueName,
 )
-from scheduler_plugin.pods import PodView, pod_view
+from scheduler_plugin.pods import NamespaceView, PodView, pod_view
 from scheduler_plugin.queue_objects import parse_queue
 from scheduler_plugin.verdicts import Admitted, Refused, Verdict, assume, judge
 from scheduler_plugin.world import World
@@ -212,9 +212,15 @@ def a_slice(name: str, *devices: tuple[str, str], **spec: Any) -> SliceView:
     return read(slice_view({"metadata": {"name": name}, "spec": spec}))
 
 
-def a_world(*objects: object, settings: AccountingSettings = SETTINGS) -> World:
-    """A world that knows these objects, the class `onvif` of Moorage's, and nothing else."""
+def a_world(
+    *objects: object,
+    settings: AccountingSettings = SETTINGS,
+    namespaces: Iterable[str] = ("default",),
+) -> World:
+    """A world that knows these objects, namespaces, the class `onvif` of Moorage's, and no more."""
     world = World(settings)
+    for name in namespaces:
+        world.put_namespace(NamespaceView(name, {}))
     world.put_class(our_class())
     put(world, *objects)
     return world

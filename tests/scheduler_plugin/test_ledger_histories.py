@@ -164,6 +164,7 @@ class Histories(RuleBasedStateMachine):
             self.world.put_queue(a_queue(name, **parent, onvif=(9, 9)))
         self.groups["group"] = PodGroupView("n0", "group", QueueName("q2"))
         self.world.put_group(self.groups["group"])
+        self.world.put_namespace(NamespaceView("n0", {}))
         for number, queue in enumerate(("q0", "q1", "", "q0")):
             traits = (False, False, not queue)
             self.put_pod(f"p{number}", queue, False, traits, ["c1"], {}, None, False)

@@ -10,6 +10,7 @@ import pytest
 from scheduler_plugin.amounts import NO_CHARGES
 from scheduler_plugin.ledger import QueueUsage
 from scheduler_plugin.names import (
+    NO_QUEUE,
     AccountingSettings,
     ClaimUid,
     OrphanPolicy,
@@ -206,7 +207,7 @@ def test_edit_of_a_claim_that_is_gone_is_not_told() -> None:
 
 
 def test_owner_is_looked_for_in_one_order() -> None:
-    world = a_world(a_pod("a", queue="vision"), a_pod("b", queue="robots"))
+    world = a_world(a_queue(), a_pod("a", queue="vision"), a_pod("b", queue="robots"))
     assumed = Owner(ROBOTS, Source.ASSUMPTION, pod_uid("b"))
     unlabelled = an_allocated_claim("cam", "gone", "a", "b")
 
@@ -257,6 +258,8 @@ def test_queue_of_a_pod_is_looked_for_in_one_order() -> None:
     settings = AccountingSettings(default_queue=QueueName("default"))
     world = a_world(settings=settings)
     pod = a_pod(annotations={"pod-group-name": "g"})
+    unknown = world.facts.queue_of(pod)
+    world.put_group(PodGroupView("default", "g", NO_QUEUE))
     found = [world.facts.queue_of(pod)]
 
     world.put_namespace(NamespaceView("default", {"moorage.dev/queue": "of-namespace"}))
@@ -265,6 +268,7 @@ def test_queue_of_a_pod_is_looked_for_in_one_order() -> None:
     found.append(world.facts.queue_of(pod))
     found.append(world.facts.queue_of(replace(pod, queue=QueueName("of-pod"))))
 
+    assert unknown == ""
     assert found == ["default", "of-namespace", "of-group", "of-pod"]
 
 

@@ -17,7 +17,7 @@ from scheduler_plugin.amounts import ResourceKey
 from scheduler_plugin.bindings import BindRequest
 from scheduler_plugin.claims import ClaimView, Result
 from scheduler_plugin.names import PodUid, QueueName
-from scheduler_plugin.pods import PodView
+from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
 from scheduler_plugin.verdicts import Admitted, assume, bind_request, judge
 from scheduler_plugin.world import World
 from tests.scheduler_plugin.builders import NOW, a_claim, a_pod, a_queue, a_request, a_world
@@ -31,8 +31,15 @@ pods = st.sampled_from([f"p{number}" for number in range(6)])
 claims = st.sampled_from(["c0", "c1", "c2", "c3"])
 
 
+GROUP = PodGroupView("default", "g", QueueName("right"))
+"""What says the queue of pods that name none; their namespace says another, wrongly for them."""
+
+NAMESPACE = NamespaceView("default", {"moorage.dev/queue": "left"})
+
+
 def new_world() -> World:
-    world = a_world()
+    """Of the namespace and the PodGroup nothing is known yet."""
+    world = a_world(namespaces=())
     for name, ceilings in CEILINGS.items():
         parent = {"parent": PARENTS[name]} if name in PARENTS else {}
         world.put_queue(a_queue(name, **parent, onvif=ceilings))
@@ -58,15 +65,17 @@ class Scheduling(RuleBasedStateMachine):
         found = [pod for pod in self.world.facts.pods() if pod.may_be_bound]
         return found[number % len(found)] if found else None
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(group=st.booleans())
+    def begin(self, group: bool) -> None:
+        self.hear(namespace=True, group=group)
+        self.add_pod("p4", "", ["c1"], non_preemptible=False)
         for number, queue in enumerate(("left", "right", "leaf", "left")):
             named = [f"c{number}"]
             self.add_pod(f"p{number}", queue, named, non_preemptible=number != 2)
 
     @rule(
         name=pods,
-        queue=st.sampled_from(["left", "left", "right", "leaf"]),
+        queue=st.sampled_from(["left", "left", "right", "leaf", ""]),
         named=st.lists(claims, unique=True, min_size=1, max_size=2),
         non_preemptible=st.booleans(),
         own=st.sampled_from([0, 0, 1]),
@@ -89,6 +98,7 @@ class Scheduling(RuleBasedStateMachine):
             claims=named,
             requests=requests,
             non_preemptible=non_preemptible,
+            annotations={} if queue else {"pod-group-name": "g"},
         )
         self.world.put_pod(pod)
         for claim in named:
@@ -169,7 +179,7 @@ class Scheduling(RuleBasedStateMachine):
             if owner.owner_pod is not None:
                 self.write_label(claim, owner.queue, owner.owner_pod)
         if not killed:
-            self.world.put_pod(replace(pod, node="node-a"))
+            self.world.put_pod(replace(pod, node="node-a", queue=request.queue))
 
     def is_reserved(self, pod: PodView) -> bool:
         found = self.world.facts.claims_of(pod)
@@ -225,6 +235,24 @@ class Scheduling(RuleBasedStateMachine):
         claim = self.world.facts.claim_named("default", name)
         if claim is not None and not claim.reserved_for:
             self.world.delete_claim(claim.uid)
+
+    @rule(namespace=st.booleans(), group=st.booleans())
+    def hear(self, namespace: bool, group: bool) -> None:
+        """Watches of their own, later than those of pods and claims by any time."""
+        if namespace:
+            self.world.put_namespace(NAMESPACE)
+        if group:
+            self.world.put_group(GROUP)
+
+    @rule()
+    def lose_the_group(self) -> None:
+        self.world.delete_group("default", "g")
+
+    @invariant()
+    def nobody_is_bound_to_a_queue_that_others_say(self) -> None:
+        for pod in self.world.facts.pods():
+            if pod.group and pod.is_bound:
+                assert pod.queue in ("", GROUP.queue)
 
     def restart(self) -> None:
         """Everything that was not written is forgotten."""

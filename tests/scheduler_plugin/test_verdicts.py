@@ -20,7 +20,7 @@ from scheduler_plugin.names import (
     QueueName,
     Reason,
 )
-from scheduler_plugin.pods import NamespaceView
+from scheduler_plugin.pods import NamespaceView, PodGroupView
 from scheduler_plugin.verdicts import Admitted, Refused, assume, bind_request, judge
 from scheduler_plugin.world import World
 from tests.scheduler_plugin.builders import (
@@ -478,7 +478,11 @@ def test_reasons_come_in_the_order_of_the_rules() -> None:
     world = a_world(max_pods("1"), a_class("gpu"), settings=AccountingSettings(max_consumers=2))
     put(world, an_allocated_claim("cam", "x", "y", queue="vision"), a_claim("second"))
     traits: dict[str, Any] = {"claims": ["second", "cam"], "non_preemptible": True}
-    seen = [refusal(world, a_pod("b", **traits)).reason]
+    grouped = a_pod("b", annotations={"pod-group-name": "g"}, **traits)
+    seen = [refusal(world, grouped).reason]
+    world.put_group(PodGroupView("default", "g", NO_QUEUE))
+    world.delete_group("default", "g")
+    seen += [refusal(world, grouped).reason, refusal(world, a_pod("b", **traits)).reason]
 
     def repair(*objects: Any) -> None:
         put(world, *objects)

@@ -174,6 +174,7 @@ class Lives:
 async def world_from_lists(client: ApiClient, settings: AccountingSettings) -> World:
     """A world of what the API server lists now."""
     world = World(settings)
+    world.serve_groups(served=False)
 
     async def listed(resource: Any) -> Iterable[JsonObject]:
         return (await client.list(resource.select())).items

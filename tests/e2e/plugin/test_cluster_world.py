@@ -15,7 +15,7 @@ from local_cluster.api import Cluster
 from scheduler_plugin import cluster_feeds
 from scheduler_plugin.apiserver import CLAIMS, PODS
 from scheduler_plugin.cluster import ClusterWorld
-from scheduler_plugin.names import AccountingSettings, QueueName
+from scheduler_plugin.names import NO_QUEUE, AccountingSettings, QueueName
 from scheduler_plugin.world_changes import ClaimChanged, PodChanged, WorldChange
 from tests.deploy.documents import CRDS
 from tests.e2e.kube_world import EAGER, new_namespace
@@ -127,9 +127,11 @@ async def test_kind_that_is_served_later_is_followed_then(
         assert cluster.world.facts.queue_of(pod) == SETTINGS.default_queue
 
         await serve(client, groups)
-        await create_served(client, groups, place, {"queue": lives.queue()})
+        await until(lambda: cluster.world.facts.queue_of(pod) == NO_QUEUE)
+        queue = lives.queue()
+        await create_served(client, groups, place, {"queue": queue})
 
-        await until(lambda: cluster.world.facts.queue_of(pod) != SETTINGS.default_queue)
+        await until(lambda: cluster.world.facts.queue_of(pod) == queue)
         assert cluster.why_not_ready() == ""
 
 
@@ -159,12 +161,13 @@ async def test_object_that_becomes_unreadable_counts_as_before_until_it_is_gone(
         await client.merge_patch(path, {"spec": {"queue": [1]}})
         await client.delete(path)
         assert await caught_up(cluster)
-        assert facts.queue_of(view) == SETTINGS.default_queue
+        assert facts.queue_of(view) == NO_QUEUE
+        missing = facts.pod_queues.missing(view)
+        assert missing is not None
+        assert missing.gone
 
 
-async def test_object_that_was_never_readable_counts_as_absent(
-    client: ApiClient, place: str
-) -> None:
+async def test_object_that_was_never_readable_is_not_known(client: ApiClient, place: str) -> None:
     groups = a_kind()
     await serve(client, groups)
     await create_served(client, groups, place, {"queue": 5})
@@ -174,7 +177,8 @@ async def test_object_that_was_never_readable_counts_as_absent(
 
         assert view is not None
         assert cluster.why_not_ready() == ""
-        assert cluster.world.facts.queue_of(view) == SETTINGS.default_queue
+        assert cluster.world.facts.queue_of(view) == NO_QUEUE
+        assert cluster.world.facts.awaits(view)
 
 
 async def test_refreshed_claim_is_known_at_once_and_waiters_hear_of_it(

@@ -32,11 +32,11 @@ QUEUES = Resource("moorage.dev", "v1alpha1", "queues", namespaced=False)
 CONFIGURATIONS = Resource("akri.sh", "v0", "configurations")
 
 QUEUE_SPECS: Mapping[str, Mapping[str, Any]] = {
-    "open": {"namespaceSelector": {}, "resources": [{"deviceClass": "onvif", "quota": 8}]},
+    "open": {"resources": [{"deviceClass": "onvif", "quota": 8}]},
     "picky": {"namespaceSelector": {"matchLabels": {"team": "lab"}}},
-    "shut": {},
-    "unnamed": {"namespaceSelector": {}, "claimSharing": {"labelAtCreate": "Deny"}},
-    "unnamed-child": {"namespaceSelector": {}, "parent": "unnamed"},
+    "shut": {"namespaceSelector": None},
+    "unnamed": {"claimSharing": {"labelAtCreate": "Deny"}},
+    "unnamed-child": {"parent": "unnamed"},
 }
 
 
@@ -127,11 +127,12 @@ def a_pod(
 
 
 def a_queue(name: str = "", **spec: Any) -> dict[str, Any]:
+    """All namespaces may use it, unless `namespaceSelector` says otherwise."""
     return {
         "apiVersion": "moorage.dev/v1alpha1",
         "kind": "Queue",
         "metadata": {"name": name or new_name("queue")},
-        "spec": spec,
+        "spec": {"namespaceSelector": {}, **spec},
     }
 
 
