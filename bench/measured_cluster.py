@@ -137,9 +137,9 @@ def wait_until_ready(network: str, ready: str) -> None:
 
 
 def until_idle(pid: int | None, seconds: float = 2.0) -> None:
-    """Wait until a process has nothing to do."""
+    """Wait until a process takes less than a twentieth of a core."""
     spent = -1.0
-    while pid is not None and spent < (now := cpu_seconds(pid)) - 0.01 * seconds:
+    while pid is not None and spent < (now := cpu_seconds(pid)) - seconds / 20:
         spent = now
         time.sleep(seconds)
 

@@ -1,6 +1,6 @@
 """The API server's Queues: their status is kept at what the ledger says, and edits are told.
 
-    World ─changed─► what is touched ─► one queue at a time, each once a second at most ─► status
+    World ─changed─► what is touched ─► one queue at a time, each once in a while ─► status
                 └──► edited labels ───► Events
 
 Nothing that decides about pods waits for this. It writes only while the Lease is ours.
@@ -21,9 +21,9 @@ from kube.api import (
     ApiError,
     Backoff,
     Change,
+    Deleted,
     Event,
     EventType,
-    JsonObject,
     ObjectReference,
     Preconditions,
     Store,
@@ -34,15 +34,14 @@ from kube.api import (
 from scheduler_plugin.apiserver import CLAIMS, QUEUES
 from scheduler_plugin.bindings import Fence
 from scheduler_plugin.label_edits import LabelEdit
-from scheduler_plugin.names import FIELD_MANAGER, QUEUE_KIND, QueueCondition, QueueName
+from scheduler_plugin.names import FIELD_MANAGER, QueueCondition, QueueName
 from scheduler_plugin.paces import Paces
+from scheduler_plugin.queue_patches import status_patch
 from scheduler_plugin.queue_status import QueueObject, queue_object, queue_status
+from scheduler_plugin.status_rests import SHORTEST, StatusRests
 from scheduler_plugin.world import World
 
 logger = logging.getLogger(__name__)
-
-REST_SECONDS = 1.0
-"""How long a queue rests after a write."""
 
 WRITE_SECONDS = 5.0
 FENCED_SECONDS = 1.0
@@ -74,6 +73,7 @@ class QueueStatusWriter:
         self._record = record
         self._queues = Store(client, QUEUES.select(), queue_object, settings=watch)
         self._paces = Paces[QueueName]()
+        self._rests = StatusRests()
         self._failures: dict[QueueName, int] = {}
         self._more = asyncio.Event()
 
@@ -94,6 +94,8 @@ class QueueStatusWriter:
 
     def _queue_changed(self, change: Change[QueueObject]) -> None:
         """Also when somebody else wrote the status."""
+        if isinstance(change, Deleted):
+            self._rests.forget(QueueName(change.key.name))
         self._paces.ask(QueueName(change.key.name), self._now())
         self._more.set()
 
@@ -139,13 +141,14 @@ class QueueStatusWriter:
         if found is None or status is None:
             return
         # From before the write: what asks for the queue meanwhile must wait, too.
-        self._paces.rest(name, self._now() + REST_SECONDS)
-        path = QUEUES.at(name, subresource="status")
-        answer = await self._client.apply(
-            path,
-            _body(name, status),
-            force=True,
-            preconditions=Preconditions(found.queue.uid),
+        began = self._now()
+        self._paces.rest(name, began + self._rests.begin(name, began))
+        patch = status_patch(status, found.status)
+        version = found.resource_version if patch.replaces_conditions else ""
+        answer = await self._client.merge_patch(
+            QUEUES.at(name, subresource="status"),
+            {"status": patch.fields},
+            preconditions=Preconditions(found.queue.uid, version),
             options=WRITE,
         )
         self._queues.note(answer)
@@ -157,7 +160,7 @@ class QueueStatusWriter:
         logger.warning(
             "status not written queue=%s attempt=%d error=%s", name, failures, error, exc_info=bug
         )
-        seconds = max(REST_SECONDS, BACKOFF.delay(failures, random.random))
+        seconds = max(SHORTEST, BACKOFF.delay(failures, random.random))
         self._paces.rest(name, self._now() + seconds)
         self._paces.ask(name, self._now())
         if isinstance(error, UnavailableError):
@@ -180,12 +183,3 @@ def mismatch_event(edit: LabelEdit) -> Event:
         action="Charge",
         note=str(edit),
     )
-
-
-def _body(name: QueueName, status: JsonObject) -> JsonObject:
-    return {
-        "apiVersion": QUEUES.api_version,
-        "kind": QUEUE_KIND,
-        "metadata": {"name": name},
-        "status": status,
-    }
