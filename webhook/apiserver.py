@@ -20,6 +20,7 @@ from scheduler_plugin.api import (
 )
 from webhook import claims, mutations, pods, queues, reviews
 from webhook.findings import Findings, refused
+from webhook.lookups import BusyError
 from webhook.reviews import MalformedReviewError, Review
 from webhook.surroundings import Surroundings
 
@@ -42,12 +43,15 @@ class Answer:
 
 
 class KnowsTheCluster(Protocol):
-    """What is known, and reads of what is not; these raise ApiError. See `cluster.Cluster`."""
+    """What is known, and reads of what is not; these raise ApiError and BusyError.
+
+    See `cluster.Cluster`.
+    """
 
     @property
     def surroundings(self) -> Surroundings: ...
     def why_not_ready(self) -> str: ...
-    async def look_for_queue(self, name: QueueName) -> None: ...
+    async def look_for_queue(self, name: QueueName, namespace: str = "") -> None: ...
     async def all_queues(self) -> None: ...
     async def namespace(self, name: str) -> NamespaceView: ...
     async def claim(self, namespace: str, name: str) -> ClaimView | None: ...
@@ -89,6 +93,9 @@ class Admission:
                 return await reply(reviews.decode(body))
         except MalformedReviewError as error:
             return _failed(400, str(error))
+        except BusyError as error:
+            logger.warning("too much is asked: %s", error)
+            return _failed(429, f"{error} Try again.")
         except (ApiError, TimeoutError) as error:
             logger.warning("cannot look up what a review is about: %s", str(error) or "slow")
             sentence = "The webhook of Moorage cannot look up what this is about; try again."
@@ -119,21 +126,21 @@ class Admission:
         found = await self._found(review.namespace, pod)
         namespace = await self._cluster.namespace(review.namespace)
         if queue := mutations.namespace_queue(namespace, self._around):
-            await self._cluster.look_for_queue(queue)
+            await self._cluster.look_for_queue(queue, review.namespace)
         edits = mutations.edits(review, pod, found, namespace, self._around)
         return Answer(200, reviews.edited(review, edits))
 
     async def _claim(self, review: Review) -> Findings:
         queue = claims.claim_queue(review, self._around.settings.queue_label)
         if queue:
-            await self._cluster.look_for_queue(queue)
+            await self._cluster.look_for_queue(queue, review.namespace)
         namespace = await self._cluster.namespace(review.namespace)
         return claims.judge_claim(review, namespace, self._around)
 
     async def _template(self, review: Review) -> Findings:
         queue = claims.template_queue(review, self._around.settings.queue_label)
         if queue:
-            await self._cluster.look_for_queue(queue)
+            await self._cluster.look_for_queue(queue, review.namespace)
         namespace = await self._cluster.namespace(review.namespace)
         return claims.judge_template(review, namespace, self._around)
 
@@ -143,7 +150,7 @@ class Admission:
             return refused([pod.problem])
         found = await self._found(review.namespace, pod)
         if pod.queue:
-            await self._cluster.look_for_queue(pod.queue)
+            await self._cluster.look_for_queue(pod.queue, review.namespace)
         namespace = await self._cluster.namespace(review.namespace)
         return pods.judge_pod(pod, found, namespace, self._around)
 

@@ -1,7 +1,7 @@
 """The cluster, as the rules see it: stores of what they ask for, and reads of what is not there.
 
 Between an object's creation and the moment when the watch brings it lies the next request of the
-same `kubectl apply`. So what a store does not have is asked for once more, directly.
+same `kubectl apply`. So what a store does not have is asked for once more, directly: see `lookups`.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ from scheduler_plugin.api import (
     namespace_view,
     parse_queue,
 )
+from webhook.lookups import Lookups
 from webhook.surroundings import PodSettings, Surroundings
 
 logger = logging.getLogger(__name__)
@@ -107,6 +108,7 @@ class Cluster:
         }
         self._asked = {resource: asyncio.Event() for resource in self._stores}
         self._absent: set[Resource] = set()
+        self._lookups = Lookups()
         self._surroundings = Surroundings(
             tree=tree,
             catalog=Catalog(tree.lists),
@@ -143,10 +145,10 @@ class Cluster:
         ]
         return f"Not read yet: {', '.join(waiting)}." if waiting else ""
 
-    async def look_for_queue(self, name: QueueName) -> None:
-        """Know the queue from now on, if it exists."""
+    async def look_for_queue(self, name: QueueName, namespace: str = "") -> None:
+        """Know the queue from now on, if it exists; `namespace` says for whom."""
         if name and name not in self._surroundings.tree:
-            await self._find(self._queues, QUEUES.at(name))
+            await self._find(self._queues, QUEUES.at(name), namespace)
 
     async def all_queues(self) -> None:
         """Know all queues as of this moment.
@@ -159,14 +161,14 @@ class Cluster:
 
     async def namespace(self, name: str) -> NamespaceView:
         """A namespace; one that does not exist has no labels."""
-        found = await self._find(self._namespaces, NAMESPACES.at(name))
+        found = await self._find(self._namespaces, NAMESPACES.at(name), name)
         return found or NamespaceView(name, {})
 
     async def claim(self, namespace: str, name: str) -> ClaimView | None:
-        return await self._find(self._claims, CLAIMS.at(name, namespace))
+        return await self._find(self._claims, CLAIMS.at(name, namespace), namespace)
 
     async def template(self, namespace: str, name: str) -> ClaimTemplateView | None:
-        return await self._find(self._templates, TEMPLATES.at(name, namespace))
+        return await self._find(self._templates, TEMPLATES.at(name, namespace), namespace)
 
     async def claims_of(self, queue: QueueName) -> tuple[ClaimView, ...]:
         """The claims that bear the queue's label, as of this moment."""
@@ -177,16 +179,18 @@ class Cluster:
             return ()
         return tuple(self._read_claim(body) for body in found.items)
 
-    async def _find(self, store: Store[T], path: ObjectPath) -> T | None:
+    async def _find(self, store: Store[T], path: ObjectPath, namespace: str) -> T | None:
         """What the store has, or what the API server has."""
-        found = store.get(path.name, path.namespace)
-        if found is not None or path.resource in self._absent:
-            return found
-        try:
+
+        def known() -> T | None:
+            return store.get(path.name, path.namespace)
+
+        async def read() -> None:
             store.note(await self._client.get(path, timeout_seconds=READ_SECONDS))
-        except NotFoundError:
-            return None
-        return store.get(path.name, path.namespace)
+
+        if path.resource in self._absent:
+            return known()
+        return await self._lookups.find(path, namespace, known, read)
 
     def _remove_instance(self, view: InstanceView) -> None:
         self._surroundings.catalog.remove_instance(view.name)

@@ -23,6 +23,7 @@ from scheduler_plugin.api import (
     claim_template_view,
 )
 from tests.scheduler_plugin.builders import a_queue, a_request, our_class, read
+from webhook.lookups import BusyError
 from webhook.reviews import Review, decode
 from webhook.surroundings import PodSettings, Surroundings
 
@@ -118,12 +119,12 @@ class FakeCluster:
     owned: tuple[ClaimView, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     not_ready: str = ""
-    lost: ApiError | TimeoutError | RuntimeError | None = None
+    lost: ApiError | TimeoutError | RuntimeError | BusyError | None = None
 
     def why_not_ready(self) -> str:
         return self.not_ready
 
-    async def look_for_queue(self, name: QueueName) -> None:
+    async def look_for_queue(self, name: QueueName, namespace: str = "") -> None:
         self._read()
         if name in self.unseen:
             self.surroundings.tree.put(self.unseen[name])

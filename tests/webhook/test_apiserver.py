@@ -28,6 +28,7 @@ from tests.webhook.builders import (
     surroundings,
 )
 from webhook.apiserver import Admission
+from webhook.lookups import BusyError
 
 ELSEWHERE = {"schedulerName": "default-scheduler"}
 """As the API server sets it where nobody names a scheduler."""
@@ -113,6 +114,13 @@ async def test_a_queue_with_claims_is_not_deleted() -> None:
     sentence = await refusal(FakeCluster(owned=(owned,)), "Queue", None, a_queue_object("vision"))
 
     assert "owns 1 allocated claim: default/cam." in sentence
+
+
+async def test_who_asks_for_too_much_is_told_to_try_again() -> None:
+    cluster = FakeCluster(lost=BusyError("Too many names."))
+    body = a_review_body("Pod", a_pod_object(claims=["cam"], queue="vision"))
+
+    assert await failed(cluster, body) == (429, "Too many names. Try again.")
 
 
 async def test_a_queue_without_claims_is() -> None:

@@ -47,12 +47,25 @@ def test_nobody_applies_it_by_accident() -> None:
         assert "caBundle" not in str(template)
 
 
+SAID_EARLY = "pods-with-claims.webhook.moorage.dev"
+
+
+def test_what_only_it_could_stop_is_refused_when_it_is_down() -> None:
+    policies = {entry["name"]: entry["failurePolicy"] for entry in ENTRIES}
+
+    assert policies.pop(SAID_EARLY) == "Ignore"
+    assert {*policies.values()} == {"Fail"}
+
+
 @EACH
-def test_what_it_should_have_judged_is_refused_when_it_is_down(entry: Any) -> None:
-    assert entry["failurePolicy"] == "Fail"
+def test_it_is_not_waited_for_in_vain(entry: Any) -> None:
+    assert entry["timeoutSeconds"] == (2 if entry["name"] == SAID_EARLY else 5)
+
+
+@EACH
+def test_it_is_called_in_every_version_and_only_for_what_matters(entry: Any) -> None:
     assert entry["matchPolicy"] == "Equivalent"
     assert entry["sideEffects"] == "None"
-    assert entry["timeoutSeconds"] == 5
     assert entry["matchConditions"]
 
 
@@ -82,10 +95,11 @@ def test_only_pods_leave_out_namespaces_that_must_start_alone() -> None:
         if "namespaceSelector" in entry
     }
 
-    assert list(selected) == ["pods.webhook.moorage.dev"]
-    (requirement,) = selected["pods.webhook.moorage.dev"]["matchExpressions"]
-    assert requirement["operator"] == "NotIn"
-    assert requirement["values"] == ["kube-system", "moorage-system"]
+    assert list(selected) == ["pods.webhook.moorage.dev", SAID_EARLY]
+    for selector in selected.values():
+        (requirement,) = selector["matchExpressions"]
+        assert requirement["operator"] == "NotIn"
+        assert requirement["values"] == ["kube-system", "moorage-system"]
 
 
 def test_a_namespace_opts_in_to_be_changed_but_not_those_that_must_start_alone() -> None:
@@ -93,17 +107,26 @@ def test_a_namespace_opts_in_to_be_changed_but_not_those_that_must_start_alone()
     opted_in, kept_out = entry["namespaceSelector"]["matchExpressions"]
 
     assert opted_in == {"key": MANAGED_LABEL, "operator": "In", "values": ["true"]}
-    (pods,) = (e for e in VALIDATING["webhooks"] if "namespaceSelector" in e)
+    pods, _ = (e for e in VALIDATING["webhooks"] if "namespaceSelector" in e)
     assert kept_out in pods["namespaceSelector"]["matchExpressions"]
 
 
 def test_the_same_pods_are_changed_and_judged() -> None:
     """Else one would be sent where the other does not know it; the order of calls is no matter."""
     (changed,) = MUTATING["webhooks"]
-    (judged,) = (e for e in VALIDATING["webhooks"] if "namespaceSelector" in e)
+    judged = [e for e in VALIDATING["webhooks"] if "namespaceSelector" in e]
+    asks = changed["matchConditions"][-1]["expression"]
 
-    assert changed["rules"] == judged["rules"]
-    assert changed["matchConditions"][-1:] == judged["matchConditions"]
+    for entry in judged:
+        assert changed["rules"] == entry["rules"]
+    for part in (
+        "object.spec.?resourceClaims.orValue([]).size() > 0",
+        "name.startsWith('deviceclass.resource.kubernetes.io/')",
+        "name.startsWith('akri.sh/')",
+        "name in []",
+    ):
+        assert part in asks
+        assert any(part in e["matchConditions"][0]["expression"] for e in judged)
     assert changed["reinvocationPolicy"] == "IfNeeded"
 
 

@@ -59,8 +59,8 @@ async def test_what_it_should_have_judged_is_refused(
     claim = stored["claim"]["metadata"]["name"]
     queue = path_of(stored["queue"], QUEUES)
     writes = (
-        admin.create(PODS, a_pod(claims=[claim])),
         admin.create(PODS, a_pod(resources=USB)),
+        admin.create(PODS, a_pod(resources=USB, claims=[claim])),
         admin.create(CLAIMS["v1"], a_claim("open")),
         admin.create(TEMPLATES["v1"], a_template("open")),
         admin.create(QUEUES, a_queue()),
@@ -83,6 +83,14 @@ async def test_nothing_else_notices(
     await admin.create(PODS, a_pod(resources=USB, namespace="kube-system"))
     await admin.create(CLAIMS["v1"], a_claim())
     await admin.create(TEMPLATES["v1"], a_template())
+    # Whose devices a claim is about only a look at it could tell: others' users wait for nobody.
+    used = {"limits": {"deviceclass.resource.kubernetes.io/gpu.example": "1"}}
+    for pod_of_others in (
+        a_pod(claims=["of-another-driver"], schedulerName="default-scheduler"),
+        a_pod(claims=[claim["metadata"]["name"]], schedulerName="default-scheduler"),
+        a_pod(resources=used, schedulerName="default-scheduler"),
+    ):
+        await admin.create(PODS, pod_of_others)
     # What happens to a claim while it is used.
     given = await admin.replace(path_of(claim, CLAIMS["v1"], "status"), allocated(claim))
     labels = {"metadata": {"labels": {"other": "label"}}}

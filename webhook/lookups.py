@@ -1,0 +1,107 @@
+"""Reads of what no store has: few at one time, fair between namespaces, none twice in a moment.
+
+Whoever may create pods can name claims that are not there, many in each pod. All of it is asked of
+the API server by one account, so what one namespace asks for must not become everybody's waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from kube.api import KeyLocks, NotFoundError, ObjectPath
+from webhook.absences import Absences
+
+T = TypeVar("T")
+
+ABSENT_SECONDS = 1.0
+"""How long a name that stood for nothing is not looked up again. What is created meanwhile is in a
+store as soon as the watch tells of it, and a store is asked first."""
+
+MOST_AT_ONCE = 8
+"""Reads under way for all."""
+
+MOST_OF_ONE = 16
+"""Names that are read or wait to be for one namespace."""
+
+
+class BusyError(Exception):
+    """Raised with a sentence where a namespace asks for too many names at one time."""
+
+
+def _loop_time() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class Lookups:
+    """The reads under way."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = _loop_time,
+        *,
+        at_once: int = MOST_AT_ONCE,
+        of_one: int = MOST_OF_ONE,
+    ) -> None:
+        self._clock = clock
+        self._of_one = of_one
+        self._places = asyncio.Semaphore(at_once)
+        self._reading: KeyLocks[ObjectPath] = KeyLocks()
+        self._asked: dict[str, Counter[ObjectPath]] = {}
+        self._absences = Absences(ABSENT_SECONDS)
+
+    async def find(
+        self,
+        path: ObjectPath,
+        namespace: str,
+        known: Callable[[], T | None],
+        read: Callable[[], Awaitable[object]],
+    ) -> T | None:
+        """What is known; else what is known once it was read. None where there is nothing.
+
+        Args:
+            path: What is looked for.
+            namespace: In whose behalf.
+            known: Looks at what was read before.
+            read: Makes it known; raises NotFoundError where there is nothing.
+
+        Raises:
+            BusyError: Too many names are looked up for this namespace already.
+            ApiError: It cannot be read.
+        """
+        found = known()
+        if found is not None or self._is_absent(path):
+            return found
+        with self._counted(path, namespace):
+            async with self._reading.of((path,)), self._places:
+                # Somebody else may have read it before.
+                if known() is None and not self._is_absent(path):
+                    await self._read(path, read)
+        return known()
+
+    async def _read(self, path: ObjectPath, read: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await read()
+        except NotFoundError:
+            self._absences.add(path, self._clock())
+
+    @contextmanager
+    def _counted(self, path: ObjectPath, namespace: str) -> Iterator[None]:
+        asked = self._asked.setdefault(namespace, Counter())
+        if path not in asked and len(asked) >= self._of_one:
+            raise BusyError(f'Too many names are looked up for namespace "{namespace}" just now.')
+        asked[path] += 1
+        try:
+            yield
+        finally:
+            asked[path] -= 1
+            if not asked[path]:
+                del asked[path]
+            if not asked:
+                self._asked.pop(namespace, None)
+
+    def _is_absent(self, path: ObjectPath) -> bool:
+        return self._absences.has(path, self._clock())
