@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from driver.discovery.handlers import DEBUG_ECHO_FILE, HANDLER_NAMES
+from driver.discovery.reach import Network, parse_networks, services_around
 from driver.durations import parse_duration
 from driver.handler_requests import AGENT_FOLDER, AGENT_SOCKET, NETWORK_PORT, place_from
 from driver.metrics_address import DEFAULT as DEFAULT_METRICS_ADDRESS
@@ -111,6 +112,23 @@ def _discovery_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, 
         help="how often networks are asked for cameras and OPC UA servers (default: 10s)",
     )
     parser.add_argument(
+        "--discovery-networks",
+        default=(),
+        type=_networks,
+        metavar="NETWORKS",
+        help="such as 10.20.0.0/16, with commas between them: addresses of cameras and OPC UA"
+        " servers that are asked whoever tells of them (default: none, each tells of itself)",
+    )
+    services = services_around(environ.get("KUBERNETES_SERVICE_HOST", ""))
+    parser.add_argument(
+        "--service-networks",
+        default=services,
+        type=_networks,
+        metavar="NETWORKS",
+        help="of the cluster's services, where no camera is (default: around"
+        f" $KUBERNETES_SERVICE_HOST{', ' if services else ''}{','.join(map(str, services))})",
+    )
+    parser.add_argument(
         "--debug-echo-file",
         default=DEBUG_ECHO_FILE,
         type=Path,
@@ -202,6 +220,13 @@ def _handler_names(text: str) -> frozenset[str]:
 def _address(text: str) -> Address | None:
     try:
         return parse_address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _networks(text: str) -> tuple[Network, ...]:
+    try:
+        return parse_networks(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

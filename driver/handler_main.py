@@ -24,6 +24,7 @@ def handler_settings(settings: NodeSettings | HandlerProcessSettings) -> Handler
     return HandlerSettings(
         rescan_interval=settings.rescan_interval,
         rediscovery_interval=settings.rediscovery_interval,
+        reach=settings.reach,
         debug_echo_file=settings.debug_echo_file,
         debug_echo_shared=settings.debug_echo_shared,
     )

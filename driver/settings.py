@@ -13,6 +13,7 @@ from pathlib import Path
 
 from driver.api import NodeName
 from driver.arguments import parser_of
+from driver.discovery.reach import Reach
 from driver.metrics_address import Address
 from driver.offer_paths import OfferPath
 from driver.permissions_settings import PermissionsSettings, permissions_settings
@@ -47,6 +48,7 @@ class NodeSettings(CommonSettings):
         cdi_root: Where the container runtime looks for dynamic CDI files.
         rescan_interval: The safety net under the events of the kernel.
         rediscovery_interval: How often networks are asked for their devices.
+        reach: Which addresses that strangers tell of are asked.
         debug_echo_file: While it says OFFLINE, the debugEcho handler finds nothing.
         debug_echo_shared: Whether debugEcho's devices are shared where the details do not say.
         embedded_handlers: Names of the discovery handlers that run in this process.
@@ -59,6 +61,7 @@ class NodeSettings(CommonSettings):
     cdi_root: Path
     rescan_interval: timedelta
     rediscovery_interval: timedelta
+    reach: Reach
     debug_echo_file: Path
     debug_echo_shared: bool
     embedded_handlers: frozenset[str]
@@ -75,6 +78,7 @@ class HandlerProcessSettings:
         address: Of the network, where it listens instead; None for a socket.
         rescan_interval: See `NodeSettings`.
         rediscovery_interval: See `NodeSettings`.
+        reach: See `NodeSettings`.
         debug_echo_file: See `NodeSettings`.
         debug_echo_shared: See `NodeSettings`.
     """
@@ -85,6 +89,7 @@ class HandlerProcessSettings:
     address: str | None
     rescan_interval: timedelta
     rediscovery_interval: timedelta
+    reach: Reach
     debug_echo_file: Path
     debug_echo_shared: bool
 
@@ -142,6 +147,7 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         cdi_root=arguments.cdi_root,
         rescan_interval=arguments.rescan_interval,
         rediscovery_interval=arguments.rediscovery_interval,
+        reach=Reach(arguments.discovery_networks, arguments.service_networks),
         debug_echo_file=arguments.debug_echo_file,
         debug_echo_shared=arguments.debug_echo_shared == "true",
         embedded_handlers=arguments.embedded_handlers,
@@ -158,6 +164,7 @@ def _handler_settings(arguments: argparse.Namespace) -> HandlerProcessSettings:
         address=arguments.address or None,
         rescan_interval=arguments.rescan_interval,
         rediscovery_interval=arguments.rediscovery_interval,
+        reach=Reach(arguments.discovery_networks, arguments.service_networks),
         debug_echo_file=arguments.debug_echo_file,
         debug_echo_shared=arguments.debug_echo_shared == "true",
     )

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from driver.api import Problem
 from driver.devices import Device
+from driver.discovery.reach import SENDERS_ONLY, Reach
 
 Details = TypeVar("Details", contravariant=True)
 
@@ -56,12 +57,14 @@ class HandlerSettings:
     Attributes:
         rescan_interval: The safety net under events.
         rediscovery_interval: How often onvif and opcua look, which nobody tells of changes.
+        reach: Which addresses that strangers tell of are asked.
         debug_echo_file: What takes debugEcho's devices away, see `debug_echo`.
         debug_echo_shared: Whether debugEcho's devices are shared where the details do not say.
     """
 
     rescan_interval: timedelta = timedelta(seconds=60)
     rediscovery_interval: timedelta = timedelta(seconds=10)
+    reach: Reach = SENDERS_ONLY
     debug_echo_file: Path = DEBUG_ECHO_FILE
     debug_echo_shared: bool = True
 
@@ -113,7 +116,7 @@ def _parse_onvif(details: str) -> object:
 def _build_onvif(settings: HandlerSettings) -> DiscoveryHandler[Any]:
     from driver.discovery.onvif import OnvifHandler
 
-    return OnvifHandler(settings.rediscovery_interval)
+    return OnvifHandler(settings.rediscovery_interval, settings.reach)
 
 
 def _parse_opcua(details: str) -> object:
@@ -125,7 +128,7 @@ def _parse_opcua(details: str) -> object:
 def _build_opcua(settings: HandlerSettings) -> DiscoveryHandler[Any]:
     from driver.discovery.opcua import OpcuaHandler
 
-    return OpcuaHandler(settings.rediscovery_interval)
+    return OpcuaHandler(settings.rediscovery_interval, settings.reach)
 
 
 _HANDLERS = {

@@ -13,7 +13,7 @@ import os
 import socket
 import ssl
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from xml.etree.ElementTree import Element
@@ -22,8 +22,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from driver.discovery.name_servers import look_up
-from driver.discovery.onvif_devices import Address, Facts
+from driver.discovery.onvif_devices import Address, Facts, host_of
 from driver.discovery.onvif_messages import (
     DEVICE,
     Login,
@@ -60,13 +59,16 @@ class Target:
     """A camera to ask.
 
     Attributes:
-        zone: See `ws_discovery.Heard`.
+        zone: See `ws_discovery.Sender`.
         login: Who asks; None for nobody in particular.
+        ip: Of the host, where that is a name. No name is looked up again here: it might have
+            another address by then.
     """
 
     address: Address
     zone: int = 0
     login: Login | None = None
+    ip: str | None = None
 
     @property
     def url(self) -> URL:
@@ -75,7 +77,9 @@ class Target:
         Raises:
             ValueError: If that is no URL.
         """
-        url = URL(self.address.url)
+        url = URL(self.address.url).with_user(None)
+        if self.ip is not None:
+            url = url.with_host(self.ip)
         if (
             not self.zone
             or not (url.host or "").lower().startswith("fe80:")
@@ -83,6 +87,11 @@ class Target:
         ):
             return url
         return url.with_host(f"{url.host}%{self.zone}")
+
+    @property
+    def name(self) -> str | None:
+        """The host's name; None where it has none."""
+        return host_of(self.address.url) if self.ip is not None else None
 
 
 class Cameras:
@@ -100,7 +109,7 @@ class Cameras:
     async def __aenter__(self) -> Cameras:
         connector = aiohttp.TCPConnector(
             ssl=tls(self._authorities),
-            resolver=_Resolver(),
+            resolver=_NoResolver(),
             limit=self._most_at_once,
             force_close=True,
         )
@@ -125,7 +134,7 @@ class Cameras:
         Raises:
             UnreachableError: If it does not answer.
         """
-        anonymous = Target(target.address, target.zone)
+        anonymous = replace(target, login=None)
         try:
             answer = await self._ask(anonymous, "GetSystemDateAndTime", None)
         except UnauthorizedError:
@@ -168,11 +177,13 @@ class Cameras:
         login = target.login
         header = security(login, os.urandom(16), now or _own_clock()) if login else ""
         content_type = f'application/soap+xml; charset=utf-8; action="{DEVICE}/{operation}"'
+        host = {"Host": URL(target.address.url).authority} if target.name else {}
         async with self._session.post(
             target.url,
             data=request(operation, header),
-            headers={"Content-Type": content_type},
+            headers={"Content-Type": content_type, **host},
             allow_redirects=False,
+            server_hostname=target.name,
             middlewares=(aiohttp.DigestAuthMiddleware(*login),) if login else (),
         ) as response:
             if response.status != 200:
@@ -181,23 +192,13 @@ class Cameras:
             return await _body(response)
 
 
-class _Resolver(AbstractResolver):
-    """Looks names up as `name_servers` does."""
+class _NoResolver(AbstractResolver):
+    """Looks no name up: that is done before, and what it is found at judged."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        return [
-            ResolveResult(
-                hostname=host,
-                host=found.address,
-                port=port,
-                family=found.family,
-                proto=found.protocol,
-                flags=socket.AI_NUMERICHOST,
-            )
-            for found in await look_up(host, port, family)
-        ]
+        raise OSError(f"{host} is no address")
 
     async def close(self) -> None:
         pass

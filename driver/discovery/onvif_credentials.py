@@ -39,8 +39,14 @@ class Credentials:
     logins: Mapping[str, Login] = field(default_factory=dict, repr=False)
     flaws: tuple[str, ...] = ()
 
-    def of(self, uuid: str) -> Login | None:
-        return self.logins.get(uuid) or self.logins.get(DEFAULT)
+    def own_of(self, uuid: str) -> Login | None:
+        """The login of this camera alone."""
+        return self.logins.get(uuid)
+
+    @property
+    def default(self) -> Login | None:
+        """The login of all cameras that have none of their own."""
+        return self.logins.get(DEFAULT)
 
 
 def read_credentials(properties: Mapping[str, bytes | None]) -> Credentials:

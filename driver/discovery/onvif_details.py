@@ -1,4 +1,4 @@
-"""Discovery details of the onvif handler, as Akri writes them, and one field more.
+"""Discovery details of the onvif handler, as Akri writes them, and two fields more.
 
 ipAddresses: {items: [10.0.0.7], action: Include}   # each of the four filters may be absent
 macAddresses: {items: [], action: Exclude}
@@ -6,6 +6,7 @@ scopes: {items: ["onvif://www.onvif.org/location/hall-3"]}
 uuids: {items: []}
 discoveryTimeoutSeconds: 1     # how long a turn waits for answers
 identity: address              # or uuid: a camera stays the same at another address
+defaultCredentials: Verified   # or Anyone: sent to cameras that no certificate vouches for, too
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from driver.discovery.filters import ACCEPT_ALL, Filter, read_filter
 
 ADDRESS = "address"
 UUID = "uuid"
+VERIFIED = "Verified"
+ANYONE = "Anyone"
 
 _KNOWN = (
     "ipAddresses",
@@ -26,6 +29,7 @@ _KNOWN = (
     "uuids",
     "discoveryTimeoutSeconds",
     "identity",
+    "defaultCredentials",
 )
 
 
@@ -37,6 +41,8 @@ class OnvifDetails:
         timeout_seconds: How long answers to a probe are awaited.
         by_uuid: Whether a camera is one device, whatever its addresses; else it is one for each
             of its addresses, and another one at a new address, as in Akri.
+        default_to_anyone: Whether credentials that are not for one UUID go to whoever says that he
+            is a camera; else to those only whose certificate was checked.
     """
 
     ip_addresses: Filter = ACCEPT_ALL
@@ -45,6 +51,7 @@ class OnvifDetails:
     uuids: Filter = ACCEPT_ALL
     timeout_seconds: float = 1
     by_uuid: bool = False
+    default_to_anyone: bool = False
 
 
 def parse_onvif_details(text: str) -> OnvifDetails | tuple[Problem, ...]:
@@ -57,6 +64,7 @@ def parse_onvif_details(text: str) -> OnvifDetails | tuple[Problem, ...]:
         read_filter(fields, "uuids", plain_uuid),
         fields.integer("discoveryTimeoutSeconds", default=1, within=range(1, 61)),
         fields.choice("identity", (ADDRESS, UUID), default=ADDRESS) == UUID,
+        fields.choice("defaultCredentials", (VERIFIED, ANYONE), default=VERIFIED) == ANYONE,
     )
     return tuple(fields.problems) or details
 

@@ -10,6 +10,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from driver.devices import Device
 from driver.discovery.onvif_details import OnvifDetails
 from driver.discovery.onvif_messages import LONGEST_WORD, Match
+from driver.discovery.reach import read_ip
 
 SERVICE_URL = "ONVIF_DEVICE_SERVICE_URL"
 UUID = "ONVIF_DEVICE_UUID"
@@ -86,6 +87,17 @@ def split_url(url: str) -> SplitResult | None:
     return parts if known and url.isprintable() and " " not in url else None
 
 
+def host_of(url: str) -> str:
+    """The host in a URL, a name or an address; empty if it is none."""
+    parts = split_url(url)
+    return (parts and parts.hostname) or ""
+
+
+def is_name(url: str) -> bool:
+    """Whether the host in a URL is to be looked up."""
+    return read_ip(host_of(url).partition("%")[0]) is None
+
+
 def may_be_wanted(details: OnvifDetails, uuid: str, scopes: Iterable[str]) -> bool:
     """Whether a camera passes the filters on what it says without being asked."""
     return details.uuids.accepts((uuid,)) and details.scopes.accepts(frozenset(scopes))
@@ -101,21 +113,21 @@ def devices(cameras: Iterable[Camera], *, by_uuid: bool) -> tuple[Device, ...]:
     """The devices that some cameras are, sorted by id.
 
     Args:
-        cameras: In any order.
+        cameras: Those that were known first come first.
         by_uuid: See `OnvifDetails`. A camera with several addresses is shown at the first of
-            them: IPv4 before IPv6, then in the order of their text.
+            them, IPv4 before IPv6.
     """
     found: dict[str, Device] = {}
-    for camera in sorted(cameras, key=lambda camera: _order(camera.address)):
+    for camera in sorted(cameras, key=lambda camera: is_ipv6(camera.address)):
         identity = camera.address.uuid if by_uuid else "-".join(camera.address)
         if identity:
             found.setdefault(identity, Device(identity, _properties(camera)))
     return tuple(device for _, device in sorted(found.items()))
 
 
-def _order(address: Address) -> tuple[bool, str, str]:
-    parts = split_url(address.url)
-    return ":" in ((parts and parts.hostname) or ""), address.url, address.uuid
+def is_ipv6(address: Address) -> bool:
+    """Whether its host is an IPv6 address."""
+    return ":" in host_of(address.url)
 
 
 def _properties(camera: Camera) -> dict[str, str]:

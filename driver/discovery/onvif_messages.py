@@ -49,11 +49,13 @@ class Match:
     Attributes:
         uuid: Empty if it says none.
         urls: Of the camera's device service.
+        relates_to: The UUID of the question that it answers; empty if it says none.
     """
 
     uuid: str
     urls: tuple[str, ...]
     scopes: tuple[str, ...]
+    relates_to: str = ""
 
 
 def probe(message_id: str) -> bytes:
@@ -150,12 +152,13 @@ def information(answer: Element) -> Mapping[str, str]:
 
 
 def _matches(root: Element) -> Iterator[Match]:
+    relates_to = plain_uuid(text_of(root, "Header", "RelatesTo"))
     for found in named(root, "ProbeMatch"):
         uuid = plain_uuid(text_of(found, "EndpointReference", "Address"))
         scopes = tuple(text_of(found, "Scopes").split())
         urls = (url for url in text_of(found, "XAddrs").split() if len(url) <= LONGEST_URL)
         if len(uuid) <= LONGEST_WORD and uuid.isprintable():
-            yield Match(uuid, tuple(dict.fromkeys(urls))[:MOST_ADDRESSES], scopes)
+            yield Match(uuid, tuple(dict.fromkeys(urls))[:MOST_ADDRESSES], scopes, relates_to)
 
 
 def _words(text: str) -> str:

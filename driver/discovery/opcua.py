@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import timedelta
+from typing import NamedTuple
 
 from driver.devices import Device
 from driver.discovery.details import shown
@@ -17,14 +18,18 @@ from driver.discovery.opcua_applications import (
     device,
     devices,
     place_of,
+    skipped,
     wanted,
 )
 from driver.discovery.opcua_details import OpcuaDetails
 from driver.discovery.opcua_servers import (
+    Told,
     UnreachableError,
+    addresses_of,
     find_servers,
-    is_listening,
+    is_served,
 )
+from driver.discovery.reach import SENDERS_ONLY, Reach, read_ip
 from driver.discovery.turns import REDISCOVERY_INTERVAL, Reasons, changes
 
 logger = logging.getLogger(__name__)
@@ -40,12 +45,16 @@ class OpcuaHandler:
 
     Args:
         interval: Between two looks at the same Configuration's servers.
+        reach: Which addresses are asked.
     """
 
     name = "opcua"
 
-    def __init__(self, interval: timedelta = REDISCOVERY_INTERVAL) -> None:
+    def __init__(
+        self, interval: timedelta = REDISCOVERY_INTERVAL, reach: Reach = SENDERS_ONLY
+    ) -> None:
         self._interval = interval
+        self._reach = reach
         self._reasons = Reasons(logger)
 
     @property
@@ -63,7 +72,7 @@ class OpcuaHandler:
         follower = object()
 
         async def look() -> tuple[Device, ...]:
-            turn = _Turn(details)
+            turn = _Turn(details, self._reach)
             found = await turn.look()
             self._reasons.tell(follower, turn.reasons)
             return found
@@ -76,11 +85,24 @@ class OpcuaHandler:
             self._reasons.forget(follower)
 
 
+class _Lead(NamedTuple):
+    """A server that was told of.
+
+    Attributes:
+        by: The address of whoever told.
+    """
+
+    application: Application
+    place: Place
+    by: str
+
+
 class _Turn:
     """One look."""
 
-    def __init__(self, details: OpcuaDetails) -> None:
+    def __init__(self, details: OpcuaDetails, reach: Reach) -> None:
         self._details = details
+        self._reach = reach
         self._connections = asyncio.Semaphore(MOST_AT_ONCE)
         self.reasons: list[str] = []
 
@@ -92,36 +114,65 @@ class _Turn:
             self.reasons.append(f"There are more than {MOST_SERVERS} servers; the others are left.")
             del told[MOST_SERVERS:]
         async with asyncio.TaskGroup() as tasks:
-            found = [tasks.create_task(self._find(*one)) for one in told]
+            # What a server says of itself counts before what others say of it.
+            told.sort(key=lambda one: not one.place.is_own)
+            found = [tasks.create_task(self._find(one)) for one in told]
         return devices(one for task in found if (one := task.result()) is not None)
 
-    async def _ask(self, url: str) -> list[tuple[Application, Place]]:
+    async def _ask(self, url: str) -> list[_Lead]:
         """The wanted servers that a URL tells of, and where each is."""
         try:
             async with self._connections:
-                applications = await find_servers(url)
+                told = await find_servers(url)
         except UnreachableError as error:
             self.reasons.append(f"{shown(url)}: {error}.")
             return []
+        self._tell_of_skipped(url, told)
         found = []
-        for application in wanted(applications, self._details.application_names):
-            place = place_of(application, url, alone=len(applications) == 1)
+        for application in wanted(told.applications, self._details.application_names):
+            place = place_of(application, url, alone=len(told.applications) == 1)
             if place is None:
                 where = f"{shown(application.name)} of {shown(url)}"
                 self.reasons.append(f"{where}: it has no URL of OPC UA over TCP.")
             else:
-                found.append((application, place))
+                found.append(_Lead(application, place, told.by))
         return found
 
-    async def _find(self, application: Application, place: Place) -> Device | None:
-        """The device that a server is, if somebody listens there."""
+    def _tell_of_skipped(self, url: str, told: Told) -> None:
+        for application in skipped(told.applications, self._details.application_names):
+            why = "it is a client and a server (ClientAndServer); only servers are devices"
+            self.reasons.append(f"{shown(application.name)} of {shown(url)}: {why}, as in Akri.")
+
+    async def _find(self, lead: _Lead) -> Device | None:
+        """The device that a server is, if it is where it was told to be."""
         async with self._connections:
-            url = place.url
-            listening = await is_listening(url)
-            if listening is None:
-                url = place.instead
-                listening = await is_listening(url)
-        if listening:
-            return device(url, application)
-        self.reasons.append(f"{shown(application.name)} at {shown(url)}: nobody listens there.")
+            url, addresses = await self._locate(lead)
+            where = f"{shown(lead.application.name)} at {shown(url)}"
+            if isinstance(addresses, str):
+                self.reasons.append(f"{where}, told by {lead.by}, is not asked: {addresses}.")
+            elif await is_served(url, addresses):
+                return device(url, lead.application)
+            else:
+                self.reasons.append(f"{where}: no OPC UA server answers there.")
         return None
+
+    async def _locate(self, lead: _Lead) -> tuple[str, list[str] | str]:
+        """Where a server is, and at which addresses it is asked, or why at none."""
+        place = lead.place
+        addresses = await self._asked_of(place.url, lead.by)
+        if addresses == [] or (isinstance(addresses, str) and place.is_own):
+            return place.instead, await self._asked_of(place.instead, lead.by)
+        return place.url, addresses
+
+    async def _asked_of(self, url: str, by: str) -> list[str] | str:
+        """The addresses of a URL that are asked, or why none of them is."""
+        asked, refusal = [], ""
+        for address in await addresses_of(url):
+            why = self._refusal(address, by)
+            asked += [] if why else [address]
+            refusal = why or refusal
+        return asked or (f"its address {refusal}" if refusal else [])
+
+    def _refusal(self, address: str, by: str) -> str | None:
+        here, there = read_ip(address), read_ip(by)
+        return self._reach.refusal_of_told(here, there) if here and there else None

@@ -25,6 +25,7 @@ class Application:
     Attributes:
         is_server: Whether its type is Server: no client, no Discovery Server, and not both a
             client and a server, as in Akri.
+        is_both: Whether it is both.
         discovery_urls: Where it says it can be asked.
     """
 
@@ -33,13 +34,21 @@ class Application:
     uri: str = ""
     product_uri: str = ""
     discovery_urls: tuple[str, ...] = ()
+    is_both: bool = False
 
 
 class Place(NamedTuple):
-    """Where an application is to be found, as it says, and if its host's name says nothing here."""
+    """Where an application is to be found.
+
+    Attributes:
+        url: As it says.
+        instead: If the name of its host says nothing here.
+        is_own: Whether it told of itself: then it is also there if `url` is not to be asked.
+    """
 
     url: str
     instead: str
+    is_own: bool
 
 
 def wanted(applications: Iterable[Application], names: Filter) -> list[Application]:
@@ -59,7 +68,7 @@ def place_of(application: Application, asked: str, *, alone: bool) -> Place | No
     url = next((url for url in application.discovery_urls if _is_usable(url)), None)
     if url is None:
         return None
-    return Place(url, _at(asked, url) if alone else _on_host_of(asked, url))
+    return Place(url, _at(asked, url) if alone else _on_host_of(asked, url), alone)
 
 
 def device(url: str, application: Application) -> Device:
@@ -73,13 +82,20 @@ def device(url: str, application: Application) -> Device:
     return Device(url, {DISCOVERY_URL: url, **more})
 
 
+def skipped(applications: Iterable[Application], names: Filter) -> list[Application]:
+    """Those whose names pass, and that are left out since they are clients, too."""
+    return [one for one in applications if one.is_both and names.accepts((one.name,))]
+
+
 def devices(found: Iterable[Device]) -> tuple[Device, ...]:
-    """Sorted by id, each once: a server may be registered with several Discovery Servers."""
-    return tuple({device.id: device for device in sorted(found, key=_order)}.values())
+    """Sorted by id, each once: a server may be registered with several Discovery Servers.
 
-
-def _order(device: Device) -> tuple[str, list[tuple[str, str]]]:
-    return device.id, sorted(device.properties.items())
+    The first counts.
+    """
+    first: dict[str, Device] = {}
+    for device in found:
+        first.setdefault(device.id, device)
+    return tuple(device for _, device in sorted(first.items()))
 
 
 def _is_usable(url: str) -> bool:

@@ -57,14 +57,7 @@ class Channel:
 
     async def open(self, url: str) -> None:
         """Greet the server of this URL, and open a channel."""
-        hello = ua.Hello(
-            ReceiveBufferSize=LONGEST_CHUNK,
-            SendBufferSize=LONGEST_CHUNK,
-            MaxMessageSize=self._longest,
-            EndpointUrl=url,
-        )
-        self._writer.write(uatcp_to_binary(ua.MessageType.Hello, hello))
-        await self._chunk(ua.MessageType.Acknowledge)
+        await self.greet(url)
         request = ua.OpenSecureChannelRequest()
         request.Parameters.RequestType = ua.SecurityTokenRequestType.Issue
         request.Parameters.SecurityMode = ua.MessageSecurityMode.None_
@@ -73,6 +66,17 @@ class Channel:
         answered = ua.OpenSecureChannelResponse().TypeId
         token = (await self._ask(request, answered, ua.OpenSecureChannelResult, kind)).SecurityToken
         self._channel_id, self._token_id = token.ChannelId, token.TokenId
+
+    async def greet(self, url: str) -> None:
+        """Greet the server of this URL, and wait for its greeting."""
+        hello = ua.Hello(
+            ReceiveBufferSize=LONGEST_CHUNK,
+            SendBufferSize=LONGEST_CHUNK,
+            MaxMessageSize=self._longest,
+            EndpointUrl=url,
+        )
+        self._writer.write(uatcp_to_binary(ua.MessageType.Hello, hello))
+        await self._chunk(ua.MessageType.Acknowledge)
 
     async def ask(self, request: Any, answered: ua.NodeId, result: type[T]) -> T:
         """What the server answers to a service's request, without what every answer starts with.

@@ -10,12 +10,15 @@ import asyncio
 import logging
 import os
 import socket
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import timedelta
+from itertools import islice
+from typing import NamedTuple
 
 from driver.discovery.name_servers import look_up
 from driver.discovery.opcua_applications import Application
-from driver.discovery.opcua_channel import ChannelError, connected
+from driver.discovery.opcua_channel import Channel, ChannelError, connected
 from driver.discovery.opcua_codecs import Servers, UaStatusCodeError, ua
 from driver.discovery.opcua_details import split_url
 
@@ -25,6 +28,9 @@ CONNECT_TIMEOUT = timedelta(seconds=3)
 
 LONGEST_ANSWER = 512 * 1024
 """Bytes; a few thousand servers. The library takes up to half a second to read as much."""
+
+LONGEST_GREETING = 4096
+"""Bytes; an Acknowledge has 28, and an Error a sentence."""
 
 DEFAULT_PORT = 4840
 MOST_ADDRESSES = 3
@@ -37,7 +43,19 @@ class UnreachableError(Exception):
     """Raised when a server does not answer as it should; the text goes into a sentence."""
 
 
-async def find_servers(url: str, within: timedelta = SERVER_TIMEOUT) -> list[Application]:
+class Told(NamedTuple):
+    """What a server tells.
+
+    Attributes:
+        applications: All that it knows of, itself included.
+        by: The address at which it was asked.
+    """
+
+    applications: list[Application]
+    by: str
+
+
+async def find_servers(url: str, within: timedelta = SERVER_TIMEOUT) -> Told:
     """All applications that the server at a URL knows of, itself included.
 
     Raises:
@@ -45,7 +63,7 @@ async def find_servers(url: str, within: timedelta = SERVER_TIMEOUT) -> list[App
     """
     try:
         async with asyncio.timeout(within.total_seconds()):
-            return [_application(told) for told in await _ask(url)]
+            return await _ask(url)
     except TimeoutError as error:
         text = f"no answer within {within.total_seconds():g} seconds"
         raise UnreachableError(text) from error
@@ -69,33 +87,57 @@ def _why(error: Exception) -> str:
             return f"its answer makes no sense ({type(error).__name__})"
 
 
-async def is_listening(url: str) -> bool | None:
-    """Whether somebody listens at a URL; None if its host has no address."""
+async def addresses_of(url: str) -> list[str]:
+    """The addresses that the host of a URL has; none if it has none."""
     host, port = _address(url)
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT.total_seconds()):
-            found = await look_up(host, port)
+            return [one.address for one in await look_up(host, port)]
     except (OSError, UnicodeError, TimeoutError):
-        return None
-    return await _is_listening([one.address for one in found[:MOST_ADDRESSES]], port)
+        return []
 
 
-async def _is_listening(addresses: list[str], port: int) -> bool:
-    for address in addresses:
-        with suppress(OSError, TimeoutError):
+async def is_served(url: str, addresses: Iterable[str]) -> bool:
+    """Whether an OPC UA server greets at a URL, at one of these addresses of its host.
+
+    Whatever else is there, or nothing, is one and the same: strangers tell of URLs.
+    """
+    _, port = _address(url)
+    for address in islice(addresses, MOST_ADDRESSES):
+        with suppress(TimeoutError):
             async with asyncio.timeout(CONNECT_TIMEOUT.total_seconds()):
-                _, writer = await asyncio.open_connection(address, port)
-            writer.transport.abort()
-            return True
+                if await _greets(url, address, port):
+                    return True
     return False
 
 
-async def _ask(url: str) -> list[ua.ApplicationDescription]:
+async def _greets(url: str, address: str, port: int) -> bool:
+    try:
+        reader, writer = await asyncio.open_connection(address, port)
+    except OSError:
+        return False
+    try:
+        await Channel(reader, writer, LONGEST_GREETING).greet(url)
+    except UaStatusCodeError:  # it will not be greeted by this URL, and says so as a server does
+        return True
+    except TimeoutError:
+        raise
+    except Exception:  # noqa: BLE001 - the library reads foreign bytes
+        return False
+    finally:
+        writer.transport.abort()
+    return True
+
+
+async def _ask(url: str) -> Told:
     request = ua.FindServersRequest()
     request.Parameters.EndpointUrl = url
     answered = ua.FindServersResponse().TypeId
-    async with connected(await _connect(url), url, LONGEST_ANSWER) as channel:
-        return (await channel.ask(request, answered, Servers)).servers
+    streams = await _connect(url)
+    by = str(streams[1].get_extra_info("peername")[0])
+    async with connected(streams, url, LONGEST_ANSWER) as channel:
+        servers = (await channel.ask(request, answered, Servers)).servers
+    return Told([_application(told) for told in servers], by)
 
 
 async def _connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -119,6 +161,7 @@ def _application(told: ua.ApplicationDescription) -> Application:
     return Application(
         name=_text(told.ApplicationName.Text),
         is_server=told.ApplicationType == ua.ApplicationType.Server,
+        is_both=told.ApplicationType == ua.ApplicationType.ClientAndServer,
         uri=_text(told.ApplicationUri),
         product_uri=_text(told.ProductUri),
         discovery_urls=tuple(_text(url) for url in told.DiscoveryUrls or ()),

@@ -1,7 +1,8 @@
 """WS-Discovery: asks the cameras in reach of every network interface to say where they are.
 
 The probe goes out several times, since datagrams get lost, over IPv4 and IPv6. Anybody may answer,
-so at most `MOST_ANSWERS` are read in a turn, and an answer that makes no sense is only counted.
+so at most `MOST_ANSWERS` are read in a turn, and what answers no question of this turn, or makes
+no sense, is only counted. Whoever answers tells of himself: see `reach`.
 """
 
 from __future__ import annotations
@@ -10,17 +11,24 @@ import asyncio
 import socket
 import struct
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from driver.discovery.onvif_devices import Address, addresses
-from driver.discovery.onvif_messages import matches, probe
+from driver.discovery.details import shown
+from driver.discovery.onvif_devices import Address, addresses, host_of
+from driver.discovery.onvif_messages import Match, matches, probe
 from driver.discovery.xml_trees import XmlError
 
 PORT = 3702
 GROUPS = {socket.AF_INET: "239.255.255.250", socket.AF_INET6: "ff02::c"}
 MOST_ANSWERS = 4_000
+MOST_REFUSED = 32
+"""Addresses that are not asked, and told."""
+
+MOST_SENDERS = 4
+"""Who tell of one address by a name; of addresses themselves only one does."""
 
 _SENT_AT = (0.0, 0.15, 0.4)
 """When a probe is sent, as parts of the time that a turn waits; cameras wait up to 0.5 s."""
@@ -32,16 +40,33 @@ class NotSentError(Exception):
     """Raised when no probe left this machine; the text is a sentence."""
 
 
+class Sender(NamedTuple):
+    """Who answered.
+
+    Attributes:
+        ip: His address, without a zone.
+        zone: The network interface at which a link-local IPv6 address was heard; 0 for none.
+    """
+
+    ip: str
+    zone: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Heard:
     """What was heard of one address.
 
     Attributes:
-        zone: The network interface over which a link-local IPv6 address was heard; 0 for none.
+        named: All hosts that the sender said are the camera's.
     """
 
     scopes: tuple[str, ...]
-    zone: int = 0
+    sender: Sender
+    named: frozenset[str] = frozenset()
+
+
+Refusal = Callable[[str, Sender], str | None]
+"""(host, who told of it) → why nobody is asked there; names are judged when they are looked up."""
 
 
 @dataclass(slots=True)
@@ -49,31 +74,71 @@ class Answers:
     """What was heard in a turn.
 
     Attributes:
+        heard: By address and who told of it, in the order in which they came.
+        refused: Why some addresses are not asked, by URL and who told of it.
         unreadable: How many answers made no sense.
+        unasked: How many answered no question of this turn.
         unread: How many came after `MOST_ANSWERS`.
     """
 
-    heard: dict[Address, Heard] = field(default_factory=dict)
+    heard: dict[Address, dict[Sender, Heard]] = field(default_factory=dict)
+    refused: dict[tuple[str, Sender], str] = field(default_factory=dict)
     unreadable: int = 0
+    unasked: int = 0
     unread: int = 0
 
+    def reasons(self) -> tuple[str, ...]:
+        """Why something was not taken, in sentences."""
+        told = [
+            f"{shown(url)}, told by {sender.ip}, is not asked: its address {why}."
+            for (url, sender), why in self.refused.items()
+        ]
+        if self.unreadable:
+            told.append("Some answers to the probe make no sense.")
+        if self.unasked:
+            told.append("Some answers to the probe are to no question of this turn.")
+        if self.unread:
+            told.append("There are more answers to the probe than are read in a turn.")
+        return tuple(told)
 
-async def ask(seconds: float) -> Answers:
+    def take(self, match: Match, sender: Sender, refusal: Refusal) -> None:
+        """Take what one answer says, as far as it may."""
+        told = tuple(addresses(match))
+        heard = Heard(match.scopes, sender, frozenset(host_of(one.url) for one in told))
+        for address in told:
+            if why := refusal(host_of(address.url), sender):
+                if len(self.refused) < MOST_REFUSED:
+                    self.refused[address.url, sender] = why
+                continue
+            senders = self.heard.setdefault(address, {})
+            if sender in senders or len(senders) < MOST_SENDERS:
+                senders[sender] = heard
+
+
+async def ask(seconds: float, refusal: Refusal) -> Answers:
     """Send probes, and listen for so long.
+
+    Args:
+        seconds: How long.
+        refusal: Which addresses are not asked.
 
     Raises:
         NotSentError: If none could be sent.
     """
     answers = Answers()
     loop = asyncio.get_running_loop()
-    message = probe(str(uuid.uuid4()))
+    question = str(uuid.uuid4())
+
+    def listener() -> _Listener:
+        return _Listener(question, answers, refusal)
+
     with _sockets() as sockets:
         transports = []
         try:
             for sock in sockets:
-                made = await loop.create_datagram_endpoint(lambda: _Listener(answers), sock=sock)
+                made = await loop.create_datagram_endpoint(listener, sock=sock)
                 transports.append(made[0])
-            await _send(sockets, message, seconds)
+            await _send(sockets, probe(question), seconds)
         finally:
             for transport in transports:
                 transport.abort()
@@ -83,8 +148,10 @@ async def ask(seconds: float) -> Answers:
 class _Listener(asyncio.DatagramProtocol):
     """Reads answers."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, question: str, answers: Answers, refusal: Refusal) -> None:
+        self._question = question
         self._answers = answers
+        self._refusal = refusal
         self._left = MOST_ANSWERS
 
     def datagram_received(self, data: bytes, addr: tuple[str | int, ...]) -> None:
@@ -92,11 +159,13 @@ class _Listener(asyncio.DatagramProtocol):
             self._answers.unread += 1
             return
         self._left -= 1
-        zone = addr[3] if len(addr) > 3 else 0
+        sender = Sender(str(addr[0]).partition("%")[0], int(addr[3]) if len(addr) > 3 else 0)
         try:
             for match in matches(data):
-                for address in addresses(match):
-                    self._answers.heard[address] = Heard(match.scopes, int(zone))
+                if match.relates_to == self._question:
+                    self._answers.take(match, sender, self._refusal)
+                else:
+                    self._answers.unasked += 1
         except XmlError:
             self._answers.unreadable += 1
 

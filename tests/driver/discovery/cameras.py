@@ -14,7 +14,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -24,7 +24,8 @@ PORT = 8080
 PROBE_MATCH = """<?xml version="1.0"?>
 <e:Envelope xmlns:e="http://www.w3.org/2003/05/soap-envelope"
  xmlns:a="http://schemas.xmlsoap.org/ws/2004/08/addressing"
- xmlns:d="http://schemas.xmlsoap.org/ws/2005/04/discovery"><e:Body><d:ProbeMatches><d:ProbeMatch>
+ xmlns:d="http://schemas.xmlsoap.org/ws/2005/04/discovery">
+<e:Header><a:RelatesTo>{relates_to}</a:RelatesTo></e:Header><e:Body><d:ProbeMatches><d:ProbeMatch>
  <a:EndpointReference><a:Address>urn:uuid:{uuid}</a:Address></a:EndpointReference>
  <d:Scopes>{scopes}</d:Scopes><d:XAddrs>{urls}</d:XAddrs>
 </d:ProbeMatch></d:ProbeMatches></e:Body></e:Envelope>"""
@@ -70,21 +71,56 @@ def serve_fake(address: str, *_: str) -> None:
     index = socket.if_nametoindex("eth")
     member = group + struct.pack("@I", index)
     sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, member)
-    answer = PROBE_MATCH.format(
-        uuid=IPV6_UUID.upper(),
-        scopes="onvif://www.onvif.org/location/hall%203",
-        urls=f"http://[{address}]:{PORT}/onvif",
-    )
     bomb = '<!DOCTYPE a [<!ENTITY b "boom">]><a>&b;</a>'
 
-    def respond() -> None:
-        while True:
-            _, peer = sock.recvfrom(65536)
-            for message in (b"\xff\x00", bomb.encode(), b"<a>" * 1000, answer.encode()):
-                sock.sendto(message, peer)
+    def answers(question: str) -> Iterator[str | bytes]:
+        yield from (b"\xff\x00", bomb, b"<a>" * 1000)
+        yield PROBE_MATCH.format(
+            uuid=IPV6_UUID.upper(),
+            scopes="onvif://www.onvif.org/location/hall%203",
+            urls=f"http://[{address}]:{PORT}/onvif",
+            relates_to=question,
+        )
 
-    threading.Thread(target=respond, daemon=True).start()
+    respond(sock, answers)
     serve(socket.AF_INET6, FakeCamera, IPV6_UUID)
+
+
+def serve_forger(address: str, victim: str, urls: str) -> None:
+    """Answers each probe with addresses of others, and as a camera that another is.
+
+    Args:
+        address: Its own.
+        victim: The other's UUID.
+        urls: Of others, with blanks between them.
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind(("", 3702))
+    member = socket.inet_aton("239.255.255.250") + socket.inet_aton(address)
+    sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
+    own = f"http://{address}:{PORT}/onvif"
+
+    def answers(question: str) -> Iterator[str | bytes]:
+        forged = PROBE_MATCH.format(uuid="{}", scopes="s", urls="{}", relates_to=question)
+        yield forged.format("forged", urls)
+        yield forged.format(victim, own)
+        yield PROBE_MATCH.format(uuid="late", scopes="s", urls=own, relates_to=f"{question[:-1]}x")
+
+    respond(sock, answers)
+    serve(socket.AF_INET, FakeCamera, "forged")
+
+
+def respond(sock: socket.socket, answers: Callable[[str], Iterable[str | bytes]]) -> None:
+    """Answer probes in a thread: with what is made of the MessageID of each."""
+
+    def serve_probes() -> None:
+        while True:
+            probe, peer = sock.recvfrom(65536)
+            question = probe.decode().partition("MessageID>")[2].partition("<")[0]
+            for message in answers(question):
+                sock.sendto(message.encode() if isinstance(message, str) else message, peer)
+
+    threading.Thread(target=serve_probes, daemon=True).start()
 
 
 def say(word: str) -> None:
@@ -105,10 +141,10 @@ class CameraProcess:
     """A camera at the other end of a network interface that is made for it.
 
     Args:
-        kind: `anothers` or `fake`.
+        kind: `anothers`, `fake` or `forger`.
         host: The address of this end, with its prefix length.
         address: Of the camera, in the same network.
-        login: User and password, if it wants any.
+        login: User and password, if it wants any; see `serve_forger`.
         beside: A command by which others are run where this end is; here, if empty.
     """
 
@@ -170,4 +206,9 @@ if __name__ == "__main__":
     say("namespace")
     sys.stdin.readline()
     user, password = login or ("", "")
-    (serve_anothers if kind == "anothers" else serve_fake)(address, user, password)
+    kinds: dict[str, Callable[[str, str, str], None]] = {
+        "anothers": serve_anothers,
+        "fake": serve_fake,
+        "forger": serve_forger,
+    }
+    kinds[kind](address, user, password)

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import socket
 import sys
 from contextlib import aclosing
 from datetime import timedelta
+from typing import Any
 
 from driver.devices import Device
-from driver.discovery.handlers import Handlers, HandlerSettings, parse_details
+from driver.discovery import turns
+from driver.discovery.handlers import DiscoveryHandler, Handlers, HandlerSettings, parse_details
 from driver.discovery.onvif_details import OnvifDetails
 from tests.driver.discovery.cameras import IPV6_UUID, PORT, CameraProcess, ip
 from tests.driver.discovery.machines import Machines
@@ -29,7 +33,8 @@ async def cameras() -> None:
     ]
     urls = [f"http://{host}:{PORT}/onvif" for host in ("10.1.0.2", "10.2.0.2", "[fe80::2]")]
     handler = Handlers(HandlerSettings(rediscovery_interval=SOON)).named("onvif")
-    details = OnvifDetails(timeout_seconds=0.25)  # these cameras do not wait before they answer
+    # These cameras do not wait before they answer.
+    details = OnvifDetails(timeout_seconds=0.25, default_to_anyone=True)
     patient = OnvifDetails(timeout_seconds=1.0)
     login = {"username_default": b"root", "password_default": "päss".encode()}
     try:
@@ -58,6 +63,66 @@ def _check(found: tuple[Device, ...], urls: list[str], uuids: list[str]) -> None
     makers = [one.properties.get("ONVIF_DEVICE_MANUFACTURER") for one in found]
     assert makers == ["PythonCam", "PythonCam", None]
     assert found[2].properties["ONVIF_DEVICE_LOCATION"] == "hall 3"
+
+
+HOSTS = ("127.0.0.1", "[::1]", "10.1.0.1", "10.2.0.1", "10.1.0.9", "169.254.169.254")
+"""Of this machine, of others, and of clouds, each in a URL of a stranger's."""
+
+
+async def forgeries() -> None:
+    """What a stranger tells of others is not asked, and the camera that was there first stays."""
+    ip("link", "set", "lo", "up")
+    turns.MOST_REASONS = 99
+    camera = CameraProcess("anothers", "10.1.0.1/24", "10.1.0.9")
+    try:
+        with socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True) as mine:
+            mine.setblocking(False)
+            await _a_stranger_comes(camera, mine.getsockname()[1])
+            _check_unasked(mine)
+    finally:
+        camera.stop()
+
+
+async def _a_stranger_comes(camera: CameraProcess, port: int) -> None:
+    """He tells of a port of this machine, by several names, and says that he is the camera."""
+    handler = Handlers(HandlerSettings(rediscovery_interval=SOON)).named("onvif")
+    details = OnvifDetails(timeout_seconds=0.25, by_uuid=True)
+    urls = [f"http://{host}:{port}/" for host in HOSTS]
+    names = [f"http://2130706433:{port}/", "http://localhost:1/"]
+    forged = " ".join([*urls, "http://127.0.0.1:1/", *names])
+    told = [f'"{url}", told by 10.2.0.2, is not asked: its address is ' for url in urls]
+    told += [f'"{url}": its address is ' for url in names]
+    told += [f'10.2.0.2 answers with the UUID "{camera.uuid}" of the camera at 10.1.0.9, ']
+    told += ["Some answers to the probe are to no question of this turn."]
+    async with asyncio.timeout(60), aclosing(handler.discover(details)) as answers:
+        (found,) = await anext(answers)
+        stranger = CameraProcess("forger", "10.2.0.1/24", "10.2.0.2", camera.uuid, forged)
+        try:
+            waiting = asyncio.ensure_future(anext(answers))
+            problem = await _problem_with(handler, told)
+            assert not re.search("refused|HTTP status", problem), problem
+            assert not waiting.done(), "it is the camera that it was"
+            camera.stop()
+            (other,) = await waiting
+        finally:
+            stranger.stop()
+    assert other.id == found.id
+    assert other.properties["ONVIF_DEVICE_SERVICE_URL"].startswith("http://10.2.0.2:")
+
+
+async def _problem_with(handler: DiscoveryHandler[Any], told: list[str]) -> str:
+    """What the handler tells, as soon as all of these are in it."""
+    while not all(one in (handler.problem or "") for one in told):  # noqa: ASYNC110 - else untold
+        await asyncio.sleep(0.01)
+    return handler.problem or ""
+
+
+def _check_unasked(server: socket.socket) -> None:
+    try:
+        _, peer = server.accept()
+    except BlockingIOError:
+        return
+    raise AssertionError(f"this machine was asked for a stranger, from {peer}")
 
 
 async def machines() -> None:
@@ -93,7 +158,7 @@ def _port_and_name(device: Device) -> tuple[str, str]:
     return url.rstrip("/").rpartition(":")[2], device.properties["OPCUA_APPLICATION_NAME"]
 
 
-STORIES = {story.__name__: story for story in (cameras, machines)}
+STORIES = {story.__name__: story for story in (cameras, forgeries, machines)}
 
 if __name__ == "__main__":
     name, outside = sys.argv[1:]

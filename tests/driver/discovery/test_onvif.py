@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
@@ -12,19 +13,24 @@ from pathlib import Path
 
 import pytest
 
-from driver.discovery import onvif, onvif_cameras
+from driver.discovery import onvif, onvif_cameras, onvif_places
+from driver.discovery.name_servers import Found
 from driver.discovery.onvif import OnvifHandler
 from driver.discovery.onvif_cameras import Cameras, RefusedError, Target, UnreachableError, tls
 from driver.discovery.onvif_details import OnvifDetails
 from driver.discovery.onvif_devices import Address
 from driver.discovery.onvif_messages import Login
-from driver.discovery.ws_discovery import Answers, Heard, NotSentError
+from driver.discovery.reach import SENDERS_ONLY, Reach, parse_networks
+from driver.discovery.ws_discovery import Answers, Heard, NotSentError, Refusal, Sender
 from tests.driver.discovery.certificates import self_signed
 
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n<a/>"
 FLOOD = b"HTTP/1.1 200 OK\r\n\r\n"
 SOON = timedelta(milliseconds=1)
+HERE = Sender("127.0.0.1")
+TOLD = {HERE: Heard((), HERE)}
+Hearsay = dict[Address, dict[Sender, Heard]]
 
 
 class FakeCamera:
@@ -164,14 +170,14 @@ def test_a_link_local_address_is_asked_over_the_interface_that_heard_of_it() -> 
 
 
 @pytest.mark.usefixtures("_impatient")
-async def test_a_bad_camera_does_not_hold_up_the_others(heard: dict[Address, Heard]) -> None:
+async def test_a_bad_camera_does_not_hold_up_the_others(heard: Hearsay) -> None:
     async with (
         FakeCamera(GOOD).serving() as good,
         FakeCamera(b"").serving() as silent,
         FakeCamera(FLOOD, endless=True).serving() as flood,
     ):
-        heard.update(dict.fromkeys((good, silent, flood), Heard(())))
-        heard[Address("http://no.such.host.invalid/", "u")] = Heard(())
+        heard.update(dict.fromkeys((good, silent, flood), TOLD))
+        heard[Address("http://no.such.host.invalid/", "u")] = TOLD
         handler = OnvifHandler(SOON)
         async with asyncio.timeout(30), aclosing(handler.discover(OnvifDetails())) as answers:
             [device] = await anext(answers)
@@ -184,12 +190,12 @@ async def test_a_bad_camera_does_not_hold_up_the_others(heard: dict[Address, Hea
 
 
 async def test_a_lost_answer_takes_no_camera_away_but_silence_does(
-    heard: dict[Address, Heard],
+    heard: Hearsay,
 ) -> None:
     """It is asked directly in the turns in which nothing is heard of it, but not for ever."""
     camera = FakeCamera(GOOD)
     async with camera.serving() as address:
-        heard[address] = Heard(())
+        heard[address] = TOLD
         async with (
             asyncio.timeout(30),
             aclosing(OnvifHandler(SOON).discover(OnvifDetails())) as answers,
@@ -199,29 +205,31 @@ async def test_a_lost_answer_takes_no_camera_away_but_silence_does(
             heard.clear()
             assert await anext(answers) == ()
             assert len(camera.asked) - before >= onvif.TURNS_UNHEARD - 2
-            heard[address] = Heard(())
+            heard[address] = TOLD
             assert len(await anext(answers)) == 1
             camera.answer = b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
             assert await anext(answers) == ()
 
 
 async def test_a_login_that_is_refused_is_not_tried_at_every_turn(
-    monkeypatch: pytest.MonkeyPatch, heard: dict[Address, Heard]
+    monkeypatch: pytest.MonkeyPatch, heard: Hearsay
 ) -> None:
     """The camera wants a login even for its clock; meanwhile the reason stays."""
     camera = FakeCamera(b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
     turns = asyncio.Queue[str | None]()
     login = {"username_default": b"root"}
     async with camera.serving() as address:
-        heard[address] = Heard(())
+        heard[address] = TOLD
         handler = OnvifHandler(SOON)
 
-        async def ask(_: float) -> Answers:
+        async def ask(_: float, __: Refusal) -> Answers:
             turns.put_nowait(handler.problem)
             return Answers(dict(heard))
 
         monkeypatch.setattr(onvif, "ask", ask)
-        async with aclosing(handler.discover(OnvifDetails(), login)) as answers:
+        async with aclosing(
+            handler.discover(OnvifDetails(default_to_anyone=True), login)
+        ) as answers:
             assert await anext(answers) == ()
             waiting = asyncio.ensure_future(anext(answers))
             told = [await turns.get() for _ in range(onvif.TURNS_OF_FACTS)]
@@ -234,12 +242,98 @@ async def test_a_login_that_is_refused_is_not_tried_at_every_turn(
                 await waiting
 
 
+@pytest.mark.parametrize(
+    ("details", "properties", "sent"),
+    [
+        (OnvifDetails(), {}, False),
+        (OnvifDetails(default_to_anyone=True), {}, True),
+        (OnvifDetails(), {"username_{uuid}": b"root"}, True),
+    ],
+)
+async def test_default_credentials_are_not_sent_to_just_anyone(
+    heard: Hearsay, details: OnvifDetails, properties: dict[str, bytes], sent: bool
+) -> None:
+    camera = FakeCamera(b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
+    async with camera.serving() as address:
+        heard[address] = TOLD
+        own = {
+            name.format(uuid=address.uuid.replace("-", "_")): v for name, v in properties.items()
+        }
+        handler = OnvifHandler(SOON)
+        answers = handler.discover(details, {"username_default": b"root", **own})
+        async with aclosing(answers):
+            assert await anext(answers) == ()
+            asked = [b"UsernameToken" in one for one in camera.asked]
+            assert asked[:2] == ([False, True] if sent else [False])
+            assert (onvif.WITHHELD in (handler.problem or "")) is not sent
+
+
+async def test_default_credentials_are_sent_to_whom_a_certificate_vouches_for(
+    heard: Hearsay, certificate: tuple[ssl.SSLContext, str]
+) -> None:
+    context, authority = certificate
+    camera = FakeCamera(GOOD)
+    properties = {"username_default": b"root", "ca_certificates": authority.encode()}
+    async with camera.serving(context) as address:
+        heard[address] = TOLD
+        async with aclosing(OnvifHandler(SOON).discover(OnvifDetails(), properties)) as answers:
+            assert len(await anext(answers)) == 1
+    assert [b"UsernameToken" in one for one in camera.asked[:2]] == [False, True]
+
+
+async def test_a_name_is_asked_at_the_address_of_whoever_told_of_it(
+    heard: Hearsay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is looked up once: by the next time it might lead elsewhere."""
+    looked: list[str] = []
+
+    async def look_up(host: str, *_: object) -> list[Found]:
+        looked.append(host)
+        return [Found(socket.AF_INET, 6, "127.0.0.1")]
+
+    monkeypatch.setattr(onvif_places, "look_up", look_up)
+    camera, other = FakeCamera(GOOD), Sender("10.0.0.9")
+    everywhere = Reach(parse_networks("127.0.0.0/8"))
+    async with camera.serving() as address:
+        named = Address(address.url.replace("127.0.0.1", "gate.example"), "u")
+        for reach, found in ((everywhere, 1), (SENDERS_ONLY, 0)):
+            heard[named] = {other: Heard((), other)}
+            handler = OnvifHandler(SOON, reach)
+            async with aclosing(handler.discover(OnvifDetails())) as answers:
+                assert len(await anext(answers)) == found
+                told = f'"{named.url}": its address is neither that of whoever told of it'
+                assert (told in (handler.problem or "")) is not bool(found)
+    assert set(looked) == {"gate.example"}
+    port = address.url.split(":")[2].split("/")[0]
+    assert f"Host: gate.example:{port}\r\n".encode() in camera.asked[0]
+
+
+async def test_the_second_with_a_uuid_is_asked_when_the_first_is_gone(heard: Hearsay) -> None:
+    first, second = FakeCamera(GOOD), FakeCamera(GOOD)
+    other = Sender("10.0.0.9")
+    async with first.serving() as here, second.serving() as there:
+        rival = Address(there.url, here.uuid)
+        heard[here] = TOLD
+        heard[rival] = {other: Heard((), other)}
+        handler, by_uuid = OnvifHandler(SOON), OnvifDetails(by_uuid=True)
+        async with aclosing(handler.discover(by_uuid)) as answers:
+            (shown,) = await anext(answers)
+            assert shown.properties["ONVIF_DEVICE_SERVICE_URL"] == here.url
+            assert f"of the camera at {HERE.ip}, which was known first" in (handler.problem or "")
+            assert second.asked == []
+            first.answer = b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
+            (now,) = await anext(answers)
+            assert now.properties["ONVIF_DEVICE_SERVICE_URL"] == there.url
+            first.answer = GOOD
+            assert second.asked != []
+
+
 async def test_nothing_is_said_while_no_probe_can_be_sent(
-    monkeypatch: pytest.MonkeyPatch, heard: dict[Address, Heard]
+    monkeypatch: pytest.MonkeyPatch, heard: Hearsay
 ) -> None:
     sendable = asyncio.Event()
 
-    async def cannot(_: float) -> Answers:
+    async def cannot(_: float, __: Refusal) -> Answers:
         if sendable.is_set():
             return Answers(heard)
         raise NotSentError("No network.")
@@ -257,7 +351,7 @@ async def test_nothing_is_said_while_no_probe_can_be_sent(
         assert handler.problem is None
 
 
-async def test_properties_that_make_no_sense_are_told(heard: dict[Address, Heard]) -> None:
+async def test_properties_that_make_no_sense_are_told(heard: Hearsay) -> None:
     handler = OnvifHandler(SOON)
     properties = {"ca_certificates": b"none", "device_credential_list": b"none"}
     async with aclosing(handler.discover(OnvifDetails(), properties)) as answers:
@@ -269,14 +363,12 @@ async def test_properties_that_make_no_sense_are_told(heard: dict[Address, Heard
 
 
 @pytest.fixture(name="heard")
-def _heard(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> dict[Address, Heard]:
+def _heard(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Hearsay:
     """What probes hear of, in place of the network."""
     caplog.set_level(logging.CRITICAL)
-    heard: dict[Address, Heard] = {}
+    heard: Hearsay = {}
 
-    async def ask(_: float) -> Answers:
+    async def ask(_: float, __: Refusal) -> Answers:
         return Answers(dict(heard))
 
     monkeypatch.setattr(onvif, "ask", ask)

@@ -56,9 +56,11 @@ def test_with_the_uuid_as_identity_a_new_address_is_no_new_camera() -> None:
 
     [was] = devices([before], by_uuid=True)
     [now] = devices([other, after, nameless], by_uuid=True)
+    [first] = devices([before, after], by_uuid=True)
 
     assert was.id == now.id == "u"
     assert now.properties["ONVIF_DEVICE_SERVICE_URL"] == "http://10.0.0.7/"
+    assert first == was, "the address that was known first stays, however the other sorts"
     assert len(devices([before, after, other, nameless], by_uuid=False)) == 4
 
 
@@ -117,16 +119,17 @@ def test_credentials_are_taken_in_akris_three_ways() -> None:
         "default": Login("anybody", ""),
     }
     assert credentials.flaws == ()
-    assert credentials.of("c-2") == Login("direct", "word")
-    assert credentials.of("none") == Login("anybody", "")
-    assert Credentials().of("c-2") is None
+    assert credentials.own_of("c-2") == Login("direct", "word")
+    assert credentials.own_of("none") is None
+    assert credentials.default == Login("anybody", "")
+    assert Credentials().default is None
 
 
 def test_a_base64_password_is_decoded() -> None:
     listed = {"a": {"username": "x", "password": "Z2VoZWlt", "base64encoded": True}}
     properties = {"device_credential_list": b'["l"]', "l": json.dumps(listed).encode()}
 
-    assert read_credentials(properties).of("a") == Login("x", "geheim")
+    assert read_credentials(properties).own_of("a") == Login("x", "geheim")
 
 
 @pytest.mark.parametrize(

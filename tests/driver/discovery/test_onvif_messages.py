@@ -24,14 +24,15 @@ from driver.discovery.xml_trees import MOST_ELEMENTS, XmlError, read_xml, text_o
 from tests.driver.discovery.cameras import PROBE_MATCH
 
 UUID = "12345678-1234-5678-abcd-123456789abc"
-CAMERA = Match(UUID, ("http://10.0.0.2/svc",), ("onvif://www.onvif.org/name/A",))
+CAMERA = Match(UUID, ("http://10.0.0.2/svc",), ("onvif://www.onvif.org/name/A",), "q")
 
 _ENTITIES = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10 if i else "ha"}">' for i in range(10))
 BILLION_LAUGHS = f"<!DOCTYPE a [{_ENTITIES}]><a>&l9;</a>"
 
 
 def _match(**given: str) -> str:
-    fields = {"uuid": UUID, "urls": CAMERA.urls[0], "scopes": CAMERA.scopes[0], **given}
+    told = {"uuid": UUID, "urls": CAMERA.urls[0], "scopes": CAMERA.scopes[0]}
+    fields = {**told, "relates_to": "urn:uuid:Q", **given}
     return PROBE_MATCH.format(**fields)
 
 
@@ -47,8 +48,8 @@ def test_all_cameras_and_addresses_of_an_answer_are_told() -> None:
     two = two.replace("</d:ProbeMatch>", "</d:ProbeMatch><d:ProbeMatch/>")
 
     assert matches(two.encode()) == (
-        Match(UUID, ("http://a/", "https://b/"), CAMERA.scopes),
-        Match("", (), ()),
+        Match(UUID, ("http://a/", "https://b/"), CAMERA.scopes, "q"),
+        Match("", (), (), "q"),
     )
 
 

@@ -92,7 +92,7 @@ def test_where_a_server_is(
 ) -> None:
     application = Application("a", is_server=True, discovery_urls=tuple(urls))
 
-    assert place_of(application, asked, alone=alone) == (place and Place(*place))
+    assert place_of(application, asked, alone=alone) == (place and Place(*place, alone))
 
 
 def test_a_server_of_two_discovery_servers_is_one_device() -> None:

@@ -12,8 +12,9 @@ import pytest
 from driver.devices import Device
 from driver.discovery import ws_discovery
 from driver.discovery.onvif_devices import Address
+from driver.discovery.onvif_messages import Match
 from driver.discovery.turns import MOST_REASONS, Reasons, changes
-from driver.discovery.ws_discovery import Answers, Heard, _Listener
+from driver.discovery.ws_discovery import Answers, Heard, Sender, _Listener
 from tests.driver.discovery.cameras import PROBE_MATCH
 
 ONE, OTHER = (Device("a"),), (Device("b"),)
@@ -56,13 +57,59 @@ def test_of_many_reasons_some_are_told(caplog: pytest.LogCaptureFixture) -> None
     assert len(caplog.records) == MOST_REASONS + 1
 
 
+SENDER = Sender("fe80::1", 7)
+
+
+def heard_from(sender: Sender, *messages: str) -> Answers:
+    """What is taken of some answers to the question `q`; 10.0.0.7 is not asked."""
+    answers = Answers()
+    listener = _Listener("q", answers, lambda host, _: "is bad" if host == "10.0.0.7" else None)
+    for message in messages:
+        listener.datagram_received(message.encode(), (sender.ip, 3702, 0, sender.zone))
+    return answers
+
+
+def an_answer(urls: str, question: str = "urn:uuid:Q") -> str:
+    return PROBE_MATCH.format(uuid="u", scopes="s", urls=urls, relates_to=question)
+
+
 def test_so_many_answers_to_a_probe_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ws_discovery, "MOST_ANSWERS", 2)
+    told = an_answer("http://a/ gopher://a/")
+
+    answers = heard_from(SENDER, "nonsense", told, told)
+
+    heard = Heard(("s",), SENDER, frozenset({"a"}))
+    assert answers == Answers({Address("http://a/", "u"): {SENDER: heard}}, {}, 1, 0, 1)
+
+
+@pytest.mark.parametrize("question", ["", "urn:uuid:r", "q q"])
+def test_an_answer_to_another_question_tells_nothing(question: str) -> None:
+    assert heard_from(SENDER, an_answer("http://a/", question)) == Answers(unasked=1)
+
+
+def test_an_address_that_is_not_asked_is_told_and_the_others_are_taken() -> None:
+    answers = heard_from(SENDER, an_answer("http://10.0.0.7/x http://a/"))
+
+    assert [address.url for address in answers.heard] == ["http://a/"]
+    assert answers.reasons() == (
+        '"http://10.0.0.7/x", told by fe80::1, is not asked: its address is bad.',
+    )
+
+
+def test_a_flood_of_addresses_that_are_not_asked_is_not_kept() -> None:
+    urls = [f"http://10.0.0.7:{port}/" for port in range(1, 1000)]
+    told = [an_answer(" ".join(urls[start : start + 9])) for start in range(0, 999, 9)]
+
+    assert len(heard_from(SENDER, *told).refused) == ws_discovery.MOST_REFUSED
+
+
+def test_who_tells_of_a_name_after_others_does_not_take_their_place() -> None:
     answers = Answers()
-    listener = _Listener(answers)
-    match = PROBE_MATCH.format(uuid="u", scopes="s", urls="http://a/ gopher://a/")
+    senders = [Sender(f"10.0.0.{number}") for number in range(9)]
+    for sender in senders:
+        told = Match("u", ("http://name/",), (sender.ip,))
+        answers.take(told, sender, lambda *_: None)
 
-    for message in (b"nonsense", match.encode(), match.encode()):
-        listener.datagram_received(message, ("fe80::1", 3702, 0, 7))
-
-    assert answers == Answers({Address("http://a/", "u"): Heard(("s",), 7)}, 1, 1)
+    (heard,) = answers.heard.values()
+    assert list(heard) == senders[: ws_discovery.MOST_SENDERS]

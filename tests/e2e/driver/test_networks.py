@@ -85,6 +85,33 @@ def test_a_camera_and_a_machine_go_and_come_back_while_a_pod_has_them(story: Sto
         lives.go_and_return(story, names, go=go, come=come)
 
 
+def test_a_stranger_on_the_network_has_nobody_asked_and_nothing_taken(story: Story) -> None:
+    """He tells of the kubelet's port and of a closed one, and says that he is the camera."""
+    urls = ["http://127.0.0.1:10250/", "http://127.0.0.1:1/"]
+    place = ("198.51.100.1/24", "198.51.100.2")
+    with camera(story) as filmed:
+        details = json.dumps({"identity": "uuid", "uuids": {"items": [filmed.uuid]}})
+        story.cluster.apply(lives.configuration(story, story.name, "onvif", details))
+        before = story.until("the camera is found", lambda: instance(story, story.name))
+        process = CameraProcess("forger", *place, filmed.uuid, " ".join(urls), beside=beside(story))
+        try:
+            told = story.until("both nodes tell of him", lambda: all_told(story, filmed.uuid))
+        finally:
+            process.stop()
+        for message in told:
+            open_port, closed_port = (message.partition(f'"{url}", ')[2] for url in urls)
+            assert open_port.partition(".")[0] == closed_port.partition(".")[0] != ""
+            assert not any(word in message for word in ("refused", "HTTP status", "no answer"))
+        assert instance(story, story.name) == before
+
+
+def all_told(story: Story, uuid: str) -> list[str] | None:
+    """What both nodes say of the Configuration, once they tell of one who bears the UUID."""
+    entries = story.get("akric", story.name).get("status", {}).get("nodes", ())
+    told = [entry["message"] for entry in entries if uuid in entry.get("message", "")]
+    return told if len(told) == len(NODES) else None
+
+
 def configurations(story: Story, names: tuple[str, str], uuid: str) -> list[dict[str, Any]]:
     """Of one camera and of one machine, on the third floor."""
     method = {"standard": {"discoveryUrls": ["opc.tcp://127.0.0.1:4861/"]}}

@@ -70,7 +70,8 @@ class Logs:
 def test_a_rotated_password_needs_no_restart(story: Story) -> None:
     forbidden, logs = f"{story.name}-forbidden", Logs(story)
     with camera(story, "viewer", "s3cret-new") as filmed:
-        body = configuration(story, story.name, "onvif", {"uuids": {"items": [filmed.uuid]}})
+        details = {"uuids": {"items": [filmed.uuid]}, "defaultCredentials": "Anyone"}
+        body = configuration(story, story.name, "onvif", details)
         write_secret(story, "s3cret-old")
         allow(story, body)
         story.cluster.apply(body)
