@@ -1,4 +1,4 @@
-"""What a fresh cluster needs beyond its processes: images, RBAC, nodes that are Ready."""
+"""What a fresh cluster needs beyond its processes: images, nodes that are Ready."""
 
 from __future__ import annotations
 
@@ -7,51 +7,20 @@ from typing import Any
 from local_cluster import containerd_images, fake_nodes
 from local_cluster.apiserver import ApiServer
 from local_cluster.blueprint import Blueprint
-from local_cluster.errors import ApiError, ConditionTimeoutError
+from local_cluster.errors import ConditionTimeoutError
 from local_cluster.health import wait_until
 
 READY_SECONDS = 90.0
 NODES = "/api/v1/nodes"
-RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system"
 
 
 def bootstrap(blueprint: Blueprint, *, changed: bool) -> None:
     """Repeatable; skips what a cluster without changes has already."""
     with ApiServer(blueprint.addresses.server, blueprint.layout.pki) as api:
         if changed:
-            _ensure(api, f"{RBAC}/roles", _lease_role())
-            _ensure(api, f"{RBAC}/rolebindings", _lease_binding())
             containerd_images.import_basics(blueprint)
         _remove_lost_nodes(api, blueprint)
         _wait_ready(api, blueprint)
-
-
-def _ensure(api: ApiServer, path: str, value: dict[str, Any]) -> None:
-    try:
-        api.create(path, value)
-    except ApiError as error:
-        if error.reason != "AlreadyExists":
-            raise
-
-
-def _lease_role() -> dict[str, Any]:
-    """kube-scheduler's own role names one Lease only; the second scheduler needs another."""
-    leases = {
-        "apiGroups": ["coordination.k8s.io"],
-        "resources": ["leases"],
-        "verbs": ["get", "list", "watch", "update", "patch"],
-        "resourceNames": ["kube-scheduler-moorage"],
-    }
-    return {"metadata": {"name": "kube-scheduler-moorage"}, "rules": [leases]}
-
-
-def _lease_binding() -> dict[str, Any]:
-    group = "rbac.authorization.k8s.io"
-    return {
-        "metadata": {"name": "kube-scheduler-moorage"},
-        "roleRef": {"apiGroup": group, "kind": "Role", "name": "kube-scheduler-moorage"},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": "system:kube-scheduler"}],
-    }
 
 
 def _remove_lost_nodes(api: ApiServer, blueprint: Blueprint) -> None:

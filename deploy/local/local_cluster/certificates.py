@@ -22,9 +22,16 @@ class CertificateSpec:
 ADMIN = CertificateSpec("admin", "kubernetes-admin", "system:masters")
 APISERVER_CLIENT = CertificateSpec("apiserver-client", "kube-apiserver-client", "system:masters")
 FRONT_PROXY = CertificateSpec("front-proxy", "front-proxy-client")
-COMPONENTS = tuple(
-    CertificateSpec(name, f"system:{name}")
-    for name in ("kube-controller-manager", "kube-scheduler", "kube-proxy")
+MOORAGE_SCHEDULER = CertificateSpec(
+    "kube-scheduler-moorage", "system:serviceaccount:moorage-system:scheduler"
+)
+"""The second scheduler has the name of its account in a pod: policies tell the two apart."""
+COMPONENTS = (
+    *(
+        CertificateSpec(name, f"system:{name}")
+        for name in ("kube-controller-manager", "kube-scheduler", "kube-proxy")
+    ),
+    MOORAGE_SCHEDULER,
 )
 
 

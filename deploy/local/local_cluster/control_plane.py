@@ -152,7 +152,7 @@ BUILDERS: Mapping[str, Callable[[Blueprint], PartSpec]] = {
 def _scheduler(
     blueprint: Blueprint, part: str, port: int, scheduler_name: str, *, overlay: Mapping[str, Any]
 ) -> PartSpec:
-    path, kubeconfig = blueprint.kubeconfig(part, "kube-scheduler")
+    path, kubeconfig = blueprint.kubeconfig(part, part)
     config = blueprint.layout.config / f"{part}.json"
     configuration = configurations.scheduler(scheduler_name, part, path, overlay)
     values = {

@@ -18,6 +18,7 @@ from local_cluster import (
     linux_nodes,
     linux_traces,
     processes,
+    scheduler_rights,
 )
 from local_cluster.addresses import Addresses, choose_subnet
 from local_cluster.authority import Authority
@@ -131,9 +132,16 @@ def _start(blueprint: Blueprint) -> tuple[str, ...]:
         linux_nodes.ensure_node(blueprint.layout, node)
     started: list[str] = []
     for wave in waves(supervisor.parts.values()):
+        if any(part.name == scheduler_rights.NAME for part in wave):
+            _grant_before_it_starts(blueprint, supervisor)
         started += supervisor.ensure(wave)
     bootstrap(blueprint, changed=bool(started))
     return tuple(started)
+
+
+def _grant_before_it_starts(blueprint: Blueprint, supervisor: Supervisor) -> None:
+    if supervisor.process(scheduler_rights.NAME) is None:
+        scheduler_rights.grant(blueprint)
 
 
 def _remove_unplanned(blueprint: Blueprint, supervisor: Supervisor) -> None:
