@@ -10,7 +10,14 @@ from tests.deploy.documents import DEPLOY, documents_in
 
 FILES = documents_in(DEPLOY / "policies")
 BINDER = "system:serviceaccount:moorage-system:scheduler-plugin"
-SETTINGS = {"queueLabel": "'moorage.dev/queue'", "binder": f"'{BINDER}'"}
+SCHEDULER = "system:serviceaccount:moorage-system:scheduler"
+SETTINGS = {
+    "queueLabel": "'moorage.dev/queue'",
+    "binder": f"'{BINDER}'",
+    "schedulers": f"['{SCHEDULER}']",
+    "accountedDrivers": "['moorage.dev']",
+    "accountedResources": "[]",
+}
 PREEMPTIBILITY = ("moorage.dev/preemptibility", "kai.scheduler/preemptibility")
 RESOURCE_VERSIONS = ["v1", "v1beta2", "v1beta1"]
 
@@ -70,7 +77,7 @@ def test_settings_are_the_same_in_all(name: str) -> None:
     assert found.items() <= SETTINGS.items()
     others = [text for key, text in variables(name).items() if key not in SETTINGS]
     expressions = [*others, *(entry["expression"] for entry in POLICIES[name]["validations"])]
-    assert not [text for text in expressions if BINDER in text]
+    assert not [text for text in expressions if BINDER in text or SCHEDULER in text]
 
 
 @EACH_POLICY
@@ -81,7 +88,12 @@ def test_each_refusal_is_a_sentence_even_where_it_cannot_be_composed(name: str) 
 
 
 def test_claims_are_protected_in_all_versions_of_their_api() -> None:
-    names = ("moorage-claims", "moorage-claim-templates", "moorage-scheduler-plugin-claims")
+    names = (
+        "moorage-claims",
+        "moorage-claim-templates",
+        "moorage-scheduler-plugin-claims",
+        "moorage-allocations",
+    )
     for name in names:
         (rule,) = POLICIES[name]["matchConstraints"]["resourceRules"]
         assert rule["apiVersions"] == RESOURCE_VERSIONS
@@ -98,6 +110,8 @@ def test_each_request_has_its_policy() -> None:
         ("UPDATE", "pods"),
         ("UPDATE", "pods/*"),
     }
+    assert matched("moorage-placed-pods") == {("CREATE", "pods")}
+    assert matched("moorage-allocations") == {("UPDATE", "resourceclaims/status")}
     assert matched("moorage-bindings") == {("CREATE", "pods/binding"), ("CREATE", "bindings")}
     assert matched("moorage-scheduler-plugin-pods") == {("*", "pods"), ("*", "pods/*")}
     assert matched("moorage-scheduler-plugin-claims") == {("UPDATE", "resourceclaims/status")}
@@ -125,3 +139,19 @@ def test_the_scheduler_plugin_is_the_binder() -> None:
         conditions = POLICIES[name]["matchConditions"]
 
         assert conditions[0]["expression"] == f"request.userInfo.username == '{BINDER}'"
+
+
+def test_the_binding_that_may_be_left_out_stands_alone() -> None:
+    """Where pods of other schedulers may have accounted devices, that file is not applied."""
+    (binding,) = FILES[DEPLOY / "policies" / "allocations-policybinding.yaml"]
+
+    assert binding["spec"]["policyName"] == "moorage-allocations"
+
+
+def test_only_the_account_of_the_scheduler_in_the_manifests_allocates() -> None:
+    documents = documents_in(DEPLOY / "manifests").values()
+    secrets = [d for found in documents for d in found if d["kind"] == "Secret"]
+    (token,) = [s for s in secrets if s["metadata"]["name"] == "moorage-scheduler-token"]
+    account = token["metadata"]["annotations"]["kubernetes.io/service-account.name"]
+
+    assert f"system:serviceaccount:{token['metadata']['namespace']}:{account}" == SCHEDULER

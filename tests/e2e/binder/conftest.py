@@ -17,6 +17,7 @@ from tests.e2e.binder.world import NAMESPACE, OWNER_POD, QUEUE, a_binding, a_cla
 
 POLICIES = DEPLOY / "policies"
 BINDER = "scheduler-plugin"
+SCHEDULER = "scheduler"
 BINDERS_NAMESPACE = "moorage-system"
 
 
@@ -37,7 +38,7 @@ def a_grant(role: str, account: str, namespace: str) -> dict[str, Any]:
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": {"name": role},
+        "metadata": {"name": f"{role}-of-{account}"},
         "roleRef": {
             "apiGroup": "rbac.authorization.k8s.io",
             "kind": "ClusterRole",
@@ -83,7 +84,8 @@ def kubeconfigs(server: Cluster) -> Mapping[str, Path]:
         ("", "pods", ["get"]),
         ("", "pods/binding", ["create"]),
     )
-    accounts = {BINDER: BINDERS_NAMESPACE, "user": NAMESPACE}
+    accounts = {BINDER: BINDERS_NAMESPACE, "user": NAMESPACE, SCHEDULER: BINDERS_NAMESPACE}
+    server.apply(a_grant("cluster-admin", SCHEDULER, BINDERS_NAMESPACE))
     for name, namespace in accounts.items():
         server.apply(a_cluster_role(f"binder-test-{name}", *rules))
         server.apply(a_grant(f"binder-test-{name}", name, namespace))
@@ -108,7 +110,10 @@ async def user(kubeconfigs: Mapping[str, Path]) -> AsyncIterator[ApiClient]:
 
 
 @pytest.fixture
-async def admin(server: Cluster) -> AsyncIterator[ApiClient]:
-    """A client that plays kube-scheduler and the resource claim controller."""
-    async with connect(server.kubeconfig) as client:
+async def admin(kubeconfigs: Mapping[str, Path]) -> AsyncIterator[ApiClient]:
+    """A client that plays kube-scheduler and the resource claim controller, with all rights.
+
+    It has the account of Moorage's scheduler, since nobody else may allocate.
+    """
+    async with connect(kubeconfigs[SCHEDULER]) as client:
         yield client

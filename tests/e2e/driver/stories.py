@@ -18,6 +18,9 @@ T = TypeVar("T")
 
 SECONDS = 60.0
 
+SCHEDULER = "moorage"
+"""The only one that may allocate devices of ours. Beside the driver alone it asks nobody."""
+
 TOLD = "-- told --"
 """What a pod prints when it has said everything, and goes to sleep."""
 
@@ -97,6 +100,7 @@ class Story:
             part.replace("exec sleep", f"echo {TOLD}; exec sleep") for part in container["command"]
         ]
         spec: dict[str, Any] = {
+            "schedulerName": SCHEDULER,
             "terminationGracePeriodSeconds": 0,
             "containers": [container],
             "resourceClaims": [{"name": "disk", "resourceClaimName": claim}],

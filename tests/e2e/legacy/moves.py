@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from local_cluster.component_handles import ComponentHandle
 from tests.e2e.driver import installation
 from tests.e2e.driver.installation import Drivers
+from tests.e2e.driver.stories import SCHEDULER
 from tests.e2e.legacy.drivers import start_shared
 from tests.e2e.legacy.slot_stories import LAST_LINES, A, SlotStory, digest
 from tests.e2e.sharing.objects import Object
@@ -58,6 +60,10 @@ class MovingStory(SlotStory):
         handler = {"name": "debugEcho", "discoveryDetails": details}
         echo = replace(self, name=self.shared_name)
         echo.apply_configuration(handler, capacity=shared)
+
+    def pod_spec(self, asks: Mapping[str, int], node: str = "", **options: Any) -> Object:
+        """Through DRA, no other scheduler may allocate what it asks for."""
+        return {**super().pod_spec(asks, node, **options), "schedulerName": SCHEDULER}
 
     def take(self, path: str) -> None:
         """Let other drivers take this path, as an update of the DaemonSet does.
