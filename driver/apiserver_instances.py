@@ -140,15 +140,27 @@ async def _apply_instance(
 async def _join(
     client: ApiClient, decision: JoinInstance, node: NodeName, note: Callable[[JsonObject], None]
 ) -> None:
-    uid = decision.uid
-    if decision.body is not None:
-        applies = _apply_instance if decision.is_known else _create
-        answer = await applies(client, decision.body, shared_body_manager(decision.body))
-        uid = answer["metadata"]["uid"]
-        note(answer)
-    if decision.enter and uid is not None:
-        entry = entry_body(decision.namespace, decision.name, node)
-        note(await _apply_instance(client, entry, field_manager(node), Preconditions(uid)))
+    """The entry comes before the body: only those that see a device may say what it is."""
+    if decision.enter and decision.uid is not None:
+        await _enter(client, decision, decision.uid, node, note)
+    if decision.body is None:
+        return
+    applies = _apply_instance if decision.is_known else _create
+    answer = await applies(client, decision.body, shared_body_manager(decision.body))
+    note(answer)
+    if decision.enter and decision.uid is None:
+        await _enter(client, decision, answer["metadata"]["uid"], node, note)
+
+
+async def _enter(
+    client: ApiClient,
+    decision: JoinInstance,
+    uid: str,
+    node: NodeName,
+    note: Callable[[JsonObject], None],
+) -> None:
+    entry = entry_body(decision.namespace, decision.name, node)
+    note(await _apply_instance(client, entry, field_manager(node), Preconditions(uid)))
 
 
 async def _leave(

@@ -43,8 +43,9 @@ class JoinInstance:
 
     Attributes:
         uid: Of the object to enter; None where there is none yet, and the body makes it.
-        body: To be applied first; None where it is right already or another node's to write.
-        enter: Whether the node is not among `nodes` yet.
+        body: To be applied; None where it is right already or another node's to write.
+        enter: Whether the node is not among `nodes` yet. It enters before it writes the body of
+            an object that is there: a policy lets nobody else write one.
         is_known: Whether there is an object, and it says that it is of this device.
     """
 

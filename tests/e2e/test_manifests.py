@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from driver.api import NodeName
+from driver.devices import device_hash
 from driver.names import label_value
 from kube.api import ApiError, ObjectPath, Resource, connect
 from local_cluster import loop_devices
@@ -121,13 +122,24 @@ def configuration(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "akri.sh/v0", "kind": "Configuration", "metadata": metadata, "spec": spec}
 
 
-def instance(name: str, node: str | None, **spec: Any) -> dict[str, Any]:
+OWNER = {"apiVersion": "akri.sh/v0", "kind": "Configuration", "name": "c", "uid": "a-uid"}
+
+
+def named(device: str) -> str:
+    """The name of the Instance of a device."""
+    return f"c-{device_hash(device, None)}"
+
+
+def instance(device: str, node: str | None, **spec: Any) -> dict[str, Any]:
+    """An Instance of the Configuration `c`, which nobody needs to have made."""
     labels = {} if node is None else {"labels": {"moorage.dev/node": node}}
-    fixed = {"configurationName": "c", "cdiName": f"akri.sh/c={name}", "capacity": 3}
+    cdi = f"akri.sh/c={device_hash(device, None)}"
+    fixed = {"configurationName": "c", "cdiName": cdi, "capacity": 3}
+    metadata = {"name": named(device), "namespace": "default", "ownerReferences": [OWNER]}
     return {
         "apiVersion": "akri.sh/v0",
         "kind": "Instance",
-        "metadata": {"name": name, "namespace": "default", **labels},
+        "metadata": {**metadata, **labels},
         "spec": {**fixed, **spec},
     }
 
@@ -199,6 +211,12 @@ def wait_in_force(cluster: Cluster) -> None:
         cluster.wait_until(f"refused: {foreign['kind']}", partial(refuses, foreign))
 
 
+def remove_policies(cluster: Cluster) -> None:
+    """Others play on this API server whom the policies would refuse."""
+    kinds = "validatingadmissionpolicies,validatingadmissionpolicybindings"
+    cluster.kubectl("delete", kinds, "-l", "app.kubernetes.io/part-of=moorage")
+
+
 @pytest.fixture(scope="module")
 def server(apiserver: Cluster) -> Iterator[Cluster]:
     """An API server with everything installed, and two nodes that nobody runs."""
@@ -210,6 +228,7 @@ def server(apiserver: Cluster) -> Iterator[Cluster]:
     yield apiserver
     apiserver.kubectl("delete", "configurations,instances", "--all", "--namespace=default")
     apiserver.kubectl("delete", "resourceslice", "theirs", "--ignore-not-found")
+    remove_policies(apiserver)
 
 
 @pytest.fixture(scope="module")
@@ -263,12 +282,13 @@ def test_a_status_shows_and_survives_an_apply(server: Cluster) -> None:
 
 
 def test_instances_keep_akris_slots(server: Cluster) -> None:
-    usage = {"i-0": "node-a", "i-1": "C:0:node-b", "i-2": ""}
+    i = named("i")
+    usage = {f"{i}-0": "node-a", f"{i}-1": "C:0:node-b", f"{i}-2": ""}
     body = instance("i", None, shared=True, nodes=list(NODES), deviceUsage=usage)
     server.apply(body)
 
-    stored = server.get("akrii", "i", namespace="default")
-    table = server.kubectl("get", "akrii", "i", "--namespace=default").stdout.splitlines()
+    stored = server.get("akrii", i, namespace="default")
+    table = server.kubectl("get", "akrii", i, "--namespace=default").stdout.splitlines()
 
     assert stored is not None
     assert stored["spec"] == {**body["spec"], "brokerProperties": {}}
@@ -276,22 +296,24 @@ def test_instances_keep_akris_slots(server: Cluster) -> None:
 
 
 def test_each_node_owns_its_slots_and_its_place_in_nodes(server: Cluster) -> None:
+    owned = named("owned")
+
     def claim(manager: str, **spec: Any) -> CompletedProcess[str]:
         body = json.dumps(instance("owned", None, shared=True, **spec))
         server_side = ("apply", "--server-side", f"--field-manager={manager}", "-f", "-")
         return server.kubectl(*server_side, stdin=body, check=False)
 
-    first = claim("a", nodes=["node-a"], deviceUsage={"owned-0": "node-a"})
-    second = claim("b", nodes=["node-b"], deviceUsage={"owned-1": "node-b"})
-    lost = claim("c", deviceUsage={"owned-0": "node-b"})
+    first = claim("a", nodes=["node-a"], deviceUsage={f"{owned}-0": "node-a"})
+    second = claim("b", nodes=["node-b"], deviceUsage={f"{owned}-1": "node-b"})
+    lost = claim("c", deviceUsage={f"{owned}-0": "node-b"})
     released = claim("a", nodes=["node-a"])
 
-    stored = server.get("instance", "owned", namespace="default")
+    stored = server.get("instance", owned, namespace="default")
     assert stored is not None
     assert [first.stderr, second.stderr, released.stderr] == ["", "", ""]
     assert "conflict" in lost.stderr
     assert stored["spec"]["nodes"] == list(NODES)
-    assert stored["spec"]["deviceUsage"] == {"owned-1": "node-b"}
+    assert stored["spec"]["deviceUsage"] == {f"{owned}-1": "node-b"}
 
 
 def test_a_node_writes_its_own_slices(node_a: Identity) -> None:
@@ -368,7 +390,7 @@ def test_a_node_writes_its_own_instances(node_a: Identity) -> None:
 
     assert node_a.apply(body, "node-a") == "", "created"
     assert node_a.apply(instance("mine", "node-a", nodes=[]), "node-a") == "", "changed"
-    assert node_a.kubectl("delete", "instance", "mine", "-n", "default").returncode == 0
+    assert node_a.kubectl("delete", "instance", named("mine"), "-n", "default").returncode == 0
 
 
 def test_a_node_whose_name_is_too_long_for_a_label_writes_its_own_instances(
@@ -380,7 +402,7 @@ def test_a_node_whose_name_is_too_long_for_a_label_writes_its_own_instances(
 
     assert driver.create(instance("long", label_value(node), nodes=[node])) == ""
     assert "this one says" in driver.create(instance("new", label_value(other), nodes=[node]))
-    assert driver.kubectl("delete", "instance", "long", "-n", "default").returncode == 0
+    assert driver.kubectl("delete", "instance", named("long"), "-n", "default").returncode == 0
     server.kubectl("delete", "node", node)
 
 
@@ -390,13 +412,13 @@ def test_a_node_writes_no_other_instances(server: Cluster, node_a: Identity) -> 
     assert node_a.create(instance("of-a", "node-a", nodes=["node-a"])) == ""
     in_default = ("--namespace=default",)
 
-    for name, label in (("of-b", '"node-b"'), ("of-all", '""')):
+    for name, label in ((named("of-b"), '"node-b"'), (named("of-all"), '""')):
         for command in ("delete", "label"):
             more = ("moorage.dev/node=node-a", "--overwrite") if command == "label" else ()
             refused = node_a.kubectl(command, "instance", name, *more, *in_default).stderr
             assert f"that of {name} is {label}." in refused
     to_b = ("moorage.dev/node=node-b", "--overwrite")
-    given_away = node_a.kubectl("label", "instance", "of-a", *to_b, *in_default)
+    given_away = node_a.kubectl("label", "instance", named("of-a"), *to_b, *in_default)
     shared = node_a.create(instance("new", "node-a", shared=True))
     elsewhere = node_a.create(instance("new", "node-a", nodes=["node-a", "node-b"]))
 
@@ -410,59 +432,195 @@ def a_shared_one(name: str, *nodes: str, **spec: Any) -> dict[str, Any]:
     return instance(name, "", shared=True, nodes=list(nodes), **spec)
 
 
-def patch(who: Identity, name: str, **spec: Any) -> str:
+def patch(who: Identity, device: str, **spec: Any) -> str:
     """What was wrong with a merge patch of an Instance's spec; empty if it was done."""
-    merge = ("patch", "instance", name, "--namespace=default", "--type=merge")
+    merge = ("patch", "instance", named(device), "--namespace=default", "--type=merge")
     return who.kubectl(*merge, "-p", json.dumps({"spec": spec})).stderr
 
 
 def test_a_node_writes_its_part_of_a_shared_instance(
     server: Cluster, node_a: Identity, node_b: Identity
 ) -> None:
-    usage = {"all-0": "node-a", "all-1": "C:all-1:node-b"}
-    entry = {"metadata": {"name": "all", "namespace": "default"}}
-    named = {"apiVersion": "akri.sh/v0", "kind": "Instance"}
+    first, second = (f"{named('all')}-{index}" for index in (0, 1))
+    usage = {first: "node-a", second: f"C:{second}:node-b"}
+    entry = {"metadata": {"name": named("all"), "namespace": "default"}}
+    typed = {"apiVersion": "akri.sh/v0", "kind": "Instance"}
 
     assert node_b.apply(a_shared_one("all"), "body") == "", "made"
-    assert node_b.apply({**named, **entry, "spec": {"nodes": ["node-b"]}}, "b") == "", "entered"
-    assert node_a.apply({**named, **entry, "spec": {"nodes": ["node-a"]}}, "a") == "", "entered"
+    assert node_b.apply({**typed, **entry, "spec": {"nodes": ["node-b"]}}, "b") == "", "entered"
+    assert node_a.apply({**typed, **entry, "spec": {"nodes": ["node-a"]}}, "a") == "", "entered"
     assert node_a.apply(a_shared_one("all", capacity=2), "body") == "", "the first writes the body"
-    assert patch(node_a, "all", deviceUsage={"all-0": usage["all-0"]}) == "", "taken"
-    assert patch(node_b, "all", deviceUsage={"all-1": usage["all-1"]}) == "", "taken"
-    stored = server.get("instance", "all", namespace="default")
+    assert patch(node_a, "all", deviceUsage={first: usage[first]}) == "", "taken"
+    assert patch(node_b, "all", deviceUsage={second: usage[second]}) == "", "taken"
+    stored = server.get("instance", named("all"), namespace="default")
     assert stored is not None
     assert stored["spec"]["deviceUsage"] == usage
     assert sorted(stored["spec"]["nodes"]) == list(NODES)
-    assert patch(node_a, "all", deviceUsage={"all-0": None}) == "", "released"
-    assert node_a.apply({**named, **entry}, "a") == "", "left"
+    assert patch(node_a, "all", deviceUsage={first: None}) == "", "released"
+    assert node_a.apply({**typed, **entry}, "a") == "", "left"
     assert node_b.apply(a_shared_one("all", capacity=3), "body") == "", "first now"
 
 
 def test_a_node_writes_no_more_of_a_shared_instance(
     server: Cluster, node_a: Identity, node_b: Identity
 ) -> None:
-    usage = {"ours-0": "node-a", "ours-1": "C:ours-1:node-a", "ours-2": ""}
+    ours = named("ours")
+    usage = {f"{ours}-0": "node-a", f"{ours}-1": f"C:{ours}-1:node-a", f"{ours}-2": ""}
     server.apply(a_shared_one("ours", *NODES, deviceUsage=usage))
     of_others = "this would change those of others"
 
     assert "may write only its own entry in nodes" in patch(node_b, "ours", nodes=["node-b"])
     assert "may write only its own entry in nodes" in patch(node_a, "ours", nodes=[*NODES, "x"])
     for slot, value in (
-        ("ours-0", None),
-        ("ours-0", ""),
-        ("ours-1", None),
-        ("ours-1", "C:ours-1:node-b"),
-        ("ours-2", "node-a"),
-        ("ours-3", "C:x:node-ab"),
+        (f"{ours}-0", None),
+        (f"{ours}-0", ""),
+        (f"{ours}-1", None),
+        (f"{ours}-1", f"C:{ours}-1:node-b"),
+        (f"{ours}-2", "node-a"),
+        (f"{ours}-3", "C:x:node-ab"),
     ):
         assert of_others in patch(node_b, "ours", deviceUsage={slot: value}), (slot, value)
     first = "the rest is for the first by name of node-a, node-b"
     assert first in patch(node_b, "ours", capacity=9)
-    assert first in node_b.kubectl("annotate", "instance", "ours", "a=b", "-ndefault").stderr
+    assert first in node_b.kubectl("annotate", "instance", ours, "a=b", "-ndefault").stderr
     assert "must be a shared one" in patch(node_a, "ours", shared=False)
-    assert 'that of ours is "".' in node_b.kubectl("delete", "instance", "ours", "-ndefault").stderr
+    assert (
+        f'that of {ours} is "".' in node_b.kubectl("delete", "instance", ours, "-ndefault").stderr
+    )
     assert "may write only its own entry" in node_b.create(a_shared_one("new", "node-a"))
-    assert of_others in node_b.create(a_shared_one("new", deviceUsage={"new-0": "node-a"}))
+    assert of_others in node_b.create(a_shared_one("new", deviceUsage={f"{ours}-0": "node-a"}))
+
+
+def test_a_node_has_no_part_in_a_shared_instance_that_it_does_not_say_it_sees(
+    server: Cluster, node_a: Identity, node_b: Identity
+) -> None:
+    """Its name sorts first, or nobody sees the device for now: both were enough before."""
+    slot = f"{named('far')}-0"
+    used = {f"{named('far')}-1": "node-a"}
+    for nodes in (["node-b"], []):
+        server.apply(a_shared_one("far", *nodes, deviceUsage=used))
+        in_default = ("-n", "default")
+
+        assert "is not one of them" in patch(node_a, "far", capacity=0), nodes
+        label = node_a.kubectl("label", "instance", named("far"), "a=b", *in_default).stderr
+        assert "is not one of them" in label, nodes
+        for value in ("node-a", "C:x:node-a"):
+            assert "one of its nodes" in patch(node_a, "far", deviceUsage={slot: value}), nodes
+    # Its pod may end after it has lost sight of the device.
+    assert patch(node_a, "far", deviceUsage=dict.fromkeys(used)) == ""
+    assert patch(node_b, "far", nodes=["node-b"]) == "", "now it says so"
+    assert patch(node_b, "far", deviceUsage={slot: "node-b"}) == ""
+    assert patch(node_b, "far", capacity=2) == ""
+    assert patch(node_b, "far", nodes=[], capacity=3) == "", "the last word of one that leaves"
+
+
+def with_owners(body: dict[str, Any], *owners: dict[str, Any]) -> dict[str, Any]:
+    return {**body, "metadata": {**body["metadata"], "ownerReferences": list(owners)}}
+
+
+WRONG_OWNERS = {
+    "none": (),
+    "two": (OWNER, {**OWNER, "uid": "another"}),
+    "another kind": ({**OWNER, "kind": "Instance"},),
+    "another group": ({**OWNER, "apiVersion": "v1"},),
+    "another name": ({**OWNER, "name": "d"},),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_OWNERS)
+def test_a_node_leaves_an_instance_to_its_configuration_alone(
+    what: str, server: Cluster, node_a: Identity
+) -> None:
+    """What has an owner that does not exist, the garbage collector deletes."""
+    owners = WRONG_OWNERS[what]
+    server.apply(a_shared_one("owned-by", "node-a"))
+    patched = json.dumps({"metadata": {"ownerReferences": list(owners)}})
+    merge = ("patch", "instance", named("owned-by"), "-ndefault", "--type=merge", "-p", patched)
+
+    for local in (
+        node_a.create(with_owners(instance("of-nobody", "node-a"), *owners)),
+        node_a.create(with_owners(a_shared_one("of-nobody"), *owners)),
+        node_a.kubectl(*merge).stderr,
+    ):
+        assert "exactly one owner, the Configuration c" in local, what
+
+
+def test_the_owner_of_a_shared_instance_never_changes(server: Cluster, node_a: Identity) -> None:
+    another = {**OWNER, "uid": "another"}
+    server.apply(a_shared_one("kept", "node-a"))
+    server.apply(instance("own", "node-a", nodes=["node-a"]))
+
+    def owned_by(device: str) -> str:
+        patched = json.dumps({"metadata": {"ownerReferences": [another]}})
+        name = ("instance", named(device), "--namespace=default")
+        return node_a.kubectl("patch", *name, "--type=merge", "-p", patched).stderr
+
+    assert "and a shared one to the same that it has" in owned_by("kept")
+    assert owned_by("own") == "", "it may remove that altogether"
+    server.kubectl("delete", "instance", named("own"), "--namespace=default")
+
+
+@pytest.mark.parametrize("label", ["node-a", ""])
+def test_a_node_names_an_instance_after_its_configuration(label: str, node_a: Identity) -> None:
+    right = instance("named", label, shared=not label)
+    digits = device_hash("named", None)
+    wrong = {
+        "another's": {"configurationName": "d", "cdiName": f"akri.sh/d={digits}"},
+        "part of the name": {"configurationName": "c-0", "cdiName": f"akri.sh/c-0={digits}"},
+        "another cdiName": {"cdiName": f"akri.sh/d={digits}"},
+        "another hash": {"cdiName": "akri.sh/c=000000"},
+    }
+    must = "must name an Instance after its Configuration"
+
+    for what, spec in wrong.items():
+        assert must in node_a.create({**right, "spec": {**right["spec"], **spec}}), what
+    for name in ("named", "c-", "c-cam-8120fe", "c-8120fe0", "c-cameras"):
+        metadata = {**right["metadata"], "name": name}
+        refused = node_a.create({**right, "metadata": metadata})
+        assert must in refused or "Invalid value" in refused, name
+
+
+@pytest.mark.parametrize("field", ["configurationName", "cdiName"])
+def test_what_an_instance_is_charged_by_never_changes(
+    field: str, server: Cluster, node_a: Identity
+) -> None:
+    server.apply(a_shared_one("fixed", "node-a"))
+    server.apply(instance("fixed-too", "node-a", nodes=["node-a"]))
+
+    for device in ("fixed", "fixed-too"):
+        refused = patch(node_a, device, **{field: "d"})
+        assert "The configurationName and the cdiName of an Instance never change." in refused
+
+
+def test_the_shared_driver_writes_no_vendor_s_class(server: Cluster) -> None:
+    shared = Identity(server, "driver-shared")
+    sentence = "only DeviceClasses with the label app.kubernetes.io/managed-by=moorage"
+
+    def a_class(name: str, **labels: str) -> dict[str, Any]:
+        metadata = {"name": name, "labels": labels}
+        kind = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"}
+        return {**kind, "metadata": metadata, "spec": {}}
+
+    ours = {"app.kubernetes.io/managed-by": "moorage"}
+    server.apply(a_class("vendors", **{"app.kubernetes.io/managed-by": "gpu-operator"}))
+    label = ("label", "deviceclass")
+    key, overwrite = "app.kubernetes.io/managed-by", "--overwrite"
+
+    def refused() -> bool:
+        return sentence in shared.create({**a_class("new"), "metadata": {"name": "new"}})
+
+    server.wait_until("the policy is in force", refused)
+    assert shared.create(a_class("made", **ours)) == ""
+    assert shared.kubectl(*label, "made", "a=b").stderr == ""
+    for change in (("a=b",), (f"{key}=moorage", overwrite)):
+        assert sentence in shared.kubectl(*label, "vendors", *change).stderr, "took it"
+    assert sentence in shared.kubectl(*label, "made", f"{key}=other", overwrite).stderr, "gave it"
+    assert sentence in shared.kubectl("delete", "deviceclass", "vendors").stderr
+    assert sentence in shared.create(a_class("vendors-too", **{key: "gpu-operator"}))
+    assert shared.kubectl("delete", "deviceclass", "made").returncode == 0
+    dry_run = ("create", "--dry-run=server", "-f", "-")
+    assert shared.kubectl(*dry_run, body=a_class("tried")).stderr == ""
+    server.kubectl("delete", "deviceclass", "vendors")
 
 
 def test_a_node_takes_over_what_akri_left_on_it(
@@ -472,7 +630,7 @@ def test_a_node_takes_over_what_akri_left_on_it(
     of_b = instance("akris", "node-b", nodes=["node-b"])
     of_a = instance("akris", "node-a", nodes=["node-a"])
 
-    assert 'that of akris is "".' in node_b.apply(of_b, "moorage")
+    assert f'that of {named("akris")} is "".' in node_b.apply(of_b, "moorage")
     force = ("apply", "--server-side", "--force-conflicts", "--field-manager=moorage", "-f", "-")
     assert node_a.kubectl(*force, body=of_a).stderr == ""
 
@@ -547,18 +705,19 @@ def test_a_node_says_how_many_devices_its_own_node_has_and_nothing_else(
 
 def test_the_shared_driver_clears_up_instances_and_no_more(server: Cluster) -> None:
     shared = Identity(server, "driver-shared")
-    usage = {"left-0": "node-a", "left-1": "node-b"}
+    left = [f"{named('left')}-{index}" for index in range(3)]
+    usage = {left[0]: "node-a", left[1]: "node-b"}
     server.apply(a_shared_one("left", *NODES, deviceUsage=usage))
-    in_default = ("instance", "left", "--namespace=default")
+    in_default = ("instance", named("left"), "--namespace=default")
 
-    assert "gives none away" in patch(shared, "left", deviceUsage={"left-0": "node-b"})
-    assert "gives none away" in patch(shared, "left", deviceUsage={"left-2": "node-b"})
+    assert "gives none away" in patch(shared, "left", deviceUsage={left[0]: "node-b"})
+    assert "gives none away" in patch(shared, "left", deviceUsage={left[2]: "node-b"})
     assert "adds no node" in patch(shared, "left", nodes=[*NODES, "node-c"])
     assert "nothing of an Instance but" in patch(shared, "left", capacity=9)
     assert "that a node sees" in shared.kubectl("delete", *in_default).stderr
     assert patch(shared, "left", nodes=[]) == ""
     assert "that a node sees or uses" in shared.kubectl("delete", *in_default).stderr
-    assert patch(shared, "left", deviceUsage={"left-0": None, "left-1": None}) == ""
+    assert patch(shared, "left", deviceUsage={left[0]: None, left[1]: None}) == ""
     assert shared.kubectl("annotate", *in_default, "moorage.dev/offline-since=now").stderr == ""
     assert shared.kubectl("delete", *in_default).returncode == 0
     assert not shared.can("create", "instances.akri.sh")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from local_cluster.api import Cluster
 from moorage_demo import installation
 from moorage_demo.installation import NAMESPACE
-from tests.e2e.test_manifests import Identity
+from tests.e2e.test_manifests import Identity, remove_policies
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
 READ = ("get", "list", "watch")
@@ -22,9 +23,10 @@ Granted = set[tuple[str, str]]
 
 
 @pytest.fixture(scope="module")
-def server(apiserver: Cluster) -> Cluster:
+def server(apiserver: Cluster) -> Iterator[Cluster]:
     installation.install_objects(apiserver)
-    return apiserver
+    yield apiserver
+    remove_policies(apiserver)
 
 
 def granted(cluster: Cluster, account: str, namespace: str) -> Granted:
