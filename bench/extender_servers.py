@@ -57,7 +57,7 @@ class Plugin:
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
-    def filter(self, pod: JsonObject) -> Answer:
+    async def filter_once_known(self, pod: JsonObject) -> Answer:
         return self._answer
 
     def preempt(self, pod: JsonObject) -> Answer:

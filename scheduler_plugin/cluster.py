@@ -95,10 +95,12 @@ class ClusterWorld:
     async def refresh_claim(self, namespace: str, name: str) -> ClaimView | None:
         """Read a claim from the API server; the world knows it from then on.
 
-        None where there is none, or none that can be read. Raises ApiError.
+        None where there is none, which the world knows then too, or none that can be read.
+        Raises ApiError.
         """
         obj = await self._read(apiserver.CLAIMS, namespace, name)
         if obj is None:
+            self.world.note_gone_claim(namespace, name)
             return None
         self._kinds.claims.hint()
         self.note_claim(obj)

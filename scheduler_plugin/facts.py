@@ -18,6 +18,9 @@ from scheduler_plugin.queues import QueueTree
 K = TypeVar("K")
 U = TypeVar("U")
 
+MOST_GONE = 10_000
+"""Deleted claims that are remembered: more than pods that name them are decided about."""
+
 Index = dict[K, dict[U, None]]
 """Dicts as ordered sets: the same history gives the same order."""
 
@@ -47,6 +50,8 @@ class Facts:
         self._pod_uids: dict[tuple[str, str], PodUid] = {}
         self._claims: dict[ClaimUid, ClaimView] = {}
         self._claim_uids: dict[tuple[str, str], ClaimUid] = {}
+        # As an ordered set, the earliest first.
+        self._gone_claims: dict[tuple[str, str], None] = {}
         self._naming: Index[tuple[str, str], PodUid] = {}
         self._consuming: Index[PodUid, ClaimUid] = {}
         self._written_for: Index[PodUid, ClaimUid] = {}
@@ -108,6 +113,7 @@ class Facts:
         """Enter a claim; neither it nor one of its name may be there."""
         self._claims[claim.uid] = claim
         self._claim_uids[claim.key] = claim.uid
+        self._gone_claims.pop(claim.key, None)
         _enter(self._consuming, set(claim.reserved_for), claim.uid)
         _enter(self._written_for, _owner_pods(claim), claim.uid)
         _enter(self._of_class, claim.classes, claim.uid)
@@ -128,6 +134,17 @@ class Facts:
     def claim_named(self, namespace: str, name: str) -> ClaimView | None:
         uid = self._claim_uids.get((namespace, name))
         return self._claims[uid] if uid is not None else None
+
+    def note_gone_claim(self, key: tuple[str, str]) -> None:
+        """There is no claim of this namespace and name, for certain, until one is entered."""
+        if key not in self._claim_uids:
+            self._gone_claims[key] = None
+            if len(self._gone_claims) > MOST_GONE:
+                del self._gone_claims[next(iter(self._gone_claims))]
+
+    def is_gone_claim(self, key: tuple[str, str]) -> bool:
+        """Whether it is known that there is none; where not, it may come any moment."""
+        return key in self._gone_claims
 
     def claims(self) -> Iterator[ClaimView]:
         return iter(self._claims.values())

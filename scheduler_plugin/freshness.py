@@ -20,9 +20,9 @@ from scheduler_plugin.pods import PodView
 def awaits_claims(pod: PodView, facts: Facts) -> bool:
     """Whether claims may have been made for the pod that it is not known to use yet.
 
-    For a template that needs no claim there is none either: the API server's word is the last.
+    If the API server knows of none either, its word is the last.
     """
-    if any(entry.template and not entry.claim for entry in pod.claims):
+    if any(entry.is_to_be_made for entry in pod.claims):
         return True
     return awaits_extended_claim(pod, facts.catalog)
 

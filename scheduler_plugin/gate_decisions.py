@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from scheduler_plugin.missing_claims import missing_claims
 from scheduler_plugin.names import QUOTA_GATE, PodUid, QueueName
 from scheduler_plugin.pods import PodView
 from scheduler_plugin.verdicts import Admitted, judge
-from scheduler_plugin.waiting_lines import missing_claims
 from scheduler_plugin.world import World
 
 

@@ -53,7 +53,7 @@ class AnswersKubeScheduler(Protocol):
     async def settle(self) -> None:
         """Wait a moment for calls to be answered, where that may come soon."""
 
-    def filter(self, pod: JsonObject) -> Answer:
+    async def filter_once_known(self, pod: JsonObject) -> Answer:
         """Whether the pod may be placed."""
 
     def preempt(self, pod: JsonObject) -> Answer:
@@ -139,7 +139,7 @@ class ExtenderApp:
             return encode_error(_logged("/filter", call))
         await self._turns.next()
         await self._answers.settle()
-        answer = self._answers.filter(call.pod)
+        answer = await self._answers.filter_once_known(call.pod)
         if isinstance(answer, Passed):  # Then the pod can be read.
             self._turns.begin(call.pod["metadata"]["uid"])
         elif isinstance(answer, Refused):

@@ -11,10 +11,12 @@ from datetime import datetime
 from typing import Protocol
 
 from kube.api import ApiError
+from scheduler_plugin.apiserver_lookups import ClaimLookups
 from scheduler_plugin.bindings import CarriesOut
 from scheduler_plugin.extender_messages import BindArguments, NotAnswered, Passed
 from scheduler_plugin.fields import JsonObject, Unreadable
 from scheduler_plugin.kube_scheduler_binds import Binds, KnowsTheCluster
+from scheduler_plugin.names import Reason
 from scheduler_plugin.pods import PodView, pod_view, why_not_ours
 from scheduler_plugin.refusals import Refusals
 from scheduler_plugin.verdicts import Admitted, Refused, Verdict, assume, judge
@@ -22,6 +24,10 @@ from scheduler_plugin.verdicts import Admitted, Refused, Verdict, assume, judge
 PATIENCE_SECONDS = 5.0
 """How long kube-scheduler waits for its plugin to see that it may be served; it has taken the Lease
 just now, or has lost it and is about to end. Well inside the time that a Bind has."""
+
+KNOWN_SECONDS = 0.05
+"""How long the watch may take to bring a claim of which kube-scheduler knows; a tenth of a second
+is what a refusal costs its pod."""
 
 Answer = Passed | Refused | NotAnswered
 
@@ -41,6 +47,7 @@ class Extender:
 
     Attributes:
         refusals: The pods that were refused; they are to be judged again.
+        lookups: The claims that pods name and nobody knows; they are to be read.
     """
 
     def __init__(
@@ -55,6 +62,7 @@ class Extender:
         self._clock = clock
         self._binds = Binds(cluster, binder, clock)
         self.refusals = Refusals()
+        self.lookups = ClaimLookups(cluster)
 
     def why_not_ready(self) -> str:
         """Why kube-scheduler is not answered; "" where it is."""
@@ -99,6 +107,32 @@ class Extender:
             return NotAnswered(why)
         return judge(view, world.facts.claims_of(view), world, now)
 
+    async def filter_once_known(self, pod: JsonObject) -> Answer:
+        """The same; where the watch has not brought what it is about, after a moment.
+
+        A claim that does not come is read beside it, and the pod is refused: kube-scheduler asks
+        about one pod after the other, and must not wait for the API server.
+        """
+        answer = self.filter(pod)
+        if not _is_early(answer):
+            return answer
+        view = pod_view(pod, self._cluster.settings)
+        if isinstance(view, Unreadable):
+            return answer
+        facts = self._cluster.world.facts
+        keys = [(view.namespace, entry.claim) for entry in view.claims if entry.claim]
+
+        def unknown() -> list[tuple[str, str]]:
+            return [key for key in keys if facts.claim_named(*key) is None]
+
+        await self._cluster.wait_for(
+            lambda: not unknown() and not facts.awaits(view), KNOWN_SECONDS, ()
+        )
+        answer = self.filter(pod)
+        if _is_early(answer):
+            self.lookups.ask(unknown())
+        return answer
+
     def preempt(self, pod: JsonObject) -> Answer:
         """The verdict on a pod that found no room: unless the Filter passes it nobody shall leave.
 
@@ -135,3 +169,8 @@ class Extender:
             return NotAnswered(why)
         # A claim for its extended resources is of an attempt that failed: there will be another.
         return view.without_extended_claim() if view.extended_claim else view
+
+
+def _is_early(answer: Answer) -> bool:
+    """Whether it was asked before what it is about was known."""
+    return isinstance(answer, Refused) and answer.reason is Reason.NOT_KNOWN_YET

@@ -23,7 +23,14 @@ from scheduler_plugin.extender_messages import BindArguments
 from scheduler_plugin.freshness import awaits_claims, claims_to_read, owned_claims, unowned_claims
 from scheduler_plugin.names import AccountingSettings, ClaimUid, PodUid
 from scheduler_plugin.pods import PodView, why_not_ours
-from scheduler_plugin.verdicts import Admitted, Refused, assume, bind_request, judge
+from scheduler_plugin.verdicts import (
+    Admitted,
+    Refused,
+    assume,
+    bind_request,
+    judge,
+    missing_refusals,
+)
 from scheduler_plugin.world import World
 
 logger = logging.getLogger(__name__)
@@ -277,6 +284,8 @@ class Binds:
             return ""
         for name in claims_to_read(pod, facts):
             await self._cluster.refresh_claim(pod.namespace, name)
+        for refused in missing_refusals(pod, facts.claims_of(pod), facts):
+            return f"{refused.reason}: {refused.sentence}"
         missing = claims_to_read(pod, facts)
         return _unreserved(pod, missing) if missing else ""
 

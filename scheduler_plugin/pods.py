@@ -47,11 +47,18 @@ class PodClaim:
     Attributes:
         claim: Name of the ResourceClaim; "" while it is not made, or where none is needed.
         template: Name of the ResourceClaimTemplate that it is made of; "" for a named claim.
+        is_needless: Whether the pod's status says that none is made of the template.
     """
 
     name: str
     claim: str = ""
     template: str = ""
+    is_needless: bool = False
+
+    @property
+    def is_to_be_made(self) -> bool:
+        """Whether a claim is still to be made of a template."""
+        return bool(self.template) and not self.claim and not self.is_needless
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,7 +284,8 @@ def _claims(spec: JsonObject, status: JsonObject) -> Iterator[PodClaim]:
         template = text(
             entry.get("resourceClaimTemplateName"), f"{where}.resourceClaimTemplateName"
         )
-        yield PodClaim(name, named or made.get(name, ""), template)
+        claim = named or made.get(name, "")
+        yield PodClaim(name, claim, template, is_needless=name in made and not claim)
 
 
 def oldest(pods: Iterable[PodView]) -> list[PodView]:

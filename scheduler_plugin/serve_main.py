@@ -110,6 +110,7 @@ class Plugin:
         self._cluster.subscribe(self.gates.changed)
         tasks.create_task(self.gates.run())
         tasks.create_task(self._retries.run())
+        tasks.create_task(self.extender.lookups.run())
         tasks.create_task(self._statuses.run())
         tasks.create_task(self._keeper.run())
         tasks.create_task(self._expire())

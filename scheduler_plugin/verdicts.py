@@ -20,6 +20,8 @@ from scheduler_plugin.bindings import BindRequest, ClaimOwner
 from scheduler_plugin.cases import Case, Standing, case_of
 from scheduler_plugin.ceilings import non_preemptible_added, overruns, usage_added
 from scheduler_plugin.claims import ClaimView
+from scheduler_plugin.facts import Facts
+from scheduler_plugin.missing_claims import unknown_entries
 from scheduler_plugin.names import (
     NO_QUEUE,
     PodUid,
@@ -79,6 +81,8 @@ def judge(
     world.assumptions.expire(now)
     if pod.is_bound:
         return Admitted(queue=world.facts.queue_of(pod))
+    for refusal in missing_refusals(pod, claims, world.facts):
+        return refusal
     case = case_of(pod, claims, world, at_bind=at_bind)
     if not case.claims and not case.requests:
         return Admitted()
@@ -86,6 +90,20 @@ def judge(
         for refusal in rule(case):
             return refusal
     return Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
+
+
+def missing_refusals(pod: PodView, claims: Sequence[ClaimView], facts: Facts) -> Iterator[Refused]:
+    """What the pod names and is not among its claims: nothing can be said of what that costs."""
+    for entry in unknown_entries(pod, {claim.name for claim in claims}):
+        claim = f"ResourceClaim {pod.namespace}/{entry.claim}"
+        if not entry.claim:
+            template = f"ResourceClaimTemplate {pod.namespace}/{entry.template}"
+            sentence = f"{pod} has no claim yet that is made of {template}."
+            yield Refused(Reason.NOT_KNOWN_YET, sentence)
+        elif facts.is_gone_claim((pod.namespace, entry.claim)):
+            yield Refused(Reason.GONE, f"{claim}, which {pod} names, does not exist.")
+        else:
+            yield Refused(Reason.NOT_KNOWN_YET, f"{claim}, which {pod} names, is not known yet.")
 
 
 def _queue_is_known(case: Case) -> Iterator[Refused]:

@@ -42,12 +42,6 @@ def turn_of(pod: PodView) -> Turn:
     return (-pod.priority, pod.created, pod.namespace, pod.name, pod.uid)
 
 
-def missing_claims(pod: PodView, facts: Facts) -> tuple[str, ...]:
-    """What the pod names and is not there yet: claims, and templates of claims to be made."""
-    names = [name for name in pod.claim_names if facts.claim_named(pod.namespace, name) is None]
-    return (*names, *(entry.template for entry in pod.claims if entry.template and not entry.claim))
-
-
 def shape_of(pod: PodView, facts: Facts) -> Shape:
     """The shape of a pod whose claims are all known."""
     return Shape(

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from scheduler_plugin.missing_claims import missing_claims
 from scheduler_plugin.names import QUOTA_GATE, ClaimUid, PodUid
 from scheduler_plugin.pods import PodView
 from scheduler_plugin.waiting_lines import (
@@ -17,7 +18,6 @@ from scheduler_plugin.waiting_lines import (
     Shape,
     Turn,
     asked,
-    missing_claims,
     shape_of,
     turn_of,
 )

@@ -91,10 +91,15 @@ class World:
         claim = self.facts.claim(uid)
         if claim is not None:
             self.facts.remove_claim(claim)
+            self.facts.note_gone_claim(claim.key)
             self._recount_claims((uid,))
             self._recount_pods(self.facts.pods_covered_by(claim))
             self.assumptions.forget_claim(uid)
             self._label_edits.pop(uid, None)
+
+    def note_gone_claim(self, namespace: str, name: str) -> None:
+        """The API server said that there is no such claim; one that is known, its watch ends."""
+        self.facts.note_gone_claim((namespace, name))
 
     def _recount_pods(self, uids: Iterable[PodUid], formerly: Iterable[PodView] = ()) -> None:
         """Post the entries of pods anew, and of all claims that they name, named or consume."""

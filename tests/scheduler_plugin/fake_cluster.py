@@ -40,6 +40,7 @@ class FakeCluster:
     is_away: bool = False
     lags: bool = False
     reads: list[str] = field(default_factory=list)
+    has_read: asyncio.Event = field(default_factory=asyncio.Event)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def why_not_ready(self) -> str:
@@ -95,10 +96,12 @@ class FakeCluster:
         known = self.world.facts.claim_named(namespace, name)
         if known is not None:
             self.world.delete_claim(known.uid)
+        self.world.note_gone_claim(namespace, name)
         return None
 
     def _read(self, what: str) -> None:
         self.reads.append(what)
+        self.has_read.set()
         if self.is_away:
             raise UnavailableError("the API server is away")
 

@@ -227,6 +227,15 @@ async def test_refreshed_object_that_cannot_be_read_is_none(
 
     assert await cluster.refresh_claim("default", "cam") is None
     assert await cluster.refresh_pod("default", "a") is None
+    assert not cluster.world.facts.is_gone_claim(("default", "cam")), "it is there"
+
+
+async def test_claim_that_a_read_does_not_find_is_known_to_be_gone(cluster: ClusterWorld) -> None:
+    assert await cluster.refresh_claim("default", "cam") is None
+
+    assert cluster.world.facts.is_gone_claim(("default", "cam"))
+    cluster.note_claim(versioned(a_claim_object(), 5))
+    assert not cluster.world.facts.is_gone_claim(("default", "cam"))
 
 
 def test_instance_and_configuration_of_one_name_in_two_namespaces_are_two(

@@ -19,10 +19,10 @@ from scheduler_plugin.amounts import ResourceKey
 from scheduler_plugin.claims import ClaimView, Result
 from scheduler_plugin.gate_decisions import Wait
 from scheduler_plugin.gates import GateKeeper
+from scheduler_plugin.missing_claims import missing_claims
 from scheduler_plugin.names import QUOTA_GATE, PodUid, QueueName
 from scheduler_plugin.pods import PodView
 from scheduler_plugin.verdicts import Admitted, Refused, Verdict, assume, judge
-from scheduler_plugin.waiting_lines import missing_claims
 from scheduler_plugin.world import World
 from scheduler_plugin.world_changes import ClaimChanged, PodChanged, QueueChanged
 from tests.scheduler_plugin.builders import NOW, a_claim, a_pod, a_queue, a_request, a_world

@@ -61,6 +61,9 @@ class FakePlugin:
     async def settle(self) -> None:
         await self.may_settle.wait()
 
+    async def filter_once_known(self, pod: JsonObject) -> Answer:
+        return self.filter(pod)
+
     def filter(self, pod: JsonObject) -> Answer:
         self.pods.append(pod)
         self._fail()

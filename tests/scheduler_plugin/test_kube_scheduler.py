@@ -36,6 +36,7 @@ from tests.scheduler_plugin.builders import (
     usage,
 )
 from tests.scheduler_plugin.fake_cluster import FakeBinder, FakeCluster
+from tests.scheduler_plugin.fake_pods import running
 
 
 class FakeLease:
@@ -748,10 +749,82 @@ async def test_bind_waits_for_the_claim_that_was_made_of_a_template(
 
 async def test_a_template_of_which_no_claim_is_made_keeps_no_pod(scene: Scene) -> None:
     entry = {"name": "cam", "resourceClaimTemplateName": "cam"}
-    scene.pod("a", resource_claims=[entry], queue="vision")
+    needless = {"resourceClaimStatuses": [{"name": "cam"}]}
+    scene.pod("a", resource_claims=[entry], queue="vision", status=needless)
 
     assert await scene.bind("a") == ""
+    assert scene.cluster.reads == []
+
+
+async def test_a_pod_whose_claim_is_still_to_be_made_is_not_bound(scene: Scene) -> None:
+    entry = {"name": "cam", "resourceClaimTemplateName": "cam"}
+    body = scene.pod("a", resource_claims=[entry], queue="vision")
+
+    answer = scene.extender.filter(body)
+
+    assert isinstance(answer, Refused)
+    assert answer.reason is Reason.NOT_KNOWN_YET
+    assert (await scene.bind("a")).startswith("NotKnownYet: ")
     assert scene.cluster.reads == ["pod a"]
+
+
+async def test_a_claim_that_is_not_there_at_the_bind_is_a_reason_of_its_own(scene: Scene) -> None:
+    scene.pod("a", claims=["cam"], queue="vision")
+
+    assert await scene.bind("a") == (
+        "Gone: ResourceClaim default/cam, which Pod default/a names, does not exist."
+    )
+
+
+def late_claim(scene: Scene) -> dict[str, Any]:
+    """Pod `a` names a claim that kube-scheduler knows and the watch has not brought."""
+    body = scene.pod("a", claims=["cam"], queue="vision")
+    scene.cluster.lags = True
+    scene.cluster.store(a_claim(queue="vision", requests=[a_request(count=2)]))
+    return body
+
+
+async def test_a_claim_that_the_watch_brings_in_a_moment_is_judged_then(scene: Scene) -> None:
+    body = late_claim(scene)
+    asyncio.get_running_loop().call_soon(scene.cluster.catch_up)
+
+    answer = await scene.extender.filter_once_known(body)
+
+    assert isinstance(answer, Refused)
+    assert answer.reason is Reason.OVER_LIMIT
+    assert scene.cluster.reads == []
+
+
+async def test_a_claim_that_is_not_known_costs_no_nothing(scene: Scene) -> None:
+    body = late_claim(scene)
+
+    answer = await scene.extender.filter_once_known(body)
+
+    sentence = "ResourceClaim default/cam, which Pod default/a names, is not known yet."
+    assert answer == Refused(Reason.NOT_KNOWN_YET, sentence)
+    assert scene.extender.preempt(body) == answer
+    assert len(scene.cluster.world.assumptions) == 0
+    assert len(scene.extender.refusals) == 1
+    async with running(scene.extender.lookups.run()):
+        await scene.cluster.has_read.wait()
+    answer = await scene.extender.filter_once_known(body)
+    assert isinstance(answer, Refused)
+    assert answer.reason is Reason.OVER_LIMIT
+
+
+async def test_a_claim_that_is_known_to_be_gone_is_said_to_be(scene: Scene) -> None:
+    body = late_claim(scene)
+    del scene.cluster.claims["cam"]
+    assert isinstance(await scene.extender.filter_once_known(body), Refused)
+    async with running(scene.extender.lookups.run()):
+        await scene.cluster.has_read.wait()
+
+    answer = await scene.extender.filter_once_known(body)
+
+    sentence = "ResourceClaim default/cam, which Pod default/a names, does not exist."
+    assert answer == Refused(Reason.GONE, sentence)
+    put(scene.cluster.world, a_claim())
+    assert await scene.extender.filter_once_known(body) == Passed()
 
 
 def tried_before(scene: Scene, name: str) -> dict[str, Any]:

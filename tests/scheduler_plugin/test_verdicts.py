@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_plugin import facts
 from scheduler_plugin.amounts import NO_CHARGES
 from scheduler_plugin.bindings import BindRequest, ClaimOwner
 from scheduler_plugin.claims import claim_template_view
@@ -159,7 +160,9 @@ def test_no_namespace_may_use_a_queue_that_selects_none() -> None:
 
 def test_what_the_refusal_says_to_write_lets_that_namespace_alone() -> None:
     selector = {"matchLabels": {"kubernetes.io/metadata.name": "default"}}
-    world = a_world(a_queue(namespaceSelector=selector), a_claim(), a_claim(namespace="other"))
+    world = a_world(
+        a_queue(namespaceSelector=selector), a_claim(), a_claim(namespace="other", uid="2")
+    )
     for name in ("default", "other"):
         world.put_namespace(NamespaceView(name, {"kubernetes.io/metadata.name": name}))
 
@@ -476,10 +479,11 @@ def test_requests_of_a_non_preemptible_pod_are_held_against_the_quota() -> None:
 def test_reasons_come_in_the_order_of_the_rules() -> None:
     """One pod that breaks every rule, and a world that is put right rule by rule."""
     world = a_world(max_pods("1"), a_class("gpu"), settings=AccountingSettings(max_consumers=2))
-    put(world, an_allocated_claim("cam", "x", "y", queue="vision"), a_claim("second"))
+    put(world, an_allocated_claim("cam", "x", "y", queue="vision"))
     traits: dict[str, Any] = {"claims": ["second", "cam"], "non_preemptible": True}
     grouped = a_pod("b", annotations={"pod-group-name": "g"}, **traits)
     seen = [refusal(world, grouped).reason]
+    put(world, a_claim("second"))
     world.put_group(PodGroupView("default", "g", NO_QUEUE))
     world.delete_group("default", "g")
     seen += [refusal(world, grouped).reason, refusal(world, a_pod("b", **traits)).reason]
@@ -894,3 +898,52 @@ def test_queue_that_may_not_be_named_on_claims_keeps_its_word_at_the_bind() -> N
     put(world, a_pod("x", claims=["cam"], queue="vision", node="n"))
     put(world, a_labelled_claim("cam", "x", "a"))
     assert isinstance(verdict(world, pod, at_bind=True), Admitted), "it runs, and is charged"
+
+
+# What is not known is not judged.
+
+
+def test_claim_that_is_not_known_is_not_taken_for_absent() -> None:
+    world = two_queues(onvif=(0, 0))
+    pod = a_pod(claims=["cam"], queue="vision")
+
+    sentence = "ResourceClaim default/cam, which Pod default/a names, is not known yet."
+    assert refusal(world, pod) == Refused(Reason.NOT_KNOWN_YET, sentence)
+    assert refusal(world, pod, at_bind=True) == Refused(Reason.NOT_KNOWN_YET, sentence)
+
+
+def test_claim_that_was_deleted_is_known_to_be_gone_until_it_is_there_again() -> None:
+    world = two_queues()
+    put(world, a_claim())
+    pod = a_pod(claims=["cam"], queue="vision")
+    world.note_gone_claim("default", "cam")
+    assert isinstance(verdict(world, pod), Admitted), "what is known is there"
+
+    world.delete_claim(claim_uid("cam"))
+
+    sentence = "ResourceClaim default/cam, which Pod default/a names, does not exist."
+    assert refusal(world, pod) == Refused(Reason.GONE, sentence)
+    put(world, a_claim(uid="another"))
+    assert isinstance(verdict(world, pod), Admitted)
+
+
+def test_pod_waits_for_the_claim_that_is_to_be_made_of_a_template() -> None:
+    world = two_queues()
+    entry = {"name": "cam", "resourceClaimTemplateName": "cams"}
+    pod = a_pod(resource_claims=[entry], queue="vision")
+    needless = a_pod(resource_claims=[entry], status={"resourceClaimStatuses": [{"name": "cam"}]})
+
+    sentence = "Pod default/a has no claim yet that is made of ResourceClaimTemplate default/cams."
+    assert refusal(world, pod) == Refused(Reason.NOT_KNOWN_YET, sentence)
+    assert verdict(world, needless) == Admitted()
+
+
+def test_claims_that_are_gone_are_remembered_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts, "MOST_GONE", 2)
+    world = two_queues()
+    for name in ("one", "two", "three"):
+        world.note_gone_claim("default", name)
+
+    found = [refusal(world, a_pod(claims=[name])).reason for name in ("one", "two", "three")]
+
+    assert found == [Reason.NOT_KNOWN_YET, Reason.GONE, Reason.GONE]
