@@ -24,6 +24,7 @@ from kube.api import (
     Deleted,
     Event,
     EventType,
+    JsonObject,
     ObjectReference,
     Preconditions,
     Store,
@@ -34,9 +35,8 @@ from kube.api import (
 from scheduler_plugin.apiserver import CLAIMS, QUEUES
 from scheduler_plugin.bindings import Fence
 from scheduler_plugin.label_edits import LabelEdit
-from scheduler_plugin.names import FIELD_MANAGER, QueueCondition, QueueName
+from scheduler_plugin.names import FIELD_MANAGER, QUEUE_KIND, QueueCondition, QueueName
 from scheduler_plugin.paces import Paces
-from scheduler_plugin.queue_patches import status_patch
 from scheduler_plugin.queue_status import QueueObject, queue_object, queue_status
 from scheduler_plugin.status_rests import SHORTEST, StatusRests
 from scheduler_plugin.world import World
@@ -143,12 +143,12 @@ class QueueStatusWriter:
         # From before the write: what asks for the queue meanwhile must wait, too.
         began = self._now()
         self._paces.rest(name, began + self._rests.begin(name, began))
-        patch = status_patch(status, found.status)
-        version = found.resource_version if patch.replaces_conditions else ""
-        answer = await self._client.merge_patch(
-            QUEUES.at(name, subresource="status"),
-            {"status": patch.fields},
-            preconditions=Preconditions(found.queue.uid, version),
+        path = QUEUES.at(name, subresource="status")
+        answer = await self._client.apply(
+            path,
+            _body(name, status),
+            force=True,
+            preconditions=Preconditions(found.queue.uid),
             options=WRITE,
         )
         self._queues.note(answer)
@@ -183,3 +183,12 @@ def mismatch_event(edit: LabelEdit) -> Event:
         action="Charge",
         note=str(edit),
     )
+
+
+def _body(name: QueueName, status: JsonObject) -> JsonObject:
+    return {
+        "apiVersion": QUEUES.api_version,
+        "kind": QUEUE_KIND,
+        "metadata": {"name": name},
+        "status": status,
+    }

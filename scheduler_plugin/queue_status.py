@@ -28,7 +28,7 @@ CLAIMS_NAMED = 3
 """How many claims a condition names."""
 
 _LONGEST_MESSAGE = 32768
-FIGURES = ("usage", "usageNonPreemptible", "requested", "claims")
+_FIGURES = ("usage", "usageNonPreemptible", "requested", "claims")
 _REASONS = {
     QueueCondition.PARENT_MISSING: "ParentNotFound",
     QueueCondition.PARENT_CYCLE: "Cycle",
@@ -41,12 +41,10 @@ class QueueObject:
 
     Attributes:
         status: As the API returns it; {} where there is none.
-        resource_version: For a write's precondition.
     """
 
     queue: Queue | UnreadableQueue
     status: Mapping[str, Any]
-    resource_version: str = ""
 
     @property
     def name(self) -> QueueName:
@@ -64,11 +62,7 @@ class _Condition:
 def queue_object(obj: JsonObject) -> QueueObject:
     """Parse a stored Queue."""
     status = obj.get("status")
-    return QueueObject(
-        project_queue(obj),
-        dict(status) if isinstance(status, Mapping) else {},
-        obj["metadata"].get("resourceVersion", ""),
-    )
+    return QueueObject(project_queue(obj), dict(status) if isinstance(status, Mapping) else {})
 
 
 def queue_status(found: QueueObject, world: World, now: datetime) -> JsonObject | None:
@@ -81,7 +75,7 @@ def queue_status(found: QueueObject, world: World, now: datetime) -> JsonObject 
     if isinstance(queue, Queue) and world.facts.tree.get(queue.name) != queue:
         return None
     if isinstance(queue, UnreadableQueue):
-        figures = {name: found.status[name] for name in FIGURES if name in found.status}
+        figures = {name: found.status[name] for name in _FIGURES if name in found.status}
     else:
         figures = _figures(queue, world)
     before = _conditions_by_type(found.status)
@@ -94,7 +88,10 @@ def queue_status(found: QueueObject, world: World, now: datetime) -> JsonObject 
 
 
 def _figures(queue: Queue, world: World) -> dict[str, Any]:
-    """Figures of no class at all are left out: an empty map says nothing."""
+    """Figures of no class at all are left out.
+
+    Where an apply empties a map, the API server makes it null, which the definition refuses.
+    """
     usage = world.ledger.of(queue.name)
     keys = queue.shares.keys()
     amounts = {
@@ -164,6 +161,6 @@ def _is_stored(status: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
     ours = [c for t, c in _conditions_by_type(stored).items() if t in list(QueueCondition)]
     conditions = {c["type"]: c for c in status["conditions"]}
     return {**status, "conditions": conditions} == {
-        **{name: value for name, value in stored.items() if name in (*status, *FIGURES)},
+        **{name: value for name, value in stored.items() if name in (*status, *_FIGURES)},
         "conditions": {c["type"]: c for c in ours},
     }

@@ -113,7 +113,7 @@ def test_charge_of_a_class_that_the_queue_does_not_list_is_shown() -> None:
     assert status["usage"] == {"onvif": 1}
 
 
-def test_figures_of_no_class_are_left_out() -> None:
+def test_figures_of_no_class_are_left_out_since_an_apply_that_empties_a_map_is_refused() -> None:
     obj = a_queue_object("vision")
     world = a_world(an_allocated_claim("cam", "a", queue="vision"))
     put_object(world, obj)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -22,53 +23,34 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 60)
 
 
-@pytest.fixture
-async def full(patient: None) -> Turns:
+async def test_there_is_room_until_so_many_are_bound_at_one_time(patient: None) -> None:
     found = Turns(most=2)
-    found.begin("a")
-    found.begin("b")
-    return found
+    with found.taken():
+        await found.next()
 
 
-async def test_there_is_room_until_so_many_are_on_their_way(patient: None) -> None:
+async def test_next_pod_waits_until_one_before_it_ended(patient: None) -> None:
     found = Turns(most=2)
-    found.begin("a")
+    with found.taken():
+        with found.taken():
+            task = asyncio.create_task(found.next())
+            assert await is_kept(task)
+
+        await task
+
+
+async def test_call_that_failed_ended_too(patient: None) -> None:
+    found = Turns(most=1)
+    with suppress(ValueError), found.taken():
+        raise ValueError
 
     await found.next()
 
 
-async def test_next_pod_waits_until_one_before_it_ended(full: Turns) -> None:
-    task = asyncio.create_task(full.next())
-    assert await is_kept(task)
-
-    full.end("another")
-    assert await is_kept(task)
-    full.end("a")
-
-    await task
-
-
-async def test_pod_that_is_asked_about_twice_counts_once(patient: None) -> None:
-    found = Turns(most=2)
-    found.begin("a")
-    found.begin("a")
-
-    await found.next()
-
-
-async def test_pod_that_never_comes_to_its_binding_stops_to_count(
-    full: Turns, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(turns, "BELIEVED_SECONDS", -1.0)
-    full.begin("a")
-    full.begin("b")
-
-    await full.next()
-    assert len(full) == 0
-
-
-async def test_nobody_waits_for_long(full: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nobody_waits_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 0.001)
+    found = Turns(most=1)
+    with found.taken():
+        await found.next()
 
-    await full.next()
-    assert len(full) == 2
+        assert not found.has_room
