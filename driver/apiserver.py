@@ -38,6 +38,7 @@ NODES = Resource("", "v1", "nodes", namespaced=False)
 SLICES = Resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
 CLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
 CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
+PODS = Resource("", "v1", "pods")
 
 WRITES_AT_ONCE = 8
 

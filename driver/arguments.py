@@ -157,7 +157,8 @@ def _shared_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str
         "--lost-node-grace",
         default=timedelta(minutes=5),
         type=_duration,
-        help="how long a node may be deleted or not Ready and keep its slots (default: 5m)",
+        help="how long a node may be deleted, or be not Ready without pods, and keep its slots"
+        " (default: 5m)",
     )
     parser.add_argument(
         "--instance-classes",

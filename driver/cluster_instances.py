@@ -21,19 +21,22 @@ from driver.api import (
     ConfigurationName,
     NodeName,
 )
-from driver.apiserver import INSTANCES, NODES, each, field_manager
+from driver.apiserver import INSTANCES, NODES, PODS, each, field_manager
 from driver.apiserver_instances import delete_instance
 from driver.instance_objects import DeleteInstance
 from driver.lost_nodes import (
+    NOBODY,
     Absences,
     NodeState,
     absences,
+    asked_for,
     holding_nodes,
     lost_sentence,
     node_state,
     plan_lost_nodes,
     plan_strangers,
 )
+from driver.node_pods import node_pod
 from driver.offer_paths import OfferPath
 from driver.passes import Passes
 from driver.shared_turns import OfferThrough, plan_turns, turn_patch
@@ -53,6 +56,7 @@ from driver.unseen_instances import (
 )
 from kube.api import (
     ApiClient,
+    ApiError,
     ConflictError,
     Event,
     EventType,
@@ -71,6 +75,9 @@ BY_CONFIGURATION = "Instances by Configuration"
 
 GATHER_SECONDS = 0.3
 """How long changes are gathered before a pass looks at all Instances."""
+
+PODS_SECONDS = 15.0
+"""How soon the pods of a node that is not Ready are asked for again; nobody tells when they go."""
 
 FIELD_MANAGER = f"{DRIVER_NAME}:shared-driver"
 """Of what is not written in a node's name; no node has a name like it."""
@@ -110,6 +117,7 @@ class ClusterInstances:
         self._settings = settings
         self._passes = Passes(self._pass, name="clearing away what nodes left")
         self._absences = Absences()
+        self._waited_for: frozenset[NodeName] = frozenset()
         self.nodes: Store[NodeState] = Store(client, NODES.select(), node_state)
         self.store: Store[InstanceSight] = Store(
             client,
@@ -140,7 +148,6 @@ class ClusterInstances:
         sights = tuple(self.store)
         mentioned = _mentioned(sights)
         self._absences = absences(self.nodes, mentioned, self._absences, now=now)
-        views = (sight.slots for sight in sights)
         unseen = plan_unseen(
             sights,
             Surroundings(
@@ -151,14 +158,37 @@ class ClusterInstances:
             ),
             now=now,
         )
-        releases = plan_lost_nodes(views, self._absences.since, grace=grace, now=now)
+        lost = dict.fromkeys(self._absences.lost(grace=grace, now=now), NOBODY)
+        doubtful = self._absences.doubtful(grace=grace, now=now) & _holding(sights)
+        lost |= await self._asked_for(doubtful)
+        releases = plan_lost_nodes((sight.slots for sight in sights), lost)
         strangers = plan_strangers(
             (s.slots, s.label) for s in sights if s.label is not None and not s.is_shared
         )
         turns = plan_turns(sights, self.path, self.claimed()) if self.path else ()
         await each(_one_each((*releases, *strangers, *unseen.decisions, *turns)), self._write)
         due = (unseen.recheck_at, self._absences.recheck_at(mentioned, grace=grace, now=now))
-        return min(((at - now).total_seconds() for at in due if at is not None), default=None)
+        seconds = [(at - now).total_seconds() for at in due if at is not None]
+        return min([*seconds, PODS_SECONDS] if doubtful else seconds, default=None)
+
+    async def _asked_for(self, nodes: Collection[NodeName]) -> Mapping[NodeName, frozenset[str]]:
+        """The resources that pods of each node may use; without a node whose pods nobody tells."""
+        found = {node: await self._asked_on(node) for node in sorted(nodes)}
+        waiting = frozenset(node for node, asked in found.items() if asked != NOBODY)
+        for node in sorted(waiting - self._waited_for):
+            logger.info(
+                "slots are kept, since pods of a node that is not Ready may run node=%s", node
+            )
+        self._waited_for = waiting
+        return {node: asked for node, asked in found.items() if asked is not None}
+
+    async def _asked_on(self, node: NodeName) -> frozenset[str] | None:
+        try:
+            pods = await self._client.list(PODS.select(field_selector=f"spec.nodeName={node}"))
+        except ApiError as error:
+            logger.warning("slots are kept, since its pods are unknown node=%s: %s", node, error)
+            return None
+        return asked_for(map(node_pod, pods.items))
 
     async def _write(self, decision: _Decision) -> None:
         """Carry out a decision, unless the Instance has changed: that asks for another pass."""
@@ -224,6 +254,11 @@ def _mentioned(sights: Iterable[InstanceSight]) -> frozenset[NodeName]:
         if sight.slots.holders:
             names |= holding_nodes(sight.slots)
     return frozenset(names)
+
+
+def _holding(sights: Iterable[InstanceSight]) -> frozenset[NodeName]:
+    """Nodes that hold a slot."""
+    return frozenset().union(*(holding_nodes(s.slots) for s in sights if s.slots.holders))
 
 
 def _one_each(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from driver.api import InstanceName, NodeName
-from driver.apiserver import each
+from driver.apiserver import PODS, each
 from driver.device_ids import DeviceKey
 from driver.device_usage import holder_value
 from driver.kubelet_allocations import Given, HasSlots
@@ -36,13 +36,10 @@ from kube.api import (
     Modified,
     ObjectReference,
     PermanentError,
-    Resource,
     Store,
 )
 
 logger = logging.getLogger(__name__)
-
-PODS = Resource("", "v1", "pods")
 
 SAFETY_NET_SECONDS = 60.0
 

@@ -1,9 +1,14 @@
 """Slots of nodes that are gone: released by the shared driver, since the node itself cannot.
 
+A node that is not Ready may run its containers all the same: it may only be cut off. So its slots
+are free once somebody vouches that they run no more: the Node was deleted, bears the taint
+`node.kubernetes.io/out-of-service`, or has no pod on the API server that asks for them. Kubernetes
+itself lets other pods have a node's volumes by the same words.
+
 The node's own driver can continue from there. If the node comes back with its containers running,
 slot reconciliation takes their slots back, or says in an Event who has them now.
 
-    Nodes, names that Instances mention ──Absences──► since when each is away ──► plan_lost_nodes
+    Nodes, names that Instances mention ──Absences──► lost, doubtful ──its pods──► plan_lost_nodes
 """
 
 from __future__ import annotations
@@ -14,10 +19,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from driver.api import NodeName
-from driver.device_ids import slot_id
+from driver.device_ids import configuration_resource, instance_resource, slot_id
 from driver.device_usage import Holder, UnknownHolder
 from driver.names import label_value
-from driver.slots import InstanceSlots, SlotWrite, slot_write
+from driver.node_pods import NodePod
+from driver.slots import InstanceSlots, SlotWrite, slot_devices, slot_write
+
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+"""The taint by which an administrator says that a node is shut down (KEP-2268)."""
+
+NOBODY: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +38,13 @@ class NodeState:
     Attributes:
         away_since: Since when it is not Ready; None while it is.
         hostname: Its label, by which selectors mean it; None without one.
+        out_of_service: Whether it bears the taint of that name.
     """
 
     name: NodeName
     away_since: datetime | None
     hostname: str | None = None
+    out_of_service: bool = False
 
 
 def node_state(body: Mapping[str, Any]) -> NodeState:
@@ -41,6 +54,9 @@ def node_state(body: Mapping[str, Any]) -> NodeState:
         name=NodeName(metadata["name"]),
         away_since=_away_since(body),
         hostname=(metadata.get("labels") or {}).get("kubernetes.io/hostname") or None,
+        out_of_service=any(
+            taint["key"] == OUT_OF_SERVICE for taint in (body.get("spec") or {}).get("taints") or ()
+        ),
     )
 
 
@@ -61,10 +77,12 @@ class Absences:
         not_ready: Nodes that exist.
         missing: Names that Instances mention and no Node has. Nobody says since when: it is the
             time at which it was first noticed.
+        out_of_service: Those of `not_ready` that bear the taint.
     """
 
     not_ready: Mapping[NodeName, datetime] = field(default_factory=dict)
     missing: Mapping[NodeName, datetime] = field(default_factory=dict)
+    out_of_service: frozenset[NodeName] = frozenset()
 
     @property
     def since(self) -> Mapping[NodeName, datetime]:
@@ -73,6 +91,15 @@ class Absences:
     def gone(self, *, grace: timedelta, now: datetime) -> frozenset[NodeName]:
         """Missing nodes that have been so for longer than the grace."""
         return frozenset(name for name, since in self.missing.items() if now - since >= grace)
+
+    def lost(self, *, grace: timedelta, now: datetime) -> frozenset[NodeName]:
+        """Nodes whose containers run no more, whatever their pods say."""
+        return self.gone(grace=grace, now=now) | self.out_of_service
+
+    def doubtful(self, *, grace: timedelta, now: datetime) -> frozenset[NodeName]:
+        """Nodes that have not been Ready for longer than the grace: their pods decide."""
+        away = {name for name, since in self.not_ready.items() if now - since >= grace}
+        return frozenset(away - self.out_of_service)
 
     def recheck_at(
         self, holding: Collection[NodeName], *, grace: timedelta, now: datetime
@@ -93,15 +120,17 @@ def absences(
     states = {state.name: state for state in nodes}
     missing = {name: before.missing.get(name, now) for name in mentioned if name not in states}
     not_ready = {s.name: s.away_since for s in states.values() if s.away_since is not None}
-    return Absences(not_ready, missing)
+    shut_down = frozenset(name for name in not_ready if states[name].out_of_service)
+    return Absences(not_ready, missing, shut_down)
+
+
+def asked_for(pods: Iterable[NodePod]) -> frozenset[str]:
+    """The resources of which pods may still use a device, whoever started them."""
+    return frozenset(resource for pod in pods if not pod.finished for resource in pod.requests)
 
 
 def plan_lost_nodes(
-    instances: Iterable[InstanceSlots],
-    lost_since: Mapping[NodeName, datetime],
-    *,
-    grace: timedelta,
-    now: datetime,
+    instances: Iterable[InstanceSlots], lost: Mapping[NodeName, Collection[str]]
 ) -> tuple[SlotWrite, ...]:
     """Release what lost nodes hold, one write per Instance and node, in that node's name.
 
@@ -109,17 +138,25 @@ def plan_lost_nodes(
     are decided again.
 
     Args:
-        instances: All that exist.
-        lost_since: Nodes that are not Ready, and names that slots give to nodes that do not exist,
-            each with the time since which it is so, as far as is known.
-        grace: How long a node may be away and keep its slots.
-        now: The present.
+        instances: All that exist, read before the pods were.
+        lost: Nodes and names of nodes that do not exist, each with the resources that pods of it
+            may still use. Slots of those are kept.
     """
-    lost = {node for node, since in lost_since.items() if now - since >= grace}
     return tuple(
-        slot_write(slots, node, dict.fromkeys(slots.held_by(node), None))
+        slot_write(slots, node, dict.fromkeys(free, None))
         for slots in instances
-        for node in sorted(holding_nodes(slots) & lost)
+        for node in sorted(holding_nodes(slots) & lost.keys())
+        if (free := _free(slots, node, lost[node]))
+    )
+
+
+def _free(slots: InstanceSlots, node: NodeName, asked: Collection[str]) -> tuple[int, ...]:
+    """The slots of a node that no pod of it can be using."""
+    either = {configuration_resource(slots.configuration), instance_resource(slots.name)}
+    return tuple(
+        index
+        for index, device in slot_devices(slots, node).items()
+        if not ({device.resource} if device else either).intersection(asked)
     )
 
 
@@ -156,6 +193,8 @@ def lost_sentence(write: SlotWrite, away: Absences) -> str:
 
 
 def _why(node: NodeName, away: Absences) -> str:
+    if node in away.out_of_service:
+        return f"has the taint {OUT_OF_SERVICE}"
     if since := away.not_ready.get(node):
-        return f"is not Ready since {since:%Y-%m-%dT%H:%M:%SZ}"
+        return f"is not Ready since {since:%Y-%m-%dT%H:%M:%SZ}, and its pods are gone"
     return "does not exist" if node in away.missing else "does not see the device"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TypeAlias
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from driver.api import NodeName
 from driver.lost_nodes import (
+    NOBODY,
     Absences,
     NodeState,
     absences,
+    asked_for,
     holding_nodes,
     lost_sentence,
     node_state,
@@ -19,6 +24,7 @@ from driver.lost_nodes import (
     plan_strangers,
 )
 from driver.names import label_value
+from driver.node_pods import NodePod, node_pod
 from driver.slots import SlotWrite
 from tests.driver.builders import NOW
 from tests.driver.slot_builders import (
@@ -27,10 +33,13 @@ from tests.driver.slot_builders import (
     NODE_A,
     NODE_B,
     NODE_C,
+    RESOURCE,
     FakeInstances,
     by_configuration,
     some_slots,
 )
+
+Plan: TypeAlias = tuple[SlotWrite, ...]
 
 GRACE = timedelta(minutes=5)
 USAGE = {
@@ -47,27 +56,20 @@ def used() -> FakeInstances:
     return stored
 
 
-def plan(stored: FakeInstances, **minutes: float) -> tuple[SlotWrite, ...]:
-    """The plan where these nodes, `a` to `c`, were lost so many minutes ago."""
-    since: dict[NodeName, datetime] = {
-        NodeName(f"node-{n}"): NOW - timedelta(minutes=m) for n, m in minutes.items()
-    }
-    return plan_lost_nodes(stored.views(), since, grace=GRACE, now=NOW)
+def plan(stored: FakeInstances, *nodes: NodeName, asked: Collection[str] = ()) -> Plan:
+    """The plan where these nodes are lost, with what their pods may use all the same."""
+    return plan_lost_nodes(stored.views(), dict.fromkeys(nodes, asked))
 
 
 def test_slots_of_a_lost_node_are_released_in_its_name() -> None:
     stored = used()
 
-    writes = plan(stored, a=5, c=10)
+    writes = plan(stored, NODE_A, NODE_C)
     stored.write(writes)
 
     assert [write.node for write in writes] == [NODE_A, NODE_C]
     assert stored.usage() == {f"{CAMERA_1}-1": by_configuration(CAMERA_1, NODE_B)}
-    assert plan(stored, a=5, c=10) == ()
-
-
-def test_a_node_keeps_its_slots_within_the_grace_period() -> None:
-    assert plan(used(), a=4.9) == ()
+    assert plan(stored, NODE_A, NODE_C) == ()
 
 
 def test_nodes_that_are_there_keep_theirs() -> None:
@@ -78,13 +80,80 @@ def test_a_name_that_no_node_has_is_lost_like_a_node() -> None:
     stored = FakeInstances.of(CAMERA_1)
     stored.by_hand(f"{CAMERA_1}-0", "node-x")
 
-    stored.write(plan(stored, x=6))
+    stored.write(plan(stored, NodeName("node-x")))
 
     assert stored.usage() == {}
 
 
+def test_a_slot_is_kept_as_long_as_a_pod_of_its_node_asks_for_its_resource() -> None:
+    through_instance, through_configuration = f"akri.sh/{CAMERA_1}", RESOURCE
+    both = {f"{CAMERA_1}-0": NODE_A, f"{CAMERA_1}-1": by_configuration(CAMERA_1, NODE_A)}
+    stored = FakeInstances.of(CAMERA_1)
+    for slot, value in both.items():
+        stored.by_hand(slot, value)
+
+    def released(*asked: str) -> list[list[int]]:
+        return [sorted(write.changes) for write in plan(stored, NODE_A, asked=asked)]
+
+    assert released(through_instance, through_configuration) == []
+    assert released(through_instance) == [[1]]
+    assert released(through_configuration) == [[0]]
+    assert released("akri.sh/other") == released() == [[0, 1]]
+
+
+def test_a_slot_of_which_nobody_can_say_what_it_is_for_is_kept_for_any_pod() -> None:
+    stored = FakeInstances.of(CAMERA_1)
+    stored.by_hand(f"{CAMERA_1}-0", f"C:{CAMERA_2}:{NODE_A}")
+
+    assert plan(stored, NODE_A, asked=[RESOURCE]) == ()
+    assert plan(stored, NODE_A, asked=[f"akri.sh/{CAMERA_1}"]) == ()
+    assert len(plan(stored, NODE_A, asked=[f"akri.sh/{CAMERA_2}"])) == 1
+
+
+def a_pod(phase: str, resource: str = RESOURCE) -> NodePod:
+    container = {"name": "c", "resources": {"limits": {resource: "1"}}}
+    metadata = {"namespace": "default", "name": f"{phase}-pod", "uid": "u"}
+    spec = {"containers": [container]}
+    return node_pod({"metadata": metadata, "spec": spec, "status": {"phase": phase}})
+
+
+def test_pods_that_ended_ask_for_nothing_and_those_that_are_being_deleted_do() -> None:
+    pods = [a_pod("Running"), a_pod("Pending", "akri.sh/b"), a_pod("Failed", "akri.sh/c")]
+
+    assert asked_for(pods) == {RESOURCE, "akri.sh/b"}
+    assert asked_for([a_pod("Succeeded")]) == asked_for([a_pod("Running", "cpu")]) == NOBODY
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["Running", "Failed"]), st.sampled_from("abc"))),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+def test_no_slot_is_free_while_anybody_may_be_using_it(
+    pods: list[tuple[str, str]], is_ready: bool, is_shut_down: bool, exists: bool
+) -> None:
+    """What a pass does with one node, whatever Kubernetes says of it."""
+    away = None if is_ready else NOW - 2 * GRACE
+    states = [NodeState(NODE_A, away, out_of_service=is_shut_down)] if exists else []
+    before = Absences(missing={NODE_A: NOW - 2 * GRACE})
+    absent = absences(states, {NODE_A}, before, now=NOW)
+    stored = used()
+    camera = {"a": RESOURCE, "b": f"akri.sh/{CAMERA_1}", "c": "akri.sh/other"}
+    asked = asked_for(a_pod(phase, camera[what]) for phase, what in pods)
+
+    lost = dict.fromkeys(absent.lost(grace=GRACE, now=NOW), NOBODY)
+    lost |= dict.fromkeys(absent.doubtful(grace=GRACE, now=NOW), asked)
+    writes = plan_lost_nodes(stored.views(), lost)
+
+    is_vouched_for = not exists or (not is_ready and is_shut_down)
+    is_used = any(phase == "Running" and what == "b" for phase, what in pods)
+    is_freed = is_vouched_for or (not is_ready and not is_used)
+    assert [write.node for write in writes] == [NODE_A] * is_freed
+
+
 def test_two_lost_nodes_of_one_instance_are_two_writes() -> None:
-    writes = plan(used(), a=6, b=6)
+    writes = plan(used(), NODE_A, NODE_B)
 
     assert [(w.instance, w.node, sorted(w.changes)) for w in writes] == [
         (CAMERA_1, NODE_A, [0]),
@@ -98,11 +167,35 @@ def test_values_that_name_no_holder_name_no_node() -> None:
     assert holding_nodes(slots) == {NODE_B}
 
 
-def a_node(*conditions: dict[str, str]) -> NodeState:
+def a_node(*conditions: dict[str, str], taints: Sequence[str] = ()) -> NodeState:
     """A Node as the API server returns it, made a day ago."""
     metadata = {"name": NODE_A, "creationTimestamp": "2026-11-20T12:00:00Z"}
-    body: dict[str, Any] = {"metadata": metadata, "status": {"conditions": list(conditions)}}
-    return node_state(body)
+    spec = {"taints": [{"key": key, "effect": "NoExecute"} for key in taints]} if taints else {}
+    status = {"conditions": list(conditions)}
+    return node_state({"metadata": metadata, "spec": spec, "status": status})
+
+
+def test_an_administrator_says_that_a_node_is_shut_down() -> None:
+    assert a_node(ready("False"), taints=["a", "node.kubernetes.io/out-of-service"]).out_of_service
+    assert not a_node(ready("False"), taints=["node.kubernetes.io/unreachable"]).out_of_service
+
+
+def test_only_a_node_that_is_not_ready_is_out_of_service() -> None:
+    """Somebody may have forgotten the taint on a node that is back."""
+    states = [NodeState(NODE_A, None, out_of_service=True)]
+    states += [NodeState(NODE_B, NOW, out_of_service=True), NodeState(NODE_C, NOW - GRACE)]
+
+    away = absences(states, (), Absences(), now=NOW)
+
+    assert away.lost(grace=GRACE, now=NOW) == {NODE_B}
+    assert away.doubtful(grace=GRACE, now=NOW) == {NODE_C}
+
+
+def test_a_node_is_in_doubt_only_after_the_grace_period() -> None:
+    away = Absences({NODE_A: NOW - 0.9 * GRACE, NODE_B: NOW - GRACE})
+
+    assert away.doubtful(grace=GRACE, now=NOW) == {NODE_B}
+    assert away.lost(grace=GRACE, now=NOW) == frozenset()
 
 
 def ready(status: str) -> dict[str, str]:
@@ -160,15 +253,21 @@ def test_it_is_looked_again_when_the_next_grace_ends() -> None:
 
 
 def test_the_event_says_which_slots_and_why() -> None:
-    (missing,) = plan(used(), a=5)
-    (unready,) = plan(used(), b=5)
+    (missing,) = plan(used(), NODE_A)
+    (unready,) = plan(used(), NODE_B)
     since = Absences({NODE_B: NOW - GRACE}, {NODE_A: NOW - GRACE})
+    tainted = Absences({NODE_B: NOW - GRACE}, out_of_service=frozenset({NODE_B}))
 
     assert lost_sentence(missing, since) == (
         f"Node node-a does not exist: it holds {CAMERA_1}-0 no longer."
     )
     assert lost_sentence(unready, since) == (
-        f"Node node-b is not Ready since 2026-11-21T11:55:00Z: it holds {CAMERA_1}-1 no longer."
+        "Node node-b is not Ready since 2026-11-21T11:55:00Z, and its pods are gone: it holds"
+        f" {CAMERA_1}-1 no longer."
+    )
+    assert lost_sentence(unready, tainted) == (
+        "Node node-b has the taint node.kubernetes.io/out-of-service: it holds"
+        f" {CAMERA_1}-1 no longer."
     )
     assert lost_sentence(missing, Absences()) == (
         f"Node node-a does not see the device: it holds {CAMERA_1}-0 no longer."

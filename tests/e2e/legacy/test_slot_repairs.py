@@ -50,6 +50,17 @@ def lost(cluster: Cluster, node: str) -> Iterator[None]:
         kubelet.start()
 
 
+@contextmanager
+def shut_down(cluster: Cluster, node: str) -> Iterator[None]:
+    """An administrator says that the node is; its pods stay where they are."""
+    taint = "node.kubernetes.io/out-of-service"
+    cluster.kubectl("taint", "node", node, f"{taint}=shutdown:NoSchedule")
+    try:
+        yield
+    finally:
+        cluster.kubectl("taint", "node", node, f"{taint}-")
+
+
 def events(slots: SlotStory, reason: str) -> list[Object]:
     return [event for event in slots.all("event") if event["reason"] == reason]
 
@@ -81,14 +92,16 @@ def test_a_kubelet_that_does_not_answer_frees_nothing(slots: SlotStory, drivers:
     slots.wait_usage({})
 
 
-def test_a_lost_node_gives_its_slots_up_and_continues_with_what_is_left(slots: SlotStory) -> None:
+def test_a_node_that_is_shut_down_gives_its_slots_up_and_continues_with_what_is_left(
+    slots: SlotStory,
+) -> None:
     slots.configure(FOO, capacity=3)
     slots.wait_offers({ANY: 1, FOO: 3})
     for pod in ("first", "second", "third"):
         slots.run(pod, {FOO: 1}, A)
     slots.wait_held(3)
 
-    with lost(slots.cluster, A):
+    with lost(slots.cluster, A), shut_down(slots.cluster, A):
         slots.wait_usage({})
         slots.run("heir", {FOO: 1}, B)
         (inherited,) = slots.usage()
@@ -107,6 +120,32 @@ def test_a_lost_node_gives_its_slots_up_and_continues_with_what_is_left(slots: S
     slots.end_unharmed("first", "second")
     slots.wait_usage({})
     slots.wait_offers({ANY: 1, FOO: 3})
+
+
+def test_a_lost_node_gives_up_what_no_pod_of_it_asks_for(
+    slots: SlotStory, drivers: Drivers
+) -> None:
+    """It may only be cut off, with its containers running."""
+    log, kept = drivers.shared.logs, f"may run node={A}"
+    slots.configure(FOO, capacity=3)
+    slots.wait_offers({ANY: 1, FOO: 3})
+    slots.run("stays", {FOO: 1}, A)
+    slots.run("goes", {ANY: 1}, A)
+    slots.wait_held(2)
+    stays = {slot: holder for slot, holder in slots.usage().items() if holder == A}
+    before, held = log().count(kept), slots.usage()
+
+    with lost(slots.cluster, A):
+        slots.until("its pods are asked for", lambda: log().count(kept) > before)
+        assert slots.usage() == held
+        at_once = ("--grace-period=0", "--force", "--wait=false")
+        slots.cluster.kubectl("delete", "pod", "goes", "-n", slots.namespace, *at_once)
+
+        slots.wait_usage(stays)
+        (told,) = slots.until("it is told", lambda: events(slots, "SlotsReleased"))
+        assert "and its pods are gone: it holds" in told["message"]
+    slots.end_unharmed("stays")
+    slots.wait_usage({})
 
 
 def users_on(slots: SlotStory, node: str) -> dict[str, str]:
