@@ -145,7 +145,8 @@ class Share:
     """What a queue is given of one resource.
 
     Attributes:
-        quota: Guaranteed, and the ceiling of non-preemptible use.
+        quota: Guaranteed, and the ceiling of non-preemptible use; where a Queue says -1, its limit,
+            if it has one.
         limit: The ceiling of all use.
     """
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from driver.api import Problem
-from scheduler_plugin.amounts import LARGEST, NO_CEILING, ResourceKey, ceiling
+from scheduler_plugin.amounts import LARGEST, NO_CEILING, UNLIMITED, ResourceKey, ceiling
 from scheduler_plugin.fields import shown
 from scheduler_plugin.names import ClaimSharing, OnOwnerExit, Queue, QueueName, Share, SharingPolicy
 from scheduler_plugin.selectors import LabelSelector, Operator, Requirement
@@ -135,15 +135,15 @@ class _Reader:
         for where, item in self._list(value, path):
             fields = self._object(item, where)
             key = ResourceKey(self._name(fields.get("deviceClass"), f"{where}.deviceClass"))
-            share = Share(
-                ceiling(self._number(fields.get("quota"), f"{where}.quota", default=0)),
-                ceiling(self._number(fields.get("limit"), f"{where}.limit", default=NO_CEILING)),
-            )
+            quota = ceiling(self._number(fields.get("quota"), f"{where}.quota", default=0))
+            limit = ceiling(self._number(fields.get("limit"), f"{where}.limit", default=NO_CEILING))
+            # All that the queue may use is guaranteed.
+            share = Share(limit if quota == UNLIMITED else quota, limit)
             if not share.limit.covers(share.quota):
                 self._say(
                     f"{where}.limit",
                     f"The limit {share.limit} is below the quota {share.quota}"
-                    " (-1 is without an end).",
+                    " (a quota of -1 is the limit).",
                 )
             if key in shares:
                 self._say(f"{where}.deviceClass", f"{key} is listed twice.")

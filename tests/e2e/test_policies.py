@@ -868,6 +868,7 @@ RIGHT_QUEUES: Mapping[str, JsonObject] = {
         "resources": [{"deviceClass": "onvif", "quota": 4, "limit": 8}],
     },
     "unlimited": {"resources": [{"deviceClass": "onvif", "quota": -1, "limit": -1}]},
+    "the limit is the quota": {"resources": [{"deviceClass": "onvif", "quota": -1, "limit": 3}]},
     "no limit": {"resources": [{"deviceClass": "onvif", "quota": 4, "limit": -1}]},
     "equal": {"resources": [{"deviceClass": "onvif", "quota": 4, "limit": 4}]},
     "nothing allowed": {"resources": [{"deviceClass": "onvif", "quota": 0, "limit": 0}]},
@@ -888,10 +889,6 @@ WRONG_QUEUES: Mapping[str, tuple[JsonObject, str]] = {
     "limit below quota": (
         {"resources": [{"deviceClass": "onvif", "quota": 4, "limit": 3}]},
         "the limit must be -1, which is none, or at least the quota",
-    ),
-    "limit below unlimited quota": (
-        {"resources": [{"deviceClass": "onvif", "quota": -1, "limit": 3}]},
-        "spec.resources[0].limit",
     ),
     "quota below -1": (
         {"resources": [{"deviceClass": "onvif", "quota": -2}]},

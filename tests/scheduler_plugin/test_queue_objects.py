@@ -59,6 +59,19 @@ def test_what_is_not_written_is_the_least() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("written", "share"),
+    [
+        ((-1, 8), Share(Ceiling(8), Ceiling(8))),
+        ((-1, 0), Share(NOTHING, NOTHING)),
+        ((-1, -1), Share(UNLIMITED, UNLIMITED)),
+        ((4, -1), Share(Ceiling(4), UNLIMITED)),
+    ],
+)
+def test_a_quota_without_an_end_is_the_limit(written: tuple[int, int], share: Share) -> None:
+    assert a_queue(onvif=written).shares == {"onvif": share}
+
+
 def test_an_absent_selector_selects_no_namespace_and_an_empty_one_all() -> None:
     labels = {"team": "lab"}
 
@@ -88,7 +101,6 @@ def test_an_absent_selector_selects_no_namespace_and_an_empty_one_all() -> None:
         ({"resources": {}}, "spec.resources"),
         ({"resources": [7]}, "spec.resources[0]"),
         ({"resources": [{"deviceClass": "a", "quota": 2, "limit": 1}]}, "spec.resources[0].limit"),
-        ({"resources": [{"deviceClass": "a", "quota": -1, "limit": 1}]}, "spec.resources[0].limit"),
         ({"resources": [{"deviceClass": "a", "quota": -2}]}, "spec.resources[0].quota"),
         ({"resources": [{"deviceClass": "a", "quota": True}]}, "spec.resources[0].quota"),
         ({"resources": [{"deviceClass": "a", "limit": 1.5}]}, "spec.resources[0].limit"),

@@ -476,6 +476,17 @@ def test_requests_of_a_non_preemptible_pod_are_held_against_the_quota() -> None:
 # The order of the rules.
 
 
+def test_all_that_a_queue_may_use_is_guaranteed_where_its_quota_is_minus_one() -> None:
+    world = a_world(
+        a_queue(onvif=(-1, 2)), a_claim(), a_claim("more", requests=[a_request(count=2)])
+    )
+    admit(world, a_pod("a", claims=["cam"], queue="vision", non_preemptible=True))
+
+    found = refusal(world, a_pod("b", claims=["more"], queue="vision", non_preemptible=True))
+
+    assert found.reason is Reason.OVER_LIMIT
+
+
 def test_reasons_come_in_the_order_of_the_rules() -> None:
     """One pod that breaks every rule, and a world that is put right rule by rule."""
     world = a_world(max_pods("1"), a_class("gpu"), settings=AccountingSettings(max_consumers=2))

@@ -165,6 +165,16 @@ def test_quotas_of_siblings_beyond_the_parents_are_odd() -> None:
     )
 
 
+def test_a_quota_of_minus_one_counts_as_the_limit() -> None:
+    around = surroundings(a_queue("research", onvif=(4, 8)), a_queue("a", onvif=(1, 1)))
+
+    fine = created(around, parent="research", onvif=(-1, 4))
+    (warning,) = created(around, parent="research", onvif=(-1, 5)).warnings
+
+    assert fine == NOTHING_FOUND
+    assert "have quotas of onvif of 5 in all, more than its own 4." in warning
+
+
 def test_a_parent_that_lowers_its_quota_below_its_childrens_is_odd() -> None:
     around = surroundings(a_queue("robots", parent="vision", onvif=(4, -1)))
 
