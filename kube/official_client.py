@@ -10,6 +10,7 @@ needed, and nothing else changes.
 import asyncio
 import contextlib
 import os
+import socket
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -24,13 +25,33 @@ from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 import yaml
-from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, TCPConnector
+from aiohttp import (
+    AddrInfoType,
+    ClientError,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    TCPConnector,
+)
 
 from kube.errors import KubeconfigError, UnavailableError
 
 IDLE_SECONDS = 60.0
 """How long an idle connection is kept: API servers keep them for 90 s, and a handshake takes
 longer than most calls."""
+
+DEAD_SECONDS = 15
+"""How long a peer may leave the kernel without an answer: to what was sent, or to three questions
+for a sign of life, of which the first comes after as long a silence."""
+
+_TCP = socket.IPPROTO_TCP
+_SIGNS_OF_LIFE = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (_TCP, socket.TCP_KEEPIDLE, DEAD_SECONDS),
+    (_TCP, socket.TCP_KEEPINTVL, DEAD_SECONDS // 3),
+    (_TCP, socket.TCP_KEEPCNT, 3),
+    (_TCP, socket.TCP_USER_TIMEOUT, DEAD_SECONDS * 1000),
+)
 
 _DEFERRED = frozenset(
     f"kubernetes.{name}"
@@ -136,6 +157,20 @@ def _refresh_by(loader: Any) -> Any:
     return refresh
 
 
+def _new_socket(address: AddrInfoType) -> socket.socket:
+    """A socket whose peer is asked for a sign of life while nothing else is said.
+
+    A host that vanished answers nothing, not even with a reset: a watch would wait for it until it
+    is taken for half-open because of its silence.
+    """
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setblocking(False)
+    for level, option, value in _SIGNS_OF_LIFE:
+        made.setsockopt(level, option, value)
+    return made
+
+
 def _session(configuration: Any) -> ClientSession:
     """A pool of connections as the official client makes it, with its TLS.
 
@@ -145,7 +180,10 @@ def _session(configuration: Any) -> ClientSession:
     """
     tls = _rest.RESTClientObject(configuration).ssl_context
     connector = TCPConnector(
-        limit=configuration.connection_pool_maxsize, ssl=tls, keepalive_timeout=IDLE_SECONDS
+        limit=configuration.connection_pool_maxsize,
+        ssl=tls,
+        keepalive_timeout=IDLE_SECONDS,
+        socket_factory=_new_socket,
     )
     # An event of a watch may be larger than aiohttp's own buffer.
     return ClientSession(connector=connector, trust_env=False, read_bufsize=2**21)

@@ -22,7 +22,11 @@ from scheduler_plugin.owners import Owner, Source
 from scheduler_plugin.totals import Totals
 
 LAPSE = timedelta(seconds=60)
-"""How long a decision is believed without a sign of it in the API."""
+"""How long a decision is believed without a sign of it in the API.
+
+A binding that was asked for is believed until the API shows what became of it, however long its
+watch is silent: the pod may be using its devices.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,6 @@ class _Part:
 class _Held:
     """What is assumed of one pod."""
 
-    until: datetime
     claims: dict[ClaimUid, None] = field(default_factory=dict)
     requests: _Part | None = None
 
@@ -107,8 +110,10 @@ class Assumptions:
         self.non_preemptible = Totals(path)
         self._entries: dict[ClaimUid, _Entry] = {}
         self._parts: dict[ClaimUid, _Part] = {}
-        # In the order in which they lapse, since each is believed for the same time.
         self._held: dict[PodUid, _Held] = {}
+        # In the order in which they lapse, since each is believed for the same time. Those whose
+        # binding was asked for are not among them.
+        self._until: dict[PodUid, datetime] = {}
 
     def __len__(self) -> int:
         return len(self._held)
@@ -151,7 +156,8 @@ class Assumptions:
             now: The time of the decision.
         """
         until = now + LAPSE
-        held = self._hold(pod.uid, until)
+        held = self._held.setdefault(pod.uid, _Held())
+        self._lapse_at(pod.uid, until)
         self._set_requests(
             held, _Part(pod.queue, requests, requests if pod.non_preemptible else NO_CHARGES)
         )
@@ -161,18 +167,30 @@ class Assumptions:
             entry = self._entries.setdefault(claim.uid, _Entry(claim.label, claim.cost))
             entry.label, entry.cost = claim.label, claim.cost
             if claim.decided_by is not None and claim.decided_by.uid not in entry.pods:
-                self._hold(claim.decided_by.uid, until).claims[claim.uid] = None
+                self._hold_decider(claim.decided_by.uid, until).claims[claim.uid] = None
                 entry.pods = {claim.decided_by.uid: claim.decided_by, **entry.pods}
             entry.pods[pod.uid] = pod
             held.claims[claim.uid] = None
             self.recount(claim.uid)
         self.changed(held.claims)
 
-    def _hold(self, pod: PodUid, until: datetime) -> _Held:
-        held = self._held.pop(pod, None) or _Held(until)
-        held.until = until
-        self._held[pod] = held
-        return held
+    def _hold_decider(self, pod: PodUid, until: datetime) -> _Held:
+        """Its own binding may be under way."""
+        if pod not in self._held or pod in self._until:
+            self._lapse_at(pod, until)
+        return self._held.setdefault(pod, _Held())
+
+    def _lapse_at(self, pod: PodUid, until: datetime) -> None:
+        self._until.pop(pod, None)
+        self._until[pod] = until
+
+    def binding_asked(self, pod: PodUid) -> None:
+        """The API server was asked to bind a pod: it is believed until something is seen of it."""
+        self._until.pop(pod, None)
+
+    def awaits_binding(self, pod: PodUid) -> bool:
+        """Whether the pod's binding was asked for, and its outcome is not seen yet."""
+        return pod in self._held and pod not in self._until
 
     def _set_requests(self, held: _Held, part: _Part | None) -> None:
         self._add(held.requests, -1)
@@ -184,6 +202,7 @@ class Assumptions:
         held = self._held.pop(pod, None)
         if held is None:
             return
+        self._until.pop(pod, None)
         self._set_requests(held, None)
         for claim in held.claims:
             entry = self._entries[claim]
@@ -206,8 +225,8 @@ class Assumptions:
         Those that would stay for long were decided about before the clock was set back.
         """
         lapsed = []
-        for pod, held in self._held.items():
-            if now < held.until <= now + 2 * LAPSE:
+        for pod, until in self._until.items():
+            if now < until <= now + 2 * LAPSE:
                 break
             lapsed.append(pod)
         for pod in lapsed:

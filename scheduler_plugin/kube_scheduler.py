@@ -77,8 +77,12 @@ class Extender:
         view = self._asked_about(pod)
         if isinstance(view, NotAnswered):
             return view
-        self._cluster.world.assumptions.forget(view.uid)
         self.refusals.forget(view.uid)
+        if self._cluster.world.assumptions.awaits_binding(view.uid):
+            # Bind looks what became of it. Until then it counts: it may be running.
+            self._binds.passed(view.uid)
+            return Passed()
+        self._cluster.world.assumptions.forget(view.uid)
         if not view.may_use_devices:
             return Passed()
         known = self._cluster.world.facts.pod(view.uid)
@@ -103,6 +107,8 @@ class Extender:
         world, now = self._cluster.world, self._clock()
         if not world.may_be_bound(view.uid):
             return NotAnswered(f"{view} ended, or was deleted.")
+        if world.assumptions.awaits_binding(view.uid):
+            return NotAnswered(f"{view} may be bound: it is not seen yet what became of it.")
         if why := self._binds.why_not_tried(view, now):
             return NotAnswered(why)
         return judge(view, world.facts.claims_of(view), world, now)

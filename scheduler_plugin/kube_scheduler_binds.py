@@ -199,6 +199,8 @@ class Binds:
             await self._binder.take_back(replace(request, claims=tuple(written.values())))
 
     async def _carry_out(self, pod: PodView, request: BindRequest) -> str:
+        # Before the write: whatever becomes of this call, the pod may be bound from here on.
+        self._cluster.world.assumptions.binding_asked(pod.uid)
         outcome = await self._binder.bind(request)
         if isinstance(outcome, BindFailed):
             return self._failed(pod, outcome)
@@ -208,7 +210,7 @@ class Binds:
         return ""
 
     def _failed(self, pod: PodView, failure: BindFailed) -> str:
-        """A binding that may exist after all is still believed, until it lapses or shows."""
+        """A binding that may exist after all is still believed, until it shows."""
         if failure.is_certain:
             self._drop(pod)
         logger.warning("not bound pod=%s/%s why=%s", pod.namespace, pod.name, failure.why)
@@ -223,7 +225,7 @@ class Binds:
         """The pod as it is now, or why there is none to bind."""
         uid = PodUid(arguments.uid)
         pod = self._cluster.world.facts.pod(uid)
-        if pod is None:
+        if pod is None or self._cluster.world.assumptions.awaits_binding(uid):
             pod = await self._cluster.refresh_pod(arguments.namespace, arguments.name)
         name = f"Pod {arguments.namespace}/{arguments.name}"
         if pod is None or pod.uid != uid:

@@ -56,19 +56,23 @@ class Scheduling(RuleBasedStateMachine):
         self.births = 0
         self.decided: dict[str, tuple[BindRequest, tuple[ClaimView, ...]]] = {}
         self.deleted: list[PodView] = []
+        # Pods that are bound, and of which the watch has not told.
+        self.unseen: dict[PodUid, PodView] = {}
 
     def pod(self, name: str) -> PodView | None:
         return self.world.facts.pod_named("default", name)
 
     def unbound(self, number: int) -> PodView | None:
         """One of the pods that may be bound yet."""
-        found = [pod for pod in self.world.facts.pods() if pod.may_be_bound]
+        known = [pod for pod in self.world.facts.pods() if pod.may_be_bound]
+        found = [pod for pod in known if pod.uid not in self.unseen]
         return found[number % len(found)] if found else None
 
     @initialize(group=st.booleans())
     def begin(self, group: bool) -> None:
         self.hear(namespace=True, group=group)
         self.add_pod("p4", "", ["c1"], non_preemptible=False)
+        self.add_pod("p5", "leaf", [], non_preemptible=False, own=1)
         for number, queue in enumerate(("left", "right", "leaf", "left")):
             named = [f"c{number}"]
             self.add_pod(f"p{number}", queue, named, non_preemptible=number != 2)
@@ -108,7 +112,7 @@ class Scheduling(RuleBasedStateMachine):
                 made = a_claim(claim, requests=requests_of_it, uid=f"{claim}-{self.births}")
                 self.world.put_claim(made)
 
-    @rule(number=numbers, seconds=st.sampled_from([0, 0, 0, 0, 30]))
+    @rule(number=numbers, seconds=st.sampled_from([0, 0, 0, 0, 30, 90]))
     def filter_pod(self, number: int, seconds: int) -> None:
         if seconds:
             self.decided.clear()
@@ -162,8 +166,11 @@ class Scheduling(RuleBasedStateMachine):
         assume(pod, found, self.world, self.now)
         self.decided[pod.name] = (bind_request(pod, "node-a", found), found_claims)
 
-    @rule(number=numbers, killed=st.sampled_from([False, False, False, False, True]))
-    def write_binding(self, number: int, killed: bool) -> None:
+    @rule(
+        number=numbers,
+        then=st.sampled_from(["", "", "", "the watch is silent", "killed", "killed"]),
+    )
+    def write_binding(self, number: int, then: str) -> None:
         """Labels with the resourceVersion as precondition, then the binding; killed in between."""
         if not self.decided:
             return
@@ -178,8 +185,29 @@ class Scheduling(RuleBasedStateMachine):
             assert claim is not None
             if owner.owner_pod is not None:
                 self.write_label(claim, owner.queue, owner.owner_pod)
-        if not killed:
-            self.world.put_pod(replace(pod, node="node-a", queue=request.queue))
+        if then == "killed":
+            return
+        self.world.assumptions.binding_asked(pod.uid)
+        self.unseen[pod.uid] = replace(pod, node="node-a", queue=request.queue)
+        if not then:
+            self.watch_pods()
+
+    @rule(number=numbers, then=st.sampled_from(["", "the watch is silent"]))
+    def schedule(self, number: int, then: str) -> None:
+        """All of it at once, a moment after whatever was before."""
+        pod = self.unbound(number)
+        self.filter_pod(number, 90)
+        self.decide_binding(number)
+        if pod is not None and pod.name in self.decided:
+            self.write_binding(sorted(self.decided).index(pod.name), then)
+
+    @rule(back=st.booleans())
+    def watch_pods(self, back: bool = False) -> None:
+        """The watch speaks again; the clock may have been set back meanwhile."""
+        self.now -= timedelta(minutes=back)
+        for pod in self.unseen.values():
+            self.world.put_pod(pod)
+        self.unseen.clear()
 
     def is_reserved(self, pod: PodView) -> bool:
         found = self.world.facts.claims_of(pod)
@@ -216,6 +244,11 @@ class Scheduling(RuleBasedStateMachine):
     def drop_pod(self, name: str, *, whole: bool) -> None:
         """Its reservation is taken back, or all of it goes."""
         pod = self.pod(name)
+        if pod is not None and pod.uid in self.unseen:
+            # It is bound already: nobody takes its reservation back.
+            whole = whole and self.unseen.pop(pod.uid) is not None
+            if not whole:
+                return
         if pod is not None and whole:
             self.mend_labels(pod)
             self.world.delete_pod(pod.uid)
@@ -257,6 +290,7 @@ class Scheduling(RuleBasedStateMachine):
     def restart(self) -> None:
         """Everything that was not written is forgotten."""
         world = new_world()
+        self.watch_pods()
         for pod in self.world.facts.pods():
             world.put_pod(pod)
         for claim in self.world.facts.claims():
@@ -268,8 +302,13 @@ class Scheduling(RuleBasedStateMachine):
     def no_ceiling_is_passed(self) -> None:
         for name, (quota, limit) in CEILINGS.items():
             found = self.world.ledger.of(QueueName(name))
-            assert found.usage[ONVIF] <= limit, name
-            assert found.non_preemptible[ONVIF] <= quota, name
+            hidden = [
+                p for p in self.unseen.values() if name in self.world.facts.tree.path(p.queue)
+            ]
+            of_pods = sum(n for pod in hidden for _, n in pod.requests)
+            safe = sum(n for pod in hidden if not pod.non_preemptible for _, n in pod.requests)
+            assert found.usage[ONVIF] + of_pods <= limit, name
+            assert found.non_preemptible[ONVIF] + of_pods - safe <= quota, name
 
     @invariant()
     def nothing_is_assumed_of_pods_that_are_gone(self) -> None:
