@@ -12,7 +12,14 @@ from pathlib import Path
 from driver.discovery.handlers import DEBUG_ECHO_FILE, HANDLER_NAMES
 from driver.discovery.reach import Network, parse_networks, services_around
 from driver.durations import parse_duration
-from driver.handler_requests import AGENT_FOLDER, AGENT_SOCKET, NETWORK_PORT, place_from
+from driver.handler_limits import DEVICES, MOST_DEVICES
+from driver.handler_requests import (
+    AGENT_FOLDER,
+    AGENT_SOCKET,
+    NETWORK_PORT,
+    TLS_VARIABLES,
+    place_from,
+)
 from driver.metrics_address import DEFAULT as DEFAULT_METRICS_ADDRESS
 from driver.metrics_address import Address, parse_address
 from driver.offer_paths import OfferPath
@@ -73,11 +80,62 @@ def _node_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str])
         help="where discovery handlers of other processes register; empty: nowhere"
         f" (default: {AGENT_FOLDER / AGENT_SOCKET})",
     )
+    _limit_arguments(parser)
+    _tls_arguments(parser, "--handler-tls", ("", "", ""))
     _discovery_arguments(parser, environ)
 
 
+def _limit_arguments(parser: argparse.ArgumentParser) -> None:
+    """What discovery handlers of other processes may be, give and have."""
+    parser.add_argument(
+        "--external-handlers",
+        type=_handler_names,
+        metavar="NAMES",
+        help="names of Moorage's own that handlers of other processes may register all the same,"
+        " with commas between them (default: those that are not in --embedded-handlers)",
+    )
+    parser.add_argument(
+        "--handler-device-paths",
+        default=(DEVICES,),
+        type=_host_paths,
+        metavar="PATHS",
+        help="of the host, with commas between them: what registered handlers give containers as"
+        f" device nodes lies there or below; a part may be a pattern (default: {DEVICES})",
+    )
+    parser.add_argument(
+        "--handler-mount-paths",
+        default=(),
+        type=_host_paths,
+        metavar="PATHS",
+        help="the same for files and folders that they mount (default: none)",
+    )
+    parser.add_argument(
+        "--handler-most-devices",
+        default=MOST_DEVICES,
+        type=_positive,
+        metavar="NUMBER",
+        help=f"that one registered handler may report in all (default: {MOST_DEVICES})",
+    )
+
+
+def _tls_arguments(parser: argparse.ArgumentParser, prefix: str, defaults: tuple[str, ...]) -> None:
+    """Files by which handlers on the network and drivers know each other."""
+    told = (
+        ("ca", "certificates that vouch for the other side"),
+        ("cert", "this side's certificate; a handler's bears the handler's name as a DNS name"),
+        ("key", "the key of the certificate"),
+    )
+    for (part, help_), default in zip(told, defaults, strict=True):
+        shown = (
+            f" (default: ${TLS_VARIABLES[('ca', 'cert', 'key').index(part)]})" if default else ""
+        )
+        parser.add_argument(
+            f"{prefix}-{part}", default=default, metavar="FILE", help=f"PEM: {help_}{shown}"
+        )
+
+
 def _handler_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
-    place = place_from(environ)
+    place = place_from({**environ, **dict.fromkeys(TLS_VARIABLES, "")})
     parser.add_argument("name", choices=HANDLER_NAMES, metavar="NAME", help="|".join(HANDLER_NAMES))
     parser.add_argument(
         "--folder",
@@ -94,6 +152,8 @@ def _handler_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, st
         help="listen on the network, and not at a socket"
         f" (default: $POD_IP and port {NETWORK_PORT}, if that is set)",
     )
+    defaults = tuple(environ.get(name, "") for name in TLS_VARIABLES)
+    _tls_arguments(parser, "--tls", defaults)
     _log_argument(parser)
     _discovery_arguments(parser, environ)
 
@@ -208,6 +268,19 @@ def _log_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR")
     )
+
+
+def _host_paths(text: str) -> tuple[str, ...]:
+    paths = tuple(path for part in text.split(",") if (path := part.strip()))
+    if odd := [path for path in paths if not path.startswith("/") or ".." in path.split("/")]:
+        raise argparse.ArgumentTypeError(f"{odd[0]!r} is no absolute path")
+    return paths
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return int(text)
 
 
 def _handler_names(text: str) -> frozenset[str]:

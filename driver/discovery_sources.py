@@ -11,7 +11,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from driver.api import Configuration, ConfigurationName
+from driver.api import Configuration, ConfigurationName, ValueReference
 from driver.devices import Device
 from driver.discovery.handlers import DiscoveryHandler, Properties, parse_details
 
@@ -31,12 +31,14 @@ class Question:
         uid: Of the Configuration; one recreated under its name asks anew.
         properties: `discoveryProperties` by name; when one changes, it is another question. They
             may be passwords, so they are never shown.
+        secrets: Names of those that are kept in Secrets.
     """
 
     uid: str
     handler: str
     details: str
     properties: tuple[tuple[str, bytes | None], ...] = field(default=(), repr=False)
+    secrets: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,11 @@ def question_of(configuration: Configuration, properties: Mapping[str, bytes | N
         configuration.handler,
         configuration.discovery_details,
         tuple(sorted(properties.items())),
+        frozenset(
+            name
+            for name, value in configuration.discovery_properties.items()
+            if isinstance(value, ValueReference) and value.kind == "Secret"
+        ),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
@@ -166,3 +166,15 @@ class ProcessLock:
         except BaseException:
             os.close(descriptor)
             raise
+
+
+def real_paths(paths: Iterable[str]) -> dict[str, str | None]:
+    """Where paths lead through all links; None for what is not there, as seen from here."""
+    return {path: _strict_real_path(path) for path in paths}
+
+
+def _strict_real_path(path: str) -> str | None:
+    try:
+        return os.path.realpath(path, strict=True)
+    except (OSError, ValueError):
+        return None

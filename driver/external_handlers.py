@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,13 +19,26 @@ from functools import partial
 from itertools import count
 from typing import NoReturn
 
+from google.protobuf.message import DecodeError
+
 from driver.api import ConfigurationName
+from driver.devices import Device
+from driver.discovery.details import shown
+from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.discovery_sources import Answer, DiscoveryError, Question, pause_until
-from driver.disk import Folder
-from driver.handler_conversations import LostError, discover
+from driver.disk import Folder, real_paths
+from driver.handler_conversations import LostError, RefusedError, discover
 from driver.handler_file import dump, load, load_removed
+from driver.handler_limits import (
+    DEFAULT_LIMITS,
+    HandlerLimits,
+    admitted,
+    host_paths,
+    refused_name,
+)
 from driver.handler_messages import devices_of, request_of
 from driver.handler_reports import Report
+from driver.handler_requests import TlsFiles
 from driver.handler_table import (
     Conversation,
     Endpoint,
@@ -33,6 +46,7 @@ from driver.handler_table import (
     HandlerTable,
     Registration,
 )
+from driver.handler_wire import excess, too_many
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +54,14 @@ FILE = "handlers.json"
 
 MOST_PROBLEMS = 3
 """Of one answer, that are told to users."""
+
+
+PAUSE_PER_WORK = 4.0
+"""How long nothing more is read of a handler, by how long its last answer took."""
+
+
+class NotAllowedError(Exception):
+    """Raised when a handler may not register; the text is a sentence."""
 
 
 def _now() -> datetime:
@@ -71,11 +93,22 @@ class ExternalHandlers:
     Args:
         folder: Where the table is written down.
         now: The clock.
+        limits: What handlers may be, give and have.
+        tls: What handlers on the network are shown, and asked for; None if nothing is.
     """
 
-    def __init__(self, folder: Folder, now: Callable[[], datetime] = _now) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        now: Callable[[], datetime] = _now,
+        limits: HandlerLimits = DEFAULT_LIMITS,
+        tls: TlsFiles | None = None,
+    ) -> None:
         self._folder = folder
         self._now = now
+        self._limits = limits
+        self._tls = tls
+        self._counts: dict[tuple[Endpoint, ConfigurationName], int] = {}
         self._table = HandlerTable()
         self._listeners: list[Callable[[], None]] = []
         self._problems: dict[tuple[Endpoint, ConfigurationName], str] = {}
@@ -92,7 +125,7 @@ class ExternalHandlers:
     def recall(self) -> None:
         """Read what the last run of the driver wrote down."""
         self._written = content = self._folder.read(FILE) or b""
-        registrations = load(content)
+        registrations = [r for r in load(content) if not refused_name(r, self._limits)]
         self._table.recall(registrations, load_removed(content))
         if registrations:
             logger.info("discovery handlers recalled count=%d", len(registrations))
@@ -104,8 +137,11 @@ class ExternalHandlers:
 
         Raises:
             TableFullError: If there is no room for it.
+            NotAllowedError: If it may not bear its name.
         """
         endpoint = registration.endpoint
+        if why := refused_name(registration, self._limits):
+            raise NotAllowedError(why)
         self._table.register(registration, self._now())
         logger.info(
             "discovery handler registered handler=%s endpoint=%s shared=%s",
@@ -137,6 +173,9 @@ class ExternalHandlers:
         for endpoint, name in list(self._problems):
             if handlers.get(name) != endpoint.name or endpoint not in self._table:
                 del self._problems[endpoint, name]
+        for endpoint, name in list(self._counts):
+            if handlers.get(name) != endpoint.name or endpoint not in self._table:
+                del self._counts[endpoint, name]
 
     def reports(self, handler: str, name: ConfigurationName) -> Iterable[Report]:
         """How the handlers of a name do for a Configuration."""
@@ -202,14 +241,21 @@ class ExternalHandlers:
             DiscoveryError: When it is lost, or will not answer.
         """
         endpoint, number = registration.endpoint, next(self._numbers)
-        request = request_of(question.details, dict(question.properties))
+        request, withheld = _request(registration, question)
         reached = partial(self._reached, endpoint, number)
+        clock = asyncio.get_running_loop().time
         try:
-            async with aclosing(discover(registration, request, reached)) as responses:
-                async for response in responses:
-                    devices, problems = devices_of(response)
-                    self._note_problem(endpoint, name, " ".join(problems[:MOST_PROBLEMS]))
-                    yield Answer(devices, registration.shared)
+            async with aclosing(discover(registration, request, reached, self._tls)) as messages:
+                async for message in messages:
+                    began = clock()
+                    response = self._read(endpoint, name, message)
+                    if isinstance(response, str):
+                        self._note_problem(endpoint, name, response)
+                    else:
+                        devices, problems = await self._admitted(registration, response)
+                        self._note_problem(endpoint, name, _few([*withheld, *problems]))
+                        yield Answer(devices, registration.shared)
+                    await asyncio.sleep((clock() - began) * PAUSE_PER_WORK)
         except DiscoveryError as error:
             if isinstance(error, LostError):
                 self._lost(endpoint, number)
@@ -217,6 +263,40 @@ class ExternalHandlers:
             raise
         finally:
             self._table.ended(endpoint, number)
+
+    def _read(
+        self, endpoint: Endpoint, name: ConfigurationName, message: bytes
+    ) -> v0.DiscoverResponse | str:
+        """An answer, or a sentence about why it is not taken; what was said before stays.
+
+        Raises:
+            RefusedError: If it is one too many with those for other Configurations, which may go.
+        """
+        most = self._limits.most_devices
+        if sentence := excess(message, most):
+            return sentence
+        try:
+            response = v0.DiscoverResponse.FromString(message)
+        except DecodeError:
+            return "Its answer makes no sense."
+        count = len(response.devices)
+        if count > most:
+            return too_many(most)
+        others = (n for at, n in self._counts.items() if at[0] == endpoint and at[1] != name)
+        if count + sum(others) > most:
+            raise RefusedError(too_many(most))
+        self._counts[endpoint, name] = count
+        return response
+
+    async def _admitted(
+        self, registration: Registration, response: v0.DiscoverResponse
+    ) -> tuple[tuple[Device, ...], tuple[str, ...]]:
+        devices, problems = devices_of(response)
+        paths = host_paths(devices)
+        real = await asyncio.to_thread(real_paths, paths) if paths else {}
+        trusted = registration.is_trusted
+        taken, refused = admitted(devices, self._limits, real, trusted=trusted)
+        return taken, (*refused, *problems)
 
     def _reached(self, endpoint: Endpoint, conversation: Conversation) -> None:
         self._table.reached(endpoint, conversation, self._now())
@@ -242,3 +322,23 @@ class ExternalHandlers:
         else:
             del self._problems[place]
         self._tell()
+
+
+def _request(
+    registration: Registration, question: Question
+) -> tuple[v0.DiscoverRequest, tuple[str, ...]]:
+    """What a handler is asked, and a sentence about what is withheld from it."""
+    properties = dict(question.properties)
+    withheld = () if registration.is_trusted else sorted(question.secrets & properties.keys())
+    told = {name: value for name, value in properties.items() if name not in withheld}
+    request = request_of(question.details, told)
+    if not withheld:
+        return request, ()
+    names = ", ".join(map(shown, withheld[:MOST_PROBLEMS]))
+    return request, (f"What Secrets hold is not sent over the network without TLS: {names}.",)
+
+
+def _few(problems: Sequence[str]) -> str:
+    """Some of the sentences, as users read them."""
+    more = len(problems) - MOST_PROBLEMS
+    return " ".join([*problems[:MOST_PROBLEMS], *([f"And {more} more."] if more > 0 else [])])

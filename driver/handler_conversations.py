@@ -8,16 +8,19 @@ from collections.abc import AsyncGenerator, Callable
 import grpc.aio
 
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
 from driver.discovery_sources import DiscoveryError
 from driver.handler_messages import target_of
+from driver.handler_requests import TlsFiles
 from driver.handler_table import Registration
+from driver.handler_tls import channel_credentials
 from driver.unix_channels import unix_channel
 
 CONNECT_SECONDS = 10.0
 
-LARGEST_ANSWER_BYTES = 32 << 20
-"""Ten thousand devices of 3 KiB each."""
+LARGEST_ANSWER_BYTES = 16 << 20
+"""Five thousand devices of 3 KiB each."""
+
+_DISCOVER = "/v0.DiscoveryHandler/Discover"
 
 _LONGEST_SENTENCE = 300
 
@@ -58,13 +61,19 @@ class RefusedError(DiscoveryError):
 
 
 async def discover(
-    registration: Registration, request: v0.DiscoverRequest, on_reached: Callable[[], None]
-) -> AsyncGenerator[v0.DiscoverResponse, None]:
+    registration: Registration,
+    request: v0.DiscoverRequest,
+    on_reached: Callable[[], None],
+    tls: TlsFiles | None = None,
+) -> AsyncGenerator[bytes, None]:
     """Ask a handler, and yield what it answers until it is lost.
+
+    Answers are `v0.DiscoverResponse`, unread: that may take a hundred times as much memory.
 
     Args:
         registration: Says where it is.
         request: The question.
+        tls: For handlers on the network that show certificates; None where no files are set.
         on_reached: Called when somebody is there.
 
     Raises:
@@ -72,21 +81,35 @@ async def discover(
         RefusedError: If the handler will not answer.
     """
     try:
-        async with _channel(registration) as channel:
+        async with _channel(registration, tls) as channel:
             await _connect(channel)
             on_reached()
-            async for response in v0_grpc.DiscoveryHandlerStub(channel).Discover(request):
-                yield response
+            method: grpc.aio.UnaryStreamMultiCallable[bytes, bytes] = channel.unary_stream(
+                _DISCOVER
+            )
+            async for answer in method(request.SerializeToString()):
+                yield answer
     except grpc.aio.AioRpcError as error:
         kind = RefusedError if error.code() in _REFUSALS else LostError
         raise kind(_sentence(error)) from error
     raise LostError("The handler ended the conversation.")
 
 
-def _channel(registration: Registration) -> grpc.aio.Channel:
+def _channel(registration: Registration, tls: TlsFiles | None) -> grpc.aio.Channel:
+    endpoint, target = registration.endpoint, target_of(registration)
     if not registration.network:
-        return unix_channel(registration.endpoint.address, _OPTIONS)
-    return grpc.aio.insecure_channel(target_of(registration), options=_OPTIONS)
+        return unix_channel(endpoint.address, _OPTIONS)
+    if not registration.tls:
+        return grpc.aio.insecure_channel(target, options=_OPTIONS)
+    if tls is None:
+        raise LostError("It speaks TLS, and the driver has no certificate (--handler-tls-cert).")
+    try:
+        credentials = channel_credentials(tls)
+    except OSError as error:
+        raise LostError(f"A file of --handler-tls-* cannot be read: {error.strerror}.") from error
+    # Its address changes with its pod; by its name it is known.
+    name = ("grpc.ssl_target_name_override", endpoint.name)
+    return grpc.aio.secure_channel(target, credentials, options=[*_OPTIONS, name])
 
 
 async def _connect(channel: grpc.aio.Channel) -> None:

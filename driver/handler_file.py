@@ -23,6 +23,7 @@ def dump(registrations: Iterable[Registration], removed: Collection[str] = ()) -
             "address": registration.endpoint.address,
             "network": registration.network,
             "shared": registration.shared,
+            "tls": registration.tls,
         }
         for registration in registrations
     ]
@@ -53,4 +54,9 @@ def _registration(entry: dict[str, object]) -> Registration:
         if type(entry[name]) is not kind:
             raise ValueError(f"{name} is no {kind.__name__}")
     endpoint = Endpoint(str(entry["name"]), str(entry["address"]))
-    return Registration(endpoint, network=bool(entry["network"]), shared=bool(entry["shared"]))
+    return Registration(
+        endpoint,
+        network=bool(entry["network"]),
+        shared=bool(entry["shared"]),
+        tls=entry.get("tls") is True,  # earlier versions knew none
+    )

@@ -35,7 +35,7 @@ async def run_handler(settings: HandlerProcessSettings) -> None:
     told = handler_settings(settings)
     ours = Handlers(told).named(settings.name)
     handler = through_sdk(ours, shared=is_shared_by_default(settings.name, told))
-    await serve(handler, Place(settings.folder, settings.address))
+    await serve(handler, Place(settings.folder, settings.address, settings.tls))
 
 
 def through_sdk(ours: DiscoveryHandler[Any], *, shared: bool) -> Handler:

@@ -32,6 +32,7 @@ environments; etcd stores no object of more than 1.5 MiB."""
 Properties = Mapping[str, bytes | None]
 """`discoveryProperties`, resolved; None for one without a value."""
 
+_TLS = "https://"
 _UNSAFE = frozenset("%?#")
 """What a path may not contain, since it becomes a part of a URI."""
 
@@ -47,7 +48,8 @@ def registration_of(request: v0.RegisterDiscoveryHandlerRequest) -> Registration
         address = _host_and_port(request.endpoint) if network else _path(request.endpoint)
     except ValueError as error:
         return f"endpoint: {shown(request.endpoint)} {error}."
-    return Registration(Endpoint(request.name, address), network, request.shared)
+    tls = network and request.endpoint.startswith(_TLS)
+    return Registration(Endpoint(request.name, address), network, request.shared, tls)
 
 
 def _path(endpoint: str) -> str:
@@ -61,8 +63,8 @@ def _path(endpoint: str) -> str:
 
 def _host_and_port(endpoint: str) -> str:
     url = urlsplit(endpoint if "://" in endpoint else f"http://{endpoint}")
-    if url.scheme != "http":
-        raise ValueError("is not http://<address>:<port>; nothing else is spoken")
+    if url.scheme not in ("http", "https"):
+        raise ValueError("is not http://<address>:<port>, nor https; nothing else is spoken")
     if not url.hostname or not url.port or not url.hostname.isprintable():
         raise ValueError("is not http://<address>:<port>")
     host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname

@@ -11,6 +11,7 @@ from driver.devices import Device
 AGENT_FOLDER = Path("/var/lib/akri")
 AGENT_SOCKET = "agent-registration.sock"
 NETWORK_PORT = 10000
+TLS_VARIABLES = ("HANDLER_TLS_CA", "HANDLER_TLS_CERT", "HANDLER_TLS_KEY")
 
 
 class InvalidDetailsError(Exception):
@@ -54,6 +55,22 @@ class Handler:
 
 
 @dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """Files in PEM by which handler and agent know each other; read again for each connection.
+
+    Attributes:
+        authority: Certificates, one of which vouches for the other side.
+        certificate: Of this side, with those between it and the authority. A handler's bears the
+            handler's name as a DNS name.
+        key: Of the certificate.
+    """
+
+    authority: Path
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a handler and its agent meet.
 
@@ -61,10 +78,12 @@ class Place:
         folder: Of sockets, at the same path for both.
         address: Of the network, `<host>:<port>`, where the handler is to listen; None for a socket
             in the folder.
+        tls: What it shows and asks for there; None to speak in the clear.
     """
 
     folder: Path = AGENT_FOLDER
     address: str | None = None
+    tls: TlsFiles | None = None
 
     @property
     def agent_socket(self) -> Path:
@@ -79,4 +98,18 @@ def place_from(environ: Mapping[str, str]) -> Place:
     folder = Path(environ.get("DISCOVERY_HANDLERS_DIRECTORY") or AGENT_FOLDER)
     ip = environ.get("POD_IP")
     host = f"[{ip}]" if ip and ":" in ip else ip
-    return Place(folder, f"{host}:{NETWORK_PORT}" if host else None)
+    return Place(folder, f"{host}:{NETWORK_PORT}" if host else None, tls_from(environ))
+
+
+def tls_from(environ: Mapping[str, str]) -> TlsFiles | None:
+    """The files that the environment names; None where it names none.
+
+    Raises:
+        ValueError: If it names some of them only.
+    """
+    files = [environ.get(name, "") for name in TLS_VARIABLES]
+    if not any(files):
+        return None
+    if not all(files):
+        raise ValueError(f"{', '.join(TLS_VARIABLES)}: all of them, or none")
+    return TlsFiles(*map(Path, files))

@@ -22,7 +22,14 @@ import signal
 from contextlib import suppress
 
 from driver.devices import Device, DeviceSpec, Mount
-from driver.handler_requests import Handler, InvalidDetailsError, Place, Request, place_from
+from driver.handler_requests import (
+    Handler,
+    InvalidDetailsError,
+    Place,
+    Request,
+    TlsFiles,
+    place_from,
+)
 from driver.handler_service import serve
 
 __all__ = [
@@ -33,6 +40,7 @@ __all__ = [
     "Mount",
     "Place",
     "Request",
+    "TlsFiles",
     "place_from",
     "run",
     "serve",

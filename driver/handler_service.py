@@ -23,7 +23,8 @@ from driver.devices import Device
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
 from driver.handler_messages import properties_of, response_of
-from driver.handler_requests import Handler, InvalidDetailsError, Place, Request
+from driver.handler_requests import Handler, InvalidDetailsError, Place, Request, TlsFiles
+from driver.handler_tls import server_credentials
 from driver.kubelet_sockets import Socket, SocketRun, socket_run
 from driver.unix_channels import unix_channel
 
@@ -115,12 +116,15 @@ class UnixEndpoint:
 class NetworkEndpoint:
     """A port, for agents that share no folder with the handler."""
 
-    def __init__(self, address: str, service: Service) -> None:
-        self.address = f"http://{address}"
+    def __init__(self, address: str, service: Service, tls: TlsFiles | None) -> None:
+        self.address = f"{'https' if tls else 'http'}://{address}"
         self.type = v0.RegisterDiscoveryHandlerRequest.NETWORK
         self._server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
         _add(service, self._server)
-        self._server.add_insecure_port(address)
+        if tls is None:
+            self._server.add_insecure_port(address)
+        else:
+            self._server.add_secure_port(address, server_credentials(tls))
 
     async def open(self) -> None:
         await self._server.start()
@@ -142,13 +146,14 @@ async def serve(handler: Handler, place: Place) -> NoReturn:
     Raises:
         SocketError: If it cannot listen at its socket.
         RuntimeError: If it cannot listen at its port.
+        OSError: If its certificate cannot be read.
     """
     service = Service(handler)
     endpoint: UnixEndpoint | NetworkEndpoint
     if place.address is None:
         endpoint = UnixEndpoint(place.handler_socket(handler.name), service)
     else:
-        endpoint = NetworkEndpoint(place.address, service)
+        endpoint = NetworkEndpoint(place.address, service, place.tls)
     await endpoint.open()
     try:
         request = v0.RegisterDiscoveryHandlerRequest(

@@ -91,11 +91,18 @@ class Registration:
     Attributes:
         network: Whether it listens on the network, and not at a UNIX socket.
         shared: Whether several nodes may see one and the same device of it.
+        tls: Whether it and the driver show each other certificates; on the network only.
     """
 
     endpoint: Endpoint
     network: bool
     shared: bool
+    tls: bool = False
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether it is known who answers: a network's address may be another's tomorrow."""
+        return self.tls or not self.network
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,9 @@ async def run_node(settings: NodeSettings) -> None:
         cdi_files=Folder(settings.cdi_root),
         lock=ProcessLock(paths.lock),
     )
-    external = ExternalHandlers(Folder(paths.data))
+    external = ExternalHandlers(
+        Folder(paths.data), limits=settings.handler_limits, tls=settings.handler_tls
+    )
     external.recall()
     sources = NodeSources(
         Handlers(handler_settings(settings), settings.embedded_handlers), external

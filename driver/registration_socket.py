@@ -16,6 +16,7 @@ import grpc.aio
 
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
+from driver.external_handlers import NotAllowedError
 from driver.handler_messages import registration_of
 from driver.handler_table import Registration, TableFullError
 from driver.kubelet_sockets import Socket, SocketError, is_dead
@@ -45,6 +46,9 @@ class Registrations(v0_grpc.RegistrationServicer):
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, registration)
         try:
             await self._register(registration)
+        except NotAllowedError as error:
+            logger.warning("discovery handler not registered: %s", error)
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, str(error))
         except TableFullError as error:
             logger.warning("discovery handler not registered: %s", error)
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))

@@ -13,7 +13,10 @@ from pathlib import Path
 
 from driver.api import NodeName
 from driver.arguments import parser_of
+from driver.discovery.handlers import HANDLER_NAMES
 from driver.discovery.reach import Reach
+from driver.handler_limits import HandlerLimits
+from driver.handler_requests import TlsFiles
 from driver.metrics_address import Address
 from driver.offer_paths import OfferPath
 from driver.permissions_settings import PermissionsSettings, permissions_settings
@@ -52,6 +55,8 @@ class NodeSettings(CommonSettings):
         debug_echo_file: While it says OFFLINE, the debugEcho handler finds nothing.
         debug_echo_shared: Whether debugEcho's devices are shared where the details do not say.
         embedded_handlers: Names of the discovery handlers that run in this process.
+        handler_limits: What handlers of other processes may be, give and have.
+        handler_tls: What handlers on the network are shown, and asked for; None if nothing is.
         registration_socket: Where other discovery handlers register; None for nowhere.
     """
 
@@ -65,6 +70,8 @@ class NodeSettings(CommonSettings):
     debug_echo_file: Path
     debug_echo_shared: bool
     embedded_handlers: frozenset[str]
+    handler_limits: HandlerLimits
+    handler_tls: TlsFiles | None
     registration_socket: Path | None
 
 
@@ -76,6 +83,7 @@ class HandlerProcessSettings:
         name: Of the handler.
         folder: Where the agent's socket is, and the handler's own.
         address: Of the network, where it listens instead; None for a socket.
+        tls: What it shows and asks for there; None to speak in the clear.
         rescan_interval: See `NodeSettings`.
         rediscovery_interval: See `NodeSettings`.
         reach: See `NodeSettings`.
@@ -87,6 +95,7 @@ class HandlerProcessSettings:
     log_level: str
     folder: Path
     address: str | None
+    tls: TlsFiles | None
     rescan_interval: timedelta
     rediscovery_interval: timedelta
     reach: Reach
@@ -120,7 +129,10 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     Raises:
         SystemExit: With argparse's message, on flags that make no sense.
     """
-    arguments = parser_of(environ).parse_args(argv)
+    parser = parser_of(environ)
+    arguments = parser.parse_args(argv)
+    if problem := _tls_problem(arguments):
+        parser.error(problem)
     if arguments.command == "handler":
         return _handler_settings(arguments)
     if arguments.command == "permissions":
@@ -151,6 +163,8 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         debug_echo_file=arguments.debug_echo_file,
         debug_echo_shared=arguments.debug_echo_shared == "true",
         embedded_handlers=arguments.embedded_handlers,
+        handler_limits=_limits(arguments),
+        handler_tls=_tls(arguments, "handler_tls"),
         registration_socket=arguments.handler_registration_socket,
         **common,
     )
@@ -162,9 +176,40 @@ def _handler_settings(arguments: argparse.Namespace) -> HandlerProcessSettings:
         log_level=arguments.log_level,
         folder=arguments.folder,
         address=arguments.address or None,
+        tls=_tls(arguments, "tls"),
         rescan_interval=arguments.rescan_interval,
         rediscovery_interval=arguments.rediscovery_interval,
         reach=Reach(arguments.discovery_networks, arguments.service_networks),
         debug_echo_file=arguments.debug_echo_file,
         debug_echo_shared=arguments.debug_echo_shared == "true",
     )
+
+
+def _limits(arguments: argparse.Namespace) -> HandlerLimits:
+    allowed = arguments.external_handlers
+    if allowed is None:
+        allowed = frozenset(HANDLER_NAMES) - arguments.embedded_handlers
+    return HandlerLimits(
+        device_paths=arguments.handler_device_paths,
+        mount_paths=arguments.handler_mount_paths,
+        reserved=frozenset(HANDLER_NAMES) - allowed,
+        most_devices=arguments.handler_most_devices,
+    )
+
+
+def _tls_files(arguments: argparse.Namespace, prefix: str) -> list[str]:
+    return [getattr(arguments, f"{prefix}_{part}", "") for part in ("ca", "cert", "key")]
+
+
+def _tls(arguments: argparse.Namespace, prefix: str) -> TlsFiles | None:
+    files = _tls_files(arguments, prefix)
+    return TlsFiles(*map(Path, files)) if all(files) else None
+
+
+def _tls_problem(arguments: argparse.Namespace) -> str:
+    for prefix in ("handler_tls", "tls"):
+        files = _tls_files(arguments, prefix)
+        if any(files) and not all(files):
+            flag = f"--{prefix.replace('_', '-')}"
+            return f"{flag}-ca, {flag}-cert and {flag}-key: all of them, or none"
+    return ""

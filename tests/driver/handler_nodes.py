@@ -21,7 +21,8 @@ from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
 from driver.discovery_sources import no_properties
 from driver.disk import Folder
 from driver.external_handlers import ExternalHandlers
-from driver.handler_requests import Handler, Place, Request
+from driver.handler_limits import DEFAULT_LIMITS, HandlerLimits
+from driver.handler_requests import Handler, Place, Request, TlsFiles
 from driver.handler_service import serve
 from driver.handler_table import HandlerState
 from driver.inventory import Heard
@@ -46,11 +47,15 @@ class ANode:
     embedded: Sequence[str] = ()
     now: datetime = NOW
     configurations: list[Configuration] = field(default_factory=lambda: [a_shelf()])
+    limits: HandlerLimits = DEFAULT_LIMITS
+    tls: TlsFiles | None = None
     properties: Callable[[Configuration], dict[str, bytes | None] | None] = no_properties  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         self._news = asyncio.Event()
-        self.external = ExternalHandlers(Folder(self.folder / "data"), lambda: self.now)
+        self.external = ExternalHandlers(
+            Folder(self.folder / "data"), lambda: self.now, self.limits, self.tls
+        )
         self.external.recall()
         ours = HandlerSettings(debug_echo_file=self.folder / "none")
         self.sources = NodeSources(Handlers(ours, self.embedded), self.external)

@@ -18,6 +18,7 @@ from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.disk import Folder
 from driver.external_handlers import FILE, ExternalHandlers
 from driver.handler_file import load, load_removed
+from driver.handler_limits import HandlerLimits
 from driver.handler_main import through_sdk
 from driver.handler_requests import Handler, Place
 from driver.handler_service import serve
@@ -360,7 +361,8 @@ async def test_an_answer_that_is_too_large_is_told(
 
 
 async def test_ten_thousand_devices_and_ids_of_a_megabyte_are_taken(tmp_path: Path) -> None:
-    node, path = ANode(tmp_path), tmp_path / "shelf.sock"
+    node = ANode(tmp_path, limits=HandlerLimits(most_devices=10_003))
+    path = tmp_path / "shelf.sock"
     ids = [*(f"{n:05}" for n in range(10_000)), "x" * (1 << 20)]
     many = answer(*devices([*ids, "00007"]), v0.Device())
     async with running(node.run()), foreign(path, lambda r, c: forever(many)):
@@ -425,7 +427,7 @@ def problems(node: ANode) -> list[str | None]:
         ({"endpoint": "/" + "x" * 107}, "more than 107 bytes"),
         ({"endpoint": "/a?b"}, "plain characters"),
         ({"endpoint_type": 7}, "neither UDS"),
-        ({"endpoint_type": NETWORK, "endpoint": "https://10.0.0.1:10000"}, "nothing else"),
+        ({"endpoint_type": NETWORK, "endpoint": "ftp://10.0.0.1:10000"}, "nothing else"),
         ({"endpoint_type": NETWORK, "endpoint": "http://10.0.0.1"}, "<address>:<port>"),
         ({"endpoint_type": NETWORK, "endpoint": "http://10.0.0.1:99999"}, "endpoint: "),
         ({"endpoint_type": NETWORK, "endpoint": "http://[::1:1"}, "endpoint: "),

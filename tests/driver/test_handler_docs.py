@@ -14,6 +14,7 @@ import yaml
 from driver import registration_socket
 from driver.devices import Device, Mount
 from driver.discovery.handlers import check_details
+from driver.handler_limits import HandlerLimits
 from tests.driver.builders import a_configuration
 from tests.driver.handler_nodes import ANode, running
 
@@ -36,7 +37,8 @@ async def test_the_code_of_the_guide_finds_devices(
     shelf = tmp_path / "shelf"
     (shelf / "maps").mkdir(parents=True)
     asked = a_configuration("shelf", handler=handler["name"], discovery_details=f"{shelf}\n")
-    node = ANode(tmp_path, configurations=[asked])
+    limits = HandlerLimits(mount_paths=(str(shelf),))
+    node = ANode(tmp_path, configurations=[asked], limits=limits)
     program = tmp_path / "handler.py"
     program.write_text(CODE)
     environ = {

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from driver.discovery.handlers import HANDLER_NAMES
+from driver.discovery.reach import Reach, parse_networks
+from driver.handler_limits import HandlerLimits
+from driver.handler_requests import TlsFiles
 from driver.metrics_address import Address
 from driver.settings import (
     HandlerProcessSettings,
@@ -120,3 +124,67 @@ def test_nonsense_is_refused_with_the_flag(
         parse_settings(argv, {})
 
     assert said in capsys.readouterr().err
+
+
+def node_settings(*flags: str, **environ: str) -> NodeSettings:
+    settings = parse_settings(["node", "--node-name=a", *flags], environ)
+    assert isinstance(settings, NodeSettings)
+    return settings
+
+
+def test_handlers_of_other_processes_may_little_unless_flags_say_so() -> None:
+    usual = node_settings().handler_limits
+    flags = ("--handler-device-paths=/dev/video*, /dev/bus", "--handler-mount-paths=/srv")
+    chosen = node_settings(*flags, "--handler-most-devices=7").handler_limits
+
+    assert usual == HandlerLimits(reserved=frozenset(HANDLER_NAMES))
+    assert chosen.device_paths == ("/dev/video*", "/dev/bus")
+    assert (chosen.mount_paths, chosen.most_devices) == (("/srv",), 7)
+
+
+def test_the_names_that_run_elsewhere_are_free_for_others() -> None:
+    elsewhere = node_settings("--embedded-handlers=udev,debugEcho").handler_limits
+    both = node_settings("--external-handlers=udev").handler_limits
+    none = node_settings("--embedded-handlers=udev", "--external-handlers=").handler_limits
+
+    assert elsewhere.reserved == {"udev", "debugEcho"}
+    assert both.reserved == frozenset(HANDLER_NAMES) - {"udev"}
+    assert none.reserved == frozenset(HANDLER_NAMES)
+
+
+def test_certificates_are_named_by_flags_or_the_environment() -> None:
+    flags = [f"--handler-tls-{part}=/{part}" for part in ("ca", "cert", "key")]
+    environ = {f"HANDLER_TLS_{part}": f"/{part}" for part in ("CA", "CERT", "KEY")}
+    handler = parse_settings(["handler", "onvif", "--tls-key=/other"], environ)
+
+    assert node_settings().handler_tls is None
+    assert node_settings(*flags).handler_tls == TlsFiles(Path("/ca"), Path("/cert"), Path("/key"))
+    assert isinstance(handler, HandlerProcessSettings)
+    assert handler.tls == TlsFiles(Path("/CA"), Path("/CERT"), Path("/other"))
+
+
+def test_networks_that_strangers_may_tell_of_are_named() -> None:
+    reach = node_settings("--discovery-networks=10.0.0.0/8", KUBERNETES_SERVICE_HOST="10.96.0.1")
+
+    assert reach.reach == Reach(parse_networks("10.0.0.0/8"), parse_networks("10.96.0.0/12"))
+    assert node_settings("--service-networks=fd00::/64").reach.services == parse_networks(
+        "fd00::/64"
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        (["--handler-tls-ca=/ca"], "all of them, or none"),
+        (["--handler-device-paths=dev"], "'dev' is no absolute path"),
+        (["--handler-mount-paths=/srv/../etc"], "is no absolute path"),
+        (["--handler-most-devices=0"], "no number above 0"),
+        (["--discovery-networks=10.0.0.1/8"], "has host bits set"),
+    ],
+)
+def test_limits_of_no_sense_are_refused(
+    flags: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        node_settings(*flags)
+    assert complaint in capsys.readouterr().err

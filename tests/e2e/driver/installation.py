@@ -14,7 +14,11 @@ __all__ = ["NAMESPACE", "ROOT", "Drivers", "install_objects", "start_processes"]
 
 NODES = ("node-a", "node-b")
 DEBUG_ECHO_FILE = "/var/lib/kubelet/debug-echo-availability.txt"
-NODE_FLAGS = (f"--debug-echo-file={DEBUG_ECHO_FILE}", "--rediscovery-interval=1s")
+NODE_FLAGS = (
+    f"--debug-echo-file={DEBUG_ECHO_FILE}",
+    "--rediscovery-interval=1s",
+    "--handler-mount-paths=/tmp/moorage-*",
+)
 SHARED_FLAGS = ("--lost-node-grace=2s", "--instance-classes")
 WORKLOADS = ("driver-node-daemonset.yaml", "driver-shared-deployment.yaml")
 

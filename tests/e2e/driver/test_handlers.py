@@ -36,14 +36,13 @@ def shelf(story: Story) -> Iterator[Path]:
     story.delete("akric", story.name)
 
 
-class GuideHandler:
-    """The guide's handler, on node-a."""
+class HandlerProcess:
+    """A handler of its own, on node-a."""
 
-    def __init__(self, story: Story) -> None:
+    def __init__(self, story: Story, code: str) -> None:
         self._story = story
         self._handle: ComponentHandle | None = None
         self._program = story.folder / "handler.py"
-        code = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)[0]
         self._program.write_text(code)
 
     def start(self) -> None:
@@ -52,7 +51,7 @@ class GuideHandler:
             return
         self._handle = self._story.cluster.start_component(
             Component(
-                name="handler-shelf",
+                name=f"handler-{self._story.name}",
                 argv=(sys.executable, str(self._program)),
                 namespace=NAMESPACE,
                 service_account="driver-node",
@@ -66,10 +65,14 @@ class GuideHandler:
         if self._handle is not None:
             self._handle.stop()
 
+    def logs(self) -> str:
+        return self._handle.logs() if self._handle else ""
+
 
 @pytest.fixture
-def handler(story: Story) -> Iterator[GuideHandler]:
-    one = GuideHandler(story)
+def handler(story: Story) -> Iterator[HandlerProcess]:
+    """The guide's."""
+    one = HandlerProcess(story, re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)[0])
     yield one
     one.stop()
 
@@ -89,7 +92,7 @@ def uids(story: Story) -> dict[str, str]:
 
 
 def test_a_handler_comes_late_goes_and_comes_back(
-    story: Story, handler: GuideHandler, shelf: Path
+    story: Story, handler: HandlerProcess, shelf: Path
 ) -> None:
     (shelf / "maps").mkdir()
     story.until("both nodes say that there is no handler", lambda: told(story).keys() == {*NODES})
@@ -117,3 +120,61 @@ def test_a_handler_comes_late_goes_and_comes_back(
     story.wait_devices(2)
     story.until("node-a is well", lambda: told(story) == {"node-b": "Waiting"})
     assert uids(story)["maps"] == before["maps"]
+
+
+HOSTILE = """
+import asyncio, sys
+from pathlib import Path
+from driver.handler_sdk import Device, DeviceSpec, Handler, Mount, Place, Request, place_from, serve
+
+async def discover(request: Request):
+    shelf = Path(request.details.strip())
+    link, specs = shelf / "link", DeviceSpec("/x", "/dev/../etc/shadow")
+    link.symlink_to("/")
+    yield [
+        Device("root", mounts=(Mount("/host", "/", read_only=False),)),
+        Device("link", mounts=(Mount("/host", str(link)),)),
+        Device("walk", device_specs=(specs,)),
+        Device("good", {"SHELF_FOLDER": "good"}),
+    ]
+    while not (shelf / "flood").exists():
+        await asyncio.sleep(0.1)
+    yield [Device(str(n), {"SHELF_FOLDER": str(n)}) for n in range(50_000)]
+    await asyncio.Event().wait()
+
+async def main():
+    place = place_from({})
+    await asyncio.gather(*(serve(Handler(name, discover), place) for name in ("shelf", "onvif")))
+
+asyncio.run(main())
+"""
+
+
+def test_a_handler_gets_no_more_of_the_node_than_settings_allow(story: Story, shelf: Path) -> None:
+    """What would make it root costs it the device, and a flood costs nobody anything."""
+    hostile = HandlerProcess(story, HOSTILE)
+    hostile.start()
+    try:
+        before = story.until("the good device is there", lambda: uids(story))
+        assert list(before) == ["good"]
+        said = story.until("the status says why not the others", lambda: message(story, "root"))
+        assert 'Device "root" is left out: mount "/" is not in --handler-mount-paths.' in said
+        assert "leads to what is not in --handler-mount-paths" in said
+        assert 'device node "/dev/../etc/shadow" is not in --handler-device-paths' in said
+        told_off = story.until("it is no onvif handler", lambda: "onvif" in hostile.logs())
+        assert told_off
+        assert "PERMISSION_DENIED" in hostile.logs()
+
+        (shelf / "flood").touch()
+        said = story.until("the flood is refused", lambda: message(story, "5000"))
+        assert "It reports more than 5000 devices (--handler-most-devices)" in said
+        assert uids(story) == before
+    finally:
+        hostile.stop()
+
+
+def message(story: Story, part: str) -> str:
+    """What node-a says of the Configuration, once that is a part of it."""
+    nodes = story.get("akric", story.name).get("status", {}).get("nodes", [])
+    said = [entry.get("message", "") for entry in nodes if entry["name"] == "node-a"]
+    return "".join(one for one in said if part in one)

@@ -1,0 +1,124 @@
+"""Limits of discovery handlers in processes of their own: what they may be, give and have.
+
+A handler is somebody else's program. What it says becomes device nodes and mounts of containers,
+made by a runtime that is root; so it says no more than settings allow. A device that asks for more
+is left out wholly: a container would miss what the device is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from driver.devices import Device
+from driver.discovery.details import shown
+from driver.handler_table import Registration
+
+DEVICES = "/dev"
+MOST_DEVICES = 5_000
+PARTS_OF_A_DEVICE = 64
+"""Properties, mounts and device nodes that a device of an answer has on average, at most."""
+
+_DEVICE_PATHS, _MOUNT_PATHS = "--handler-device-paths", "--handler-mount-paths"
+
+RealPaths = Mapping[str, str | None]
+"""Where paths lead, as far as the driver sees them; None for one that it does not see."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerLimits:
+    """Settings.
+
+    Attributes:
+        device_paths: Of the host, at or below which device nodes may be given. A part of a path
+            may be a pattern: `/dev/video*`.
+        mount_paths: The same of files and folders.
+        reserved: Names that no handler of another process may bear: those of ours in this one.
+        most_devices: Of one handler, over all Configurations.
+    """
+
+    device_paths: tuple[str, ...] = (DEVICES,)
+    mount_paths: tuple[str, ...] = ()
+    reserved: frozenset[str] = frozenset()
+    most_devices: int = MOST_DEVICES
+
+
+DEFAULT_LIMITS = HandlerLimits()
+
+
+def refused_name(registration: Registration, limits: HandlerLimits) -> str | None:
+    """Why a handler may not bear its name; None if it may."""
+    name = registration.endpoint.name
+    if name not in limits.reserved:
+        return None
+    return f"name: {shown(name)} is the driver's own; --external-handlers would allow it."
+
+
+def admitted(
+    devices: Iterable[Device], limits: HandlerLimits, real: RealPaths, *, trusted: bool
+) -> tuple[tuple[Device, ...], tuple[str, ...]]:
+    """The devices that may be published, and why the others are not, as sentences.
+
+    Args:
+        devices: As the handler reports them.
+        limits: The settings.
+        real: Of all `host_paths`.
+        trusted: Whether the handler is on this node, or known by its certificate.
+    """
+    taken, problems = [], []
+    for device in devices:
+        why = _refusal(device, limits, real, trusted=trusted)
+        if why is None:
+            taken.append(device)
+        else:
+            problems.append(f"Device {shown(device.id)} is left out: {why}.")
+    return tuple(taken), tuple(problems)
+
+
+def host_paths(devices: Iterable[Device]) -> frozenset[str]:
+    """All paths of the host that devices ask for."""
+    devices = tuple(devices)
+    mounts = (mount.host_path for device in devices for mount in device.mounts)
+    specs = (spec.host_path for device in devices for spec in device.device_specs)
+    return frozenset((*mounts, *specs))
+
+
+def _refusal(
+    device: Device, limits: HandlerLimits, real: RealPaths, *, trusted: bool
+) -> str | None:
+    if (device.mounts or device.device_specs) and not trusted:
+        return "it is of this node, and its handler speaks over the network without TLS"
+    mounts = (_mount_refusal(m.host_path, limits, real) for m in device.mounts)
+    specs = (_spec_refusal(s.host_path, limits, real) for s in device.device_specs)
+    return next((why for why in (*mounts, *specs) if why), None)
+
+
+def _mount_refusal(path: str, limits: HandlerLimits, real: RealPaths) -> str | None:
+    if not _lies_in(path, limits.mount_paths):
+        return f"mount {shown(path)} is not in {_MOUNT_PATHS}"
+    if (leads := real.get(path)) is None:
+        return f"mount {shown(path)} is not seen by the driver, so it may be a link"
+    if not _lies_in(leads, limits.mount_paths):
+        return f"mount {shown(path)} leads to what is not in {_MOUNT_PATHS}"
+    return None
+
+
+def _spec_refusal(path: str, limits: HandlerLimits, real: RealPaths) -> str | None:
+    """What the driver does not see is judged by its path alone: in /dev only root makes links."""
+    if not _lies_in(path, limits.device_paths):
+        return f"device node {shown(path)} is not in {_DEVICE_PATHS}"
+    if not _lies_in(real.get(path) or path, limits.device_paths):
+        return f"device node {shown(path)} leads to what is not in {_DEVICE_PATHS}"
+    return None
+
+
+def _lies_in(path: str, allowed: Iterable[str]) -> bool:
+    parts = path.split("/")
+    if parts[0] or not {"", ".", ".."}.isdisjoint(parts[1:]) or "\0" in path:
+        return False
+    return any(_lies_below(parts, pattern.rstrip("/").split("/")) for pattern in allowed)
+
+
+def _lies_below(parts: list[str], pattern: list[str]) -> bool:
+    return len(parts) >= len(pattern) and all(map(fnmatchcase, parts, pattern))

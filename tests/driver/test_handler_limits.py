@@ -1,0 +1,341 @@
+"""What discovery handlers of other processes may be, give and have: decided, then over sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import grpc.aio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driver import discoveries, handler_service, registration_socket
+from driver.api import ValueReference
+from driver.devices import Device, DeviceSpec, Mount
+from driver.discovery_api.v0 import discovery_pb2 as v0
+from driver.disk import real_paths
+from driver.handler_limits import HandlerLimits, admitted, host_paths
+from driver.handler_requests import Place
+from driver.handler_table import HandlerState
+from driver.handler_wire import excess
+from kube.api import Backoff
+from tests.driver.builders import a_configuration
+from tests.driver.discovery.certificates import Authority
+from tests.driver.handler_nodes import (
+    ANode,
+    Context,
+    Shelf,
+    a_shelf,
+    answer,
+    devices,
+    foreign,
+    register,
+    running,
+)
+
+ACTIVE = HandlerState.ACTIVE
+PORT = "127.0.0.1:23818"
+SECRET = ValueReference(kind="Secret", namespace="n", name="s", key="k")
+OPEN = HandlerLimits(device_paths=("/dev/video*", "/dev/bus"), mount_paths=("/srv/*/shelf",))
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registration_socket, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(handler_service, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(handler_service, "GRACE_SECONDS", 0)
+    monkeypatch.setattr(discoveries, "_BACKOFF", Backoff(0.02, 0.1))
+
+
+def node_of(path: str) -> Device:
+    return Device("d", device_specs=(DeviceSpec("/dev/x", path),))
+
+
+def mount_of(path: str, *, read_only: bool = True) -> Device:
+    return Device("m", mounts=(Mount("/x", path, read_only),))
+
+
+def why_not(device: Device, limits: HandlerLimits, **real: str | None) -> str:
+    """Why a device is left out, "" if it is not; where paths lead is given, else to themselves."""
+    leads = {path: real.get("leads", path) for path in host_paths([device])}
+    taken, problems = admitted([device], limits, leads, trusted=True)
+    assert bool(taken) is not bool(problems)
+    return " ".join(problems)
+
+
+@pytest.mark.parametrize(
+    ("limits", "device"),
+    [
+        (HandlerLimits(), node_of("/dev/video0")),
+        (HandlerLimits(), node_of("/dev/bus/usb/001/002")),
+        (OPEN, node_of("/dev/video7")),
+        (OPEN, node_of("/dev/bus/usb/001/002")),
+        (OPEN, mount_of("/srv/a/shelf/maps")),
+        (HandlerLimits(mount_paths=("/",)), mount_of("/srv", read_only=False)),
+        (HandlerLimits(device_paths=("/dev/",)), node_of("/dev/video0")),
+        (HandlerLimits(), Device("plain", {"A": "b"})),
+    ],
+)
+def test_what_settings_allow_is_given(limits: HandlerLimits, device: Device) -> None:
+    assert why_not(device, limits) == ""
+
+
+@pytest.mark.parametrize(
+    ("limits", "device", "why"),
+    [
+        (HandlerLimits(), mount_of("/", read_only=False), '"/" is not in --handler-mount-paths'),
+        (HandlerLimits(), mount_of("/dev/shm"), "is not in --handler-mount-paths"),
+        (HandlerLimits(), node_of("/etc/shadow"), "is not in --handler-device-paths"),
+        (HandlerLimits(), node_of("/dev/../etc/shadow"), "is not in --handler-device-paths"),
+        (HandlerLimits(), node_of("/dev/./sda"), "is not in --handler-device-paths"),
+        (HandlerLimits(), node_of("/dev//sda"), "is not in --handler-device-paths"),
+        (HandlerLimits(), node_of("/device"), "is not in --handler-device-paths"),
+        (HandlerLimits(), node_of("dev/sda"), "is not in --handler-device-paths"),
+        (HandlerLimits(), node_of("/dev/a\0b"), "is not in --handler-device-paths"),
+        (HandlerLimits(device_paths=()), node_of("/dev/video0"), "is not in"),
+        (OPEN, node_of("/dev/sda"), 'node "/dev/sda" is not in --handler-device-paths'),
+        (OPEN, mount_of("/srv/a/b/shelf"), "is not in --handler-mount-paths"),
+        (OPEN, mount_of("/srv/a"), "is not in --handler-mount-paths"),
+    ],
+)
+def test_what_settings_do_not_allow_costs_the_device(
+    limits: HandlerLimits, device: Device, why: str
+) -> None:
+    assert why in why_not(device, limits)
+    assert why_not(device, limits).startswith(f'Device "{device.id}" is left out: ')
+
+
+def test_a_link_is_judged_by_where_it_leads() -> None:
+    assert "leads to what is not in" in why_not(node_of("/dev/video1"), OPEN, leads="/dev/sda")
+    assert "leads to what is not in" in why_not(mount_of("/srv/a/shelf/x"), OPEN, leads="/")
+    assert "not seen by the driver" in why_not(mount_of("/srv/a/shelf/x"), OPEN, leads=None)
+    assert why_not(node_of("/dev/video1"), OPEN, leads=None) == ""
+
+
+def test_links_are_followed_and_what_is_not_there_is_not_seen(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc")
+    (tmp_path / "loop").symlink_to("loop")
+    paths = [str(tmp_path / name) for name in ("link/passwd", "loop", "none", "a\0b")]
+
+    assert list(real_paths(paths).values()) == ["/etc/passwd", None, None, None]
+
+
+@given(st.lists(st.sampled_from(["dev", "..", ".", "", "video0", "etc"]), max_size=6))
+def test_no_path_below_dev_leaves_it(parts: list[str]) -> None:
+    path = "/" + "/".join(parts)
+    if why_not(node_of(path), HandlerLimits()) == "":
+        assert os.path.normpath(path) == path
+        assert Path(path).is_relative_to("/dev")
+
+
+async def forever(*responses: v0.DiscoverResponse) -> AsyncIterator[v0.DiscoverResponse]:
+    for response in responses:
+        yield response
+    await asyncio.Event().wait()
+
+
+async def test_a_handler_that_would_mount_the_node_has_its_other_devices_published(
+    tmp_path: Path,
+) -> None:
+    node, path = ANode(tmp_path), tmp_path / "shelf.sock"
+    root = v0.Device(id="root", mounts=[v0.Mount(container_path="/host", host_path="/")])
+    disk = v0.Device(
+        id="disk", device_specs=[v0.DeviceSpec(container_path="/x", host_path="/dev/../sda")]
+    )
+    both = answer(root, disk, *devices(["good"]))
+    async with running(node.run()), foreign(path, lambda r, c: forever(both)):
+        await register(node.socket, str(path))
+        await node.until_devices("good")
+        assert 'Device "root" is left out: mount "/" is not in' in node.problems()
+        assert 'Device "disk" is left out: device node "/dev/../sda"' in node.problems()
+
+
+async def test_our_own_names_are_borne_by_others_only_where_a_setting_says_so(
+    tmp_path: Path,
+) -> None:
+    """Also of those that an earlier run of the driver took."""
+    earlier = ANode(tmp_path)
+    async with running(earlier.run()):
+        await register(earlier.socket, "/a.sock", name="onvif")
+    assert earlier.states("onvif") != ()
+
+    node = ANode(tmp_path, limits=HandlerLimits(reserved=frozenset({"onvif"})))
+    async with running(node.run()):
+        with pytest.raises(grpc.aio.AioRpcError, match="PERMISSION_DENIED") as refused:
+            await register(node.socket, "/b.sock", name="onvif")
+        await register(node.socket, "/b.sock", name="udev")
+    assert "--external-handlers would allow it" in str(refused.value.details())
+    assert node.states("onvif") == ()
+    assert len(node.states("udev")) == 1
+
+
+def many(count: int) -> v0.DiscoverResponse:
+    return answer(*devices(f"{n:06}" for n in range(count)))
+
+
+async def test_a_flood_is_refused_and_what_was_said_before_stays(tmp_path: Path) -> None:
+    told = asyncio.Event()
+
+    async def respond(
+        request: v0.DiscoverRequest, context: Context
+    ) -> AsyncIterator[v0.DiscoverResponse]:
+        for count in (1, 20_000, 5):
+            yield many(count)
+        await told.wait()
+        yield many(3)
+        await asyncio.Event().wait()
+
+    node = ANode(tmp_path, limits=HandlerLimits(most_devices=4))
+    path = tmp_path / "shelf.sock"
+    async with running(node.run()), foreign(path, respond):
+        await register(node.socket, str(path))
+        await node.until(lambda: "more than 4 devices" in node.problems())
+        assert node.ids() == ["000000"]
+        assert node.states() == (ACTIVE,)
+        told.set()
+        await node.until_devices("000000", "000001", "000002")
+        assert node.problems() == ""
+
+
+async def test_the_devices_of_a_handler_are_counted_over_all_configurations(
+    tmp_path: Path,
+) -> None:
+    node = ANode(tmp_path, limits=HandlerLimits(most_devices=4))
+    path = tmp_path / "shelf.sock"
+    async with running(node.run()), foreign(path, lambda r, c: forever(many(3))):
+        await register(node.socket, str(path))
+        await node.until_devices("000000", "000001", "000002")
+        node.configurations.append(OTHER)
+        node.follow()
+        await node.until(lambda: "more than 4 devices" in of_other(node))
+        assert node.ids() == ["000000", "000001", "000002"]
+        del node.configurations[0]
+        node.follow()
+        await node.until(lambda: of_other(node) == "")
+
+
+OTHER = a_configuration("other", handler="shelf", discovery_details="more")
+
+
+def of_other(node: ANode) -> str:
+    return " ".join(r.problem or "" for r in node.sources.reports("shelf", OTHER.name))
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [
+        (many(4).SerializeToString() * 2000, "more than 9 devices"),
+        (b"\x0a\x00" * 100_000, "more than 9 devices"),
+        (b"\x0a\xa0\x8d\x06" + b"\x1a\x00" * 50_000, "more than 576 properties"),
+        (b"\x12\x00" * 50_000, "more than 576 properties"),
+        (b"\x0a\x02\x0b\x0c" + b"\x0a\x00" * 50_000, "makes no sense"),
+        (b"\x0b" * 50_000, "makes no sense"),
+        (b"\xff" * 50_000, "makes no sense"),
+        (b"\x0a\xff\xff\xff\xff\x0f" + bytes(50_000), "makes no sense"),
+        (b"\x0a\x00" * 100, None),
+        (many(9).SerializeToString(), None),
+        (answer(v0.Device(id="x" * 100_000)).SerializeToString(), None),
+    ],
+)
+def test_what_an_answer_holds_is_counted_before_it_is_read(
+    message: bytes, sentence: str | None
+) -> None:
+    told = excess(message, 9)
+
+    assert (told is None) == (sentence is None)
+    assert (sentence or "") in (told or "")
+
+
+@given(
+    st.lists(st.sampled_from([b"\x0a", b"\x00", b"\x08\xff\x01", b"\x0d", b"\xff", b"\x12\x01"]))
+)
+def test_any_bytes_are_counted(parts: list[bytes]) -> None:
+    told = excess(b"".join(parts) + b"\x0a\x00" * 9_000, 10_000)
+    assert told is None or "makes no sense" in told
+
+
+def secretive(node: ANode) -> ANode:
+    """Its Configuration names a password that is kept in a Secret, and a user that is not."""
+    node.configurations = [a_shelf(discovery_properties={"password": SECRET, "user": "viewer"})]
+    node.properties = lambda _: {"password": b"geheim", "user": b"viewer"}
+    return node
+
+
+@pytest.fixture(name="authority")
+def _authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path / "tls")
+
+
+async def test_over_the_network_in_the_clear_there_are_no_secrets_and_nothing_of_the_node(
+    tmp_path: Path,
+) -> None:
+    node, shelf = secretive(ANode(tmp_path)), Shelf()
+    shelf.devices = [node_of("/dev/video0"), Device("plain")]
+    async with running(node.run()), running(shelf.serve(Place(tmp_path, PORT))):
+        await node.until_devices("plain")
+        assert [request.properties for request in shelf.requests] == [{"user": b"viewer"}]
+        assert 'not sent over the network without TLS: "password".' in node.problems()
+        assert 'Device "d" is left out: it is of this node' in node.problems()
+
+
+async def test_with_certificates_it_is_as_at_a_socket_and_after_a_restart(
+    tmp_path: Path, authority: Authority
+) -> None:
+    shelf = Shelf()
+    shelf.devices = [node_of("/dev/video0")]
+    place = Place(tmp_path, PORT, authority.issue("shelf"))
+    async with running(shelf.serve(place)):
+        for serves in (True, False):
+            node = secretive(ANode(tmp_path, tls=authority.issue("driver")))
+            async with running(node.run(serves=serves)):
+                await node.until_devices("d")
+                assert node.problems() == ""
+    assert all(r.properties["password"] == b"geheim" for r in shelf.requests)
+
+
+@pytest.mark.parametrize("trusts", ["another authority", "another name", "nobody", "no file"])
+async def test_who_shows_no_certificate_of_his_name_is_asked_nothing(
+    tmp_path: Path, authority: Authority, trusts: str
+) -> None:
+    others = Authority(tmp_path / "others")
+    shown = {"another authority": others.issue("shelf"), "another name": authority.issue("rack")}
+    tls = None if trusts == "nobody" else authority.issue("driver")
+    if trusts == "no file":
+        authority.issue("driver").key.unlink()
+    node, shelf = secretive(ANode(tmp_path, tls=tls)), Shelf()
+    place = Place(tmp_path, PORT, shown.get(trusts) or authority.issue("shelf"))
+    async with running(node.run()), running(shelf.serve(place)):
+        await node.until_state(HandlerState.OFFLINE)
+        await node.until(lambda: node.problems() != "")
+    assert shelf.requests == []
+
+
+async def test_a_handler_answers_nobody_without_a_certificate(
+    tmp_path: Path, authority: Authority
+) -> None:
+    shelf = Shelf()
+    place = Place(tmp_path, PORT, authority.issue("shelf"))
+    node = ANode(tmp_path)
+    async with running(node.run()), running(shelf.serve(place)):
+        await register(node.socket, f"http://{PORT}", endpoint_type=1, name="shelf")
+        await node.until(lambda: HandlerState.OFFLINE in node.states())
+    assert shelf.requests == []
+
+
+async def test_a_certificate_that_was_renewed_is_shown_without_a_restart(
+    tmp_path: Path, authority: Authority
+) -> None:
+    """Of one that cannot be read for a moment the last is."""
+    place, shelf = Place(tmp_path, PORT, authority.issue("shelf")), Shelf()
+    assert place.tls
+    async with running(shelf.serve(place)):
+        for renew in (lambda: None, lambda: authority.issue("shelf"), place.tls.key.unlink):
+            renew()
+            node = ANode(tmp_path, tls=authority.issue("driver"))
+            async with running(node.run()):
+                await node.until_devices()
+                await node.until_state(ACTIVE)
+            (tmp_path / "data" / "handlers.json").unlink()
