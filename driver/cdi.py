@@ -21,6 +21,7 @@ from driver.api import DRIVER_NAME, ClaimUid
 from driver.checkpoint import Unreadable
 from driver.devices import DeviceSpec, Mount
 from driver.prepared import PreparedClaim, PreparedClaims, PreparedDevice
+from driver.unusable_properties import UNUSABLE
 
 KIND = f"{DRIVER_NAME}/claim"
 
@@ -36,8 +37,6 @@ FILE_NAME = re.compile(rf"{re.escape(DRIVER_NAME)}-claim-([A-Za-z0-9][A-Za-z0-9-
 
 VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 """Names that Kubernetes accepts in a container's `env`; nothing else reaches a container."""
-
-UNUSABLE = re.compile(r"[\0\ud800-\udfff]")
 
 
 def file_name(uid: ClaimUid) -> str:

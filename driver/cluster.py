@@ -135,7 +135,9 @@ class NodeCluster:
             ),
             StoredSlices(lambda: self._slices, self._slices.note),
         )
-        reports = NodeReports(sources, self._properties, self._collisions)
+        reports = NodeReports(
+            sources, self._properties, self._collisions, lambda: self._memory.inventory
+        )
         reports.on_change(self._passes.ask)
         self._properties.on_change(self._properties_changed)
         self._handlers = NodeHandlers(client, node, reports, self._configurations)

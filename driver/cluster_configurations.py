@@ -25,7 +25,7 @@ from driver.classes import (
 )
 from driver.cluster_instances import BY_CONFIGURATION, GATHER_SECONDS, ClusterInstances
 from driver.configurations import Verdict, conditions, holders, judge, status_body
-from driver.discovery.handlers import check_details
+from driver.discovery.handlers import HANDLER_NAMES, check_details
 from driver.handler_reports import without_lost_nodes
 from driver.passes import Passes
 from driver.unseen_instances import InstanceSight
@@ -142,6 +142,7 @@ class ClusterConfigurations:
             holder,
             classes_taken=self._classes_taken(holder),
             keeps_slots=self._settings.keeps_slots,
+            own_handlers=HANDLER_NAMES,
         )
         status = status_body(verdict, wanted, judged.status, now=datetime.now(UTC))
         if status is None:

@@ -7,16 +7,17 @@ A Configuration that has problems is left out and says so in its status; the oth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
 from driver.api import MAX_CAPACITY, Configuration, ConfigurationName, Problem, TaintEffect
 from driver.device_ids import name_problems
+from driver.discovery.details import shown
 from driver.discovery_property_fields import discovery_properties, property_problems
 from driver.durations import parse_duration
-from driver.handler_reports import unread_properties
+from driver.handler_reports import unread_properties, unregistered
 from driver.user_attributes import attribute_problems, user_attributes
 
 JsonObject = Mapping[str, Any]
@@ -36,6 +37,7 @@ CONDITION_TYPES = frozenset(
         "NameTaken",
         "DevicePlugin",
         "UniqueDevices",
+        "HandlerRegistered",
         "PropertiesRead",
         "FieldsIgnored",
     }
@@ -236,6 +238,7 @@ def conditions(
     *,
     classes_taken: Sequence[str] = (),
     keeps_slots: bool = True,
+    own_handlers: Collection[str] = (),
 ) -> tuple[Condition, ...]:
     """The conditions that this Configuration's status should show.
 
@@ -246,8 +249,9 @@ def conditions(
             make.
         keeps_slots: False where devices are offered through DRA and the API server drops that one
             of them has several slots.
+        own_handlers: Names of those that nodes have without anybody's doing.
     """
-    found = [_accepted(verdict, holder)]
+    found = [_accepted(verdict, holder, own_handlers)]
     if holder.uid != verdict.uid:
         found.append(Condition("NameTaken", "True", "OlderConfiguration", found[0].message))
     elif classes_taken:
@@ -259,6 +263,8 @@ def conditions(
         found.append(Condition("DevicePlugin", "False", "InvalidName", message))
     if verdict.configuration and not keeps_slots and _wants_slots(verdict.configuration):
         found.append(Condition("UniqueDevices", "False", "NotEnforced", _NOT_ENFORCED))
+    if verdict.configuration and (missing := _unregistered(verdict)):
+        found.append(Condition("HandlerRegistered", "False", "NotRegistered", missing))
     if unread := unread_properties(verdict.entries):
         found.append(Condition("PropertiesRead", "False", "NotRead", unread))
     if verdict.ignored:
@@ -271,14 +277,30 @@ def _wants_slots(configuration: Configuration) -> bool:
     return configuration.unique_devices and configuration.capacity > 1
 
 
-def _accepted(verdict: Verdict, holder: Verdict) -> Condition:
+def _accepted(verdict: Verdict, holder: Verdict, own_handlers: Collection[str]) -> Condition:
     if holder.uid != verdict.uid:
         message = f"The older Configuration {holder.namespace}/{holder.name} holds this name."
         return Condition("Accepted", "False", "NameTaken", message)
     if verdict.problems:
         message = _sentences(verdict.problems)
         return Condition("Accepted", "False", "Invalid", message[:LONGEST_MESSAGE])
-    return Condition("Accepted", "True", "Valid", "Its devices are discovered.")
+    return Condition("Accepted", "True", "Valid", _discovered(verdict, own_handlers))
+
+
+def _discovered(verdict: Verdict, own_handlers: Collection[str]) -> str:
+    """Whether its devices are; who registers as a handler of others can not be known here."""
+    handler = verdict.configuration.handler if verdict.configuration else ""
+    if missing := _unregistered(verdict):
+        return f"It is valid. {missing}"
+    if handler in own_handlers:
+        return "Its devices are discovered."
+    return f"Its devices are discovered where a discovery handler {shown(handler)} is registered."
+
+
+def _unregistered(verdict: Verdict) -> str | None:
+    if verdict.configuration is None:
+        return None
+    return unregistered(verdict.configuration.handler, verdict.entries)
 
 
 def _sentences(problems: Iterable[Problem]) -> str:

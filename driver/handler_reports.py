@@ -8,7 +8,7 @@ node writes its own entry and no other, as one owner of fields beside others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -22,6 +22,7 @@ MOST_NODES = 3
 """So many are named in a condition."""
 
 _PROPERTIES_READ = "propertiesRead"
+_REGISTERED = "registered"
 
 _GRAVITY = {HandlerState.ACTIVE: 0, HandlerState.WAITING: 1, HandlerState.OFFLINE: 2}
 
@@ -57,6 +58,7 @@ def entry_of(
         problems: Sentences that are no handler's.
         properties_read: Whether handlers are given the properties as they are now.
     """
+    is_registered = bool(reports)
     if not reports:
         sentence = f"No discovery handler {shown(handler)} is registered."
         reports = (Report(HandlerState.WAITING, problem=sentence),)
@@ -70,6 +72,8 @@ def entry_of(
         "handler": str(worst.state),
         "message": message[:LONGEST_MESSAGE],
     }
+    if not is_registered:
+        entry[_REGISTERED] = False
     if not properties_read:
         entry[_PROPERTIES_READ] = False
     if worst.since:
@@ -80,10 +84,19 @@ def entry_of(
 def unread_properties(entries: Mapping[str, Mapping[str, Any]]) -> str | None:
     """What nodes say that cannot read a Configuration's properties, for its conditions."""
     nodes = sorted(name for name, e in entries.items() if e.get(_PROPERTIES_READ) is False)
-    if not nodes:
-        return None
+    return f"{_few(nodes)}: {entries[nodes[0]].get('message', '')}" if nodes else None
+
+
+def unregistered(handler: str, entries: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """What nodes say that know no handler of the name a Configuration gives, for its conditions."""
+    nodes = sorted(name for name, e in entries.items() if e.get(_REGISTERED) is False)
+    sentence = f"No discovery handler {shown(handler)} is registered on {_few(nodes)}."
+    return sentence if nodes else None
+
+
+def _few(nodes: Sequence[str]) -> str:
     more = f" and {len(nodes) - MOST_NODES} more" if len(nodes) > MOST_NODES else ""
-    return f"{', '.join(nodes[:MOST_NODES])}{more}: {entries[nodes[0]].get('message', '')}"
+    return f"{', '.join(nodes[:MOST_NODES])}{more}"
 
 
 def status_apply(

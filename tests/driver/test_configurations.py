@@ -202,6 +202,31 @@ def test_a_name_that_the_kubelet_cannot_use_is_accepted_and_said() -> None:
     assert plugin.message.endswith("54 may be used.")
 
 
+def test_a_handler_that_nobody_knows_is_a_condition() -> None:
+    body = a_configuration_object(discoveryHandler={"name": "onviff"})
+    entry = {"name": "node-a", "handler": "Waiting", "message": "No.", "registered": False}
+    body["status"] = {"nodes": [entry, {"name": "node-b", "handler": "Active"}]}
+    verdict = judged(body)
+
+    accepted, missing = conditions(verdict, verdict, own_handlers=("onvif",))
+
+    sentence = 'No discovery handler "onviff" is registered on node-a.'
+    assert accepted == Condition("Accepted", "True", "Valid", f"It is valid. {sentence}")
+    assert missing == Condition("HandlerRegistered", "False", "NotRegistered", sentence)
+
+
+def test_what_is_discovered_is_said_as_far_as_it_is_known() -> None:
+    verdict = judged(a_configuration_object(discoveryHandler={"name": "shelf"}))
+
+    (ours,) = conditions(verdict, verdict, own_handlers=("shelf",))
+    (theirs,) = conditions(verdict, verdict, own_handlers=("onvif",))
+
+    assert ours.message == "Its devices are discovered."
+    assert theirs.message == (
+        'Its devices are discovered where a discovery handler "shelf" is registered.'
+    )
+
+
 def test_properties_that_a_node_cannot_read_are_a_condition() -> None:
     body = a_configuration_object()
     entry = {"name": "node-a", "handler": "Active", "message": "No.", "propertiesRead": False}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from driver.api import NodeName
 from driver.handler_reports import (
     LONGEST_MESSAGE,
     Report,
     entry_of,
     status_apply,
     unread_properties,
+    unregistered,
     without_lost_nodes,
 )
 from driver.handler_table import HandlerState
@@ -25,7 +27,17 @@ def test_no_handler_at_all_is_waiting() -> None:
         "name": NODE,
         "handler": "Waiting",
         "message": 'No discovery handler "uDev" is registered.',
+        "registered": False,
     }
+
+
+def test_nodes_that_know_no_handler_are_named() -> None:
+    entries = {f"n{i}": entry_of(NodeName(f"n{i}"), "shelf", []) or {} for i in range(5)}
+    entries["n0"] = {"name": "n0", "handler": "Offline"}
+
+    told = 'No discovery handler "shelf" is registered on n1, n2, n3 and 1 more.'
+    assert unregistered("shelf", entries) == told
+    assert unregistered("shelf", {"n0": entries["n0"]}) is None
 
 
 def test_the_worst_state_is_told_with_all_problems() -> None:
@@ -60,6 +72,7 @@ def test_properties_that_are_not_read_are_marked() -> None:
     assert entry_of(NODE, "none", [], ("One.",), properties_read=False) == {
         "name": NODE,
         "propertiesRead": False,
+        "registered": False,
         "handler": "Waiting",
         "message": 'One. No discovery handler "none" is registered.',
     }

@@ -83,6 +83,12 @@ def told(story: Story) -> dict[str, str]:
     return {entry["name"]: entry["handler"] for entry in nodes}
 
 
+def conditions(story: Story) -> dict[str, str]:
+    """The messages of the Configuration's conditions, by type."""
+    found = story.get("akric", story.name).get("status", {}).get("conditions", [])
+    return {condition["type"]: condition["message"] for condition in found}
+
+
 def uids(story: Story) -> dict[str, str]:
     """Properties and UIDs of the Instances."""
     return {
@@ -96,6 +102,11 @@ def test_a_handler_comes_late_goes_and_comes_back(
 ) -> None:
     (shelf / "maps").mkdir()
     story.until("both nodes say that there is no handler", lambda: told(story).keys() == {*NODES})
+    unknown = 'No discovery handler "shelf" is registered on node-a, node-b.'
+    story.until(
+        "a condition says so", lambda: conditions(story).get("HandlerRegistered") == unknown
+    )
+    assert conditions(story)["Accepted"] == f"It is valid. {unknown}"
 
     said = {"name": "node-z", "handler": "Waiting"}
     patch = json.dumps([{"op": "add", "path": "/status/nodes/-", "value": said}])
@@ -130,12 +141,13 @@ from driver.handler_sdk import Device, DeviceSpec, Handler, Mount, Place, Reques
 async def discover(request: Request):
     shelf = Path(request.details.strip())
     link, specs = shelf / "link", DeviceSpec("/x", "/dev/../etc/shadow")
-    link.symlink_to("/")
+    if not link.is_symlink():
+        link.symlink_to("/")
     yield [
         Device("root", mounts=(Mount("/host", "/", read_only=False),)),
         Device("link", mounts=(Mount("/host", str(link)),)),
         Device("walk", device_specs=(specs,)),
-        Device("good", {"SHELF_FOLDER": "good"}),
+        Device("good", {"SHELF_FOLDER": "good", "NUL": "a\\0b"}),
     ]
     while not (shelf / "flood").exists():
         await asyncio.sleep(0.1)
@@ -158,6 +170,7 @@ def test_a_handler_gets_no_more_of_the_node_than_settings_allow(story: Story, sh
         before = story.until("the good device is there", lambda: uids(story))
         assert list(before) == ["good"]
         said = story.until("the status says why not the others", lambda: message(story, "root"))
+        assert "And 1 more." in said
         assert 'Device "root" is left out: mount "/" is not in --handler-mount-paths.' in said
         assert "leads to what is not in --handler-mount-paths" in said
         assert 'device node "/dev/../etc/shadow" is not in --handler-device-paths' in said
