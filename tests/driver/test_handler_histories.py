@@ -1,7 +1,8 @@
 """Histories of a driver and two handlers of one name, over real sockets.
 
 Whatever happens, a device counts as gone only if its handler said so or was away for five minutes:
-an answer that is complete has all others, and one that lacks some is not complete.
+an answer that is complete has all others, and one that lacks some is not complete. What no handler
+may have is never there, and a flood takes nothing away.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from driver import discoveries, handler_service, registration_socket
+from driver.devices import Device, Mount
 from driver.disk import Folder
 from driver.external_handlers import FILE
 from driver.handler_file import load
+from driver.handler_limits import HandlerLimits
 from driver.handler_requests import Handler, Place
 from driver.handler_service import serve
 from driver.handler_table import REMOVED_AFTER, Endpoint, HandlerState
@@ -28,10 +31,16 @@ from kube.api import Backoff
 from tests.driver.handler_nodes import ANode, Shelf, running
 
 ACTIONS = st.one_of(
-    st.tuples(st.sampled_from(["start", "stop", "devices"]), st.sampled_from([0, 1])),
+    st.tuples(
+        st.sampled_from(["start", "stop", "devices", "greed", "flood"]), st.sampled_from([0, 1])
+    ),
     st.tuples(st.sampled_from(["restart", "wait"]), st.just(0)),
 )
 
+
+LIMITS = HandlerLimits(most_devices=9)
+ROOT = Device("root", mounts=(Mount("/", "/"),))
+"""What no handler may have."""
 
 BEGINNING = [(action, number) for number in (0, 1) for action in ("devices", "start")]
 
@@ -46,6 +55,17 @@ class Peer:
     is_known: bool = False
     reported: set[str] = field(default_factory=set)
 
+    async def say(self, devices: list[Device]) -> None:
+        async with self.shelf.changed:
+            self.shelf.devices = devices
+            self.shelf.changed.notify_all()
+
+    async def flood(self) -> None:
+        before = self.shelf.devices
+        await self.say([Device(f"flood-{n}") for n in range(LIMITS.most_devices + 1)])
+        await asyncio.sleep(0)
+        await self.say(before)
+
     @property
     def address(self) -> str:
         return str(self.place.handler_socket("shelf"))
@@ -56,7 +76,7 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.node = ANode(folder)
+        self.node = ANode(folder, limits=LIMITS)
         self.driver = AsyncExitStack()
         self.numbers = itertools.count()
         self.peers = [Peer(Place(folder / name)) for name in "ab"]
@@ -81,10 +101,14 @@ class World:
                 peer.process = None
             case "devices":
                 await peer.shelf.set(f"{number}-{next(self.numbers)}", f"{number}-always")
+            case "greed":
+                await peer.say([*peer.shelf.devices, ROOT])
+            case "flood":
+                await peer.flood()
             case "restart":
                 await self.driver.aclose()
                 now = self.node.now
-                self.node = ANode(self.folder, now=now)
+                self.node = ANode(self.folder, now=now, limits=LIMITS)
                 await self.start_driver()
             case "wait":
                 await self.wait_five_minutes()
@@ -104,7 +128,7 @@ class World:
     async def settle(self) -> None:
         for peer in self.peers:
             if peer.process is not None:
-                peer.reported = {device.id for device in peer.shelf.devices}
+                peer.reported = {device.id for device in peer.shelf.devices if device != ROOT}
         expected = {
             p.address: HandlerState.ACTIVE if p.process else HandlerState.OFFLINE
             for p in self.peers
