@@ -33,6 +33,9 @@ containerd 1.7, the oldest runtime that takes CDI devices from the kubelet, know
 
 RECORD = "record"
 RECORD_VARIABLE = "MOORAGE_CLAIM"
+NOTHING_VARIABLE = "MOORAGE_INSTANCE"
+"""What a container gets of a device that has neither properties, device nodes nor mounts."""
+
 FILE_NAME = re.compile(rf"{re.escape(DRIVER_NAME)}-claim-([A-Za-z0-9][A-Za-z0-9-]*)\.json")
 
 VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
@@ -51,13 +54,17 @@ def claim_of(name: str) -> ClaimUid | None:
 
 
 def device_ids(device: PreparedDevice) -> tuple[str, ...]:
-    """What the kubelet passes to the runtime; nothing for a device that adds nothing."""
-    return (f"{KIND}={device.cdi_name}",) if _edits(device) else ()
+    """What the kubelet passes to the runtime, for as long as the claim is prepared."""
+    return (f"{KIND}={device.cdi_name}",)
 
 
 def dump(claim: PreparedClaim) -> bytes:
-    """The CDI file of a claim; the same bytes for the same claim."""
-    devices = [(device.cdi_name, _edits(device)) for device in claim.devices]
+    """The CDI file of a claim; the same bytes for the same claim.
+
+    A device that is withheld is not in it: the runtime then starts no container that is to have
+    it, and says its name. The kubelet tries again until it is there.
+    """
+    devices = [(d.cdi_name, _edits(d)) for d in claim.devices if not d.withheld]
     record = json.dumps(checkpoint.dump_claim(claim))
     devices.append(
         (f"{claim.reference.uid}_{RECORD}", {"env": [f"{RECORD_VARIABLE}={record}"]}),
@@ -65,8 +72,7 @@ def dump(claim: PreparedClaim) -> bytes:
     document = {
         "cdiVersion": VERSION,
         "kind": KIND,
-        # A device without edits makes the whole file invalid.
-        "devices": [{"name": name, "containerEdits": edits} for name, edits in devices if edits],
+        "devices": [{"name": name, "containerEdits": edits} for name, edits in devices],
     }
     return encoded(document)
 
@@ -97,7 +103,9 @@ def load(text: bytes, uid: ClaimUid) -> PreparedClaim | Unreadable:
 
 def _edits(device: PreparedDevice) -> dict[str, Any]:
     env = [f"{name}={value}" for name, value in environment(device).items()]
-    return {**({"env": env} if env else {}), **host_edits(device.device_specs, device.mounts)}
+    edits = {**({"env": env} if env else {}), **host_edits(device.device_specs, device.mounts)}
+    # Without edits the whole file would be invalid, and without the device no container starts.
+    return edits or {"env": [f"{NOTHING_VARIABLE}_{device.hash.upper()}={device.instance}"]}
 
 
 def host_edits(device_specs: Iterable[DeviceSpec], mounts: Iterable[Mount]) -> dict[str, Any]:

@@ -14,6 +14,9 @@ that the guard of exclusive devices does not see. Killed
 * before the checkpoint is replaced: the kubelet has no answer and asks again, nothing happened;
 * between checkpoint and CDI file: the next start writes the file from the entry;
 * after both: the kubelet has no answer, asks again and gets the same one;
+* while claims are planned anew, since their devices moved: as when they are granted. Until the
+  devices are heard of, files are those of the entries, and may name where a device was before the
+  kill; the plan that follows, before the kubelet is served, puts both right;
 * between removal of the file and of the entry: the next start writes the file once more, and the
   kubelet, which has no answer, asks to unprepare again.
 
@@ -114,6 +117,9 @@ def _dump_device(device: PreparedDevice) -> dict[str, Any]:
             }
             for spec in device.device_specs
         ],
+        "digest": device.digest,
+        "withheld": device.withheld,
+        "left": list(device.left),
     }
 
 
@@ -150,4 +156,7 @@ def _load_device(entry: Mapping[str, Any]) -> PreparedDevice:
             DeviceSpec(spec["containerPath"], spec["hostPath"], spec["permissions"])
             for spec in entry["deviceSpecs"]
         ),
+        digest=entry.get("digest", ""),
+        withheld=entry.get("withheld", ""),
+        left=tuple(entry.get("left", ())),
     )

@@ -106,12 +106,12 @@ def is_prepared(claim: AllocatedClaim, prepared: PreparedClaims, boot_id: str) -
 def plan_prepare(
     claim: AllocatedClaim, instances: Instances, prepared: PreparedClaims, boot_id: str
 ) -> PreparedClaim | Failure:
-    """What to prepare for a claim; what is prepared already stays as it is.
+    """What to prepare for a claim; what is prepared already is kept up to date by `renewals`.
 
     A claim that was allocated anew, or planned in an earlier boot, is planned again.
     """
     if is_prepared(claim, prepared, boot_id):
-        return prepared[claim.reference.uid]
+        return _as_prepared(prepared[claim.reference.uid])
     holders = (holder for holder in prepared.values() if holder.boot_id in (boot_id, ""))
     if conflict := _conflict(claim, holders):
         return conflict
@@ -119,13 +119,21 @@ def plan_prepare(
     for allocated in claim.devices:
         instance = instances.get((allocated.pool, allocated.device))
         if instance is None:
-            return Failure(f"device {_named(allocated)} is not known on this node")
+            return Failure(f"device {allocated} is not known on this node")
         if not instance.online:
-            return Failure(f"device {_named(allocated)} is offline")
+            return Failure(f"device {allocated} is offline")
         if problem := unusable(instance):
-            return Failure(f"device {_named(allocated)} {problem}")
-        devices.append(_prepared_device(claim.reference.uid, allocated, instance))
-    return PreparedClaim(reference=claim.reference, boot_id=boot_id, devices=_in_order(devices))
+            return Failure(f"device {allocated} {problem}")
+        name = _cdi_name(claim.reference.uid, allocated)
+        devices.append(prepared_device(allocated, name, instance))
+    return PreparedClaim(reference=claim.reference, boot_id=boot_id, devices=in_order(devices))
+
+
+def _as_prepared(claim: PreparedClaim) -> PreparedClaim | Failure:
+    for device in claim.devices:
+        if device.withheld:
+            return Failure(f"device {device.allocated} {device.withheld}")
+    return claim
 
 
 def _conflict(claim: AllocatedClaim, prepared: Iterable[PreparedClaim]) -> Failure | None:
@@ -142,14 +150,9 @@ def _conflict(claim: AllocatedClaim, prepared: Iterable[PreparedClaim]) -> Failu
             for wanted in claim.devices:
                 if wanted.excludes(held.allocated):
                     return Failure(
-                        f"device {_named(wanted)} is still prepared for ResourceClaim"
-                        f" {holder.reference}"
+                        f"device {wanted} is still prepared for ResourceClaim {holder.reference}"
                     )
     return None
-
-
-def _named(device: AllocatedDevice) -> str:
-    return f"{device.pool}/{device.device}"
 
 
 def unusable(instance: Instance) -> str:
@@ -165,17 +168,19 @@ def unusable(instance: Instance) -> str:
     return ""
 
 
-def _prepared_device(
-    uid: ClaimUid, allocated: AllocatedDevice, instance: Instance
+def prepared_device(
+    allocated: AllocatedDevice, cdi_name: str, instance: Instance
 ) -> PreparedDevice:
+    """An allocated device with what its Instance has now."""
     return PreparedDevice(
         allocated=allocated,
-        cdi_name=_cdi_name(uid, allocated),
+        cdi_name=cdi_name,
         instance=instance.name,
         hash=instance.hash,
         properties=instance.properties,
         mounts=instance.mounts,
         device_specs=instance.device_specs,
+        digest=instance.device,
     )
 
 
@@ -190,7 +195,7 @@ def _cdi_name(uid: ClaimUid, allocated: AllocatedDevice) -> str:
     return "_".join(part for part in parts if part)
 
 
-def _in_order(devices: Iterable[PreparedDevice]) -> tuple[PreparedDevice, ...]:
+def in_order(devices: Iterable[PreparedDevice]) -> tuple[PreparedDevice, ...]:
     """Last the Instance whose name is first: of two plain variables the later one stays.
 
     Within a claim the kubelet passes CDI ids on in the order of the answer, and the runtime
@@ -218,4 +223,4 @@ def held_claim(claim: AllocatedClaim) -> PreparedClaim:
         )
         for allocated in claim.devices
     )
-    return PreparedClaim(reference=claim.reference, boot_id="", devices=_in_order(devices))
+    return PreparedClaim(reference=claim.reference, boot_id="", devices=in_order(devices))

@@ -37,6 +37,7 @@ from driver.instance_names import Collision, collision_sentence
 from driver.instance_objects import StoredInstance
 from driver.instances import Instance
 from driver.inventory import Inventory, in_force, inventory_of, withdrawn
+from driver.kubelet_claims import Sight
 from driver.node_handlers import NodeHandlers
 from driver.node_instances import NodeInstances
 from driver.node_reports import NodeReports
@@ -46,6 +47,7 @@ from driver.publication import Publication, Supply, local_supply, publish
 from driver.resource_slices import NodeScope, slice_view
 from driver.shared_pools import shared_devices
 from driver.slices import Features, device_names
+from driver.whereabouts import Whereabouts
 from kube.api import Added, ApiClient, Change, Deleted, Modified, Store
 
 logger = logging.getLogger(__name__)
@@ -68,12 +70,19 @@ class _Memory:
         inventory: What it was decided from.
         path: How devices are offered; None before that is known.
         shared: What this node can prepare of shared pools; None if that is to be found out anew.
+        where: Made of the inventory; None if that is to be done anew.
+        sight: Made of all that; None if that is to be done anew.
     """
 
     current: Publication = field(default_factory=lambda: Publication({}))
     inventory: Inventory | None = None
     path: TakenPath | None = None
     shared: Mapping[tuple[str, DeviceName], Instance] | None = None
+    where: Whereabouts | None = None
+    sight: Sight | None = None
+
+    def forget_shared(self) -> None:
+        self.shared = self.sight = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +151,19 @@ class NodeCluster:
         self._properties.on_change(self._properties_changed)
         self._handlers = NodeHandlers(client, node, reports, self._configurations)
 
-    async def instances(self) -> Mapping[tuple[str, DeviceName], Instance]:
-        """What this node can prepare, by pool and device; waits for the first decision."""
-        await self._decided.wait()
+    @property
+    def sight(self) -> Sight | None:
+        """What this node can prepare, and where its devices are; None before the first decision."""
+        memory = self._memory
+        if memory.inventory is None:
+            return None
+        if memory.where is None:
+            memory.where = Whereabouts(memory.inventory.instances, memory.inventory.unheard)
+        if memory.sight is None:
+            memory.sight = Sight(self._instances_to_prepare(), memory.where)
+        return memory.sight
+
+    def _instances_to_prepare(self) -> Mapping[tuple[str, DeviceName], Instance]:
         local = self._withdrawn_devices() if not self._path.is_dra else {}
         published: dict[tuple[str, DeviceName], Instance] = {
             (self._node, name): offer.instance or local[name]
@@ -225,7 +244,7 @@ class NodeCluster:
 
     def _instance_changed(self, change: Change[StoredInstance]) -> None:
         """Look again when slots were taken or freed: what claims may have depends on it."""
-        self._memory.shared = None
+        self._memory.forget_shared()
         if self._path.is_dra and _changes_holders(change):
             self._passes.ask()
 
@@ -266,7 +285,8 @@ class NodeCluster:
         )
         self._log_collisions(inventory)
         self._memory.current, self._memory.inventory = publication, inventory
-        self._memory.shared = None
+        self._memory.forget_shared()
+        self._memory.where = None
         self._decided.set()
         self._instances.decide(inventory, publication)
         for listener in self._listeners:

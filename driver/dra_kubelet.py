@@ -163,11 +163,12 @@ class Health(health_grpc.DRAResourceHealthServicer):
 
     async def _unless_ended(self) -> Instances | None:
         """What is known now; None if the end comes before the first discovery is over."""
-        known = asyncio.ensure_future(self._source.instances())
+        known = asyncio.ensure_future(self._source.decided())
         ended = asyncio.ensure_future(self._ended.wait())
         try:
             await asyncio.wait((known, ended), return_when=asyncio.FIRST_COMPLETED)
-            return None if self._ended.is_set() else known.result()
+            sight = None if self._ended.is_set() else self._source.sight
+            return sight.instances if sight else None
         finally:
             known.cancel()
             ended.cancel()

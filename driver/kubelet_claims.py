@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
@@ -27,9 +28,10 @@ from driver.claims import (
     reference_problem,
 )
 from driver.disk import real_path
-from driver.instances import Instance
 from driver.node import Node
 from driver.prepared import ClaimReference, PreparedClaim, PreparedClaims
+from driver.renewals import Renewal, renew, with_real_paths
+from driver.whereabouts import Whereabouts
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +42,9 @@ API_SECONDS = 10.0
 
 INSTANCES_SECONDS = 20.0
 """For the first discovery, just after a start."""
+
+KNOWN_SECONDS = 5.0
+"""The same, for what is granted already: then it is given as it was, for not heard is not gone."""
 
 CLAIM_SECONDS = 40.0
 """For all that may have to wait. The kubelet gives up after 45 s, and would learn no reason."""
@@ -57,11 +62,32 @@ class ClaimReader(Protocol):
         """All claims; asked for only when checkpoint and CDI files are lost."""
 
 
-class InstanceSource(Protocol):
-    """The devices that this node can prepare."""
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What is known of the devices of this node at one moment.
 
-    async def instances(self) -> Instances:
-        """By pool and device, offline ones included; waits until the first discovery is over."""
+    Attributes:
+        instances: What can be prepared, by pool and device, offline ones included.
+        where: Where devices are that were prepared before.
+    """
+
+    instances: Instances
+    where: Whereabouts
+
+
+class InstanceSource(Protocol):
+    """The devices of this node."""
+
+    @property
+    def sight(self) -> Sight | None:
+        """What is known now; None until the first discovery is over."""
+
+    async def decided(self) -> None:
+        """Wait until the first discovery is over."""
+
+
+OnRenewed = Callable[[tuple[Renewal, ...]], None]
+"""Hears of claims whose containers get something else from now on; returns at once."""
 
 
 class KubeletClaims:
@@ -83,6 +109,8 @@ class KubeletClaims:
         self._node = node
         self._reader = reader
         self._source = source
+        self._on_renewed: list[OnRenewed] = []
+        self._renewed: Whereabouts | None = None
         self._locks: WeakValueDictionary[ClaimUid, asyncio.Lock] = WeakValueDictionary()
         self._reads = asyncio.Semaphore(READS_AT_ONCE)
         self._running: set[asyncio.Task[Any]] = set()
@@ -99,9 +127,57 @@ class KubeletClaims:
         """An answer for each claim; one that is not prepared is fine."""
         return await self._each(wanted, self._unprepare)
 
+    def on_renewed(self, listener: OnRenewed) -> None:
+        self._on_renewed.append(listener)
+
+    @property
+    def prepared(self) -> PreparedClaims:
+        """The claims that are prepared now."""
+        return self._node.prepared
+
+    @property
+    def where(self) -> Whereabouts | None:
+        """By what they were planned last; None if they never were."""
+        return self._renewed
+
     async def recover(self) -> None:
-        """Take over from an earlier process; call once, before the kubelet can ask."""
+        """Take over from an earlier process; call once, before the kubelet can ask.
+
+        Devices may have moved since: they are looked at first, if they can be.
+        """
         await self._node.recover(self._find_allocated)
+        if not self._node.claims_prepared:
+            return
+        try:
+            await self._is_discovered(KNOWN_SECONDS)
+            await self.renew()
+        except OSError:
+            logger.exception("What is prepared cannot be planned anew yet")
+
+    async def renew(self, *, again: bool = False) -> None:
+        """Plan anew what is prepared, by where its devices are now.
+
+        Args:
+            again: Even if nobody said that anything changed.
+
+        Raises:
+            OSError: If it cannot be written; call again.
+        """
+        sight = self._source.sight if self._node.claims_prepared else None
+        if sight is None or (self._is_renewed(sight) and not again):
+            return
+        async with self._node.alone():
+            # Another process may have held that up.
+            sight = self._source.sight or sight
+            plan = partial(renew, where=sight.where, boot_id=self._node.boot_id, resolve=real_path)
+            renewals = await self._node.renew(plan)
+            self._renewed = sight.where
+        _log_renewed(renewals)
+        for listener in self._on_renewed if renewals else ():
+            listener(renewals)
+
+    def _is_renewed(self, sight: Sight) -> bool:
+        return sight.where is self._renewed and self._node.is_up_to_date
 
     async def finish(self, seconds: float) -> None:
         """Let what runs come to an end, for this long."""
@@ -133,12 +209,13 @@ class KubeletClaims:
             if isinstance(claim, Failure):
                 return claim
             known = is_prepared(claim, prepared, self._node.boot_id)
-            instances = {} if known else await self._instances(claim)
-            if isinstance(instances, Failure):
-                return instances
+            seconds = KNOWN_SECONDS if known else INSTANCES_SECONDS
+            if not await self._is_discovered(seconds) and not known:
+                return Failure("the devices of this node are not discovered yet")
             deadline.reschedule(None)  # a write that has begun is waited for
-            plan = partial(plan_prepare, claim, instances, boot_id=self._node.boot_id)
-            granted = await self._node.grant(plan)
+            if known and (problem := await self._renewal_problem()):
+                return problem
+            granted = await self._node.grant(partial(self._plan, claim))
         _log_prepared(granted, prepared.get(wanted.uid))
         return granted
 
@@ -174,15 +251,26 @@ class KubeletClaims:
             return AllocatedClaim(wanted, tuple(device.allocated for device in known.devices))
         return allocated_claim(claim, wanted, self.pools)
 
-    async def _instances(self, claim: AllocatedClaim) -> Instances | Failure:
-        """Those of the claim, as far as they are known."""
+    async def _is_discovered(self, seconds: float) -> bool:
+        if self._source.sight is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._source.decided()
+        return self._source.sight is not None
+
+    async def _renewal_problem(self) -> Failure | None:
         try:
-            async with asyncio.timeout(INSTANCES_SECONDS):
-                known = await self._source.instances()
-        except TimeoutError:
-            return Failure("the devices of this node are not discovered yet")
+            await self.renew()
+        except OSError as error:
+            return Failure(f"the node cannot record what it grants: {error}")
+        return None
+
+    def _plan(self, claim: AllocatedClaim, prepared: PreparedClaims) -> PreparedClaim | Failure:
+        """By what is known when the plan's turn comes: `renew` may have come before it."""
+        known = sight.instances if (sight := self._source.sight) else {}
         keys = ((device.pool, device.device) for device in claim.devices)
-        return {key: _with_real_paths(known[key]) for key in keys if key in known}
+        instances = {key: with_real_paths(known[key], real_path) for key in keys if key in known}
+        return plan_prepare(claim, instances, prepared, self._node.boot_id)
 
     async def _find_allocated(self, lost: frozenset[ClaimUid]) -> Iterable[AllocatedClaim]:
         async with asyncio.timeout(API_SECONDS):
@@ -210,12 +298,6 @@ async def _answered(
         return Failure(f"the driver failed: {error!r}")
 
 
-def _with_real_paths(instance: Instance) -> Instance:
-    """A CDI device node must not be a symbolic link, such as those in `/dev/serial/by-id`."""
-    specs = (replace(spec, host_path=real_path(spec.host_path)) for spec in instance.device_specs)
-    return replace(instance, device_specs=tuple(specs))
-
-
 def _said(error: Exception) -> str:
     return str(error) or type(error).__name__
 
@@ -229,3 +311,9 @@ def _log_prepared(claim: PreparedClaim | Failure, before: PreparedClaim | None) 
     logger.info("Prepared claim %s: %s", claim.reference, ", ".join(devices))
     if unusable := unusable_properties(claim):
         logger.warning("Claim %s: no environment variables: %s", claim.reference, unusable)
+
+
+def _log_renewed(renewals: Iterable[Renewal]) -> None:
+    for renewal in renewals:
+        devices = [f"{d.allocated} {d.withheld or 'is up to date'}" for d in renewal.after.devices]
+        logger.info("Planned claim %s anew: %s", renewal.after.reference, ", ".join(devices))

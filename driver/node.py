@@ -12,6 +12,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from weakref import WeakValueDictionary
 
 from driver import cdi
 from driver.api import ClaimUid, NodeName
@@ -21,11 +22,15 @@ from driver.checkpoint_file import CheckpointFile, Files
 from driver.claims import AllocatedClaim, Failure, held_claim
 from driver.disk import ProcessLock
 from driver.prepared import PreparedClaim, PreparedClaims
+from driver.renewals import Renewal
 
 logger = logging.getLogger(__name__)
 
 Plan = Callable[[PreparedClaims], PreparedClaim | Failure]
 """What to grant, given what is granted when the plan's turn comes."""
+
+Renew = Callable[[PreparedClaims], Mapping[ClaimUid, Renewal]]
+"""What is to change of what is granted, so that it is right again; see `renewals`."""
 
 FindAllocated = Callable[[frozenset[ClaimUid]], Awaitable[Iterable[AllocatedClaim]]]
 """The allocations of these claims, as the API server has them."""
@@ -45,10 +50,22 @@ class Node:
         self._checkpoint = CheckpointFile(data, name)
         self._cdi = cdi_files
         self._lock = lock
+        self._file_locks: WeakValueDictionary[ClaimUid, asyncio.Lock] = WeakValueDictionary()
+        self._unwritten: dict[ClaimUid, None] = {}
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether no other process wrote the checkpoint since, and no CDI file is to be written."""
+        return not self._unwritten and not self._checkpoint.is_foreign()
+
+    @property
+    def prepared(self) -> PreparedClaims:
+        """The claims that are prepared now, as far as this process has read."""
+        return self._checkpoint.claims
 
     @property
     def claims_prepared(self) -> int:
-        """How many claims are prepared now, as far as this process has read."""
+        """How many those are."""
         return len(self._checkpoint.claims)
 
     async def recover(self, find_allocated: FindAllocated) -> None:
@@ -83,8 +100,7 @@ class Node:
         try:
             granted: PreparedClaim | Failure = await self._checkpoint.commit(partial(_with, plan))
             if isinstance(granted, PreparedClaim):
-                name = cdi.file_name(granted.reference.uid)
-                await asyncio.to_thread(self._cdi.write, name, cdi.dump(granted))
+                await self._write_file(granted.reference.uid)
         except OSError as error:
             return Failure(f"the node cannot record what it grants: {error}")
         return granted
@@ -92,11 +108,48 @@ class Node:
     async def release(self, uid: ClaimUid) -> PreparedClaim | Failure | None:
         """Forget a claim: CDI file, then checkpoint. None if it was not prepared."""
         try:
-            await asyncio.to_thread(self._cdi.remove, cdi.file_name(uid))
-            released: PreparedClaim | None = await self._checkpoint.commit(partial(_without, uid))
+            async with self._file_lock(uid):
+                await asyncio.to_thread(self._cdi.remove, cdi.file_name(uid))
+                step = partial(_without, uid)
+                released: PreparedClaim | None = await self._checkpoint.commit(step)
         except OSError as error:
             return Failure(f"the node cannot record what it releases: {error}")
         return released
+
+    async def renew(self, plan: Renew) -> tuple[Renewal, ...]:
+        """Carry out what a plan changes: checkpoint, then CDI files.
+
+        Raises:
+            OSError: If something cannot be written. CDI files that are no longer right are gone
+                then, or will be written by the next call, which is to follow.
+        """
+        changes: Mapping[ClaimUid, Renewal] = {}
+        try:
+            changes = await self._checkpoint.commit(partial(_renewed, plan))
+        except OSError:
+            await self._withdraw(plan(self._checkpoint.claims))
+            raise
+        self._unwritten.update(dict.fromkeys(changes))
+        for uid in tuple(self._unwritten):
+            await self._write_file(uid)
+            self._unwritten.pop(uid, None)
+        return tuple(changes.values())
+
+    async def _withdraw(self, uids: Iterable[ClaimUid]) -> None:
+        """Remove CDI files until the checkpoint can be written, and they after it."""
+        for uid in uids:
+            self._unwritten[uid] = None
+            async with self._file_lock(uid):
+                await asyncio.to_thread(self._cdi.remove, cdi.file_name(uid))
+
+    async def _write_file(self, uid: ClaimUid) -> None:
+        """Write what the checkpoint says now; whoever comes last writes what is true last."""
+        async with self._file_lock(uid):
+            if claim := self._checkpoint.claims.get(uid):
+                await asyncio.to_thread(self._cdi.write, cdi.file_name(uid), cdi.dump(claim))
+
+    def _file_lock(self, uid: ClaimUid) -> asyncio.Lock:
+        return self._file_locks.setdefault(uid, asyncio.Lock())
 
     def _read(self) -> frozenset[ClaimUid]:
         """Read the checkpoint, or rebuild it; says of which claims nothing could be read."""
@@ -157,6 +210,15 @@ def _with(plan: Plan, claims: PreparedClaims) -> tuple[PreparedClaims, PreparedC
     if isinstance(granted, Failure) or claims.get(granted.reference.uid) == granted:
         return claims, granted
     return {**claims, granted.reference.uid: granted}, granted
+
+
+def _renewed(
+    plan: Renew, claims: PreparedClaims
+) -> tuple[PreparedClaims, Mapping[ClaimUid, Renewal]]:
+    changes = plan(claims)
+    if not changes:
+        return claims, changes
+    return {**claims, **{uid: renewal.after for uid, renewal in changes.items()}}, changes
 
 
 def _without(uid: ClaimUid, claims: PreparedClaims) -> tuple[PreparedClaims, PreparedClaim | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from driver.api import DRIVER_NAME
 from driver.apiserver import ClaimReader
@@ -25,13 +26,14 @@ from driver.metrics import (
     single,
 )
 from driver.node import Node
+from driver.node_claims import NodeClaims
 from driver.node_leftovers import LeftoverPlace, NodeLeftovers
 from driver.node_sources import NodeSources
 from driver.offer_paths import OfferPath
 from driver.prometheus import SNAPSHOTS
 from driver.registration_socket import RegistrationSocket
 from driver.settings import NodeSettings
-from kube.api import ApiClient, EventRecorder, connect
+from kube.api import ApiClient, Event, EventRecorder, connect
 
 
 async def run_node(settings: NodeSettings) -> None:
@@ -65,16 +67,20 @@ async def run_node(settings: NodeSettings) -> None:
             cluster,
             pools=frozenset({settings.node}),
         )
+        events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node)
+        tasks.create_task(events.run())
+        node_claims = NodeClaims(client, settings.node, claims, events.record)
+        cluster.on_inventory(lambda _: node_claims.devices_changed())
         tasks.create_task(cluster.run())
         tasks.create_task(external.run())
         if settings.registration_socket is not None:
             socket = RegistrationSocket(settings.registration_socket, external.register)
             tasks.create_task(socket.serve())
-        tasks.create_task(_offer_slots(client, settings, cluster, path))
+        tasks.create_task(_offer_slots(client, settings, cluster, path, events.record))
         tasks.create_task(_tell_metrics(settings, node, sources, cluster, path))
         if await _has_claims(settings, paths, path):
             async with serve(paths, claims, cluster):
-                await asyncio.Event().wait()
+                await node_claims.run()
 
 
 async def _has_claims(settings: NodeSettings, paths: KubeletPaths, path: NodePath) -> bool:
@@ -111,15 +117,18 @@ def _unready(cluster: NodeCluster, path: NodePath) -> str:
 
 
 async def _offer_slots(
-    client: ApiClient, settings: NodeSettings, cluster: NodeCluster, path: NodePath
+    client: ApiClient,
+    settings: NodeSettings,
+    cluster: NodeCluster,
+    path: NodePath,
+    record: Callable[[Event], None],
 ) -> None:
     """Offer devices through device plugins, or free what is left of that, by the path."""
-    events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node)
     if (await path.taken()).is_dra:
         place = LeftoverPlace(settings.node, settings.kubelet_root)
         await cluster.decided()
-        leftovers = NodeLeftovers(client, place, cluster.stored_instances, events.record)
-        await asyncio.gather(events.run(), leftovers.run())
+        leftovers = NodeLeftovers(client, place, cluster.stored_instances, record)
+        await leftovers.run()
     # Its stubs take memory that the other path can do without.
     from driver.node_slots import NodePlace, NodeSlots
 
@@ -127,7 +136,7 @@ async def _offer_slots(
         client,
         NodePlace(settings.node, settings.kubelet_root, settings.cdi_root),
         cluster,
-        events.record,
+        record,
     )
     with SNAPSHOTS.reading(lambda: node_slot_samples(slots.views(), settings.node)):
-        await asyncio.gather(events.run(), slots.run())
+        await slots.run()

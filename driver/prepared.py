@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from driver.api import ClaimUid, DeviceName, InstanceName
+from driver.api import ClaimUid, ConfigurationName, DeviceName, InstanceName
 from driver.devices import DeviceSpec, Mount
 
 
@@ -42,6 +42,9 @@ class AllocatedDevice:
     share_id: str | None = None
     admin_access: bool = False
 
+    def __str__(self) -> str:
+        return f"{self.pool}/{self.device}"
+
     def excludes(self, other: AllocatedDevice) -> bool:
         """Whether two claims can never have these at one time."""
         return (
@@ -60,6 +63,10 @@ class PreparedDevice:
             for containers that start later; a driver that names devices otherwise must not
             rename those.
         hash: The Instance's, six hexadecimal digits.
+        digest: Which device it is, see `Instance.device`; "" in what an earlier driver wrote.
+        withheld: Why no container may be given it now, as in "is offline"; "" if one may. It has
+            no device nodes and mounts meanwhile.
+        left: Paths of the host where it was before. Containers that started then may hold them.
     """
 
     allocated: AllocatedDevice
@@ -69,6 +76,19 @@ class PreparedDevice:
     properties: Mapping[str, str]
     mounts: tuple[Mount, ...]
     device_specs: tuple[DeviceSpec, ...]
+    digest: str = ""
+    withheld: str = ""
+    left: tuple[str, ...] = ()
+
+    @property
+    def configuration(self) -> ConfigurationName:
+        """What its Instance is of."""
+        return ConfigurationName(self.instance.rpartition("-")[0])
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where on the host its device nodes are."""
+        return tuple(spec.host_path for spec in self.device_specs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,9 @@ from driver.api import ClaimUid, ConfigurationName, DeviceName, InstanceName
 from driver.claims import AllocatedClaim, Failure, Instances, allocated_claim, plan_prepare
 from driver.devices import DeviceSpec
 from driver.instances import Instance
+from driver.kubelet_claims import Sight
 from driver.prepared import ClaimReference, PreparedClaim
+from driver.whereabouts import Whereabouts
 from tests.driver.builders import NODE
 
 BOOT = "boot-1"
@@ -109,11 +111,21 @@ class FakeReader:
 
 @dataclass
 class FakeSource:
-    """Instances, known once the first discovery is over."""
+    """Instances, known once the first discovery is over.
+
+    What is offline here is published still, and reported no longer.
+    """
 
     known: dict[tuple[str, DeviceName], Instance] = field(default_factory=dict)
+    unheard: frozenset[ConfigurationName] = frozenset()
     discovered: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def instances(self) -> Instances:
+    @property
+    def sight(self) -> Sight | None:
+        if not self.discovered.is_set():
+            return None
+        reported = (instance for instance in self.known.values() if instance.online)
+        return Sight(dict(self.known), Whereabouts(reported, self.unheard))
+
+    async def decided(self) -> None:
         await self.discovered.wait()
-        return self.known

@@ -90,12 +90,23 @@ def test_ids_are_those_of_the_file() -> None:
     assert ids == [f"moorage.dev/claim={name}" for name in devices(claim)]
 
 
-def test_device_that_adds_nothing_is_not_in_the_file() -> None:
+def test_device_that_adds_nothing_is_in_the_file_lest_its_id_leads_nowhere() -> None:
+    """It may come to add something, or may have: the kubelet keeps the ids that it was told."""
     claim = a_prepared(properties={}, device_specs=())
 
-    assert devices(claim) == {}
-    assert cdi.device_ids(claim.devices[0]) == ()
-    assert all(device["containerEdits"] for device in json.loads(cdi.dump(claim))["devices"])
+    (edits,) = devices(claim).values()
+    assert edits == {"env": ["MOORAGE_INSTANCE_AAAAAA=loop-aaaaaa"]}
+    assert [i.partition("=")[2] for i in cdi.device_ids(claim.devices[0])] == list(devices(claim))
+
+
+def test_device_that_is_withheld_is_not_in_the_file_and_keeps_its_id() -> None:
+    claim = a_prepared()
+    away = replace(claim.devices[0], withheld="is offline", device_specs=(), mounts=())
+    withheld = replace(claim, devices=(away,))
+
+    assert devices(withheld) == {}
+    assert cdi.device_ids(away) == cdi.device_ids(claim.devices[0])
+    assert cdi.load(cdi.dump(withheld), WANTED.uid) == withheld
 
 
 def applied(claim: PreparedClaim) -> dict[str, str]:

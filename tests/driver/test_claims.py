@@ -198,10 +198,20 @@ def test_device_that_cannot_be_given_out(instance: Any, sentence: str) -> None:
     assert planned == Failure(sentence)
 
 
-def test_prepared_claim_is_answered_without_its_device() -> None:
+def test_prepared_claim_is_answered_as_it_was_renewed_last() -> None:
     known = prepared(WANTED)
 
     assert plan_prepare(allocated(WANTED), {}, {WANTED.uid: known}, BOOT) is known
+
+
+def test_prepared_claim_is_refused_while_a_device_of_it_is_withheld() -> None:
+    known = prepared(WANTED)
+    away = replace(known.devices[0], device_specs=(), withheld="is offline")
+    withheld = {WANTED.uid: replace(known, devices=(away,))}
+
+    planned = plan_prepare(allocated(WANTED), some_instances(), withheld, BOOT)
+
+    assert planned == Failure("device node-a/loop-aaaaaa is offline")
 
 
 def test_claim_of_an_earlier_boot_is_planned_again() -> None:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from driver import kubelet_claims
-from driver.api import ClaimUid
+from driver import cdi, kubelet_claims
+from driver.api import ClaimUid, ConfigurationName
 from driver.claims import Failure
 from driver.devices import DeviceSpec
 from driver.disk import ProcessLock
+from driver.instances import Instance
 from driver.kubelet_claims import KubeletClaims
 from driver.node import Node
 from driver.prepared import ClaimReference, PreparedClaim
+from driver.renewals import Renewal
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
@@ -95,8 +100,9 @@ async def test_unprepare_called_twice_succeeds_twice(world: World) -> None:
 
 @pytest.mark.parametrize("error", [ConnectionError("refused"), TimeoutError(), ValueError("?")])
 async def test_granted_claim_is_answered_without_api_server_and_discovery(
-    world: World, error: Exception
+    world: World, error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(kubelet_claims, "KNOWN_SECONDS", 0.01)
     world.reader.put(WANTED)
     await (await world.plugin()).prepare([WANTED])
     world.reader.error = error
@@ -302,6 +308,191 @@ async def test_links_to_device_nodes_are_followed(world: World, tmp_path: Path) 
         DeviceSpec("/dev/modem", str(tmp_path / "ttyUSB0")),
         DeviceSpec("/dev/none", "/none/such"),
     )
+
+
+def nodes(world: World, reference: ClaimReference) -> list[str]:
+    """The device nodes of the host that containers of a claim are given."""
+    document = json.loads(world.cdi.files[cdi.file_name(reference.uid)])
+    return [
+        node["hostPath"]
+        for device in document["devices"]
+        for node in device["containerEdits"].get("deviceNodes", ())
+    ]
+
+
+def moved(path: str, name: str = "loop-aaaaaa", **fields: Any) -> Instance:
+    return an_instance(name, device_specs=(DeviceSpec(path, path),), **fields)
+
+
+async def test_second_pod_gets_the_device_where_it_is_now(world: World) -> None:
+    world.reader.put(WANTED)
+    plugin = await world.plugin()
+    await plugin.prepare([WANTED])
+
+    world.source.known.update(some_instances(moved("/dev/b")))
+    (again,) = (await plugin.prepare([WANTED])).values()
+
+    assert isinstance(again, PreparedClaim)
+    assert again.devices[0].paths == ("/dev/b",)
+    assert nodes(world, WANTED) == ["/dev/b"]
+
+
+async def test_restarted_container_gets_the_device_where_it_is_now(world: World) -> None:
+    """The runtime reads the file without asking anybody."""
+    world.reader.put(WANTED)
+    plugin = await world.plugin()
+    await plugin.prepare([WANTED])
+
+    world.source.known.update(some_instances(moved("/dev/b")))
+    await plugin.renew()
+
+    assert nodes(world, WANTED) == ["/dev/b"]
+
+
+async def test_two_devices_that_swap_their_paths_are_planned_anew_in_one_write(
+    world: World,
+) -> None:
+    world.source.known.update(some_instances(moved("/dev/a"), moved("/dev/b", "loop-bbbbbb")))
+    world.reader.put(WANTED)
+    world.reader.put(OTHER, a_result("loop-bbbbbb"))
+    plugin = await world.plugin()
+    await plugin.prepare([WANTED, OTHER])
+    world.disk.steps.clear()
+
+    world.source.known.update(some_instances(moved("/dev/b"), moved("/dev/a", "loop-bbbbbb")))
+    await plugin.renew()
+
+    assert (nodes(world, WANTED), nodes(world, OTHER)) == (["/dev/b"], ["/dev/a"])
+    assert world.disk.steps.count("write checkpoint.json") == 1
+
+
+async def test_device_that_is_away_is_in_no_file_until_it_is_back(world: World) -> None:
+    world.reader.put(WANTED)
+    plugin = await world.plugin()
+    first = await plugin.prepare([WANTED])
+
+    world.source.known.clear()
+    await plugin.renew()
+
+    assert nodes(world, WANTED) == []
+    assert await plugin.prepare([WANTED]) == {
+        WANTED.uid: Failure("device node-a/loop-aaaaaa is offline")
+    }
+    world.source.known.update(some_instances())
+    assert await plugin.prepare([WANTED]) == first
+    assert nodes(world, WANTED) == ["/dev/loop-aaaaaa"]
+
+
+async def test_device_that_moved_while_the_driver_was_down_is_looked_for_before_all_else(
+    world: World,
+) -> None:
+    world.reader.put(WANTED)
+    await (await world.plugin()).prepare([WANTED])
+
+    world.source.known.update(some_instances(moved("/dev/b")))
+    await world.plugin()
+
+    assert nodes(world, WANTED) == ["/dev/b"]
+
+
+@pytest.mark.parametrize("heard", [True, False])
+async def test_not_heard_yet_is_not_gone(
+    world: World, heard: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kubelet_claims, "KNOWN_SECONDS", 0.01)
+    world.reader.put(WANTED)
+    await (await world.plugin()).prepare([WANTED])
+
+    world.source.known.clear()
+    if heard:
+        world.source.unheard = frozenset({ConfigurationName("loop")})
+    else:
+        world.source.discovered.clear()
+    plugin = await world.plugin()
+
+    assert nodes(world, WANTED) == ["/dev/loop-aaaaaa"]
+    assert await plugin.prepare([WANTED]) == {WANTED.uid: prepared(WANTED)}
+
+
+async def test_path_of_an_unheard_device_that_is_another_s_now_is_in_no_file(world: World) -> None:
+    world.reader.put(WANTED)
+    plugin = await world.plugin()
+    await plugin.prepare([WANTED])
+
+    world.source.known.clear()
+    world.source.known.update(some_instances(moved("/dev/loop-aaaaaa", "loop-bbbbbb")))
+    world.source.unheard = frozenset({ConfigurationName("loop")})
+    await plugin.renew()
+
+    assert nodes(world, WANTED) == []
+    assert await plugin.prepare([WANTED]) == {
+        WANTED.uid: Failure(
+            "device node-a/loop-aaaaaa was at /dev/loop-aaaaaa, where Instance loop-bbbbbb is now"
+        )
+    }
+
+
+async def test_renewal_that_cannot_be_written_withdraws_the_file_and_is_tried_again(
+    world: World,
+) -> None:
+    world.reader.put(WANTED)
+    plugin = await world.plugin()
+    await plugin.prepare([WANTED])
+    world.source.known.update(some_instances(moved("/dev/b")))
+
+    world.disk.fail = lambda name, size: True
+    with pytest.raises(OSError, match="No space left"):
+        await plugin.renew()
+    assert world.cdi.files == {}
+    assert isinstance((await plugin.prepare([WANTED]))[WANTED.uid], Failure)
+
+    world.disk.fail = lambda name, size: False
+    await plugin.renew()
+    assert nodes(world, WANTED) == ["/dev/b"]
+
+
+async def test_file_that_was_withdrawn_is_back_with_a_device_that_is_back(world: World) -> None:
+    world.reader.put(WANTED)
+    plugin = await world.plugin()
+    await plugin.prepare([WANTED])
+    world.source.known.clear()
+    world.disk.fail = lambda name, size: True
+    with suppress(OSError):
+        await plugin.renew()
+
+    world.disk.fail = lambda name, size: False
+    world.source.known.update(some_instances())
+    await plugin.renew()
+
+    assert nodes(world, WANTED) == ["/dev/loop-aaaaaa"]
+
+
+async def test_claim_that_is_unprepared_while_it_is_planned_anew_leaves_no_file(
+    world: World,
+) -> None:
+    world.reader.put(WANTED)
+    plugin = await world.plugin()
+    await plugin.prepare([WANTED])
+    world.source.known.update(some_instances(moved("/dev/b")))
+
+    await asyncio.gather(plugin.renew(), plugin.unprepare([WANTED]))
+
+    assert world.cdi.files == {}
+
+
+async def test_listener_hears_once_what_changed(world: World) -> None:
+    world.reader.put(WANTED)
+    plugin = await world.plugin()
+    heard: list[Renewal] = []
+    plugin.on_renewed(heard.extend)
+    (first,) = (await plugin.prepare([WANTED])).values()
+    assert heard == []
+
+    world.source.known.update(some_instances(moved("/dev/b")))
+    await plugin.prepare([WANTED])
+    await plugin.renew()
+
+    assert [renewal.before for renewal in heard] == [first]
 
 
 async def test_claim_that_was_allocated_anew_frees_its_old_device(

@@ -1,0 +1,110 @@
+"""The prepared claims of a node, kept right while its devices come, go and move.
+
+    inventory ──► pass: KubeletClaims.renew ──► checkpoint, CDI files
+                                  └──► Events on the pods that have the claims
+
+Events are told in passes of their own: no file waits for the API server. What is not told when
+the process ends stays untold, unless it is so still: that another device has a path that
+containers hold is told again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import NoReturn
+
+from driver.api import NodeName
+from driver.apiserver import PODS
+from driver.claim_notices import Notice, change_notices, pods_of, taken_notices
+from driver.kubelet_claims import KubeletClaims
+from driver.passes import Passes
+from driver.renewals import Renewal
+from kube.api import ApiClient, Event, EventType, JsonObject, ObjectReference
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 10.0
+"""How often the files are looked at though nothing was reported: a link may lead elsewhere."""
+
+
+class NodeClaims:
+    """Plans anew what is prepared whenever it is asked to, and tells pods."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        node: NodeName,
+        claims: KubeletClaims,
+        record: Callable[[Event], None],
+    ) -> None:
+        """`record` takes Events and returns at once."""
+        self._client = client
+        self._claims = claims
+        self._record = record
+        self._selection = PODS.select(field_selector=f"spec.nodeName={node}")
+        self._renewing = Passes(self._renew, name="planning claims anew")
+        self._telling = Passes(self._tell, name="telling pods of their devices")
+        self._untold: dict[Notice, None] = {}
+        self._taken: frozenset[Notice] = frozenset()
+        claims.on_renewed(self._note_renewed)
+
+    def devices_changed(self) -> None:
+        """There is an inventory; it may be the same as before."""
+        self._renewing.ask()
+
+    async def run(self) -> NoReturn:
+        """Keep them right until cancelled; what fails is tried again, and logged."""
+        await asyncio.gather(self._renewing.run(), self._telling.run())
+        raise AssertionError("passes do not end")
+
+    async def _renew(self) -> float:
+        await self._claims.renew(again=True)
+        self._note_taken()
+        return LOOK_SECONDS
+
+    def _note_renewed(self, renewals: tuple[Renewal, ...]) -> None:
+        if (where := self._claims.where) is not None:
+            self._note(change_notices(renewals, where))
+
+    def _note_taken(self) -> None:
+        """What has just been told of a device that moved is not told again."""
+        if (where := self._claims.where) is None:
+            return
+        taken = taken_notices(self._claims.prepared.values(), where)
+        told = {notice.claim for notice in self._untold}
+        self._note(tuple(notice for notice in taken - self._taken if notice.claim not in told))
+        self._taken = taken
+
+    def _note(self, notices: tuple[Notice, ...]) -> None:
+        if notices:
+            self._untold.update(dict.fromkeys(notices))
+            self._telling.ask()
+
+    async def _tell(self) -> None:
+        if not self._untold:
+            return
+        notices = tuple(self._untold)
+        pods = (await self._client.list(self._selection)).items
+        for notice in notices:
+            self._untold.pop(notice, None)
+            for pod in pods_of(pods, notice.claim):
+                self._record(_event(notice, pod))
+
+
+def _event(notice: Notice, pod: JsonObject) -> Event:
+    metadata = pod["metadata"]
+    return Event(
+        regarding=ObjectReference(
+            api_version="v1",
+            kind="Pod",
+            name=metadata["name"],
+            namespace=metadata["namespace"],
+            uid=metadata["uid"],
+        ),
+        type=EventType.WARNING if notice.is_warning else EventType.NORMAL,
+        reason=notice.reason,
+        action="Renew",
+        note=notice.sentence,
+    )

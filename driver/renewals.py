@@ -1,0 +1,102 @@
+"""Renewals: prepared claims, planned anew whenever the devices of the node change.
+
+    PreparedClaims, Whereabouts ──renew──► the changed claims
+
+A container that starts gets its claim's device where it is now, or does not start:
+
+    the device          what its claim's containers get from then on
+    is reported         what its Instance has
+    is away             nothing: it is withheld. One that several nodes see, and that is nothing
+                        of this host's, keeps its address, and the application waits for it
+    is unheard          what they got before
+    ... and where it was is another device of its Configuration: nothing, it is withheld
+
+Containers that run are left alone; `claim_notices` says what they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from driver.api import ClaimUid
+from driver.claims import in_order, prepared_device, unusable
+from driver.instances import Instance
+from driver.names import is_shared_pool
+from driver.prepared import PreparedClaim, PreparedClaims, PreparedDevice
+from driver.whereabouts import Whereabouts
+
+Resolve = Callable[[str], str]
+"""Where a path of the host leads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """A claim as it was prepared, and as it is from now on."""
+
+    before: PreparedClaim
+    after: PreparedClaim
+
+
+def renew(
+    claims: PreparedClaims, where: Whereabouts, boot_id: str, resolve: Resolve
+) -> Mapping[ClaimUid, Renewal]:
+    """The claims that are to change, with nothing withheld from them last.
+
+    Claims of an earlier boot, and those of which only the devices are known, are planned when the
+    kubelet asks for them.
+    """
+    current = (claim for claim in claims.values() if claim.boot_id == boot_id)
+    renewals = [Renewal(claim, _renewed(claim, where, resolve)) for claim in current]
+    changed = [renewal for renewal in renewals if renewal.after != renewal.before]
+    changed.sort(key=lambda renewal: not _is_withheld(renewal.after))
+    return {renewal.before.reference.uid: renewal for renewal in changed}
+
+
+def _is_withheld(claim: PreparedClaim) -> bool:
+    return any(device.withheld for device in claim.devices)
+
+
+def _renewed(claim: PreparedClaim, where: Whereabouts, resolve: Resolve) -> PreparedClaim:
+    devices = [_renewed_device(device, where, resolve) for device in claim.devices]
+    return replace(claim, devices=in_order(devices))
+
+
+def _renewed_device(device: PreparedDevice, where: Whereabouts, resolve: Resolve) -> PreparedDevice:
+    instance = where.find(device)
+    if instance is None:
+        return _unseen(device, where)
+    if problem := unusable(instance):
+        return _withheld(device, problem)
+    after = prepared_device(device.allocated, device.cdi_name, with_real_paths(instance, resolve))
+    return replace(after, left=_left(device, after))
+
+
+def with_real_paths(instance: Instance, resolve: Resolve) -> Instance:
+    """A CDI device node must not be a symbolic link, such as those in `/dev/serial/by-id`."""
+    specs = tuple(replace(s, host_path=resolve(s.host_path)) for s in instance.device_specs)
+    return instance if specs == instance.device_specs else replace(instance, device_specs=specs)
+
+
+def _unseen(device: PreparedDevice, where: Whereabouts) -> PreparedDevice:
+    if rival := where.rival(device):
+        return _withheld(device, rival)
+    if where.is_unheard(device.configuration) or _is_only_an_address(device):
+        return device
+    return _withheld(device, device.withheld or "is offline")
+
+
+def _is_only_an_address(device: PreparedDevice) -> bool:
+    is_of_host = device.device_specs or device.mounts or device.withheld
+    return is_shared_pool(device.allocated.pool) and not is_of_host
+
+
+def _withheld(device: PreparedDevice, why: str) -> PreparedDevice:
+    after = replace(device, device_specs=(), mounts=(), withheld=why)
+    return replace(after, left=_left(device, after))
+
+
+def _left(before: PreparedDevice, after: PreparedDevice) -> tuple[str, ...]:
+    """In order of time, without those where it is again."""
+    paths = dict.fromkeys((*before.left, *before.paths))
+    return tuple(path for path in paths if path not in after.paths)

@@ -1,0 +1,278 @@
+"""Whatever becomes of devices and of all who know them, no file leads to another's device.
+
+Devices are plugged, pulled, moved and swapped, claims prepared and unprepared, driver and kubelet
+start anew, are killed between any two writes, and the node reboots. After each step
+
+* a claim's CDI file names the device that it was allocated, at the place where that is, or none;
+* what the kubelet was told is told again in the same words, or refused while the device is away;
+* a claim whose device is there can be prepared, and its file then names it.
+
+While no driver runs, devices move and files cannot: the promise holds again before it answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from driver import cdi
+from driver.api import ClaimUid, ConfigurationName
+from driver.claims import Failure
+from driver.devices import DeviceSpec
+from driver.disk import ProcessLock
+from driver.instances import Instance
+from driver.kubelet_claims import KubeletClaims
+from driver.node import Node
+from driver.prepared import ClaimReference, PreparedClaim
+from tests.driver.builders import NODE
+from tests.driver.claim_builders import (
+    FakeReader,
+    FakeSource,
+    a_reference,
+    a_result,
+    an_instance,
+    some_instances,
+)
+from tests.driver.test_node_histories import _tell_nobody_of_kills
+from tests.fakes.disk import Disk, FakeFolder, KilledError
+
+SERIALS = ("aaaaaa", "bbbbbb", "cccccc")
+PATHS = ("/dev/sda", "/dev/sdb", "/dev/sdc")
+CONFIGURATION = ConfigurationName("disk")
+
+serials = st.sampled_from(SERIALS)
+paths = st.sampled_from(PATHS)
+claims = st.sampled_from([a_reference(number) for number in range(1, 4)])
+
+
+def instance(serial: str, path: str, *, online: bool = True) -> Instance:
+    return an_instance(
+        f"{CONFIGURATION}-{serial}",
+        device=f"serial {serial}",
+        properties={"UDEV_DEVNODE": path},
+        device_specs=(DeviceSpec(path, path),),
+        online=online,
+    )
+
+
+class Histories(RuleBasedStateMachine):
+    """A node with a few places to plug a device in, its driver, and a kubelet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.runner.get_loop().set_exception_handler(_tell_nobody_of_kills)
+        self.folder = tempfile.TemporaryDirectory()
+        self.disk = Disk()
+        self.data, self.cdi = FakeFolder(self.disk), FakeFolder(self.disk)
+        self.reader, self.source = FakeReader(), FakeSource()
+        self.plugged: dict[str, str] = {}
+        self.published: set[str] = set()
+        self.boot = 1
+        self.told: dict[ClaimUid, tuple[str, ...]] = {}
+        self.plugin: KubeletClaims | None = None
+
+    def teardown(self) -> None:
+        self.runner.close()
+        self.folder.cleanup()
+
+    @initialize()
+    def start(self) -> None:
+        """The driver begins, and hears of the devices before it serves the kubelet."""
+        self.look(forget=True)
+        node = Node(
+            NODE,
+            f"boot-{self.boot}",
+            data=self.data,
+            cdi_files=self.cdi,
+            lock=ProcessLock(Path(self.folder.name) / "lock"),
+        )
+        self.plugin = KubeletClaims(node, self.reader, self.source, pools=frozenset({NODE}))
+        self.runner.run(self.plugin.recover())
+
+    def look(self, *, forget: bool = False) -> None:
+        """Discovery reports what is plugged; what went away is published until it is forgotten."""
+        if forget:
+            self.published.clear()
+        self.published |= self.plugged.keys()
+        devices = [
+            instance(serial, self.plugged.get(serial, "/dev/none"), online=serial in self.plugged)
+            for serial in sorted(self.published)
+        ]
+        self.source.known = dict(some_instances(*devices)) if devices else {}
+        self.source.discovered.set()
+
+    def changed(self) -> None:
+        if self.plugin is not None:
+            self.look()
+            self.runner.run(self.plugin.renew())
+
+    @rule(serial=serials, path=paths)
+    def plug_or_move(self, serial: str, path: str) -> None:
+        if path not in self.plugged.values():
+            self.plugged[serial] = path
+            self.changed()
+
+    @rule(serial=serials)
+    def pull(self, serial: str) -> None:
+        if self.plugged.pop(serial, None):
+            self.changed()
+
+    @rule(pulled=serials, plugged=serials)
+    def replace(self, pulled: str, plugged: str) -> None:
+        """In one discovery turn a device goes and another takes its place."""
+        if pulled != plugged and pulled in self.plugged:
+            self.plugged[plugged] = self.plugged.pop(pulled)
+            self.changed()
+
+    @rule(one=serials, other=serials)
+    def swap(self, one: str, other: str) -> None:
+        here, there = self.plugged.get(one), self.plugged.get(other)
+        if here and there:
+            self.plugged.update({one: there, other: here})
+            self.changed()
+
+    @rule(one=serials, other=serials, step=st.integers(0, 6))
+    def killed_while_devices_swap(self, one: str, other: str, step: int) -> None:
+        self.disk.kill_at = step
+        with suppress(KilledError, asyncio.CancelledError):
+            self.swap(one, other)
+        self.revive()
+
+    @rule(claim=claims, step=st.integers(0, 6), unprepare=st.booleans())
+    def killed_while_serving(self, claim: ClaimReference, step: int, unprepare: bool) -> None:
+        if self.plugin is not None:
+            call = self.plugin.unprepare if unprepare else self.plugin.prepare
+            self.disk.kill_at = step
+            with suppress(KilledError, asyncio.CancelledError):
+                self.runner.run(call([claim]))
+            if unprepare:
+                self.told.pop(claim.uid, None)
+            self.revive()
+
+    def revive(self) -> None:
+        if self.plugin is not None:
+            self.runner.run(self.plugin.finish(1))
+            self.disk.kill_at = None
+            self.start()
+        self.disk.kill_at = None
+
+    @rule()
+    def fill_the_disk_for_a_turn(self) -> None:
+        """What could not be written is withdrawn; the driver tries again."""
+        if self.plugin is not None and len(self.plugged) > 1:
+            one, other = sorted(self.plugged)[:2]
+            self.plugged[one], self.plugged[other] = self.plugged[other], self.plugged[one]
+            self.look()
+            self.disk.fail = lambda name, size: True
+            with suppress(OSError):
+                self.runner.run(self.plugin.renew())
+            self.every_file_names_the_device_of_its_claim_or_none()
+            self.disk.fail = lambda name, size: False
+            self.runner.run(self.plugin.renew())
+
+    @rule()
+    def stop(self) -> None:
+        self.plugin = None
+
+    @rule()
+    def restart(self) -> None:
+        self.start()
+
+    @rule()
+    def reboot(self) -> None:
+        """The folder of CDI files is in memory; all containers are gone."""
+        self.boot += 1
+        self.cdi.files.clear()
+        self.told.clear()
+        self.start()
+
+    @precondition(lambda self: self.plugin)
+    @rule()
+    def hear_nothing_of_the_configuration(self) -> None:
+        """Its handler begins anew: not heard is not gone, and another's path is not given."""
+        assert self.plugin is not None
+        self.source.unheard = frozenset({CONFIGURATION})
+        before = dict(self.cdi.files)
+        self.runner.run(self.plugin.renew())
+        assert self.cdi.files.keys() == before.keys()
+        self.source.unheard = frozenset()
+        self.runner.run(self.plugin.renew())
+
+    @rule(claim=claims, serial=serials)
+    def allocate(self, claim: ClaimReference, serial: str) -> None:
+        if claim.uid not in self.told:
+            self.reader.put(claim, a_result(f"{CONFIGURATION}-{serial}"))
+
+    @precondition(lambda self: self.plugin)
+    @rule(claim=claims)
+    def prepare(self, claim: ClaimReference) -> None:
+        """For a first pod, or another."""
+        assert self.plugin is not None
+        self.note(self.runner.run(self.plugin.prepare([claim])), claim)
+
+    @precondition(lambda self: self.plugin)
+    @rule()
+    def restart_the_kubelet(self) -> None:
+        for claim in map(a_reference, range(1, 4)):
+            if claim.uid in self.told:
+                self.prepare(claim)
+
+    @precondition(lambda self: self.plugin)
+    @rule(claim=claims)
+    def unprepare(self, claim: ClaimReference) -> None:
+        assert self.plugin is not None
+        (answer,) = self.runner.run(self.plugin.unprepare([claim])).values()
+        assert not isinstance(answer, Failure)
+        self.told.pop(claim.uid, None)
+        assert cdi.file_name(claim.uid) not in self.cdi.files
+
+    def note(
+        self, answers: Mapping[ClaimUid, PreparedClaim | Failure], claim: ClaimReference
+    ) -> None:
+        answer, serial = answers[claim.uid], self.serial_of(claim.uid)
+        if isinstance(answer, Failure):
+            taken = "still prepared" in answer.sentence
+            assert serial is None or serial not in self.plugged or taken, answer
+            return
+        ids = tuple(i for device in answer.devices for i in cdi.device_ids(device))
+        assert self.told.setdefault(claim.uid, ids) == ids
+        assert serial is not None
+        assert self.nodes(claim.uid) == {self.plugged[serial]}
+
+    def serial_of(self, uid: ClaimUid) -> str | None:
+        for body in self.reader.stored.values():
+            if body["metadata"]["uid"] == uid:
+                (result,) = body["status"]["allocation"]["devices"]["results"]
+                return str(result["device"]).rpartition("-")[2]
+        return None
+
+    def nodes(self, uid: ClaimUid) -> set[str]:
+        """The device nodes that containers of a claim are given, and what their variables say."""
+        document = json.loads(self.cdi.files[cdi.file_name(uid)])
+        edits = [d["containerEdits"] for d in document["devices"] if "_record" not in d["name"]]
+        variables = {v.partition("=")[2] for edit in edits for v in edit["env"]}
+        return variables | {node["hostPath"] for edit in edits for node in edit["deviceNodes"]}
+
+    @invariant()
+    def every_file_names_the_device_of_its_claim_or_none(self) -> None:
+        if self.plugin is None:
+            return
+        for name in self.cdi.files:
+            if uid := cdi.claim_of(name):
+                serial = self.serial_of(uid)
+                assert serial is not None
+                place = self.plugged.get(serial)
+                assert self.nodes(uid) <= ({place} if place else set()), (name, self.plugged)
+
+
+TestHistories = Histories.TestCase
+TestHistories.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

@@ -1,0 +1,300 @@
+"""What is prepared follows its devices, and never leads to another's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from driver.api import ConfigurationName, DeviceName
+from driver.claim_notices import Notice, change_notices, pods_of, taken_notices
+from driver.claims import AllocatedClaim, allocated_claim, plan_prepare
+from driver.devices import DeviceSpec, Mount
+from driver.instances import Instance
+from driver.prepared import PreparedClaim, PreparedDevice
+from driver.renewals import renew
+from driver.whereabouts import Whereabouts
+from tests.driver.builders import NODE
+from tests.driver.claim_builders import (
+    BOOT,
+    a_claim,
+    a_reference,
+    a_result,
+    an_instance,
+    prepared,
+    some_instances,
+)
+
+WANTED = a_reference(1)
+POOL = "shared/cam"
+
+
+def disk(path: str, name: str = "loop-aaaaaa", **fields: Any) -> Instance:
+    return an_instance(
+        name,
+        properties={"UDEV_DEVNODE": path},
+        device_specs=(DeviceSpec(path, path),),
+        **{"device": f"serial of {name}", **fields},
+    )
+
+
+def camera(url: str, name: str = "cam-aaaaaa", **fields: Any) -> Instance:
+    fields = {"device": f"uuid of {name}", "shared": True, "device_specs": (), **fields}
+    return an_instance(name, properties={"URL": url}, **fields)
+
+
+def holding(*instances: Instance) -> PreparedClaim:
+    """A claim that is prepared with these."""
+    known = some_instances(*instances)
+    return prepared(WANTED, *(a_result(i.name) for i in instances), instances=known)
+
+
+def holding_camera(instance: Instance) -> PreparedClaim:
+    known = {(POOL, DeviceName(instance.name)): instance}
+    claim = allocated_claim(a_claim(WANTED, a_result(instance.name, pool=POOL)), WANTED, {NODE})
+    assert isinstance(claim, AllocatedClaim)
+    planned = plan_prepare(claim, known, {}, BOOT)
+    assert isinstance(planned, PreparedClaim)
+    return planned
+
+
+def renewed(
+    claim: PreparedClaim,
+    reported: Iterable[Instance] = (),
+    unheard: Iterable[str] = (),
+    resolve: Callable[[str], str] = str,
+) -> PreparedClaim:
+    where = Whereabouts(reported, frozenset(map(ConfigurationName, unheard)))
+    renewals = renew({WANTED.uid: claim}, where, BOOT, resolve)
+    return renewals[WANTED.uid].after if renewals else claim
+
+
+def only(claim: PreparedClaim) -> PreparedDevice:
+    (device,) = claim.devices
+    return device
+
+
+def test_nothing_changes_where_nothing_changed() -> None:
+    claim = holding(disk("/dev/a"))
+
+    assert renew({WANTED.uid: claim}, Whereabouts([disk("/dev/a")]), BOOT, str) == {}
+
+
+def test_device_that_moved_is_given_where_it_is() -> None:
+    after = only(renewed(holding(disk("/dev/a")), [disk("/dev/b")]))
+
+    assert after.paths == ("/dev/b",)
+    assert after.properties == {"UDEV_DEVNODE": "/dev/b"}
+    assert after.left == ("/dev/a",)
+
+
+def test_device_that_is_back_where_it_was_has_left_nothing() -> None:
+    claim = holding(disk("/dev/a"))
+
+    assert renewed(renewed(claim, [disk("/dev/b")]), [disk("/dev/a")]).devices[0].left == (
+        "/dev/b",
+    )
+    assert renewed(renewed(claim), [disk("/dev/a")]) == claim
+
+
+def test_device_that_is_away_is_withheld() -> None:
+    mounts = (Mount("/in", "/out"),)
+    after = only(renewed(holding(disk("/dev/a", mounts=mounts))))
+
+    assert (after.withheld, after.device_specs, after.mounts) == ("is offline", (), ())
+    assert after.left == ("/dev/a",)
+
+
+def test_local_device_without_a_node_is_withheld_too() -> None:
+    """Its path in sysfs may be another's, and its container would look there."""
+    claim = holding(an_instance(device_specs=()))
+
+    assert only(renewed(claim)).withheld == "is offline"
+
+
+def test_device_that_is_unheard_stays_unless_another_is_where_it_was() -> None:
+    claim, other = holding(disk("/dev/a")), disk("/dev/a", "loop-bbbbbb")
+
+    assert renewed(claim, unheard=["loop"]) == claim
+    assert renewed(claim, [disk("/dev/c", "loop-bbbbbb")], unheard=["loop"]) == claim
+    withheld = only(renewed(claim, [other], unheard=["loop"]))
+    assert withheld.withheld == "was at /dev/a, where Instance loop-bbbbbb is now"
+
+
+def test_path_under_another_configuration_may_be_the_same_device() -> None:
+    claim = holding(disk("/dev/a"))
+
+    assert renewed(claim, [disk("/dev/a", "other-bbbbbb")], unheard=["loop"]) == claim
+
+
+def test_device_is_known_by_more_than_its_name() -> None:
+    claim, thief = holding(disk("/dev/a")), disk("/dev/a", device="another serial")
+
+    assert only(renewed(claim, [thief])).withheld
+    renamed = disk("/dev/b", "loop-cccccc", device="serial of loop-aaaaaa")
+    assert only(renewed(claim, [renamed])).instance == "loop-cccccc"
+
+
+def test_what_an_earlier_driver_prepared_is_known_by_its_name() -> None:
+    claim = holding(disk("/dev/a"))
+    old = replace(claim, devices=tuple(replace(d, digest="") for d in claim.devices))
+
+    assert only(renewed(old, [disk("/dev/b")])).paths == ("/dev/b",)
+    assert only(renewed(old, [disk("/dev/b")])).digest == "serial of loop-aaaaaa"
+    assert renewed(old, unheard=["loop"]) == old
+
+
+def test_device_that_the_runtime_would_refuse_is_withheld() -> None:
+    bad = disk("/dev/a", mounts=(Mount("in", "/out"),))
+
+    assert "without an absolute path" in only(renewed(holding(disk("/dev/a")), [bad])).withheld
+
+
+def test_links_are_followed() -> None:
+    after = only(renewed(holding(disk("/dev/a")), [disk("/dev/link")], resolve=lambda p: "/dev/b"))
+
+    assert after.paths == ("/dev/b",)
+
+
+def test_network_device_that_is_away_keeps_its_address() -> None:
+    claim = holding_camera(camera("http://10.0.0.7/"))
+
+    assert renewed(claim) == claim
+
+
+def test_network_device_whose_address_is_another_s_is_withheld() -> None:
+    claim = holding_camera(camera("http://10.0.0.7/"))
+
+    after = only(renewed(claim, [camera("http://10.0.0.7/", "cam-bbbbbb")]))
+
+    assert after.withheld == "was at http://10.0.0.7/, where Instance cam-bbbbbb is now"
+    assert only(renewed(renewed(claim), [camera("http://10.0.0.8/")])).withheld == ""
+
+
+def test_network_device_with_another_address_is_given_with_that() -> None:
+    claim = holding_camera(camera("http://10.0.0.7:80/"))
+
+    assert only(renewed(claim, [camera("http://10.0.0.7:81/")])).properties == {
+        "URL": "http://10.0.0.7:81/"
+    }
+
+
+def test_network_device_with_a_node_of_the_host_is_withheld() -> None:
+    specs = (DeviceSpec("/dev/a", "/dev/a"),)
+    claim = holding_camera(camera("http://10.0.0.7:80/", device_specs=specs))
+
+    assert only(renewed(claim)).withheld == "is offline"
+
+
+def test_claims_of_an_earlier_boot_wait_for_the_kubelet() -> None:
+    claim = holding(disk("/dev/a"))
+
+    assert renew({WANTED.uid: claim}, Whereabouts([]), "boot-2", str) == {}
+
+
+def test_claims_of_which_something_is_withheld_are_written_first() -> None:
+    first, second = holding(disk("/dev/a")), holding(disk("/dev/b", "loop-bbbbbb"))
+    second = replace(second, reference=a_reference(2))
+    claims = {WANTED.uid: first, second.reference.uid: second}
+
+    renewals = renew(claims, Whereabouts([disk("/dev/b")]), BOOT, str)
+
+    assert list(renewals) == [second.reference.uid, WANTED.uid]
+
+
+def notices(claim: PreparedClaim, *reported: Instance) -> list[tuple[str, str, bool]]:
+    where = Whereabouts(reported)
+    renewals = renew({WANTED.uid: claim}, where, BOOT, str)
+    told = change_notices(renewals.values(), where)
+    assert {notice.claim for notice in told} <= {WANTED}
+    return [(notice.reason, notice.sentence, notice.is_warning) for notice in told]
+
+
+def test_pods_are_told_what_their_containers_hold() -> None:
+    claim, other = holding(disk("/dev/a")), disk("/dev/a", "loop-bbbbbb")
+    away = renewed(claim)
+
+    assert notices(claim, disk("/dev/b"), other) == [
+        (
+            "DeviceMoved",
+            "Device node-a/loop-aaaaaa moved to /dev/b. Containers that were started before hold"
+            " /dev/a, which is Instance loop-bbbbbb's now: start them anew.",
+            True,
+        )
+    ]
+    assert notices(claim) == [
+        (
+            "DeviceAway",
+            "Device node-a/loop-aaaaaa is offline: no container is started with it until it is"
+            " back. Containers that were started before hold /dev/a: start them anew.",
+            True,
+        )
+    ]
+    assert notices(away, disk("/dev/a")) == [
+        ("DeviceBack", "Device node-a/loop-aaaaaa is back at /dev/a.", False)
+    ]
+
+
+def test_properties_are_told_by_name_since_they_may_be_secrets() -> None:
+    claim = holding_camera(camera("http://admin:secret@10.0.0.7/"))
+
+    ((reason, sentence, _),) = notices(claim, camera("http://admin:secret@10.0.0.8/"))
+
+    assert (reason, sentence) == (
+        "DeviceChanged",
+        f"Device {POOL}/cam-aaaaaa changed: containers that run have its old URL.",
+    )
+
+
+def test_pods_are_told_when_a_path_that_they_hold_is_taken_later() -> None:
+    claim = renewed(holding(disk("/dev/a")), [disk("/dev/b")])
+
+    assert taken_notices([claim], Whereabouts([disk("/dev/b")])) == frozenset()
+    where = Whereabouts([disk("/dev/b"), disk("/dev/a", "loop-bbbbbb")])
+    assert taken_notices([claim], where) == {
+        Notice(
+            WANTED,
+            "DevicePathTaken",
+            "/dev/a is Instance loop-bbbbbb's now. Containers that were started when device"
+            " node-a/loop-aaaaaa was there hold it: start them anew.",
+        )
+    }
+
+
+def a_pod(name: str, phase: str = "Running", **parts: Any) -> dict[str, Any]:
+    spec = {"resourceClaims": [{"name": "disk", "resourceClaimName": "claim-1"}]}
+    metadata = {"namespace": "default", "name": name, "uid": name}
+    return {"metadata": metadata, "spec": spec, "status": {"phase": phase}, **parts}
+
+
+@pytest.mark.parametrize(
+    ("pod", "is_told"),
+    [
+        (a_pod("by name"), True),
+        (a_pod("waits", "Pending"), True),
+        (a_pod("over", "Succeeded"), False),
+        (a_pod("elsewhere", metadata={"namespace": "other", "name": "x", "uid": "x"}), False),
+        (a_pod("another", spec={"resourceClaims": [{"resourceClaimName": "claim-2"}]}), False),
+        (a_pod("none", spec={}, status={}), False),
+        (
+            a_pod(
+                "by template",
+                spec={"resourceClaims": [{"name": "d", "resourceClaimTemplateName": "t"}]},
+                status={"resourceClaimStatuses": [{"name": "d", "resourceClaimName": "claim-1"}]},
+            ),
+            True,
+        ),
+        (
+            a_pod(
+                "by extended resource",
+                spec={},
+                status={"extendedResourceClaimStatus": {"resourceClaimName": "claim-1"}},
+            ),
+            True,
+        ),
+    ],
+)
+def test_pods_of_a_claim(pod: dict[str, Any], is_told: bool) -> None:
+    assert bool(pods_of([pod], WANTED)) is is_told
