@@ -139,9 +139,13 @@ def environment(device: PreparedDevice) -> dict[str, str]:
 
     With two devices the plain names are the later one's (`PreparedClaim.devices`).
     """
-    properties = {k: v for k, v in sorted(device.properties.items()) if is_variable(k, v)}
-    suffixed = {f"{name}_{device.hash.upper()}": value for name, value in properties.items()}
-    return {**properties, **suffixed}
+    return variables(device.properties, device.hash)
+
+
+def variables(properties: Mapping[str, str], digits: str) -> dict[str, str]:
+    """The properties that can be variables, without and with an Instance's hash."""
+    usable = {k: v for k, v in sorted(properties.items()) if is_variable(k, v)}
+    return {**usable, **{f"{name}_{digits.upper()}": value for name, value in usable.items()}}
 
 
 def is_variable(name: str, value: str) -> bool:

@@ -154,14 +154,20 @@ class NodeCluster:
     @property
     def sight(self) -> Sight | None:
         """What this node can prepare, and where its devices are; None before the first decision."""
-        memory = self._memory
-        if memory.inventory is None:
+        memory, where = self._memory, self.where
+        if where is None:
             return None
-        if memory.where is None:
-            memory.where = Whereabouts(memory.inventory.instances, memory.inventory.unheard)
         if memory.sight is None:
-            memory.sight = Sight(self._instances_to_prepare(), memory.where)
+            memory.sight = Sight(self._instances_to_prepare(), where)
         return memory.sight
+
+    @property
+    def where(self) -> Whereabouts | None:
+        """Where this node's devices are; None before the first decision."""
+        memory = self._memory
+        if memory.where is None and memory.inventory is not None:
+            memory.where = Whereabouts(memory.inventory.instances, memory.inventory.unheard)
+        return memory.where
 
     def _instances_to_prepare(self) -> Mapping[tuple[str, DeviceName], Instance]:
         local = self._withdrawn_devices() if not self._path.is_dra else {}

@@ -22,13 +22,26 @@ class ContainerResponse:
     Attributes:
         environment: Each property under its name and under its name with the Instance's hash.
         cdi_names: Qualified names of CDI devices. A kubelet that does not know of them ignores
-            them, and a runtime that does lets them win over the same node or mount given here.
+            them, and a runtime that does lets them win over the same variable, node or mount.
     """
 
     environment: Mapping[str, str]
     mounts: tuple[Mount, ...]
     device_specs: tuple[DeviceSpec, ...]
     cdi_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What stands on the disk for an Instance, and follows it: see `instance_cdi`.
+
+    Attributes:
+        cdi_name: Qualified; "" without a CDI file.
+        links: The folder of its links.
+    """
+
+    cdi_name: str
+    links: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +52,14 @@ class Unusable:
 
 
 def container_response(
-    instances: Iterable[Instance], cdi_names: Mapping[InstanceName, str]
+    instances: Iterable[Instance], files: Mapping[InstanceName, Files]
 ) -> ContainerResponse | Unusable:
     """Merge what a container gets for these Instances; one that comes twice gives once.
 
     Args:
         instances: As discovery knows them now.
-        cdi_names: Of Instances that have a CDI file.
+        files: What stands on the disk for them. Paths of the host are those of links where an
+            Instance has them: the kubelet keeps this answer for as long as the container's pod.
     """
     once = [i for _, i in sorted({i.name: i for i in instances}.items())]
     for instance in once:
@@ -55,10 +69,24 @@ def container_response(
         return Unusable(clash)
     return ContainerResponse(
         environment=_environment(once),
-        mounts=_mounts(once),
-        device_specs=_device_specs(once),
-        cdi_names=tuple(cdi_names[i.name] for i in once if i.name in cdi_names),
+        mounts=_mounts(once, files),
+        device_specs=_device_specs(once, files),
+        cdi_names=_cdi_names(once, files),
     )
+
+
+def _cdi_names(
+    instances: Iterable[Instance], files: Mapping[InstanceName, Files]
+) -> tuple[str, ...]:
+    """The first Instance by name last: of two plain variables the runtime keeps the later one."""
+    named = [files[i.name].cdi_name for i in instances if i.name in files]
+    return tuple(name for name in reversed(named) if name)
+
+
+def _host_path(
+    path: str, link: str, instance: InstanceName, files: Mapping[InstanceName, Files]
+) -> str:
+    return f"{files[instance].links}/{link}" if instance in files else path
 
 
 def _clash(instances: Iterable[Instance]) -> str:
@@ -92,22 +120,30 @@ def _environment(instances: Iterable[Instance]) -> dict[str, str]:
     return environment
 
 
-def _device_specs(instances: Iterable[Instance]) -> tuple[DeviceSpec, ...]:
+def _device_specs(
+    instances: Iterable[Instance], files: Mapping[InstanceName, Files]
+) -> tuple[DeviceSpec, ...]:
     """Each node once, with all permissions that any Instance gives it."""
     merged: dict[str, DeviceSpec] = {}
-    for spec in (spec for instance in instances for spec in instance.device_specs):
-        before = merged.setdefault(spec.container_path, spec)
-        permissions = "".join(p for p in "rwm" if p in before.permissions + spec.permissions)
-        merged[spec.container_path] = replace(spec, permissions=permissions)
+    for instance in instances:
+        for number, spec in enumerate(instance.device_specs):
+            link = _host_path(spec.host_path, f"device-{number}", instance.name, files)
+            before = merged.setdefault(spec.container_path, replace(spec, host_path=link))
+            permissions = "".join(p for p in "rwm" if p in before.permissions + spec.permissions)
+            merged[spec.container_path] = replace(before, permissions=permissions)
     return tuple(merged.values())
 
 
-def _mounts(instances: Iterable[Instance]) -> tuple[Mount, ...]:
+def _mounts(
+    instances: Iterable[Instance], files: Mapping[InstanceName, Files]
+) -> tuple[Mount, ...]:
     """Each mount once, writable if any Instance makes it so."""
     merged: dict[str, Mount] = {}
-    for mount in (mount for instance in instances for mount in instance.mounts):
-        before = merged.setdefault(mount.container_path, mount)
-        merged[mount.container_path] = replace(
-            mount, read_only=before.read_only and mount.read_only
-        )
+    for instance in instances:
+        for number, mount in enumerate(instance.mounts):
+            link = _host_path(mount.host_path, f"mount-{number}", instance.name, files)
+            before = merged.setdefault(mount.container_path, replace(mount, host_path=link))
+            merged[mount.container_path] = replace(
+                before, read_only=before.read_only and mount.read_only
+            )
     return tuple(merged.values())

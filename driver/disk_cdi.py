@@ -1,19 +1,27 @@
-"""The CDI files of Instances on this node's disk."""
+"""The CDI files and links of Instances on this node's disk."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import threading
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
 
 from driver import instance_cdi
-from driver.api import InstanceName
+from driver.api import DRIVER_NAME, InstanceName
+from driver.container_responses import Files
 from driver.disk import Folder
+from driver.disk_links import Links
+from driver.instance_cdi import GivenChange, GivenFile, given_file
 from driver.instances import Instance
+from driver.whereabouts import Whereabouts
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 AT_ONCE = 8
 """Files that are looked at without a thread: an Allocate is about one device, or a few."""
@@ -34,37 +42,82 @@ class _Written:
     signature: object
 
 
+@dataclass(slots=True)
+class _Known:
+    """What this process knows of files; losing it costs looks at the disk."""
+
+    written: dict[InstanceName, _Written] = field(default_factory=dict)
+    withdrawn: dict[InstanceName, str] = field(default_factory=dict)
+
+
 class InstanceCdiFiles:
-    """Written before a device is given, removed when its Instance is gone.
+    """Written before a device is given, kept right while it is, removed when its Instance is gone.
 
     A start of the driver writes those of all slots that this node holds, so that no file needs to
     outlive a boot.
     """
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, links: Links) -> None:
         self._folder = folder
-        self._written: dict[InstanceName, _Written] = {}
+        self._links = links
+        self._known = _Known()
         self._writing = threading.Lock()
 
-    async def write(self, instances: Iterable[Instance]) -> Mapping[InstanceName, str]:
-        """Write those that are not there; returns the CDI names of all that are.
+    async def write(self, instances: Iterable[Instance]) -> Mapping[InstanceName, Files]:
+        """Write what is not there, and tell what is; an Instance without it must not be given.
 
-        One that cannot be written has no name: containers get the device without CDI.
+        One that has no CDI file because that cannot be written, is given by its links alone.
         """
         wanted = tuple(instances)
         known = list(map(self._as_it_was, wanted)) if len(wanted) <= AT_ONCE else [None]
         if None in known:
-            known = await asyncio.to_thread(self._write_all, wanted)
-        return {w.instance.name: w.instance.cdi_name for w in known if w and w.content is not None}
+            known = await self._in_turn(lambda: self._write_all(wanted))
+        return {w.instance.name: self._files(w) for w in known if w is not None}
+
+    async def follow(
+        self, held: Mapping[InstanceName, bool], where: Whereabouts
+    ) -> tuple[GivenChange, ...]:
+        """Keep right what was given of Instances; returns what changed.
+
+        Args:
+            held: Those that this node holds slots of, and whether several nodes may see each.
+            where: Where the devices are now.
+
+        Raises:
+            OSError: If something cannot be written or removed; call again.
+        """
+        return await self._in_turn(lambda: self._follow(held, where))
+
+    async def _in_turn(self, work: Callable[[], T]) -> T:
+        """Two writers of one file would take each other's half-written one."""
+
+        def locked() -> T:
+            with self._writing:
+                return work()
+
+        return await asyncio.to_thread(locked)
+
+    def _files(self, written: _Written) -> Files:
+        instance = written.instance
+        name = instance.cdi_name if written.signature is not None else ""
+        return Files(cdi_name=name, links=self._links.folder(instance.name))
 
     def _write_all(self, instances: Iterable[Instance]) -> list[_Written | None]:
-        with self._writing:  # Two writers of one file would take each other's half-written one.
-            return [self._as_it_was(instance) or self._write(instance) for instance in instances]
+        return [self._as_it_was(instance) or self._tried(instance) for instance in instances]
+
+    def _tried(self, instance: Instance) -> _Written | None:
+        try:
+            return self._write(instance)
+        except OSError as error:
+            logger.warning("device not given instance=%s error=%s", instance.name, error)
+            return None
 
     def _as_it_was(self, instance: Instance) -> _Written | None:
         """What was written for this very Instance, if it is still there; that is a quick look."""
-        before = self._written.get(instance.name)
+        before = self._known.written.get(instance.name)
         if before is None or before.instance is not instance:
+            return None
+        if not self._links.do_lead(instance.name, instance_cdi.links(instance)):
             return None
         if before.content is None:
             return before
@@ -77,33 +130,81 @@ class InstanceCdiFiles:
         except OSError:
             return None
 
-    def _write(self, instance: Instance) -> _Written | None:
-        content = instance_cdi.content(instance)
+    def _write(self, instance: Instance) -> _Written:
+        content, signature = instance_cdi.content(instance), None
+        self._links.lead(instance.name, instance_cdi.links(instance))
         try:
             signature = None if content is None else self._put(instance.name, content)
         except OSError as error:
+            self._folder.remove(instance_cdi.file_name(instance.name))
             logger.warning("CDI file not written instance=%s error=%s", instance.name, error)
-            return None
-        self._written[instance.name] = _Written(instance, content, signature)
-        return self._written[instance.name]
+        written = _Written(instance, content, signature)
+        self._known.written[instance.name] = written
+        self._known.withdrawn.pop(instance.name, None)
+        return written
 
     def _put(self, instance: InstanceName, content: bytes) -> object:
         """Write a file, unless it is there as it was written; returns how it looks now."""
-        before, name = self._written.get(instance), instance_cdi.file_name(instance)
+        before, name = self._known.written.get(instance), instance_cdi.file_name(instance)
         found = (content, self._folder.signature(name))
         if before is None or found != (before.content, before.signature):
             self._folder.write(name, content)
         return self._folder.signature(name)
 
+    def _follow(
+        self, held: Mapping[InstanceName, bool], where: Whereabouts
+    ) -> tuple[GivenChange, ...]:
+        present = {name: where.named(name) for name in sorted(held)}
+        away = [name for name, instance in present.items() if instance is None]
+        changes = [self._withdraw_if(name, where, shared=held[name]) for name in away]
+        changes += [self._renew(instance) for instance in present.values() if instance]
+        return tuple(change for change in changes if change is not None)
+
+    def _renew(self, instance: Instance) -> GivenChange | None:
+        if self._as_it_was(instance) is not None:
+            return None
+        before = self._given(instance.name)
+        was_withdrawn = instance.name in self._known.withdrawn
+        self._write(instance)
+        after = given_file(instance_cdi.content(instance))
+        changed = was_withdrawn or (before is not None and before != after)
+        return GivenChange(instance.name, before, after) if changed else None
+
+    def _withdraw_if(
+        self, name: InstanceName, where: Whereabouts, *, shared: bool
+    ) -> GivenChange | None:
+        if name in self._known.withdrawn:
+            return None
+        before = self._given(name)
+        why = instance_cdi.withdrawal(name, before, where, shared=shared)
+        if not why:
+            return None
+        self._links.lead_nowhere(name, why)
+        self._folder.remove(instance_cdi.file_name(name))
+        self._known.written.pop(name, None)
+        self._known.withdrawn[name] = why
+        return GivenChange(name, before, None, why)
+
+    def _given(self, name: InstanceName) -> GivenFile | None:
+        return given_file(self._folder.read(instance_cdi.file_name(name)))
+
     async def keep(self, known: Collection[InstanceName]) -> None:
-        """Remove the files of all other Instances."""
-        await asyncio.to_thread(self._keep, frozenset(known))
+        """Remove what is of all other Instances."""
+        await self._in_turn(lambda: self._keep(frozenset(known)))
 
     def _keep(self, known: frozenset[InstanceName]) -> None:
-        for gone in self._written.keys() - known:
-            del self._written[gone]
-        for name in instance_cdi.left_over(self._folder.names(), known):
-            try:
+        for gone in self._known.written.keys() - known:
+            del self._known.written[gone]
+        for gone in self._known.withdrawn.keys() - known:
+            del self._known.withdrawn[gone]
+        try:
+            for name in instance_cdi.left_over(self._folder.names(), known):
                 self._folder.remove(name)
-            except OSError as error:
-                logger.warning("CDI file not removed file=%s error=%s", name, error)
+            self._links.remove_others(known)
+        except OSError as error:
+            logger.warning("what is of Instances that are gone is not removed error=%s", error)
+
+
+def instance_files(cdi_root: Path) -> InstanceCdiFiles:
+    """Those where the container runtime looks for them; both folders are empty after a boot."""
+    return InstanceCdiFiles(Folder(cdi_root, durable=False), Links(cdi_root / DRIVER_NAME))

@@ -1,17 +1,28 @@
 """CDI files of the device-plugin path: one for each Instance whose device is given to containers.
 
-A container gets the same from the answer to Allocate, where kubelet or runtime do not know of CDI.
-The name is Akri's `cdiName`, so what is written for it is found.
+The kubelet keeps what it was answered for a container, and asks nobody when it starts that one
+anew. So the answer names files and links that are kept right (`driver.disk_cdi`):
+
+    cdi_devices ──► the CDI file ──► environment, device nodes and mounts as they are now
+    devices, mounts ──► host paths that are links ──► where the device is now, or nowhere
+
+Runtimes that do not know of CDI follow the links, too. A container that is started while its device
+is away is refused by the runtime: its CDI device is missing, and its links lead nowhere.
+
+The CDI name is Akri's `cdiName`, so what is written for it is found.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
-from driver.api import AKRI_GROUP, InstanceName
-from driver.cdi import VERSION, encoded, host_edits
+from driver.api import AKRI_GROUP, ConfigurationName, InstanceName
+from driver.cdi import VERSION, encoded, host_edits, variables
 from driver.instances import Instance
+from driver.whereabouts import Spot, Whereabouts
 
 _PREFIX = f"{AKRI_GROUP}-"
 _CLASS = re.compile(r"[A-Za-z]([-_.A-Za-z0-9]*[A-Za-z0-9])?")
@@ -25,12 +36,92 @@ def file_name(instance: InstanceName) -> str:
 
 def content(instance: Instance) -> bytes | None:
     """The CDI file of an Instance; None for one that CDI cannot name, or that adds nothing."""
-    edits = host_edits(instance.device_specs, instance.mounts)
+    env = [f"{k}={v}" for k, v in variables(instance.properties, instance.hash).items()]
+    host = host_edits(instance.device_specs, instance.mounts)
+    edits = {**({"env": env} if env else {}), **host}
     if not edits or not _CLASS.fullmatch(instance.configuration):
         return None
     kind, _, device = instance.cdi_name.partition("=")
     devices = [{"name": device, "containerEdits": edits}]
     return encoded({"cdiVersion": VERSION, "kind": kind, "devices": devices})
+
+
+def links(instance: Instance) -> Mapping[str, str]:
+    """Names of links, and where they lead: to each device node and mount, in order."""
+    return {
+        **{f"device-{n}": spec.host_path for n, spec in enumerate(instance.device_specs)},
+        **{f"mount-{n}": mount.host_path for n, mount in enumerate(instance.mounts)},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFile:
+    """What an Instance's CDI file says.
+
+    Attributes:
+        paths: Of device nodes on the host.
+        variables: Values of the environment, by name.
+        is_of_host: Whether containers get anything but the environment.
+    """
+
+    paths: tuple[str, ...]
+    variables: Mapping[str, str]
+    is_of_host: bool
+
+
+def given_file(text: bytes | None) -> GivenFile | None:
+    """Read what `content` wrote, in this or another version; None if it is something else."""
+    if text is None:
+        return None
+    try:
+        (device,) = json.loads(text)["devices"]
+        edits = device["containerEdits"]
+        nodes, mounts = edits.get("deviceNodes", ()), edits.get("mounts", ())
+        pairs = (variable.partition("=") for variable in edits.get("env", ()))
+        return GivenFile(
+            paths=tuple(node["hostPath"] for node in nodes),
+            variables={name: value for name, _, value in pairs},
+            is_of_host=bool(nodes or mounts),
+        )
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenChange:
+    """What containers get of an Instance from now on, when they are started anew.
+
+    Attributes:
+        before: What they got; None if nothing was known of it.
+        after: None while the Instance is withdrawn.
+        withdrawn: Why it is; "" if it is not.
+    """
+
+    instance: InstanceName
+    before: GivenFile | None
+    after: GivenFile | None
+    withdrawn: str = ""
+
+
+def withdrawal(
+    name: InstanceName, given: GivenFile | None, where: Whereabouts, *, shared: bool
+) -> str:
+    """Why no container may be given an Instance that is not reported; "" if it may as before.
+
+    Args:
+        name: Of an Instance that this node holds a slot of.
+        given: What its file says; None if it has none.
+        where: What is known of the devices.
+        shared: Whether several nodes may see it.
+    """
+    configuration = ConfigurationName(name.rpartition("-")[0])
+    if given is not None:
+        values = given.variables.values()
+        spot = Spot(configuration=configuration, instance=name, paths=given.paths, values=values)
+        if rival := where.rival(spot):
+            return rival
+    is_address = shared and given is not None and not given.is_of_host
+    return "" if is_address or where.is_unheard(configuration) else "is offline"
 
 
 def left_over(files: Iterable[str], known: Collection[InstanceName]) -> tuple[str, ...]:

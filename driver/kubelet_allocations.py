@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from driver.api import InstanceName
-from driver.container_responses import ContainerResponse
+from driver.container_responses import ContainerResponse, Files
 from driver.device_ids import DeviceKey
 from driver.instances import Instance
 from driver.metrics import ALLOCATION_SECONDS, ALLOCATIONS
@@ -50,9 +50,9 @@ class HasSlots(Protocol):
 
 
 class WritesCdi(Protocol):
-    """CDI files of Instances, see `disk_cdi.InstanceCdiFiles`."""
+    """CDI files and links of Instances, see `disk_cdi.InstanceCdiFiles`."""
 
-    async def write(self, instances: Iterable[Instance]) -> Mapping[InstanceName, str]: ...
+    async def write(self, instances: Iterable[Instance]) -> Mapping[InstanceName, Files]: ...
 
 
 class Given:
@@ -94,11 +94,11 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One Allocate, and the CDI names that it may answer with."""
+    """One Allocate, and the files that it may answer with."""
 
     plugin: Plugin
     containers: Sequence[Sequence[str]]
-    cdi_names: Mapping[InstanceName, str]
+    files: Mapping[InstanceName, Files]
 
 
 class KubeletAllocations:
@@ -106,8 +106,8 @@ class KubeletAllocations:
 
     Args:
         slots: The Instances.
-        offer: What there is to give at this moment, without CDI names.
-        cdi: Writes what those names stand for.
+        offer: What there is to give at this moment, without files.
+        cdi: Writes the files that the answers name.
         given: Shared with whoever releases slots.
         on_refused: Told the plugin of every call that was refused: its list is stale. The kubelet
             hears of the refusal only afterwards.
@@ -160,8 +160,13 @@ class KubeletAllocations:
         names = concerned(plugin, containers, self._offer())
         async with self._given.locks.of(names):
             self._given.note(devices)
-            cdi_names = await self._cdi.write(self._known(names))
-            answer = await self._allocate(_Call(plugin, containers, cdi_names))
+            known = self._known(names)
+            files = await self._cdi.write(known)
+            unwritten = [i.name for i in known if i.name not in files]
+            if unwritten:
+                answer: Allocation | Refused = Refused(_unwritten(plugin, unwritten))
+            else:
+                answer = await self._allocate(_Call(plugin, containers, files))
             self._given.note(devices)
         if isinstance(answer, Refused):
             logger.warning("refused resource=%s why=%s", plugin, answer.sentence)
@@ -187,7 +192,7 @@ class KubeletAllocations:
     async def _granted(self, call: _Call, taken: list[SlotWrite]) -> Allocation | Refused:
         read: set[InstanceName] = set()
         for _ in range(ATTEMPTS):
-            offer = replace(self._offer(), cdi_names=call.cdi_names)
+            offer = replace(self._offer(), files=call.files)
             plan = plan_allocate(call.plugin, call.containers, offer)
             if isinstance(plan, Refused):
                 return plan
@@ -227,3 +232,7 @@ class KubeletAllocations:
             release = undo(write, view) if view is not None else None
             if release is None or await self._slots.write(release):
                 return
+
+
+def _unwritten(plugin: Plugin, names: Sequence[InstanceName]) -> str:
+    return f"{plugin}: links to the device of Instance {names[0]} cannot be written on this node"

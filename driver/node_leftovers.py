@@ -22,19 +22,24 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from driver.api import NodeName
 from driver.apiserver import NODES, field_manager
 from driver.apiserver_slots import SlotObjects
 from driver.deductions import holds_slots
 from driver.device_ids import configuration_resource, instance_resource
+from driver.disk_cdi import instance_files
 from driver.instance_objects import StoredInstance
+from driver.inventory import Inventory
 from driver.kubelet_allocations import Given
+from driver.kubelet_given_devices import GivenDevices
 from driver.kubelet_pod_resources import PodResources
 from driver.kubelet_usage import NodePodObjects, SlotKeeper
 from driver.node_allocatable import status_patch
 from driver.node_pods import Listing, uncovered
+from driver.passes import Passes
+from driver.whereabouts import Whereabouts
 from kube.api import ApiClient, ApiError, Event, JsonObject, Store, WriteOptions
 
 logger = logging.getLogger(__name__)
@@ -50,10 +55,23 @@ class LeftoverPlace:
 
     Attributes:
         kubelet_root: The kubelet's `--root-dir`, by the path under which the kubelet itself has it.
+        cdi_root: Where the container runtime looks for dynamic CDI files.
     """
 
     node: NodeName
     kubelet_root: Path
+    cdi_root: Path
+
+
+class KnowsWhere(Protocol):
+    """What this node's discovery knows, see `cluster.NodeCluster`."""
+
+    @property
+    def where(self) -> Whereabouts | None:
+        """Where the devices are now; None before that is known."""
+
+    def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
+        """Call back with each inventory from now on."""
 
 
 class NodeLeftovers:
@@ -65,6 +83,7 @@ class NodeLeftovers:
         place: LeftoverPlace,
         stored: Store[StoredInstance],
         record: Callable[[Event], None],
+        devices: KnowsWhere,
     ) -> None:
         """Create.
 
@@ -72,24 +91,37 @@ class NodeLeftovers:
             client: The API server.
             place: Where this is.
             stored: All Instances of which this node may hold slots; in sync, and kept so.
+            devices: Where those are that containers still have.
             record: Takes Events and returns at once.
         """
         self._client = client
         self._place = place
         self._stored = stored
         self._record = record
+        self._devices = devices
+        self._now: _Leftovers | None = None
         self._changed = asyncio.Event()
+
+    def _look_for_devices(self) -> None:
+        if self._now is not None:
+            self._now.look_for_devices()
 
     async def run(self) -> NoReturn:
         """Look once, and again whenever slots are held; until cancelled."""
         self._stored.subscribe(lambda _: self._changed.set())
         await self._offer_nothing()
+        self._devices.on_inventory(lambda _: self._look_for_devices())
         while True:
-            await _Leftovers(self._client, self._place, self._record).free()
+            self._now = self._leftovers()
+            await self._now.free()
+            self._now = None
             await asyncio.sleep(PAUSE_SECONDS)
             while not holds_slots(self._stored, self._place.node):
                 self._changed.clear()
                 await self._changed.wait()
+
+    def _leftovers(self) -> _Leftovers:
+        return _Leftovers(self._client, self._place, self._record, self._devices)
 
     async def _offer_nothing(self) -> None:
         """Let the Node offer none of the resources that a plugin of this driver had."""
@@ -124,7 +156,11 @@ class _Leftovers:
     """From a look at the kubelet until neither it nor any Instance knows of a slot in use."""
 
     def __init__(
-        self, client: ApiClient, place: LeftoverPlace, record: Callable[[Event], None]
+        self,
+        client: ApiClient,
+        place: LeftoverPlace,
+        record: Callable[[Event], None],
+        devices: KnowsWhere,
     ) -> None:
         clock = asyncio.get_running_loop().time
         self._node = place.node
@@ -137,6 +173,16 @@ class _Leftovers:
         self._keeper = SlotKeeper(
             place.node, self._slots, self._pods, self._listed, Given(clock), record
         )
+        self._devices = devices
+        self._given = GivenDevices(
+            place.node,
+            instance_files(place.cdi_root),
+            self._slots,
+            usage=self._kubelet.listing,
+            pods=self._pods,
+            record=record,
+        )
+        self._keeping = Passes(self._keep_given, name="keeping what was given")
 
     async def free(self) -> None:
         """Return when nothing is left."""
@@ -150,11 +196,20 @@ class _Leftovers:
             self._slots.subscribe(self._keeper.instance_changed)
             self._slots.subscribe(self._look)
             self._pods.subscribe(self._keeper.pod_changed)
-            running.append(tasks.create_task(self._keeper.run()))
+            parts = (self._keeper, self._given, self._keeping)
+            running += [tasks.create_task(part.run()) for part in parts]
             running.append(tasks.create_task(self._keep_resources()))
             await self._over.wait()
             for task in running:
                 task.cancel()
+
+    def look_for_devices(self) -> None:
+        """They may be elsewhere."""
+        self._keeping.ask()
+
+    async def _keep_given(self) -> None:
+        if (where := self._devices.where) is not None:
+            await self._given.keep(where)
 
     async def _listed(self) -> Listing | None:
         self._listing = await self._kubelet.listing()

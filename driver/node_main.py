@@ -125,9 +125,9 @@ async def _offer_slots(
 ) -> None:
     """Offer devices through device plugins, or free what is left of that, by the path."""
     if (await path.taken()).is_dra:
-        place = LeftoverPlace(settings.node, settings.kubelet_root)
+        place = LeftoverPlace(settings.node, settings.kubelet_root, settings.cdi_root)
         await cluster.decided()
-        leftovers = NodeLeftovers(client, place, cluster.stored_instances, record)
+        leftovers = NodeLeftovers(client, place, cluster.stored_instances, record, cluster)
         await leftovers.run()
     # Its stubs take memory that the other path can do without.
     from driver.node_slots import NodePlace, NodeSlots

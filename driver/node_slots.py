@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn, Protocol
@@ -19,12 +19,12 @@ from driver.api import InstanceName, NodeName
 from driver.apiserver import INSTANCES
 from driver.apiserver_node_status import NodeStatus
 from driver.apiserver_slots import SlotObjects
-from driver.disk import Folder
-from driver.disk_cdi import InstanceCdiFiles
+from driver.disk_cdi import instance_files
 from driver.instances import Instance
 from driver.inventory import Inventory
 from driver.kubelet_allocations import Given, KubeletAllocations
 from driver.kubelet_device_plugins import DevicePlugins
+from driver.kubelet_given_devices import GivenDevices
 from driver.kubelet_pod_resources import PodResources
 from driver.kubelet_usage import NodePodObjects, SlotKeeper
 from driver.names import attribute_value
@@ -33,6 +33,7 @@ from driver.plugin_devices import healthy_devices
 from driver.plugin_lists import Offered, PluginListing, PluginLists, offered_by
 from driver.slot_allocation import Offer, Plugin
 from driver.slots import InstanceSlots, usage_problems
+from driver.whereabouts import Whereabouts
 from kube.api import (
     Added,
     ApiClient,
@@ -94,6 +95,7 @@ class _Known:
     inventory: Inventory
     instances: Mapping[InstanceName, Instance]
     offered: Offered
+    where: Whereabouts
 
 
 class NodeSlots:
@@ -114,27 +116,23 @@ class NodeSlots:
         self._record = record
         self._slots = SlotObjects(client, node)
         self._pods = NodePodObjects(client, node, clock)
-        self._cdi = InstanceCdiFiles(Folder(place.cdi_root, durable=False))
+        files = instance_files(place.cdi_root)
         self._allocations = KubeletAllocations(
-            self._slots, self._offer, self._cdi, given=given, on_refused=self._refused
+            self._slots, self._offer, files, given=given, on_refused=self._refused
         )
         self._status = NodeStatus(client, node)
         self._plugins = DevicePlugins(
             place.kubelet_root / "device-plugins", self._allocations, follower=self._status
         )
-        self._keeper = SlotKeeper(
-            node,
-            self._slots,
-            self._pods,
-            PodResources(place.kubelet_root / "pod-resources", clock).listing,
-            given,
-            record,
+        usage = PodResources(place.kubelet_root / "pod-resources", clock).listing
+        self._keeper = SlotKeeper(node, self._slots, self._pods, usage, given, record)
+        self._given = GivenDevices(
+            node, files, self._slots, usage=usage, pods=self._pods, record=record
         )
         self._lists = Passes(self._offer_lists, name="listing devices")
         self._listing = PluginListing(node)
         self._listed: PluginLists = {}
         self._known: _Known | None = None
-        self._kept: tuple[Collection[InstanceName], Collection[InstanceName]] = ((), ())
 
     async def run(self) -> NoReturn:
         """Offer until cancelled; what fails is tried again for ever, and logged."""
@@ -147,7 +145,7 @@ class NodeSlots:
             self._slots.subscribe(self._instance_changed)
             self._pods.subscribe(self._keeper.pod_changed)
             self._devices.on_inventory(lambda _: self._lists.ask())
-            for runs in (self._plugins, self._keeper, self._lists, self._status):
+            for runs in (self._plugins, self._keeper, self._given, self._lists, self._status):
                 tasks.create_task(runs.run())
             tasks.create_task(self._resend())
         raise AssertionError("devices are offered until that is cancelled")
@@ -181,7 +179,8 @@ class NodeSlots:
         assert inventory is not None, "waited for"
         if self._known is None or self._known.inventory is not inventory:
             instances = {instance.name: instance for instance in inventory.instances}
-            self._known = _Known(inventory, instances, offered_by(inventory))
+            where = Whereabouts(inventory.instances, inventory.unheard)
+            self._known = _Known(inventory, instances, offered_by(inventory), where)
         return self._known
 
     def _instance_changed(self, change: Change[InstanceSlots]) -> None:
@@ -194,24 +193,13 @@ class NodeSlots:
         await asyncio.sleep(COALESCE_SECONDS)
         views = self._views()
         self._offer_now(views)
-        await self._keep_cdi_files(views)
+        await self._given.keep(self._look().where)
 
     def _offer_now(self, views: Mapping[InstanceName, InstanceSlots]) -> None:
         lists = self._listing.lists(views.values(), self._look().offered)
         if lists is not self._listed:
             self._listed = lists
             self._plugins.offer(lists)
-
-    async def _keep_cdi_files(self, views: Mapping[InstanceName, InstanceSlots]) -> None:
-        """A container that is started again needs the file; after a reboot all are gone."""
-        known = self._known_instances()
-        taken = [name for name, view in views.items() if view.holders and name in known]
-        held = {name for name in taken if views[name].held_by(self._node)}
-        if (held, views.keys()) != self._kept:
-            kept = (held, frozenset(views))
-            await self._cdi.write(known[name] for name in sorted(held))
-            await self._cdi.keep(kept[1])
-            self._kept = kept
 
     async def _refused(self, plugin: Plugin) -> None:
         """The kubelet chose by a list that was not true any more, as kube-scheduler did before it.

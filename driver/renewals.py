@@ -24,7 +24,7 @@ from driver.claims import in_order, prepared_device, unusable
 from driver.instances import Instance
 from driver.names import is_shared_pool
 from driver.prepared import PreparedClaim, PreparedClaims, PreparedDevice
-from driver.whereabouts import Whereabouts
+from driver.whereabouts import Whereabouts, spot_of
 
 Resolve = Callable[[str], str]
 """Where a path of the host leads."""
@@ -79,7 +79,7 @@ def with_real_paths(instance: Instance, resolve: Resolve) -> Instance:
 
 
 def _unseen(device: PreparedDevice, where: Whereabouts) -> PreparedDevice:
-    if rival := where.rival(device):
+    if rival := where.rival(spot_of(device)):
         return _withheld(device, rival)
     if where.is_unheard(device.configuration) or _is_only_an_address(device):
         return device

@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from driver.api import ConfigurationName, InstanceName, NodeName
-from driver.container_responses import ContainerResponse, Unusable, container_response
+from driver.container_responses import ContainerResponse, Files, Unusable, container_response
 from driver.device_ids import (
     configuration_resource,
     instance_resource,
@@ -77,13 +77,13 @@ class Offer:
     Attributes:
         slots: Instances as the API server has them, by name.
         instances: Devices as this node's discovery knows them, by name.
-        cdi_names: Of Instances that have a CDI file.
+        files: What stands on the disk for Instances.
     """
 
     node: NodeName
     slots: Mapping[InstanceName, InstanceSlots]
     instances: Mapping[InstanceName, Instance]
-    cdi_names: Mapping[InstanceName, str] = field(default_factory=dict)
+    files: Mapping[InstanceName, Files] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +174,7 @@ def _container(
         if offer.slots[slot.instance].holders.get(slot.index) != slot.holder:
             taken[slot.index] = slot.holder
         instances.append(offer.instances[slot.instance])
-    response = container_response(instances, offer.cdi_names)
+    response = container_response(instances, offer.files)
     return Refused(response.sentence) if isinstance(response, Unusable) else response
 
 

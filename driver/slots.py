@@ -62,6 +62,7 @@ class InstanceSlots:
         strays: Keys of `deviceUsage` that name no slot of this Instance. They mean nothing.
         claimable: Whether the device is offered through DRA, so that claims may have all that is
             left of it: no slot is given then, and those that are held are kept.
+        shared: Whether several nodes may see the device.
     """
 
     namespace: str
@@ -76,6 +77,7 @@ class InstanceSlots:
     strays: tuple[str, ...] = ()
     finalizers: tuple[str, ...] = ()
     claimable: bool = False
+    shared: bool = False
 
     @property
     def free(self) -> tuple[int, ...]:
@@ -137,6 +139,7 @@ def instance_slots(body: Mapping[str, Any]) -> InstanceSlots:
         strays=strays,
         finalizers=tuple(metadata.get("finalizers") or ()),
         claimable=is_claimable(metadata),
+        shared=bool(spec.get("shared")),
     )
 
 

@@ -9,12 +9,41 @@ An Instance that is not found is away, unless its Configuration is unheard: not 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from driver.api import ConfigurationName, InstanceName
 from driver.instances import Instance
 from driver.prepared import PreparedDevice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """Where a device was when something was given of it.
+
+    Attributes:
+        digest: Which device it is; "" where only its Instance's name is known.
+        paths: Of its device nodes on the host.
+        values: Of its properties.
+    """
+
+    configuration: ConfigurationName
+    instance: InstanceName
+    digest: str = ""
+    paths: Sequence[str]
+    values: Iterable[str]
+
+
+def spot_of(device: PreparedDevice) -> Spot:
+    """Where a prepared device was."""
+    return Spot(
+        configuration=device.configuration,
+        instance=device.instance,
+        digest=device.digest,
+        paths=device.paths,
+        values=device.properties.values(),
+    )
 
 
 class Whereabouts:
@@ -45,21 +74,21 @@ class Whereabouts:
         """Whether a device of this Configuration may be there though nobody reports it."""
         return configuration in self._unheard
 
-    def rival(self, device: PreparedDevice) -> str:
+    def rival(self, spot: Spot) -> str:
         """Which other device of the Configuration is where this one was; "" if none is.
 
         Devices of two Configurations at one path may be one device.
         """
-        for path in device.paths:
+        for path in spot.paths:
             for other in self._by_path.get(path, ()):
-                if other.configuration == device.configuration and not _is(other, device):
+                if other.configuration == spot.configuration and not _is(other, spot):
                     return _said(path, other)
-        return self._rival_at_address(device)
+        return self._rival_at_address(spot)
 
-    def _rival_at_address(self, device: PreparedDevice) -> str:
-        for address in filter(_is_address, device.properties.values()):
-            other = self._by_address.get((device.configuration, address))
-            if other is not None and not _is(other, device):
+    def _rival_at_address(self, spot: Spot) -> str:
+        for address in filter(_is_address, spot.values):
+            other = self._by_address.get((spot.configuration, address))
+            if other is not None and not _is(other, spot):
                 return _said(address, other)
         return ""
 
@@ -93,10 +122,10 @@ class Whereabouts:
         }
 
 
-def _is(instance: Instance, device: PreparedDevice) -> bool:
-    if device.digest:
-        return instance.device == device.digest
-    return instance.name == device.instance
+def _is(instance: Instance, spot: Spot) -> bool:
+    if spot.digest:
+        return instance.device == spot.digest
+    return instance.name == spot.instance
 
 
 def _is_address(value: str) -> bool:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from driver.container_responses import ContainerResponse, Unusable, container_response
+from driver.container_responses import ContainerResponse, Files, Unusable, container_response
 from driver.devices import DeviceSpec, Mount
 from driver.instances import Instance
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, a_camera
 
 
 def response(*instances: Instance, **cdi_names: str) -> ContainerResponse:
-    """The response, which must be one."""
-    names = {i.name: cdi_names[i.hash] for i in instances if i.hash in cdi_names}
-    found = container_response(instances, names)
+    """The response, which must be one; files are there for those that have a CDI name."""
+    files = {
+        i.name: Files(cdi_names[i.hash], f"/links/{i.hash}")
+        for i in instances
+        if i.hash in cdi_names
+    }
+    found = container_response(instances, files)
     assert isinstance(found, ContainerResponse), found
     return found
 
@@ -95,10 +99,35 @@ def test_properties_that_can_be_no_variables_are_left_out() -> None:
     }
 
 
-def test_cdi_names_come_in_order_of_the_instances() -> None:
+def test_the_cdi_name_of_the_first_instance_comes_last() -> None:
+    """Of two plain variables the runtime keeps the later one."""
     names = {"a19705": "moorage.dev/instance=2", "8120fe": "moorage.dev/instance=1"}
 
     found = response(a_camera(CAMERA_2), a_camera(CAMERA_1), **names)
 
-    assert found.cdi_names == ("moorage.dev/instance=1", "moorage.dev/instance=2")
+    assert found.cdi_names == ("moorage.dev/instance=2", "moorage.dev/instance=1")
     assert response(a_camera()).cdi_names == ()
+
+
+def test_what_is_of_the_host_is_given_by_links() -> None:
+    """The kubelet keeps the answer, and the device moves."""
+    specs = (DeviceSpec("/dev/a", "/dev/a", "r"), DeviceSpec("/dev/b", "/dev/b", "rw"))
+    camera = a_camera(device_specs=specs, mounts=(Mount("/in", "/out"),))
+
+    found = response(camera, **{"8120fe": ""})
+
+    assert found.device_specs == (
+        DeviceSpec("/dev/a", "/links/8120fe/device-0", "r"),
+        DeviceSpec("/dev/b", "/links/8120fe/device-1", "rw"),
+    )
+    assert found.mounts == (Mount("/in", "/links/8120fe/mount-0"),)
+    assert found.cdi_names == ()
+
+
+def test_a_node_of_two_instances_is_given_by_the_link_of_the_first() -> None:
+    specs = (DeviceSpec("/dev/vfio/vfio", "/dev/vfio/vfio", "r"),)
+    cameras = (a_camera(CAMERA_2, device_specs=specs), a_camera(CAMERA_1, device_specs=specs))
+
+    found = response(*cameras, **{"8120fe": "", "a19705": ""})
+
+    assert found.device_specs == (DeviceSpec("/dev/vfio/vfio", "/links/8120fe/device-0", "r"),)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from driver.api import InstanceName
-from driver.container_responses import ContainerResponse
+from driver.container_responses import ContainerResponse, Files
 from driver.device_ids import DeviceKey
 from driver.instances import Instance
 from driver.kubelet_allocations import FORGET_SECONDS, Given, KubeletAllocations
@@ -45,7 +45,7 @@ class FakeKubeletSide:
         self.now = 100.0
         self.given = Given(lambda: self.now)
         self.refused: list[Plugin] = []
-        self.cdi_names: dict[InstanceName, str] = {}
+        self.unwritable: set[InstanceName] = set()
         self.allocations = KubeletAllocations(
             self.slots, self._offer, self, given=self.given, on_refused=self._is_refused
         )
@@ -53,9 +53,10 @@ class FakeKubeletSide:
     async def _is_refused(self, plugin: Plugin) -> None:
         self.refused.append(plugin)
 
-    async def write(self, instances: Iterable[Instance]) -> Mapping[InstanceName, str]:
-        """CDI files: those that are asked for, as far as they can be written."""
-        return {i.name: self.cdi_names[i.name] for i in instances if i.name in self.cdi_names}
+    async def write(self, instances: Iterable[Instance]) -> Mapping[InstanceName, Files]:
+        """CDI files and links: those that are asked for, as far as they can be written."""
+        written = (i for i in instances if i.name not in self.unwritable)
+        return {i.name: Files(i.cdi_name, f"/links/{i.hash}") for i in written}
 
     def _offer(self) -> Offer:
         return Offer(node=NODE_A, slots=self.slots.views(), instances=self.instances)
@@ -248,14 +249,27 @@ def test_two_cameras_are_preferred_to_two_slots_of_one() -> None:
     assert set(chosen) == {SLOT_0, f"{CAMERA_2}-0"}
 
 
-async def test_a_device_comes_with_its_cdi_name_where_its_file_was_written() -> None:
+async def test_devices_come_with_their_cdi_names_and_by_links() -> None:
+    (response,) = await FakeKubeletSide().allocate(CL, [CAMERA_1, CAMERA_2])
+
+    assert response.cdi_names == ("akri.sh/akri-onvif=a19705", "akri.sh/akri-onvif=8120fe")
+    assert {spec.host_path for spec in response.device_specs} == {
+        "/links/8120fe/device-0",
+        "/links/a19705/device-0",
+    }
+
+
+async def test_what_could_not_follow_its_device_is_not_given() -> None:
     side = FakeKubeletSide()
-    side.cdi_names = {CAMERA_1: "akri.sh/akri-onvif=8120fe"}
+    side.unwritable = {CAMERA_1}
 
-    (response,) = await side.allocate(CL, [CAMERA_1, CAMERA_2])
+    refused = await side.allocations.allocate(CL, [[CAMERA_1]])
 
-    assert response.cdi_names == ("akri.sh/akri-onvif=8120fe",)
-    assert {spec.host_path for spec in response.device_specs} == {"/dev/8120fe", "/dev/a19705"}
+    assert refused == Refused(
+        f"akri.sh/{CONFIGURATION}: links to the device of Instance {CAMERA_1} cannot be written on"
+        " this node"
+    )
+    assert side.slots.views()[CAMERA_1].holders == {}
 
 
 def test_users_are_those_of_the_last_listing_until_a_device_is_given_again() -> None:

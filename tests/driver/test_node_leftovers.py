@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,9 +14,13 @@ import pytest
 
 from driver import node_leftovers
 from driver.device_ids import DeviceKey
+from driver.devices import DeviceSpec
 from driver.instance_objects import StoredInstance, stored_instance
+from driver.instances import Instance
+from driver.inventory import Inventory
 from driver.node_leftovers import LeftoverPlace, NodeLeftovers, no_longer_offered
 from driver.node_pods import ListedDevice, Listing, NodePod, PodName
+from driver.whereabouts import Whereabouts
 from kube.api import ApiClient, Store
 from tests.driver.fake_slots import Followed, FollowedPods, FollowedSlots
 from tests.driver.slot_builders import (
@@ -22,6 +28,7 @@ from tests.driver.slot_builders import (
     NODE_A,
     RESOURCE,
     FakeInstances,
+    a_camera,
     an_instance_object,
 )
 
@@ -51,6 +58,8 @@ class FakeNode:
         self.pods = FollowedPods()
         self.used: tuple[ListedDevice, ...] = ()
         self.asked = 0
+        self.where: Whereabouts | None = None
+        self.listeners: list[Callable[[Inventory], None]] = []
         for name, fake in (
             ("SlotObjects", self.slots),
             ("NodePodObjects", self.pods),
@@ -65,11 +74,20 @@ class FakeNode:
     async def get(self, _: object) -> dict[str, Any]:
         return {}
 
+    def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
+        self.listeners.append(listener)
+
+    def see(self, *cameras: Instance) -> None:
+        """Discovery reports these."""
+        self.where = Whereabouts(cameras)
+        for listener in self.listeners:
+            listener(Inventory({}, cameras, frozenset()))
+
     @asynccontextmanager
     async def cleared(self, root: Path) -> AsyncIterator[None]:
         stored = cast(Store[StoredInstance], FakeStored(self.slots))
-        place = LeftoverPlace(NODE_A, root)
-        leftovers = NodeLeftovers(cast(ApiClient, self), place, stored, lambda _: None)
+        place = LeftoverPlace(NODE_A, root, root / "cdi")
+        leftovers = NodeLeftovers(cast(ApiClient, self), place, stored, lambda _: None, self)
         task = asyncio.create_task(leftovers.run())
         try:
             yield
@@ -95,6 +113,24 @@ async def test_a_kubelet_that_lists_nobody_yet_does_not_prove_that_nothing_is_le
         node.used = (USED,)
 
         await node.until(lambda: node.slots.stored.usage() == {SLOT: NODE_A})
+
+
+def leads(link: Path, path: str) -> bool:
+    return link.is_symlink() and os.readlink(link) == path
+
+
+async def test_a_device_that_a_leftover_container_has_is_followed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    node = FakeNode(monkeypatch)
+    node.pods.pods, node.used = (USER,), (USED,)
+    node.slots.by_hand(SLOT, NODE_A)
+    link = tmp_path / "cdi/moorage.dev" / CAMERA_1 / "device-0"
+
+    async with node.cleared(tmp_path):
+        for path in ("/dev/a", "/dev/b"):
+            node.see(a_camera(device_specs=(DeviceSpec(path, path),)))
+            await node.until(partial(leads, link, path))
 
 
 def test_a_node_is_to_offer_none_of_the_resources_that_a_plugin_had() -> None:

@@ -1,0 +1,131 @@
+"""Devices that the device plugin gave to containers of this node, kept right while they move.
+
+    inventory, Instances ──keep──► CDI files and links of Instances of which slots are held
+                             └──► Events on the pods that the kubelet lists for them
+
+What the kubelet was answered stays its answer for the life of a pod, see `instance_cdi`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+from driver.api import InstanceName, NodeName
+from driver.disk_cdi import InstanceCdiFiles
+from driver.given_notices import GivenNotice, given_notice, path_taken, pods_with
+from driver.instance_cdi import GivenChange
+from driver.kubelet_usage import HasPods, ListsUsage
+from driver.node_pods import PodName
+from driver.passes import Passes
+from driver.slots import InstanceSlots
+from driver.whereabouts import Whereabouts
+from kube.api import Event, EventType, ObjectReference
+
+RETRY_SECONDS = 1.0
+"""Until the kubelet is asked again that did not answer."""
+
+
+class HasViews(Protocol):
+    """Instances, see `apiserver_slots.SlotObjects`."""
+
+    def views(self) -> Mapping[InstanceName, InstanceSlots]: ...
+
+
+@dataclass(eq=False)
+class GivenDevices:
+    """Keeps files right when it is asked to, and tells pods while `run` runs.
+
+    Attributes:
+        usage: Asks the kubelet.
+        record: Takes Events and returns at once.
+    """
+
+    node: NodeName
+    files: InstanceCdiFiles
+    slots: HasViews
+    usage: ListsUsage
+    pods: HasPods
+    record: Callable[[Event], None]
+
+    def __post_init__(self) -> None:
+        self._telling = Passes(self._tell, name="telling pods of their devices")
+        self._untold: dict[GivenNotice, None] = {}
+        self._left: dict[InstanceName, dict[str, None]] = {}
+        self._taken: frozenset[tuple[InstanceName, str, InstanceName]] = frozenset()
+        self._kept: tuple[Mapping[InstanceName, bool], frozenset[InstanceName], Whereabouts] | None
+        self._kept = None
+
+    async def run(self) -> NoReturn:
+        """Tell pods until cancelled."""
+        await self._telling.run()
+
+    async def keep(self, where: Whereabouts) -> None:
+        """Let what containers get be where it is now.
+
+        Raises:
+            OSError: If something cannot be written; call again.
+        """
+        views = self.slots.views()
+        held = {n: v.shared for n, v in views.items() if v.holders and v.held_by(self.node)}
+        known = frozenset(views)
+        if self._kept == (held, known, where):
+            return
+        for change in await self.files.follow(held, where):
+            self._note(change, where)
+        await self.files.keep(known)
+        self._note_taken(held, where)
+        self._kept = (held, known, where)
+
+    def _note(self, change: GivenChange, where: Whereabouts) -> None:
+        now = change.after.paths if change.after else ()
+        left = self._left.setdefault(change.instance, {})
+        left.update(dict.fromkeys(change.before.paths if change.before else ()))
+        for path in now:
+            left.pop(path, None)
+        notice = given_notice(change, left, where)
+        if notice is not None:
+            self._untold[notice] = None
+            self._telling.ask()
+
+    def _note_taken(self, held: Mapping[InstanceName, bool], where: Whereabouts) -> None:
+        """Once for as long as it lasts, and not what has just been told of the device."""
+        self._left = {name: left for name, left in self._left.items() if name in held}
+        taken = frozenset(
+            (name, path, owner)
+            for name, left in self._left.items()
+            for path in left
+            if (owner := where.owner(path))
+        )
+        told = {notice.instance for notice in self._untold}
+        for name, path, owner in taken - self._taken:
+            if name not in told:
+                self._untold[path_taken(name, path, owner)] = None
+                self._telling.ask()
+        self._taken = taken
+
+    async def _tell(self) -> float | None:
+        if not self._untold:
+            return None
+        listing = await self.usage()
+        if listing is None:
+            return RETRY_SECONDS
+        uids = {pod.name: pod.uid for pod in self.pods.known().pods}
+        notices, self._untold = tuple(self._untold), {}
+        for notice in notices:
+            for pod in pods_with(notice.instance, self.slots.views(), listing, self.node):
+                self.record(_event(notice, pod, uids.get(pod, "")))
+        return None
+
+
+def _event(notice: GivenNotice, pod: PodName, uid: str) -> Event:
+    return Event(
+        regarding=ObjectReference(
+            api_version="v1", kind="Pod", name=pod.name, namespace=pod.namespace, uid=uid
+        ),
+        type=EventType.WARNING if notice.is_warning else EventType.NORMAL,
+        reason=notice.reason,
+        action="Renew",
+        note=notice.sentence,
+    )
