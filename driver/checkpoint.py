@@ -118,8 +118,8 @@ def _dump_device(device: PreparedDevice) -> dict[str, Any]:
             for spec in device.device_specs
         ],
         "digest": device.digest,
-        "withheld": device.withheld,
-        "left": list(device.left),
+        **({"withheld": device.withheld} if device.withheld else {}),
+        **({"left": list(device.left)} if device.left else {}),
     }
 
 

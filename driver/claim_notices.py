@@ -78,7 +78,7 @@ def _change(
     name = f"Device {after.allocated}"
     if after.withheld and not before.withheld:
         sentence = f"{name} {after.withheld}: no container is started with it until it is back."
-        return Notice(claim, "DeviceAway", sentence + _held(after, where))
+        return Notice(claim, "DeviceAway", sentence + _held(after, where, "."))
     if before.withheld and not after.withheld:
         sentence = f"{name} is back{_places('at', after)}." + _held(after, where)
         return Notice(claim, "DeviceBack", sentence, is_warning=bool(after.left))
@@ -95,12 +95,12 @@ def _places(word: str, device: PreparedDevice) -> str:
     return f" {word} {', '.join(device.paths)}" if device.paths else ""
 
 
-def _held(device: PreparedDevice, where: Whereabouts) -> str:
+def _held(device: PreparedDevice, where: Whereabouts, end: str = ": start them anew.") -> str:
     """What containers hold that run since before."""
     if not device.left:
         return ""
     paths = [f"{path}{_owned(where.owner(path))}" for path in device.left]
-    return f" Containers that were started before hold {', '.join(paths)}: start them anew."
+    return f" Containers that were started before hold {', '.join(paths)}{end}"
 
 
 def _owned(owner: str | None) -> str:

@@ -111,7 +111,7 @@ def plan_prepare(
     A claim that was allocated anew, or planned in an earlier boot, is planned again.
     """
     if is_prepared(claim, prepared, boot_id):
-        return _as_prepared(prepared[claim.reference.uid])
+        return as_prepared(prepared[claim.reference.uid])
     holders = (holder for holder in prepared.values() if holder.boot_id in (boot_id, ""))
     if conflict := _conflict(claim, holders):
         return conflict
@@ -129,7 +129,8 @@ def plan_prepare(
     return PreparedClaim(reference=claim.reference, boot_id=boot_id, devices=in_order(devices))
 
 
-def _as_prepared(claim: PreparedClaim) -> PreparedClaim | Failure:
+def as_prepared(claim: PreparedClaim) -> PreparedClaim | Failure:
+    """The answer to the kubelet: the claim, or which device of it is withheld."""
     for device in claim.devices:
         if device.withheld:
             return Failure(f"device {device.allocated} {device.withheld}")

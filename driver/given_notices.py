@@ -43,7 +43,7 @@ def given_notice(
     name, held = f"The device of Instance {change.instance}", _held(left, where)
     if change.after is None:
         away = f"{name} {change.withdrawn}: no container is started with it until it is back."
-        return GivenNotice(change.instance, "DeviceAway", away + held)
+        return GivenNotice(change.instance, "DeviceAway", away + _held(left, where, "."))
     places = ", ".join(change.after.paths)
     if change.before is None:
         back = f"{name} is back{places and ' at ' + places}."
@@ -66,9 +66,9 @@ def path_taken(instance: InstanceName, path: str, owner: InstanceName) -> GivenN
     )
 
 
-def _held(left: Collection[str], where: Whereabouts) -> str:
+def _held(left: Collection[str], where: Whereabouts, end: str = ": start them anew.") -> str:
     paths = [f"{path}{_owned(where.owner(path))}" for path in left]
-    said = f" Containers that were started before hold {', '.join(paths)}: start them anew."
+    said = f" Containers that were started before hold {', '.join(paths)}{end}"
     return said if paths else ""
 
 

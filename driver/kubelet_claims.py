@@ -30,7 +30,7 @@ from driver.claims import (
 from driver.disk import real_path
 from driver.node import Node
 from driver.prepared import ClaimReference, PreparedClaim, PreparedClaims
-from driver.renewals import Renewal, renew, with_real_paths
+from driver.renewals import Renewal, current, renew, with_real_paths
 from driver.whereabouts import Whereabouts
 
 logger = logging.getLogger(__name__)
@@ -267,10 +267,16 @@ class KubeletClaims:
 
     def _plan(self, claim: AllocatedClaim, prepared: PreparedClaims) -> PreparedClaim | Failure:
         """By what is known when the plan's turn comes: `renew` may have come before it."""
-        known = sight.instances if (sight := self._source.sight) else {}
+        sight, boot_id = self._source.sight, self._node.boot_id
+        known = sight.instances if sight else {}
         keys = ((device.pool, device.device) for device in claim.devices)
         instances = {key: with_real_paths(known[key], real_path) for key in keys if key in known}
-        return plan_prepare(claim, instances, prepared, self._node.boot_id)
+        planned = plan_prepare(claim, instances, prepared, boot_id)
+        is_known = is_prepared(claim, prepared, boot_id)
+        if sight is None or isinstance(planned, Failure) or is_known:
+            return planned
+        # What is published still may be where another device is by now.
+        return current(planned, sight.where, real_path)
 
     async def _find_allocated(self, lost: frozenset[ClaimUid]) -> Iterable[AllocatedClaim]:
         async with asyncio.timeout(API_SECONDS):

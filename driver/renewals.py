@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from driver.api import ClaimUid
-from driver.claims import in_order, prepared_device, unusable
+from driver.claims import Failure, as_prepared, in_order, prepared_device, unusable
 from driver.instances import Instance
 from driver.names import is_shared_pool
 from driver.prepared import PreparedClaim, PreparedClaims, PreparedDevice
@@ -51,6 +51,16 @@ def renew(
     changed = [renewal for renewal in renewals if renewal.after != renewal.before]
     changed.sort(key=lambda renewal: not _is_withheld(renewal.after))
     return {renewal.before.reference.uid: renewal for renewal in changed}
+
+
+def current(claim: PreparedClaim, where: Whereabouts, resolve: Resolve) -> PreparedClaim | Failure:
+    """A claim as it is to be prepared now; a failure if a device of it is withheld.
+
+    Of a claim that was just planned, only a device that is not reported may be anything else.
+    """
+    if all(where.find(device) for device in claim.devices):
+        return claim
+    return as_prepared(_renewed(claim, where, resolve))
 
 
 def _is_withheld(claim: PreparedClaim) -> bool:

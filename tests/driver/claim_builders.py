@@ -113,18 +113,20 @@ class FakeReader:
 class FakeSource:
     """Instances, known once the first discovery is over.
 
-    What is offline here is published still, and reported no longer.
+    What is offline here, or unreported, is published still, and reported no longer.
     """
 
     known: dict[tuple[str, DeviceName], Instance] = field(default_factory=dict)
     unheard: frozenset[ConfigurationName] = frozenset()
+    unreported: set[str] = field(default_factory=set)
     discovered: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def sight(self) -> Sight | None:
         if not self.discovered.is_set():
             return None
-        reported = (instance for instance in self.known.values() if instance.online)
+        there = (i for i in self.known.values() if i.name not in self.unreported)
+        reported = (instance for instance in there if instance.online)
         return Sight(dict(self.known), Whereabouts(reported, self.unheard))
 
     async def decided(self) -> None:

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,14 +26,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from driver import cdi
-from driver.api import ClaimUid, ConfigurationName
+from driver.api import ClaimUid, ConfigurationName, InstanceName
 from driver.claims import Failure
 from driver.devices import DeviceSpec
 from driver.disk import ProcessLock
+from driver.disk_cdi import instance_files
+from driver.instance_cdi import file_name, given_file
 from driver.instances import Instance
 from driver.kubelet_claims import KubeletClaims
 from driver.node import Node
 from driver.prepared import ClaimReference, PreparedClaim
+from driver.whereabouts import Whereabouts
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     FakeReader,
@@ -274,5 +279,99 @@ class Histories(RuleBasedStateMachine):
                 assert self.nodes(uid) <= ({place} if place else set()), (name, self.plugged)
 
 
+class GivenHistories(RuleBasedStateMachine):
+    """The same of what the device plugin gave: the kubelet's answer stays, files and links follow.
+
+    After each step, CDI file and link of an Instance lead to its device, or nowhere.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = Path(self.folder.name) / "cdi"
+        self.plugged: dict[str, str] = {}
+        self.held: set[str] = set()
+        self.unheard: frozenset[ConfigurationName] = frozenset()
+        self.start()
+
+    def teardown(self) -> None:
+        self.runner.close()
+        self.folder.cleanup()
+
+    def start(self) -> None:
+        self.files = instance_files(self.root)
+
+    def where(self) -> Whereabouts:
+        there = [instance(serial, path) for serial, path in self.plugged.items()]
+        return Whereabouts(() if self.unheard else there, self.unheard)
+
+    def follow(self) -> None:
+        held = {InstanceName(f"{CONFIGURATION}-{serial}"): False for serial in self.held}
+        self.runner.run(self.files.follow(held, self.where()))
+
+    @rule(serial=serials, path=paths)
+    def plug_or_move(self, serial: str, path: str) -> None:
+        if path not in self.plugged.values():
+            self.plugged[serial] = path
+
+    @rule(serial=serials)
+    def pull(self, serial: str) -> None:
+        self.plugged.pop(serial, None)
+
+    @rule(one=serials, other=serials)
+    def swap(self, one: str, other: str) -> None:
+        here, there = self.plugged.get(one), self.plugged.get(other)
+        if here and there:
+            self.plugged.update({one: there, other: here})
+
+    @rule(serial=serials)
+    def allocate(self, serial: str) -> None:
+        if serial in self.plugged:
+            given = instance(serial, self.plugged[serial])
+            assert given.name in self.runner.run(self.files.write([given]))
+            self.held.add(serial)
+
+    @rule(serial=serials)
+    def release(self, serial: str) -> None:
+        self.held.discard(serial)
+
+    @rule()
+    def restart_and_hear_later(self) -> None:
+        before = dict(self.leads())
+        self.start()
+        self.unheard = frozenset({CONFIGURATION})
+        self.follow()
+        assert dict(self.leads()) == before
+        self.unheard = frozenset()
+
+    @rule()
+    def reboot(self) -> None:
+        shutil.rmtree(self.root, ignore_errors=True)
+        self.start()
+
+    def leads(self) -> Iterator[tuple[str, str]]:
+        for serial in self.held:
+            link = self.root / "moorage.dev" / f"{CONFIGURATION}-{serial}" / "device-0"
+            if link.is_symlink():
+                yield serial, os.readlink(link)
+
+    @invariant()
+    def all_leads_to_the_device_or_nowhere(self) -> None:
+        self.follow()
+        for serial, target in self.leads():
+            nowhere = target.startswith("/dev/moorage.dev: ")
+            assert nowhere if serial not in self.plugged else target == self.plugged[serial]
+        for serial in self.held:
+            file = self.root / file_name(InstanceName(f"{CONFIGURATION}-{serial}"))
+            assert file.exists() == (serial in self.plugged)
+            if file.exists():
+                said = given_file(file.read_bytes())
+                assert said is not None
+                assert said.paths == (self.plugged[serial],)
+
+
+TestGivenHistories = GivenHistories.TestCase
+TestGivenHistories.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

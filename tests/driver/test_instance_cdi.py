@@ -261,7 +261,7 @@ def test_pods_are_told_what_their_containers_hold() -> None:
     assert notice(GivenChange(CAMERA_1, before, None, "is offline"), "/dev/a") == (
         "DeviceAway",
         f"The device of Instance {CAMERA_1} is offline: no container is started with it until it"
-        f" is back.{held}",
+        f" is back.{held.replace(': start them anew', '')}",
         True,
     )
     assert notice(GivenChange(CAMERA_1, None, after)) == (

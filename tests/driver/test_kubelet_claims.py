@@ -432,6 +432,23 @@ async def test_path_of_an_unheard_device_that_is_another_s_now_is_in_no_file(wor
     }
 
 
+async def test_device_that_is_published_still_is_not_given_where_another_is(world: World) -> None:
+    """Its Configuration was edited and is refused, so nobody looks for its devices."""
+    world.reader.put(WANTED)
+    world.source.known.update(some_instances(moved("/dev/a", online=True)))
+    world.source.unreported = {"loop-aaaaaa"}
+    world.source.known.update(some_instances(moved("/dev/a", "loop-bbbbbb")))
+    world.source.unheard = frozenset({ConfigurationName("loop")})
+    plugin = await world.plugin()
+
+    assert await plugin.prepare([WANTED]) == {
+        WANTED.uid: Failure(
+            "device node-a/loop-aaaaaa was at /dev/a, where Instance loop-bbbbbb is now"
+        )
+    }
+    assert world.cdi.files == {}
+
+
 async def test_renewal_that_cannot_be_written_withdraws_the_file_and_is_tried_again(
     world: World,
 ) -> None:

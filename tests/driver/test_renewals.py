@@ -228,7 +228,7 @@ def test_pods_are_told_what_their_containers_hold() -> None:
         (
             "DeviceAway",
             "Device node-a/loop-aaaaaa is offline: no container is started with it until it is"
-            " back. Containers that were started before hold /dev/a: start them anew.",
+            " back. Containers that were started before hold /dev/a.",
             True,
         )
     ]

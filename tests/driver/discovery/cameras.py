@@ -8,6 +8,7 @@ It waits for a line before it serves, so that the network interface `eth` can be
 from __future__ import annotations
 
 import http.server
+import os
 import select
 import socket
 import struct
@@ -32,7 +33,10 @@ PROBE_MATCH = """<?xml version="1.0"?>
 
 
 def serve_anothers(address: str, user: str, password: str) -> None:
-    """The virtual camera of the project ipycam; it would make pictures with OpenCV."""
+    """The virtual camera of the project ipycam; it would make pictures with OpenCV.
+
+    It chooses another UUID with each start, unless it is told one.
+    """
     sys.modules["cv2"] = ModuleType("cv2")
     from ipycam.config import CameraConfig
     from ipycam.discovery import WSDiscoveryServer
@@ -43,6 +47,8 @@ def serve_anothers(address: str, user: str, password: str) -> None:
         name="Hall 3", local_ip=address, onvif_port=PORT, username=user, password=password
     )
     service = ONVIFService(config)
+    if uuid := os.environ.get("CAMERA_UUID"):
+        service.device_uuid = f"urn:uuid:{uuid}"
     WSDiscoveryServer(service).start()
     camera = SimpleNamespace(onvif=service, config=config)
     handler = type("Handler", (IPCameraHTTPHandler,), {"camera": camera})
