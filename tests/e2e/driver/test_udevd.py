@@ -25,10 +25,10 @@ exec /usr/lib/systemd/systemd-udevd --resolve-names=never
 
 
 @contextmanager
-def udevd(story: Story) -> Iterator[None]:
+def udevd(story: Story, told: str = "") -> Iterator[None]:
     """A udevd that tells of this story's disks; the drivers of both nodes follow it and return."""
-    told = f'ENV{{ID_SERIAL}}="{story.name}", TAG+="moorage", SYMLINK+="disk/by-id/{story.name}"'
-    rule = f'{story.rule}, {told}, ENV{{ID_VENDOR}}="Logitech"'
+    serial = f'ENV{{ID_SERIAL}}="{story.name}", TAG+="moorage", SYMLINK+="disk/by-id/{story.name}"'
+    rule = f"{story.rule}, " + (told or f'{serial}, ENV{{ID_VENDOR}}="Logitech"')
     node = story.cluster.node("node-a")
     argv = ["unshare", "--mount", "sh", "-c", START, "sh", rule]
     process = node.popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

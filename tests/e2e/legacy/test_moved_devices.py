@@ -1,0 +1,115 @@
+"""What the device plugin gave follows its device, though the kubelet keeps its first answer."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local_cluster import debian, namespaces
+from local_cluster.api import BUSYBOX_IMAGE, Cluster
+from local_cluster.loop_devices import LoopDevice
+from tests.e2e.driver import lives
+from tests.e2e.driver.installation import Drivers
+from tests.e2e.driver.stories import Story, told
+from tests.e2e.driver.test_moved_devices import (
+    SCRIPT,
+    SERIAL,
+    a_disk,
+    event,
+    plug,
+    reads_again,
+    restart,
+)
+from tests.e2e.driver.test_udevd import udevd
+
+
+@pytest.fixture(autouse=True, scope="module")
+def installed_udevd() -> None:
+    debian.ensure_packages(debian.UDEV_PACKAGES)
+
+
+@pytest.fixture
+def disk_story(
+    legacy_cluster: Cluster, drivers: Drivers, request: pytest.FixtureRequest
+) -> Iterator[Story]:
+    """A Configuration of disks that are known by their files, and a udevd that tells them."""
+    name = f"disk-{secrets.token_hex(3)}"
+    namespace = namespaces.name_for(request.node.name, name)
+    namespaces.create(legacy_cluster, namespace)
+    with (
+        tempfile.TemporaryDirectory(prefix="moorage-") as folder,
+        told(Story(legacy_cluster, drivers, namespace, name, Path(folder))) as story,
+    ):
+        details = json.dumps({"udevRules": [story.rule], "identity": "serial"})
+        legacy_cluster.apply(lives.configuration(story, name, "udev", details))
+        with udevd(story, SERIAL):
+            yield story
+            story.end()
+        namespaces.delete(legacy_cluster, namespace)
+
+
+def begin(story: Story) -> LoopDevice:
+    """Plug the pod's disk, and wait until it has read it."""
+    disk = plug(story, a_disk(story, "mine"))
+    container = {
+        "name": "main",
+        "image": BUSYBOX_IMAGE,
+        "imagePullPolicy": "Never",
+        "command": ["sh", "-c", SCRIPT],
+        "resources": {"limits": {f"akri.sh/{story.name}": "1"}},
+    }
+    spec = {
+        "terminationGracePeriodSeconds": 0,
+        "nodeSelector": {"kubernetes.io/hostname": "node-a"},
+        "containers": [container],
+    }
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "first"}, "spec": spec}
+    story.cluster.apply(body, namespace=story.namespace)
+    story.wait_running("first")
+    assert story.read("first").splitlines()[-1] == "mine"
+    return disk
+
+
+def wait_linked(story: Story, disk: LoopDevice | None) -> None:
+    """Wait until the link that the kubelet was answered leads to this disk, or nowhere."""
+    folder = story.cluster.node("node-a").path("/run/cdi") / "moorage.dev"
+
+    def leads() -> bool:
+        found = [link.readlink() for link in folder.glob(f"{story.name}-*/device-*")]
+        return found == [disk.path] if disk else "moorage.dev" in str(found)
+
+    story.until(f"the link leads to {disk}", leads)
+
+
+def test_a_container_that_is_started_anew_gets_its_disk_where_it_is_now(disk_story: Story) -> None:
+    before = begin(disk_story)
+
+    before.detach()
+    now = plug(disk_story, disk_story.folder / "mine")
+    wait_linked(disk_story, now)
+
+    event(disk_story, "first", "Device", f"hold {before.path}")
+    restart(disk_story, "first")
+    seen = reads_again(disk_story, "first")
+    assert (seen[0], seen[-1]) == (f"UDEV_DEVNODE={now.path}", "mine")
+
+
+def test_no_container_is_started_with_the_disk_that_is_where_its_own_was(
+    disk_story: Story,
+) -> None:
+    before = begin(disk_story)
+
+    before.detach()
+    before.attach(a_disk(disk_story, "other"))
+    wait_linked(disk_story, None)
+
+    event(disk_story, "first", "Device", f"is Instance {disk_story.name}-")
+    restart(disk_story, "first")
+    event(disk_story, "first", "Failed", "Error: failed to")
+    plug(disk_story, disk_story.folder / "mine")
+    assert reads_again(disk_story, "first")[-1] == "mine"
