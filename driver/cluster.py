@@ -70,7 +70,8 @@ class _Memory:
         inventory: What it was decided from.
         path: How devices are offered; None before that is known.
         shared: What this node can prepare of shared pools; None if that is to be found out anew.
-        where: Made of the inventory; None if that is to be done anew.
+        where: What discovery says at this moment; None if that is to be found out anew. It may be
+            ahead of the inventory, since no pass and no API server is waited for.
         sight: Made of all that; None if that is to be done anew.
     """
 
@@ -121,6 +122,7 @@ class NodeCluster:
         self._allocations = AllocationWatch(client, [node].__contains__, tasks, self._passes.ask)
         self._memory = _Memory()
         self._listeners: list[Callable[[Inventory], None]] = []
+        self._on_seen: list[Callable[[], None]] = []
         self._first_answers = asyncio.Event()
         self._decided = asyncio.Event()
         self._configurations = Store(
@@ -166,8 +168,22 @@ class NodeCluster:
         """Where this node's devices are; None before the first decision."""
         memory = self._memory
         if memory.where is None and memory.inventory is not None:
-            memory.where = Whereabouts(memory.inventory.instances, memory.inventory.unheard)
+            inventory = self._inventory_now()
+            memory.where = Whereabouts(inventory.instances, inventory.unheard)
         return memory.where
+
+    def on_seen(self, listener: Callable[[], None]) -> None:
+        """Call back whenever devices may be elsewhere than before."""
+        self._on_seen.append(listener)
+
+    def _seen(self) -> None:
+        self._memory.where = self._memory.sight = None
+        for listener in self._on_seen if self._memory.inventory is not None else ():
+            listener()
+
+    def _inventory_now(self) -> Inventory:
+        taken = self._instances.names(self._memory.inventory)
+        return inventory_of(self._configurations, self._discoveries.heard, self._node, taken)
 
     def _instances_to_prepare(self) -> Mapping[tuple[str, DeviceName], Instance]:
         local = self._withdrawn_devices() if not self._path.is_dra else {}
@@ -275,12 +291,12 @@ class NodeCluster:
     def _on_answer(self) -> None:
         if self._discoveries.complete:
             self._first_answers.set()
+        self._seen()
         self._passes.ask()
 
     async def _pass(self) -> float | None:
         self._follow()
-        taken = self._instances.names(self._memory.inventory)
-        inventory = inventory_of(self._configurations, self._discoveries.heard, self._node, taken)
+        inventory = self._inventory_now()
         now = datetime.now(UTC)
         publication = publish(
             self._supply(inventory),
@@ -292,7 +308,7 @@ class NodeCluster:
         self._log_collisions(inventory)
         self._memory.current, self._memory.inventory = publication, inventory
         self._memory.forget_shared()
-        self._memory.where = None
+        self._seen()
         self._decided.set()
         self._instances.decide(inventory, publication)
         for listener in self._listeners:

@@ -163,7 +163,9 @@ class KubeletClaims:
         Raises:
             OSError: If it cannot be written; call again.
         """
-        sight = self._source.sight if self._node.claims_prepared else None
+        if not self._node.claims_prepared and self._node.is_up_to_date:
+            return
+        sight = self._source.sight
         if sight is None or (self._is_renewed(sight) and not again):
             return
         async with self._node.alone():
@@ -270,10 +272,12 @@ class KubeletClaims:
         sight, boot_id = self._source.sight, self._node.boot_id
         known = sight.instances if sight else {}
         keys = ((device.pool, device.device) for device in claim.devices)
-        instances = {key: with_real_paths(known[key], real_path) for key in keys if key in known}
+        found = {key: known[key] for key in keys if key in known}
+        instances = {key: with_real_paths(i, real_path) for key, i in found.items()}
         planned = plan_prepare(claim, instances, prepared, boot_id)
-        is_known = is_prepared(claim, prepared, boot_id)
-        if sight is None or isinstance(planned, Failure) or is_known:
+        if sight is None or isinstance(planned, Failure) or is_prepared(claim, prepared, boot_id):
+            return planned
+        if all(sight.where.named(i.name) is i for i in found.values()):
             return planned
         # What is published still may be where another device is by now.
         return current(planned, sight.where, real_path)

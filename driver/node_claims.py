@@ -1,6 +1,6 @@
 """The prepared claims of a node, kept right while its devices come, go and move.
 
-    inventory ──► pass: KubeletClaims.renew ──► checkpoint, CDI files
+    discovery ──► pass: KubeletClaims.renew ──► checkpoint, CDI files
                                   └──► Events on the pods that have the claims
 
 Events are told in passes of their own: no file waits for the API server. What is not told when
@@ -51,7 +51,7 @@ class NodeClaims:
         claims.on_renewed(self._note_renewed)
 
     def devices_changed(self) -> None:
-        """There is an inventory; it may be the same as before."""
+        """They may be elsewhere, or not."""
         self._renewing.ask()
 
     async def run(self) -> NoReturn:

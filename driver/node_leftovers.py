@@ -31,7 +31,6 @@ from driver.deductions import holds_slots
 from driver.device_ids import configuration_resource, instance_resource
 from driver.disk_cdi import instance_files
 from driver.instance_objects import StoredInstance
-from driver.inventory import Inventory
 from driver.kubelet_allocations import Given
 from driver.kubelet_given_devices import GivenDevices
 from driver.kubelet_pod_resources import PodResources
@@ -70,8 +69,8 @@ class KnowsWhere(Protocol):
     def where(self) -> Whereabouts | None:
         """Where the devices are now; None before that is known."""
 
-    def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
-        """Call back with each inventory from now on."""
+    def on_seen(self, listener: Callable[[], None]) -> None:
+        """Call back whenever devices may be elsewhere than before."""
 
 
 class NodeLeftovers:
@@ -110,7 +109,7 @@ class NodeLeftovers:
         """Look once, and again whenever slots are held; until cancelled."""
         self._stored.subscribe(lambda _: self._changed.set())
         await self._offer_nothing()
-        self._devices.on_inventory(lambda _: self._look_for_devices())
+        self._devices.on_seen(self._look_for_devices)
         while True:
             self._now = self._leftovers()
             await self._now.free()

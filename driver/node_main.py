@@ -70,7 +70,7 @@ async def run_node(settings: NodeSettings) -> None:
         events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node)
         tasks.create_task(events.run())
         node_claims = NodeClaims(client, settings.node, claims, events.record)
-        cluster.on_inventory(lambda _: node_claims.devices_changed())
+        cluster.on_seen(node_claims.devices_changed)
         tasks.create_task(cluster.run())
         tasks.create_task(external.run())
         if settings.registration_socket is not None:

@@ -67,8 +67,15 @@ class KnowsDevices(Protocol):
     def claimed_instances(self) -> frozenset[str]:
         """Attribute values of Instances that claims still have."""
 
+    @property
+    def where(self) -> Whereabouts | None:
+        """Where the devices are now; None before there is an inventory."""
+
     async def decided(self) -> None:
         """Wait until there is an inventory."""
+
+    def on_seen(self, listener: Callable[[], None]) -> None:
+        """Call back whenever devices may be elsewhere than before."""
 
     def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
         """Call back with each inventory from now on."""
@@ -95,7 +102,6 @@ class _Known:
     inventory: Inventory
     instances: Mapping[InstanceName, Instance]
     offered: Offered
-    where: Whereabouts
 
 
 class NodeSlots:
@@ -130,6 +136,7 @@ class NodeSlots:
             node, files, self._slots, usage=usage, pods=self._pods, record=record
         )
         self._lists = Passes(self._offer_lists, name="listing devices")
+        self._keeping = Passes(self._keep_given, name="keeping what was given")
         self._listing = PluginListing(node)
         self._listed: PluginLists = {}
         self._known: _Known | None = None
@@ -145,8 +152,11 @@ class NodeSlots:
             self._slots.subscribe(self._instance_changed)
             self._pods.subscribe(self._keeper.pod_changed)
             self._devices.on_inventory(lambda _: self._lists.ask())
-            for runs in (self._plugins, self._keeper, self._given, self._lists, self._status):
+            self._devices.on_seen(self._keeping.ask)
+            for runs in (self._plugins, self._keeper, self._given, self._keeping):
                 tasks.create_task(runs.run())
+            for offers in (self._lists, self._status):
+                tasks.create_task(offers.run())
             tasks.create_task(self._resend())
         raise AssertionError("devices are offered until that is cancelled")
 
@@ -179,21 +189,23 @@ class NodeSlots:
         assert inventory is not None, "waited for"
         if self._known is None or self._known.inventory is not inventory:
             instances = {instance.name: instance for instance in inventory.instances}
-            where = Whereabouts(inventory.instances, inventory.unheard)
-            self._known = _Known(inventory, instances, offered_by(inventory), where)
+            self._known = _Known(inventory, instances, offered_by(inventory))
         return self._known
 
     def _instance_changed(self, change: Change[InstanceSlots]) -> None:
         self._lists.ask()
+        self._keeping.ask_within(COALESCE_SECONDS)
         self._keeper.instance_changed(change)
         if not isinstance(change, Deleted):
             self._tell_problems(change)
 
     async def _offer_lists(self) -> None:
         await asyncio.sleep(COALESCE_SECONDS)
-        views = self._views()
-        self._offer_now(views)
-        await self._given.keep(self._look().where)
+        self._offer_now(self._views())
+
+    async def _keep_given(self) -> None:
+        if (where := self._devices.where) is not None:
+            await self._given.keep(where)
 
     def _offer_now(self, views: Mapping[InstanceName, InstanceSlots]) -> None:
         lists = self._listing.lists(views.values(), self._look().offered)

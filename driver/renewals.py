@@ -54,12 +54,7 @@ def renew(
 
 
 def current(claim: PreparedClaim, where: Whereabouts, resolve: Resolve) -> PreparedClaim | Failure:
-    """A claim as it is to be prepared now; a failure if a device of it is withheld.
-
-    Of a claim that was just planned, only a device that is not reported may be anything else.
-    """
-    if all(where.find(device) for device in claim.devices):
-        return claim
+    """A claim as it is to be prepared now; a failure if a device of it is withheld."""
     return as_prepared(_renewed(claim, where, resolve))
 
 

@@ -44,6 +44,8 @@ class FakeDiscoveries:
 
     heard: dict[ConfigurationName, Heard] = field(default_factory=dict)
 
+    complete = True
+
     def follow(self, _: Iterable[Configuration]) -> None:
         pass
 
@@ -132,3 +134,29 @@ def _named(cluster: NodeCluster, *ids: str) -> set[DeviceName]:
         for name, offer in cluster._memory.current.offers.items()
         if offer.instance is not None and offer.instance.properties["UDEV_DEVPATH"] in ids
     }
+
+
+async def test_where_devices_are_is_known_before_any_pass_and_without_the_api_server(
+    tmp_path: Path,
+) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        world = World(tmp_path, tasks)
+        assert world.cluster.where is None
+        seen: list[bool] = []
+        world.cluster.on_seen(lambda: seen.append(True))
+        await world.passes("one")
+        inventory = world.cluster.inventory
+        assert inventory is not None
+        (name,) = (instance.name for instance in inventory.instances)
+        seen.clear()
+
+        world.said.say("two")
+        world.cluster._on_answer()
+
+        assert seen == [True]
+        where = world.cluster.where
+        assert where is not None
+        assert where.named(name) is None
+        sight = world.cluster.sight
+        assert sight is not None
+        assert sight.where is where

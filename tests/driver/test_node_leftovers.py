@@ -17,7 +17,6 @@ from driver.device_ids import DeviceKey
 from driver.devices import DeviceSpec
 from driver.instance_objects import StoredInstance, stored_instance
 from driver.instances import Instance
-from driver.inventory import Inventory
 from driver.node_leftovers import LeftoverPlace, NodeLeftovers, no_longer_offered
 from driver.node_pods import ListedDevice, Listing, NodePod, PodName
 from driver.whereabouts import Whereabouts
@@ -59,7 +58,7 @@ class FakeNode:
         self.used: tuple[ListedDevice, ...] = ()
         self.asked = 0
         self.where: Whereabouts | None = None
-        self.listeners: list[Callable[[Inventory], None]] = []
+        self.listeners: list[Callable[[], None]] = []
         for name, fake in (
             ("SlotObjects", self.slots),
             ("NodePodObjects", self.pods),
@@ -74,14 +73,14 @@ class FakeNode:
     async def get(self, _: object) -> dict[str, Any]:
         return {}
 
-    def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
+    def on_seen(self, listener: Callable[[], None]) -> None:
         self.listeners.append(listener)
 
     def see(self, *cameras: Instance) -> None:
         """Discovery reports these."""
         self.where = Whereabouts(cameras)
         for listener in self.listeners:
-            listener(Inventory({}, cameras, frozenset()))
+            listener()
 
     @asynccontextmanager
     async def cleared(self, root: Path) -> AsyncIterator[None]:

@@ -19,6 +19,7 @@ from driver.inventory import Inventory
 from driver.names import attribute_value
 from driver.node_pods import Listing
 from driver.node_slots import NodePlace, NodeSlots
+from driver.whereabouts import Whereabouts
 from kube.api import ApiClient, Event
 from tests.driver.builders import a_configuration
 from tests.driver.fake_slots import FollowedPods, FollowedSlots
@@ -52,8 +53,15 @@ class FakeDevices:
     async def decided(self) -> None:
         self.decide()
 
+    @property
+    def where(self) -> Whereabouts:
+        return Whereabouts(self.inventory.instances, self.inventory.unheard)
+
     def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
         self.listeners.append(listener)
+
+    def on_seen(self, listener: Callable[[], None]) -> None:
+        self.listeners.append(lambda _: listener())
 
     def decide(self) -> None:
         configuration = a_configuration(CONFIGURATION, capacity=2)
