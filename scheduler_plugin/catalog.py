@@ -16,13 +16,11 @@ from collections.abc import Callable
 from driver.api import AKRI_GROUP
 from scheduler_plugin.amounts import ResourceKey
 from scheduler_plugin.claims import ClassName
+from scheduler_plugin.device_counts import DeviceCounts
 from scheduler_plugin.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.requests import IMPLICIT_PREFIX
 
 LEGACY_PREFIX = f"{AKRI_GROUP}/"
-
-MAX_RESULTS = 32
-"""Most devices of one claim: AllocationResultsMaxSize of resource.k8s.io/v1."""
 
 
 class Catalog:
@@ -37,7 +35,7 @@ class Catalog:
         self._instances: dict[str, InstanceView] = {}
         self._with_instances: dict[ResourceKey, int] = {}
         self._slices: dict[str, SliceView] = {}
-        self._most: dict[ClassName, int] = {}
+        self._counts = DeviceCounts()
 
     def put_class(self, view: ClassView) -> None:
         self.remove_class(view.name)
@@ -47,7 +45,6 @@ class Catalog:
 
     def remove_class(self, name: ClassName) -> None:
         before = self._classes.pop(name, None)
-        self._most.pop(name, None)
         if before is not None and before.extended_resource:
             del self._by_extended[before.extended_resource][name]
 
@@ -78,12 +75,14 @@ class Catalog:
         return self._slices.get(name)
 
     def put_slice(self, view: SliceView) -> None:
+        self.remove_slice(view.name)
         self._slices[view.name] = view
-        self._most.clear()
+        self._counts.add(view)
 
     def remove_slice(self, name: str) -> None:
-        self._slices.pop(name, None)
-        self._most.clear()
+        before = self._slices.pop(name, None)
+        if before is not None:
+            self._counts.add(before, -1)
 
     def key(self, name: ClassName) -> ResourceKey:
         """The key that a class is counted under; a class that is not known counts as itself."""
@@ -132,37 +131,9 @@ class Catalog:
         return None if view is not None and view.accounted is False else key
 
     def devices(self, name: ClassName) -> int:
-        """The most devices that a claim for all of a class can get: those of one node.
-
-        A claim is allocated for one node: to the devices that only this node can use come those
-        that several can use. Which device a foreign class selects only CEL can tell; all of the
-        drivers that it names count, or of all drivers.
-        """
-        most = self._most.get(name)
-        if most is None:
-            most = self._most[name] = min(MAX_RESULTS, self._count(name))
-        return most
-
-    def _count(self, name: ClassName) -> int:
+        """The most devices that a claim for all of a class can get."""
         view = self._classes.get(name)
-        if view is None:
-            return 0
-        per_node: dict[str, int] = {"": 0}
-        for found in self._slices.values():
-            if all(driver == found.driver for driver in view.drivers):
-                count = sum(n for origin, n in found.counts if _selects(view, *origin))
-                per_node[found.node] = per_node.get(found.node, 0) + count
-        anywhere = per_node.pop("")
-        return anywhere + max(per_node.values(), default=0)
-
-
-def _selects(view: ClassView, configuration: str, instance: str) -> bool:
-    """Whether a class may select a device; one that Moorage made for an Instance bears its name."""
-    if not view.configuration:
-        return True
-    if configuration != view.configuration:
-        return False
-    return view.name in (str(view.configuration), instance)
+        return self._counts.most(view) if view is not None else 0
 
 
 def _count(table: dict[ResourceKey, int], key: ResourceKey, by: int) -> None:

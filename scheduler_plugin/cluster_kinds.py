@@ -171,10 +171,15 @@ class Kinds:
         return self._source.kind(apiserver.CLASSES, class_view, feed, is_optional=True)
 
     def _slices(self) -> Kind[SliceView]:
-        def delete(found: SliceView) -> None:
-            self._world.delete_slice(found.name)
+        def put(found: SliceView) -> None:
+            if self._world.put_slice(found):
+                self._changed(OtherChanged())
 
-        feed = self._other("ResourceSlice", self._world.put_slice, delete)
+        def delete(found: SliceView) -> None:
+            if self._world.delete_slice(found.name):
+                self._changed(OtherChanged())
+
+        feed = Feed(kind="ResourceSlice", put=put, delete=delete)
         return self._source.kind(apiserver.SLICES, slice_view, feed, is_optional=True)
 
     def _configurations(self) -> Kind[ResourceKey]:

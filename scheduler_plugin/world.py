@@ -264,24 +264,29 @@ class World:
         with self._naming(_named_by(self.facts.catalog.instance_named(name))):
             self.facts.catalog.remove_instance(name)
 
-    def put_slice(self, view: SliceView) -> None:
-        if self.facts.catalog.slice_named(view.name) != view:
-            with self._publishing():
-                self.facts.catalog.put_slice(view)
+    def put_slice(self, view: SliceView) -> bool:
+        """Returns whether claims for all devices of a class cost more or less afterwards."""
+        if self.facts.catalog.slice_named(view.name) == view:
+            return False
+        before = self._asked_whole()
+        self.facts.catalog.put_slice(view)
+        return self._published(before)
 
-    def delete_slice(self, name: str) -> None:
-        with self._publishing():
-            self.facts.catalog.remove_slice(name)
+    def delete_slice(self, name: str) -> bool:
+        """The same."""
+        before = self._asked_whole()
+        self.facts.catalog.remove_slice(name)
+        return self._published(before)
 
-    @contextmanager
-    def _publishing(self) -> Iterator[None]:
-        """Claims for all devices of a class may cost more or less afterwards."""
+    def _asked_whole(self) -> dict[ClassName, int]:
         devices = self.facts.catalog.devices
-        before = {name: devices(name) for name in self.facts.classes_asked_whole()}
-        yield
-        for name, count in before.items():
-            if devices(name) != count:
-                self._recount_claims(self.facts.claims_asking_for_all(name))
+        return {name: devices(name) for name in self.facts.classes_asked_whole()}
+
+    def _published(self, before: dict[ClassName, int]) -> bool:
+        changed = [n for n, count in before.items() if self.facts.catalog.devices(n) != count]
+        for name in changed:
+            self._recount_claims(self.facts.claims_asking_for_all(name))
+        return bool(changed)
 
     @contextmanager
     def _naming(self, names: Iterable[str]) -> Iterator[None]:

@@ -124,7 +124,7 @@ def plain_cost(claim: ClaimView, world: World) -> Charges:
 T = TypeVar("T")
 
 
-def feed(put: Callable[[T], None], objects: Iterable[T]) -> None:
+def feed(put: Callable[[T], object], objects: Iterable[T]) -> None:
     for found in reversed(list(objects)):
         put(found)
 
