@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -84,7 +85,11 @@ class Binder:
         )
 
     def keeper(
-        self, upkeep: Upkeep, record: Callable[[Event], None], clock: Callable[[], datetime]
+        self,
+        upkeep: Upkeep,
+        record: Callable[[Event], None],
+        clock: Callable[[], datetime],
+        monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  As in any shell.
     ) -> ClaimKeeper:
         """What does for claims whatever they need beside bindings.
 
@@ -92,10 +97,11 @@ class Binder:
             upkeep: Decides what that is.
             record: Takes Events and returns at once.
             clock: The time now.
+            monotonic: The seconds of a clock that nobody sets.
         """
         evictor = Evictor(self.client, self.fence, write_seconds=self.write_seconds)
         steps = Steps(self._claims, evictor, upkeep, record, clock)
-        return ClaimKeeper(steps, self.fence, is_busy=self.is_busy)
+        return ClaimKeeper(steps, self.fence, is_busy=self.is_busy, monotonic=monotonic)
 
     def is_busy(self, claim: ClaimUid) -> bool:
         """Whether a call for a pod that uses the claim is under way."""

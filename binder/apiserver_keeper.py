@@ -17,11 +17,9 @@ import random
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
-from datetime import datetime, timedelta
 from typing import NoReturn
 
 from binder import apiserver_events
-from binder.alarms import Alarms
 from binder.apiserver_evictions import HeldBackError
 from binder.apiserver_steps import Steps
 from binder.fences import FencedError
@@ -34,10 +32,12 @@ from kube.api import (
 )
 from scheduler_plugin.api import (
     ClaimUid,
+    Due,
     EvictForeign,
     Fence,
     LookAgain,
     QueueName,
+    Rests,
     Step,
     lost_queue,
 )
@@ -59,26 +59,15 @@ ALL_AGAIN_SECONDS = 5.0
 FENCED_SECONDS = 1.0
 """How soon it is asked again whether the Lease is ours."""
 
-BUSY = timedelta(seconds=1)
+BUSY_SECONDS = 1.0
 """How soon a claim is looked at again that a binding was using."""
 
-EVICTED = timedelta(seconds=10)
+EVICTED_SECONDS = 10.0
 """How long evicted pods may take to be seen as such before they are evicted again."""
 
 _BACKOFF = Backoff(first_seconds=0.2, cap_seconds=30.0)
 _HELD_BACK = Backoff(first_seconds=4.0, cap_seconds=60.0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rest:
-    """How often a claim's eviction was held back in a row, and until when it is not tried.
-
-    Whoever finds that it has not begun yet knows that the clock was set back: it is over, too.
-    """
-
-    failures: int
-    since: datetime
-    until: datetime
+_FORGOTTEN_SECONDS = 120.0
 
 
 @dataclass(eq=False)
@@ -89,6 +78,7 @@ class ClaimKeeper:
         steps: Carries it out.
         fence: Asked before each round of writes, and again before each write.
         is_busy: Whether a binding that uses the claim is under way.
+        monotonic: The seconds of a clock that nobody sets.
         write_seconds: How long one write may take.
         recheck_seconds: How often all claims are looked at.
     """
@@ -97,6 +87,7 @@ class ClaimKeeper:
     fence: Fence
     _: KW_ONLY
     is_busy: Callable[[ClaimUid], bool]
+    monotonic: Callable[[], float]
     write_seconds: float = 2.0
     recheck_seconds: float = 60.0
 
@@ -105,8 +96,9 @@ class ClaimKeeper:
         self._asked: dict[ClaimUid, None] = {}
         self._pending: dict[ClaimUid, None] = {}
         self._doing: set[ClaimUid] = set()
-        self._alarms: Alarms[ClaimUid] = Alarms()
-        self._rests: dict[ClaimUid, _Rest] = {}
+        self._alarms: Due[ClaimUid] = Due()
+        # Claims whose foreign pods were evicted, or are not for now.
+        self._rests: Rests[ClaimUid] = Rests(_FORGOTTEN_SECONDS)
         self._told: dict[ClaimUid, QueueName] = {}
         self._to_look = asyncio.Event()
         self._to_do = asyncio.Event()
@@ -159,7 +151,7 @@ class ClaimKeeper:
             await self._until_asked()
             await asyncio.sleep(SETTLE_SECONDS)
             self._to_look.clear()
-            asked = {**self._asked, **dict.fromkeys(self._alarms.take(self.steps.clock()))}
+            asked = {**self._asked, **dict.fromkeys(self._alarms.take(self.monotonic()))}
             self._asked.clear()
             for number, uid in enumerate(asked):
                 self._look_at(uid)
@@ -168,9 +160,9 @@ class ClaimKeeper:
 
     async def _until_asked(self) -> None:
         moment = self._alarms.next_moment()
-        seconds = (moment - self.steps.clock()).total_seconds() if moment is not None else None
+        seconds = max(0.0, moment - self.monotonic()) if moment is not None else None
         with suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, seconds) if seconds is not None else None):
+            async with asyncio.timeout(seconds):
                 await self._to_look.wait()
 
     def _look_at(self, uid: ClaimUid) -> None:
@@ -184,20 +176,21 @@ class ClaimKeeper:
 
     def _step(self, uid: ClaimUid) -> Step | None:
         """What to do now; where that comes later, an alarm is set."""
-        now = self.steps.clock()
+        now, moment = self.steps.clock(), self.monotonic()
         step = self.steps.upkeep.next_step(uid, now)
-        rest = self._rests.get(uid)
+        rest = self._rests.until(uid, moment)
         if not isinstance(step, EvictForeign):
-            self._rests.pop(uid, None)
-        elif rest is not None and rest.since <= now < rest.until:
-            step = LookAgain(rest.until)
-        if not isinstance(step, LookAgain):
-            self._alarms.drop(uid)
-            return step
-        self._set_alarm(uid, step.at)
-        return None
+            self._rests.forget(uid)
+        elif rest is not None:
+            self._set_alarm(uid, rest)
+            return None
+        if isinstance(step, LookAgain):
+            self._set_alarm(uid, moment + (step.at - now).total_seconds())
+            return None
+        self._alarms.drop(uid)
+        return step
 
-    def _set_alarm(self, uid: ClaimUid, moment: datetime) -> None:
+    def _set_alarm(self, uid: ClaimUid, moment: float) -> None:
         self._alarms.set(uid, moment)
         # Whoever waits for the next alarm may be waiting for a later one.
         self._to_look.set()
@@ -240,7 +233,7 @@ class ClaimKeeper:
         """Do one step; False where it stays pending, behind all others, to be tried again."""
         del self._pending[uid]
         if self.is_busy(uid):
-            self._set_alarm(uid, self.steps.clock() + BUSY)
+            self._set_alarm(uid, self.monotonic() + BUSY_SECONDS)
             return True
         step = self._step(uid)
         if step is None:
@@ -273,21 +266,21 @@ class ClaimKeeper:
 
     def _done(self, uid: ClaimUid, step: Step) -> None:
         if isinstance(step, EvictForeign):
-            now = self.steps.clock()
-            self._rests[uid] = _Rest(0, now, now + EVICTED)
+            self._rests.succeeded(uid)
+            self._rests.rest(uid, self.monotonic() + EVICTED_SECONDS)
         self.changed([uid])
 
     def _hold_back(self, step: Step, why: str) -> None:
         if not isinstance(step, EvictForeign):
             return
-        before = self._rests.get(step.uid)
-        failures = before.failures + 1 if before is not None else 1
-        now = self.steps.clock()
-        seconds = _HELD_BACK.delay(failures, random.random)
-        self._rests[step.uid] = _Rest(failures, now, now + timedelta(seconds=seconds))
+        self._rests.failed(step.uid, self.monotonic(), _held_back_seconds)
         logger.warning("eviction held back claim=%s/%s: %s", step.namespace, step.name, why)
         self.steps.record(apiserver_events.held_back(step, why))
         self.changed([step.uid])
+
+
+def _held_back_seconds(failures: int) -> float:
+    return _HELD_BACK.delay(failures, random.random)
 
 
 def _name(step: Step) -> str:

@@ -21,6 +21,7 @@ from scheduler_plugin.claims import (
 )
 from scheduler_plugin.costs import is_accounted
 from scheduler_plugin.devices import ClassView, InstanceView, class_view, instance_view
+from scheduler_plugin.due import Due, Rests
 from scheduler_plugin.fields import Unreadable
 from scheduler_plugin.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodToEvict
 from scheduler_plugin.leftovers import ClaimCleared, LostQueue, lost_queue
@@ -102,6 +103,7 @@ __all__ = [
     "ClaimsChanged",
     "ClassName",
     "ClassView",
+    "Due",
     "EffectiveSharing",
     "EndedOwner",
     "EvictForeign",
@@ -129,6 +131,7 @@ __all__ = [
     "Reason",
     "Requirement",
     "ResourceKey",
+    "Rests",
     "Share",
     "SharingPolicy",
     "Step",

@@ -1,6 +1,11 @@
-"""The API server's pods that may go: their gates are removed, some at one time, in their order.
+"""The API server's pods that may go: they are let go, some at one time, in their order.
 
-A removal is tried for as long as its decision holds, and never afterwards: then others may have
+At the gate the gate is removed. Any other pod was refused when kube-scheduler asked about it, and
+kube-scheduler tries it again when something changes that it looks at, else after five minutes. A
+write to the pod's own status is such a change, of that pod alone: the condition says that it fits,
+and goes away again with the others of pods that do not wait at the gate.
+
+Either is tried for as long as its decision holds, and never afterwards: then others may have
 got the room. What cannot be reached is tried again by whoever tries it; what is refused goes back
 to the keeper, so that others have their turn.
 """
@@ -11,17 +16,17 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NoReturn
 
-from kube.api import ApiError, Backoff, UnavailableError
+from kube.api import ApiError, Backoff, ConflictError, NotFoundError, UnavailableError
 from scheduler_plugin.apiserver_gate_writes import (
     WRITE_SECONDS,
     FencedError,
     GateStaysError,
     GateWrites,
 )
-from scheduler_plugin.gate_decisions import GateRemoval
+from scheduler_plugin.gate_decisions import GateRemoval, LetGo, Retry, fits_condition
 from scheduler_plugin.gates import GateKeeper
 from scheduler_plugin.names import PodUid
 
@@ -38,29 +43,31 @@ BACKOFF = Backoff(first_seconds=0.2, cap_seconds=10.0)
 
 
 class GateRemovals:
-    """Removes gates while `run` runs."""
+    """Lets pods go while `run` runs."""
 
     def __init__(
         self,
         writes: GateWrites,
         keeper: GateKeeper,
         clock: Callable[[], datetime],
+        monotonic: Callable[[], float],
         done: Callable[[], None],
     ) -> None:
-        """`done` is called after each removal, whatever became of it."""
+        """`done` is called after each pod, whatever became of it."""
         self._writes = writes
         self._keeper = keeper
         self._clock = clock
+        self._monotonic = monotonic
         self._done = done
-        self._pending: dict[PodUid, GateRemoval] = {}
+        self._pending: dict[PodUid, LetGo] = {}
         self._more = asyncio.Event()
         self._under_way = 0
         self._refused_in_a_row = 0
 
-    def add(self, removals: Iterable[GateRemoval]) -> None:
-        """Remove these gates, after those that wait for it already."""
-        for removal in removals:
-            self._pending[removal.uid] = removal
+    def add(self, decisions: Iterable[LetGo]) -> None:
+        """Let these go, after those that wait for it already."""
+        for decision in decisions:
+            self._pending[decision.uid] = decision
             self._more.set()
 
     @property
@@ -68,7 +75,7 @@ class GateRemovals:
         return len(self._pending) < MOST_PENDING
 
     def is_busy(self) -> bool:
-        """Whether there are gates to be removed."""
+        """Whether there are pods to be let go."""
         return bool(self._pending or self._under_way)
 
     def drop(self) -> None:
@@ -89,48 +96,65 @@ class GateRemovals:
                 self._more.clear()
                 await self._more.wait()
                 continue
-            removal = self._pending.pop(next(iter(self._pending)))
+            decision = self._pending.pop(next(iter(self._pending)))
             self._under_way += 1
             try:
-                await self._remove(removal)
+                await self._let_go(decision)
             finally:
                 self._under_way -= 1
             self._done()
 
-    async def _remove(self, removal: GateRemoval) -> None:
+    async def _let_go(self, decision: LetGo) -> None:
         failures = 0
-        while self._still_holds(removal):
+        while self._still_holds(decision):
             try:
-                await self._writes.remove_gate(removal)
+                await self._write(decision)
             except (UnavailableError, FencedError) as error:
-                # Whether it is removed or not, once more does no harm.
+                # Whether it is done or not, once more does no harm.
                 failures += 1
-                logger.warning("gate not removed yet %s: %s", _named(removal), error)
+                logger.warning("not let go yet %s: %s", _named(decision), error)
                 await asyncio.sleep(max(_delay(failures), _asked_for(error)))
             except Exception as error:  # noqa: BLE001  An odd object must not end the process.
-                await self._put_off(removal, error)
+                await self._put_off(decision, error)
                 return
             else:
                 self._refused_in_a_row = 0
-                logger.info("let go %s", _named(removal))
+                logger.info("let go %s", _named(decision))
                 return
 
-    def _still_holds(self, removal: GateRemoval) -> bool:
-        """Whether the decision holds for as long as the write may take."""
-        at = self._clock() + timedelta(seconds=WRITE_SECONDS)
-        return self._keeper.is_going(removal.uid, at)
+    async def _write(self, decision: LetGo) -> None:
+        match decision:
+            case GateRemoval():
+                await self._writes.remove_gate(decision)
+            case Retry(uid=uid):
+                await self._tell(uid)
 
-    async def _put_off(self, removal: GateRemoval, error: Exception) -> None:
+    async def _tell(self, uid: PodUid) -> None:
+        pod = self._writes.cluster.world.facts.pod(uid)
+        if pod is None:
+            return
+        try:
+            await self._writes.write_condition(fits_condition(pod, self._clock()))
+        except (NotFoundError, ConflictError) as error:
+            # The pod is gone, and the watch will say so.
+            logger.debug("not told uid=%s: %s", uid, error)
+            self._keeper.failed(uid, self._monotonic())
+
+    def _still_holds(self, decision: LetGo) -> bool:
+        """Whether the decision holds for as long as the write may take."""
+        return self._keeper.is_going(decision.uid, self._monotonic() + WRITE_SECONDS)
+
+    async def _put_off(self, decision: LetGo, error: Exception) -> None:
         """The pod rests, and others go; where all are refused, all the slower."""
         self._refused_in_a_row += 1
-        self._keeper.removal_failed(removal.uid, self._clock())
+        self._keeper.failed(decision.uid, self._monotonic())
         bug = None if isinstance(error, (ApiError, GateStaysError)) else error
-        logger.warning("gate not removed %s: %s", _named(removal), error, exc_info=bug)
+        logger.warning("not let go %s: %s", _named(decision), error, exc_info=bug)
         await asyncio.sleep(_delay(self._refused_in_a_row))
 
 
-def _named(removal: GateRemoval) -> str:
-    return f"pod={removal.namespace}/{removal.name} queue={removal.queue}"
+def _named(decision: LetGo) -> str:
+    return f"pod={decision.namespace}/{decision.name} queue={decision.queue}"
 
 
 def _asked_for(error: Exception) -> float:

@@ -1,32 +1,32 @@
-"""The API server's waiting pods: who may go is decided soon after each change, and gates removed.
+"""The API server's waiting pods: who may go is decided soon after each change, and let go.
 
-    World ─changes─► GateKeeper ─decisions─► GateRemovals ────► pods
-                          └─────────────────► ConditionWriter ─► pods/status
+    World ───changes──┐                     ┌─► GateRemovals ─────► pods, pods/status
+    Filter ─refusals──┴─► GateKeeper ───────┴─► ConditionWriter ──► pods/status
 
 It works while the Lease is ours, in one *shift* after another: each begins with what the API shows,
 and knows nothing of those before. Filter and Bind go first: between two decisions there is at least
-as much time for others as the decision took.
+as much time for others as the decision took, and no decision goes on for long.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 from typing import NoReturn
 
-from kube.api import ApiClient
 from scheduler_plugin.apiserver_conditions import ConditionWriter
 from scheduler_plugin.apiserver_gate_removals import GateRemovals
-from scheduler_plugin.apiserver_gate_writes import WRITE_SECONDS, GateWrites, SeesPods
-from scheduler_plugin.bindings import Fence
+from scheduler_plugin.apiserver_gate_writes import WRITE_SECONDS, GateWrites
 from scheduler_plugin.departures import believe, departures
 from scheduler_plugin.gate_decisions import WaitingPod
 from scheduler_plugin.gates import GateKeeper
-from scheduler_plugin.names import ClaimUid
-from scheduler_plugin.world_changes import ClaimChanged, OtherChanged, WorldChange
+from scheduler_plugin.names import ClaimUid, PodUid
+from scheduler_plugin.refusals import Refusals
+from scheduler_plugin.world_changes import ClaimChanged, OtherChanged, PodChanged, WorldChange
 
 logger = logging.getLogger(__name__)
 
@@ -39,30 +39,50 @@ TICK_SECONDS = 0.05
 FENCED_SECONDS = 1.0
 """How soon it is asked again whether the Lease is ours."""
 
+SLICE_SECONDS = 0.001
+"""How long a decision goes on before others have their turn."""
+
+STEPS = 4
+"""How many steps of a decision are made before the clock is read."""
+
 REVIEW_REST = 10
-"""How many times as long as a review of all lines took there is none: slices may change often."""
+"""How many times as long as a review of all pods took there is none: classes may change often."""
 
 
 class GateWriter:
     """Lets waiting pods go while `run` runs; to be run once the world is in sync."""
 
     def __init__(
-        self, client: ApiClient, cluster: SeesPods, fence: Fence, clock: Callable[[], datetime]
+        self,
+        writes: GateWrites,
+        refusals: Refusals,
+        clock: Callable[[], datetime],
+        monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
     ) -> None:
-        self._writes = GateWrites(client, cluster, fence)
-        self._fence = fence
+        self._writes = writes
+        self._fence = writes.fence
+        self._refusals = refusals
         self._clock = clock
+        self._monotonic = monotonic
         self._shift: _Shift | None = None
-        cluster.world.assumptions.changed = self._assumed
+        writes.cluster.world.assumptions.changed = self._assumed
+        refusals.changed = self._tried
 
     def changed(self, change: WorldChange) -> None:
         """The world took a change; fit to be subscribed to it."""
+        world = self._writes.cluster.world
+        if isinstance(change, PodChanged) and not world.may_be_bound(change.uid):
+            self._refusals.forget(change.uid)
         if self._shift is not None:
             self._shift.changed(change)
 
     def _assumed(self, claims: Iterable[ClaimUid]) -> None:
         if self._shift is not None:
             self._shift.assumed(claims)
+
+    def _tried(self, uid: PodUid) -> None:
+        if self._shift is not None:
+            self._shift.tried(uid)
 
     def why_not_told(self) -> str:
         """Why nobody knows here who waits; "" where it is known."""
@@ -81,7 +101,7 @@ class GateWriter:
         while True:
             if not self._fence.why_not(WRITE_SECONDS):
                 try:
-                    self._shift = _Shift(self._writes, self._clock)
+                    self._shift = _Shift(self._writes, self._refusals, self._clock, self._monotonic)
                     await self._shift.run()
                 except Exception:  # The next shift begins with what the API shows.
                     logger.exception("a shift ended early")
@@ -93,16 +113,24 @@ class GateWriter:
 class _Shift:
     """The time from one moment at which the Lease is ours until it may not be."""
 
-    def __init__(self, writes: GateWrites, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        writes: GateWrites,
+        refusals: Refusals,
+        clock: Callable[[], datetime],
+        monotonic: Callable[[], float],
+    ) -> None:
         self._fence = writes.fence
         self._clock = clock
+        self._monotonic = monotonic
         self._world = writes.cluster.world
-        self.keeper = GateKeeper(self._world)
-        self._removals = GateRemovals(writes, self.keeper, clock, self._removed)
-        self._conditions = ConditionWriter(writes, self.keeper, clock, self._removals.is_busy)
+        self.keeper = GateKeeper(self._world, refusals)
+        self._removals = GateRemovals(writes, self.keeper, clock, monotonic, self._removed)
+        self._conditions = ConditionWriter(writes, self.keeper, clock, self._is_busy)
         self._assumed: dict[ClaimUid, None] = {}
         self._asked = asyncio.Event()
         self._needs_review = False
+        self._review_began: float | None = None
         self._next_review = 0.0
 
     # What is heard.
@@ -119,6 +147,15 @@ class _Shift:
         """Filter or Bind believes in a pod, or no longer does."""
         self._assumed |= dict.fromkeys(claims)
         self._asked.set()
+
+    def tried(self, uid: PodUid) -> None:
+        """kube-scheduler asked about a pod that is refused, or was until now."""
+        self.keeper.tried(uid, self._monotonic())
+        self._asked.set()
+
+    def _is_busy(self) -> bool:
+        """Whether somebody is let go, or may be at once: others are told later why they wait."""
+        return self._removals.is_busy() or self.keeper.is_busy
 
     def _removed(self) -> None:
         """There is room for more removals, and perhaps for what has to be told."""
@@ -151,8 +188,10 @@ class _Shift:
         """Decide, leave others as much time, and wait until something may have changed."""
         began = _now()
         self._review(began)
-        if self._removals.has_room:
+        while self._removals.has_room:
             self._decide()
+            if not self.keeper.has_more or _now() - began > SLICE_SECONDS:
+                break
         took = _now() - began
         if self._removals.has_room and self.keeper.has_more:
             await asyncio.sleep(took)
@@ -163,17 +202,24 @@ class _Shift:
                 await self._asked.wait()
 
     def _review(self, now: float) -> None:
-        """Take in what all lines may depend on, all such changes at once."""
+        """Take in what all pods may depend on, all such changes at once."""
+        if self.keeper.is_reviewing:
+            return
+        if self._review_began is not None:
+            self._next_review = now + REVIEW_REST * (now - self._review_began)
+            self._review_began = None
         if self._needs_review and now >= self._next_review:
             self._needs_review = False
+            self._review_began = now
             self.keeper.note(OtherChanged())
-            self._next_review = now + REVIEW_REST * (_now() - now)
 
     def _decide(self) -> None:
         """Nothing comes in between: what is noted until here is decided about."""
         for uid in self._assumed:
             self.keeper.note(ClaimChanged(uid))
-        self._removals.add(self.keeper.decide(self._clock()))
+        if self._asked.is_set():
+            self.keeper.look_again()
+        self._removals.add(self.keeper.decide(self._clock(), self._monotonic(), STEPS))
         # The keeper knows of its own assumptions.
         self._assumed.clear()
         self._asked.clear()
@@ -183,8 +229,9 @@ class _Shift:
         seconds = FENCED_SECONDS
         if self._needs_review:
             seconds = min(seconds, self._next_review - _now())
-        if look := self.keeper.next_look():
-            seconds = min(seconds, (look - self._clock()).total_seconds())
+        look = self.keeper.next_look()
+        if look is not None:
+            seconds = min(seconds, look - self._monotonic())
         return max(0.0, seconds)
 
 

@@ -34,9 +34,9 @@ from kube.api import (
 )
 from scheduler_plugin.apiserver import CLAIMS, QUEUES
 from scheduler_plugin.bindings import Fence
+from scheduler_plugin.due import Due, Rests
 from scheduler_plugin.label_edits import LabelEdit
 from scheduler_plugin.names import FIELD_MANAGER, QUEUE_KIND, QueueCondition, QueueName
-from scheduler_plugin.paces import Paces
 from scheduler_plugin.queue_status import QueueObject, queue_object, queue_status
 from scheduler_plugin.status_rests import SHORTEST, StatusRests
 from scheduler_plugin.world import World
@@ -72,9 +72,9 @@ class QueueStatusWriter:
         self._fence = fence
         self._record = record
         self._queues = Store(client, QUEUES.select(), queue_object, settings=watch)
-        self._paces = Paces[QueueName]()
-        self._rests = StatusRests()
-        self._failures: dict[QueueName, int] = {}
+        self._asked: Due[QueueName] = Due()
+        self._rests: Rests[QueueName] = Rests(BACKOFF.cap_seconds)
+        self._spans = StatusRests()
         self._more = asyncio.Event()
 
     def changed(self, _: object = None) -> None:
@@ -95,9 +95,15 @@ class QueueStatusWriter:
     def _queue_changed(self, change: Change[QueueObject]) -> None:
         """Also when somebody else wrote the status."""
         if isinstance(change, Deleted):
-            self._rests.forget(QueueName(change.key.name))
-        self._paces.ask(QueueName(change.key.name), self._now())
+            self._spans.forget(QueueName(change.key.name))
+        self._ask(QueueName(change.key.name))
         self._more.set()
+
+    def _ask(self, name: QueueName) -> None:
+        """Make a queue due: now, or when its rest is over."""
+        if name not in self._asked:
+            now = self._now()
+            self._asked.set(name, self._rests.until(name, now) or now)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -105,17 +111,21 @@ class QueueStatusWriter:
     async def _step(self) -> None:
         self._more.clear()
         for name in self._world.ledger.take_touched():
-            self._paces.ask(name, self._now())
-        seconds = self._paces.seconds_to_next(self._now())
+            self._ask(name)
+        seconds = self._seconds_to_next()
         if seconds != 0.0 and not self._world.has_news:
             await self._more_within(seconds)
         elif self._fence.why_not(WRITE_SECONDS):
             await asyncio.sleep(FENCED_SECONDS)
         else:
             self._tell()
-            due = self._paces.take(self._now())
+            due = self._asked.pop(self._now())
             if due is not None:
                 await self._bring_up_to_date(due)
+
+    def _seconds_to_next(self) -> float | None:
+        moment = self._asked.next_moment()
+        return None if moment is None else max(0.0, moment - self._now())
 
     async def _more_within(self, seconds: float | None) -> None:
         with suppress(TimeoutError):
@@ -130,7 +140,7 @@ class QueueStatusWriter:
     async def _bring_up_to_date(self, name: QueueName) -> None:
         try:
             await self._write(name)
-            self._failures.pop(name, None)
+            self._rests.succeeded(name)
         except Exception as error:  # noqa: BLE001  An odd object must not end the process.
             await self._put_off(name, error)
 
@@ -142,7 +152,7 @@ class QueueStatusWriter:
             return
         # From before the write: what asks for the queue meanwhile must wait, too.
         began = self._now()
-        self._paces.rest(name, began + self._rests.begin(name, began))
+        self._rests.rest(name, began + self._spans.begin(name, began))
         path = QUEUES.at(name, subresource="status")
         answer = await self._client.apply(
             path,
@@ -155,16 +165,20 @@ class QueueStatusWriter:
 
     async def _put_off(self, name: QueueName, error: Exception) -> None:
         """Try this queue again later; while the server is away, all of them."""
-        failures = self._failures[name] = self._failures.get(name, 0) + 1
+        now = self._now()
+        until = self._rests.failed(name, now, _rest_seconds)
         bug = None if isinstance(error, ApiError) else error
+        attempt = self._rests.failures(name)
         logger.warning(
-            "status not written queue=%s attempt=%d error=%s", name, failures, error, exc_info=bug
+            "status not written queue=%s attempt=%d error=%s", name, attempt, error, exc_info=bug
         )
-        seconds = max(SHORTEST, BACKOFF.delay(failures, random.random))
-        self._paces.rest(name, self._now() + seconds)
-        self._paces.ask(name, self._now())
+        self._ask(name)
         if isinstance(error, UnavailableError):
-            await asyncio.sleep(max(seconds, error.retry_after_seconds or 0.0))
+            await asyncio.sleep(max(until - now, error.retry_after_seconds or 0.0))
+
+
+def _rest_seconds(failures: int) -> float:
+    return max(SHORTEST, BACKOFF.delay(failures, random.random))
 
 
 def mismatch_event(edit: LabelEdit) -> Event:

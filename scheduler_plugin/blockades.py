@@ -64,14 +64,16 @@ class Blockades:
     def has(self, shape: Shape) -> bool:
         return shape in self._spots
 
-    def opened(self, world: World) -> list[Shape]:
+    def spots(self) -> list[Spot]:
+        """Where somebody waits."""
+        return list(self._lines)
+
+    def opened(self, spot: Spot, world: World) -> list[Shape]:
         """The lines for whose first pod there is room by now."""
-        found: list[Shape] = []
-        for spot, lines in self._lines.items():
-            room = spot.room(world)
-            if room is None or room > 0:
-                found += (s for s, needed in lines.items() if room is None or needed <= room)
-        return found
+        lines, room = self._lines.get(spot, {}), spot.room(world)
+        if room is not None and room <= 0:
+            return []
+        return [shape for shape, needed in lines.items() if room is None or needed <= room]
 
 
 def spot_of(pod: PodView, refused: Refused, world: World) -> tuple[Spot, int] | None:

@@ -38,6 +38,8 @@ from scheduler_plugin.projections import (
 from scheduler_plugin.world import World
 from scheduler_plugin.world_changes import (
     ClaimChanged,
+    GroupChanged,
+    NamespaceChanged,
     OtherChanged,
     PodChanged,
     QueueChanged,
@@ -157,10 +159,15 @@ class Kinds:
         return self._source.kind(apiserver.QUEUES, project_queue, feed)
 
     def _namespaces(self) -> Kind[NamespaceView]:
+        def put(namespace: NamespaceView) -> None:
+            self._world.put_namespace(namespace)
+            self._changed(NamespaceChanged(namespace.name))
+
         def delete(namespace: NamespaceView) -> None:
             self._world.delete_namespace(namespace.name)
+            self._changed(NamespaceChanged(namespace.name))
 
-        feed = self._other("Namespace", self._world.put_namespace, delete)
+        feed = Feed(kind="Namespace", put=put, delete=delete)
         return self._source.kind(apiserver.NAMESPACES, namespace_view, feed)
 
     def _classes(self) -> Kind[ClassView]:
@@ -204,6 +211,10 @@ class Kinds:
         def project(obj: JsonObject) -> PodGroupView | Unreadable:
             return pod_group_view(obj, self._settings)
 
+        def put(group: PodGroupView) -> None:
+            self._world.put_group(group)
+            self._changed(GroupChanged(group.namespace, group.name))
+
         def delete(group: PodGroupView) -> None:
             self._world.delete_group(group.namespace, group.name)
             # Two API groups may each have a PodGroup of this name.
@@ -211,12 +222,13 @@ class Kinds:
                 other = kind.store.get(group.name, group.namespace)
                 if isinstance(other, PodGroupView):
                     self._world.put_group(other)
+            self._changed(GroupChanged(group.namespace, group.name))
 
         def served() -> None:
             self._world.serve_groups(served=True)
             self._changed(OtherChanged())
 
-        feed = self._other("PodGroup", self._world.put_group, delete)
+        feed = Feed(kind="PodGroup", put=put, delete=delete)
         kind = self._source.kind(resource, project, feed, is_optional=True)
         kind.served = served
         return kind

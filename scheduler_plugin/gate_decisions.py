@@ -1,4 +1,4 @@
-"""What is decided of pods that wait at the gate, and what people are told of them."""
+"""What is decided of pods that wait, at the gate or refused, and what people are told of them."""
 
 from __future__ import annotations
 
@@ -32,6 +32,19 @@ class GateRemoval:
     name: str
     uid: PodUid
     queue: QueueName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """A pod without the gate that was refused and fits: kube-scheduler is to try it again."""
+
+    namespace: str
+    name: str
+    uid: PodUid
+    queue: QueueName
+
+
+LetGo = GateRemoval | Retry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,121 +1,198 @@
-"""The gate keeper: which waiting pods may have their gate removed now, in a fair order.
+"""Who waits and may go now, in a fair order: at the gate, or refused without one.
 
     changes ──► lines woken ──► first of each line judged, fairest queue first
-                                   ├─ admitted ──► assumed, gate to be removed
+                                   ├─ admitted ──► assumed, to be let go
                                    └─ refused  ──► the line waits: at a spot, or for a change
 
-Removing a gate is a decision like Filter's: the pod holds an assumption from then on, so that no
-more pods go than fit. A gate cannot be put back: when the assumption lapses, the pod is
-kube-scheduler's to try again. A pod that does not fit lets those behind it pass that do, since
-devices may be in use for ever.
+Letting a pod go is a decision like Filter's: the pod holds an assumption from then on, so that no
+more go than fit. At the gate it means that the gate is removed; that cannot be put back: when the
+assumption lapses, the pod is kube-scheduler's to try again. A pod without a gate is told that it
+fits, so that kube-scheduler tries it again; one that it does not ask about keeps its room for a
+while, and then rests. A pod that does not fit lets those behind it pass that do, since devices may
+be in use for ever.
 
 A decision costs the lines that were woken, not the pods that wait: of pods that are alike only
 the first is judged, and a line that was refused for a ceiling is left alone until there is room.
+It is made in small steps, so that whoever asks for them can do something else in between; only
+when all that changed has been taken in is the next line's turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from collections.abc import Container, Iterable, Iterator
+from datetime import datetime
 from itertools import islice
 
 from scheduler_plugin.assumptions import LAPSE
-from scheduler_plugin.backoffs import LONGEST_REST, Backoffs
-from scheduler_plugin.blockades import Blockades, spot_of
+from scheduler_plugin.blockades import Blockades, Spot, spot_of
+from scheduler_plugin.due import Due
 from scheduler_plugin.gate_decisions import (
     GateCondition,
     GateRemoval,
+    LetGo,
     Place,
+    Retry,
     WaitingPod,
     gate_condition,
     waiting_pod,
 )
 from scheduler_plugin.names import QUOTA_GATE, PodUid
 from scheduler_plugin.pods import PodView
+from scheduler_plugin.resting_pods import RestingPods
 from scheduler_plugin.rounds import Round
-from scheduler_plugin.verdicts import Admitted, Refused, Verdict, assume, judge
-from scheduler_plugin.waiting_lines import Line, Shape
+from scheduler_plugin.verdicts import Admitted, Refused, assume, judge
+from scheduler_plugin.waiting_lines import Line, Shape, claim_uids
 from scheduler_plugin.waiting_pods import WaitingPods
 from scheduler_plugin.world import World
 from scheduler_plugin.world_changes import (
     ClaimChanged,
+    GroupChanged,
+    NamespaceChanged,
     OtherChanged,
     PodChanged,
     QueueChanged,
     WorldChange,
 )
 
-RECHECK = timedelta(minutes=1)
+RECHECK_SECONDS = 60.0
 """How often lines are judged anew although no change seems to matter to them."""
 
-LONGEST_AWAY = max(LAPSE, LONGEST_REST)
-"""How long a pod is out of line at most; what is longer, the clock was set back by."""
+REMOVED_SECONDS = LAPSE.total_seconds()
+"""How long a decision to remove a gate holds."""
 
-MOST_LOOKED_AT = 100
+LOOK_SECONDS = 0.25
+"""How long lines take their turns before all that changed meanwhile is taken in."""
+
+PATIENCE = 20
+"""How many times as long that may take itself: with thousands of lines it does."""
+
+TRIED_SECONDS = 15.0
+"""How long it holds that a pod fits which was told so: longer than kube-scheduler backs off."""
+
+MOST_LOOKED_AT = 10
 """How many pods are looked at in one go for those that have to be told something."""
-
-MOST_VERDICTS = 200
-"""How many verdicts are made in one go before others have their turn."""
 
 
 class GateKeeper:
-    """Decides about the waiting pods of one world. Tell it each change after the world took it."""
+    """Decides about the waiting pods of one world. Tell it each change after the world took it.
 
-    def __init__(self, world: World, *, most_verdicts: int = MOST_VERDICTS) -> None:
+    Moments are seconds of the monotonic clock.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        refused: Container[PodUid] = (),
+        *,
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        """`refused` are the pods without a gate that wait; say so when one comes or goes."""
         self._world = world
-        self._most = most_verdicts
-        self._waiting = WaitingPods(world)
+        self._refused = refused
+        self._look_seconds = look_seconds
+        self._waiting = WaitingPods(world, self._as_it_waits)
         self._blockades = Blockades()
-        self._open: dict[Shape, None] = {}
-        # Pods that are out of line until a time: their gate is being removed, or that failed.
-        self._away: dict[PodUid, datetime] = {}
-        self._failures = Backoffs()
+        self._round = Round(self._waiting.lines, world)
+        # What is to be looked at: pods, lines and spots; and whether to do so again after that.
+        self._to_place: dict[PodUid, None] = {pod.uid: None for pod in world.facts.pods()}
+        self._rechecked: list[Shape] = []
+        self._spots: list[Spot] = []
+        self._again = False
+        self._next_look = float("-inf")
+        self._has_judged = False
+        # Pods that are out of line until a moment: those that go, and those that failed to.
+        self._going: Due[PodUid] = Due()
+        self._resting: Due[PodUid] = Due()
+        self._failures = RestingPods()
         self._untold: dict[PodUid, None] = {}
-        self._recheck_at: datetime | None = None
-        for pod in world.facts.pods():
-            self._note_pod(pod.uid)
+        self._recheck_at = float("-inf")
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    def _as_it_waits(self, uid: PodUid) -> PodView | None:
+        pod = self._world.facts.pod(uid)
+        if pod is None or pod.is_gated:
+            return pod
+        if uid not in self._refused or pod.gates or not pod.may_be_bound:
+            return None
+        # A claim for its extended resources is of an attempt that failed.
+        return pod.without_extended_claim() if pod.extended_claim else pod
+
+    # What is heard.
 
     def note(self, change: WorldChange) -> None:
         """Take a change. One that no waiting pod has to do with costs next to nothing.
 
         A decision elsewhere that assumes a claim, or no longer does, counts as its change.
         """
+        self._again = True
+        facts = self._world.facts
         match change:
             case PodChanged(uid):
                 self._note_pod(uid)
             case ClaimChanged(uid):
                 self._waiting.note_claim(uid)
             case QueueChanged():
-                self._waiting.wake_all()
+                self._to_begin_anew()
+            case NamespaceChanged(name):
+                self._review(facts.pods_in_namespace(name))
+            case GroupChanged(namespace, name):
+                self._review(facts.pods_in_group((namespace, name)))
             case OtherChanged():
-                self._waiting.review()
+                self._review(self._waiting)
+
+    def look_again(self) -> None:
+        """What is assumed elsewhere changed: there may be room."""
+        self._again = True
+
+    def _to_begin_anew(self) -> None:
+        """Paths through the tree may be others."""
+        self._waiting.wake_all()
+        self._round = Round(self._waiting.lines, self._world)
+
+    def _review(self, uids: Iterable[PodUid]) -> None:
+        """Shapes and verdicts of these may be others."""
+        self._to_place |= dict.fromkeys(uids)
 
     def _note_pod(self, uid: PodUid) -> None:
-        pod = self._world.facts.pod(uid)
-        if pod is None or not pod.is_gated:
-            self._away.pop(uid, None)
+        pod = self._as_it_waits(uid)
+        if pod is None:
+            self._going.drop(uid)
+            self._resting.drop(uid)
             self._failures.forget(uid)
-        if uid in self._away:
+        if uid in self._going or uid in self._resting:
             return
         self._waiting.note_pod(uid)
         line = self._waiting.line_of(uid)
-        told = pod.admission if pod is not None else ""
-        if uid in self._waiting and (line is None or line.reason not in ("", told)):
+        if line is not None and line.turns[0][-1] == uid:
+            self._round.moved_up(line)
+        if pod is None or not pod.is_gated:
+            return
+        if line is None or line.reason not in ("", pod.admission):
             self._untold[uid] = None
 
-    def is_going(self, uid: PodUid, at: datetime) -> bool:
-        """Whether it is decided, and holds until then, that the pod's gate is to be removed."""
-        until = self._away.get(uid)
-        return until is not None and until > at
+    def tried(self, uid: PodUid, moment: float) -> None:
+        """kube-scheduler asked about a pod without a gate: what was decided of it is over."""
+        self._again = True
+        if self._going.drop(uid) and self._as_it_waits(uid) is not None:
+            self._rest(uid, moment)
+        elif uid not in self._waiting or self._as_it_waits(uid) is None:
+            self._note_pod(uid)
 
-    def removal_failed(self, uid: PodUid, now: datetime) -> None:
-        """A gate could not be removed: nothing is assumed of the pod, and it rests."""
-        if uid in self._away:
+    def is_going(self, uid: PodUid, moment: float) -> bool:
+        """Whether it is decided, and holds until then, that the pod is let go."""
+        until = self._going.at(uid)
+        return until is not None and until > moment
+
+    def failed(self, uid: PodUid, moment: float) -> None:
+        """A pod could not be let go: nothing is assumed of it, and it rests."""
+        if self._going.drop(uid):
             self._world.assumptions.forget(uid)
-            self._away[uid] = self._failures.failed(uid, now)
+            self._rest(uid, moment)
+
+    def _rest(self, uid: PodUid, moment: float) -> None:
+        self._resting.set(uid, self._failures.failed(uid, moment))
 
     def place(self, uid: PodUid) -> Place | None:
         """A pod's place in line; None for one that is not in any."""
@@ -130,64 +207,123 @@ class GateKeeper:
     @property
     def has_more(self) -> bool:
         """Whether the last decision stopped before its end: ask again."""
-        return bool(self._open or self._waiting.woken)
+        return self._again or self.is_busy
 
-    def next_look(self) -> datetime | None:
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is known that somebody has to be looked at."""
+        to_look_at = self._to_place or self._rechecked or self._spots
+        return bool(to_look_at or self._waiting.woken or self._round)
+
+    @property
+    def is_reviewing(self) -> bool:
+        """Whether pods have to be looked at because something changed that is not theirs."""
+        return bool(self._to_place)
+
+    def next_look(self) -> float | None:
         """When to decide again even though nothing changes; None where nobody waits."""
-        times = [*self._away.values()]
-        if self._recheck_at is not None and len(self._waiting):
+        times = [self._going.next_moment(), self._resting.next_moment()]
+        if len(self._waiting):
             times.append(self._recheck_at)
-        return min(times, default=None)
+        return min((moment for moment in times if moment is not None), default=None)
 
-    def decide(self, now: datetime) -> tuple[GateRemoval, ...]:
-        """The pods that go now, in the order of their turns; each is assumed to be bound."""
+    def decide(self, now: datetime, moment: float, most: int | None = None) -> tuple[LetGo, ...]:
+        """The pods that go now, in the order of their turns; each is assumed to be bound.
+
+        Args:
+            now: What clocks show.
+            moment: The same moment on the monotonic clock.
+            most: How many steps it takes at the most, about 0.1 ms each; None for all.
+        """
         for pod in self._world.assumptions.expire(now):
             self._wake_claims_of(pod)
-        self._come_back(now)
-        self._recheck(now)
-        self._wake(*self._blockades.opened(self._world))
-        return tuple(self._removals(now))
+            self._again = True
+        self._come_back(moment)
+        if moment >= self._recheck_at:
+            self._recheck_at = moment + RECHECK_SECONDS
+            self._rechecked = list(self._waiting.lines)
+        if not self.is_busy:
+            self._look(moment)
+        return tuple(
+            decision for step in islice(self._steps(now, moment), most) for decision in step
+        )
 
-    def _removals(self, now: datetime) -> Iterator[GateRemoval]:
-        taking_turns = Round(self._waiting.lines, self._world)
-        for _ in range(self._most):
-            self._wake(*self._waiting.take_woken())
-            taking_turns.add(self._open)
-            self._open.clear()
-            line = taking_turns.next()
-            if line is None:
+    def _look(self, moment: float) -> None:
+        """Take in what changed: where there is room by now, and who stands how."""
+        self._again = self._has_judged = False
+        self._next_look = moment + PATIENCE * self._look_seconds
+        self._spots = self._blockades.spots()
+        self._wake(*self._round.rest())
+        self._round = Round(self._waiting.lines, self._world)
+
+    def _has_to_look(self, moment: float) -> bool:
+        return self._again and (moment >= self._next_look or not self._round)
+
+    def _steps(self, now: datetime, moment: float) -> Iterator[tuple[LetGo, ...]]:
+        """What changed is taken in first, then one line after the other is judged."""
+        while True:
+            if self._takes_in():
+                yield ()
+            elif self._has_to_look(moment):
+                self._look(moment)
+            elif (line := self._round.next()) is not None:
+                if not self._has_judged:
+                    self._has_judged = True
+                    self._next_look = moment + self._look_seconds
+                yield self._judge_first(line, now, moment)
+            else:
                 return
-            pod, verdict = self._judge_first(line, now)
-            if isinstance(verdict, Refused):
-                self._block(line, pod, verdict)
-                continue
-            self._open[line.shape] = None
-            yield self._let_go(pod, verdict, now)
-            taking_turns.charged({verdict.queue, *(claim.owner for claim in verdict.claims)})
-        self._open |= dict.fromkeys(taking_turns.rest())
+
+    def _takes_in(self) -> bool:
+        """Take in one thing that changed; False where there is none."""
+        if self._to_place:
+            self._place_one()
+        elif self._rechecked:
+            self._recheck(self._rechecked.pop())
+        elif self._spots:
+            self._wake(*self._blockades.opened(self._spots.pop(), self._world))
+        elif (shape := self._waiting.take_woken()) is not None:
+            self._take_in(shape)
+        else:
+            return False
+        return True
+
+    def _place_one(self) -> None:
+        uid = next(iter(self._to_place))
+        del self._to_place[uid]
+        if uid in self._waiting:
+            self._waiting.review(uid)
+        else:
+            self._note_pod(uid)
 
     def _wake(self, *shapes: Shape) -> None:
-        for shape in shapes:
-            self._blockades.remove(shape)
-            self._open[shape] = None
+        self._waiting.woken |= dict.fromkeys(shapes)
 
-    def _judge_first(self, line: Line, now: datetime) -> tuple[PodView, Verdict]:
-        pod = self._world.facts.pod(line.turns[0][-1])
+    def _take_in(self, shape: Shape) -> None:
+        self._blockades.remove(shape)
+        if self._waiting.line_to_judge(shape) is not None:
+            self._round.add((shape,))
+
+    def _judge_first(self, line: Line, now: datetime, moment: float) -> tuple[LetGo, ...]:
+        pod = self._as_it_waits(line.turns[0][-1])
         assert pod is not None, "whoever waits is known"
-        return pod, judge(pod, self._world.facts.claims_of(pod), self._world, now)
+        verdict = judge(pod, self._world.facts.claims_of(pod), self._world, now)
+        if isinstance(verdict, Refused):
+            self._block(line, pod, verdict)
+            return ()
+        self._let_go(pod, verdict, now, moment)
+        self._wake(line.shape)
+        self._round.charged({verdict.queue, *(claim.owner for claim in verdict.claims)})
+        kind = GateRemoval if pod.is_gated else Retry
+        return (kind(namespace=pod.namespace, name=pod.name, uid=pod.uid, queue=verdict.queue),)
 
-    def _let_go(self, pod: PodView, admitted: Admitted, now: datetime) -> GateRemoval:
+    def _let_go(self, pod: PodView, admitted: Admitted, now: datetime, moment: float) -> None:
         assume(pod, admitted, self._world, now)
-        self._away[pod.uid] = now + LAPSE
+        seconds = REMOVED_SECONDS if pod.is_gated else TRIED_SECONDS
+        self._going.set(pod.uid, moment + seconds)
         self._waiting.leave(pod.uid)
         self._untold.pop(pod.uid, None)
         self._wake_claims_of(pod.uid)
-        return GateRemoval(
-            namespace=pod.namespace,
-            name=pod.name,
-            uid=pod.uid,
-            queue=admitted.queue,
-        )
 
     def _wake_claims_of(self, uid: PodUid) -> None:
         """What is assumed of a pod changed: others may join its claims, or have to pay."""
@@ -203,20 +339,24 @@ class GateKeeper:
             line.reason = refused.reason
             self._untold |= dict.fromkeys(turn[-1] for turn in line.turns)
 
-    def _come_back(self, now: datetime) -> None:
-        """Pods that still have their gate although it should be gone by now."""
-        latest = now + LONGEST_AWAY
-        for uid in [uid for uid, until in self._away.items() if not now < until <= latest]:
-            del self._away[uid]
+    def _come_back(self, moment: float) -> None:
+        """Pods that are still there although they should have gone by now, and those rested."""
+        for uid in self._going.take(moment):
+            pod = self._as_it_waits(uid)
+            if pod is not None and not pod.is_gated:
+                # kube-scheduler did not ask about it: no node may have room for it.
+                self._world.assumptions.forget(uid)
+                self._wake_claims_of(uid)
+                self._rest(uid, moment)
+            else:
+                self._note_pod(uid)
+        for uid in self._resting.take(moment):
             self._note_pod(uid)
 
-    def _recheck(self, now: datetime) -> None:
+    def _recheck(self, shape: Shape) -> None:
         """What no change tells: decisions that lapsed while others were asked."""
-        if self._recheck_at is None or not now < self._recheck_at <= now + RECHECK:
-            self._recheck_at = now + RECHECK
-            for shape, line in self._waiting.lines.items():
-                if any(line.claim_uids) or not self._blockades.has(shape):
-                    self._waiting.woken[shape] = None
+        if any(claim_uids(shape)) or not self._blockades.has(shape):
+            self._waiting.woken[shape] = None
 
     # What people are told.
 
@@ -248,7 +388,7 @@ class GateKeeper:
 
     def _condition(self, uid: PodUid, now: datetime) -> Iterator[GateCondition]:
         pod = self._world.facts.pod(uid)
-        if pod is None or uid not in self._waiting:
+        if pod is None or not pod.is_gated or uid not in self._waiting:
             return
         condition = gate_condition(pod, self._world, now)
         if condition is None:

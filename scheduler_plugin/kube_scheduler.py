@@ -6,6 +6,7 @@ follows from it are made without an await between them, so that no other decisio
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
@@ -46,7 +47,7 @@ class Extender:
     """Answers kube-scheduler. All of it runs in one event loop.
 
     Attributes:
-        refusals: The pods that were refused; they are to be judged again.
+        refusals: The pods that were refused; they are told when they fit.
         lookups: The claims that pods name and nobody knows; they are to be read.
     """
 
@@ -56,11 +57,12 @@ class Extender:
         binder: CarriesOut,
         lease: HoldsTheLease,
         clock: Callable[[], datetime],
+        monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
     ) -> None:
         self._cluster = cluster
         self._lease = lease
         self._clock = clock
-        self._binds = Binds(cluster, binder, clock)
+        self._binds = Binds(cluster, binder, clock, monotonic)
         self.refusals = Refusals()
         self.lookups = ClaimLookups(cluster)
 
@@ -77,14 +79,19 @@ class Extender:
         view = self._asked_about(pod)
         if isinstance(view, NotAnswered):
             return view
-        self.refusals.forget(view.uid)
         if self._cluster.world.assumptions.awaits_binding(view.uid):
             # Bind looks what became of it. Until then it counts: it may be running.
             self._binds.passed(view.uid)
+            self.refusals.answered(view.uid, refused=False)
             return Passed()
         self._cluster.world.assumptions.forget(view.uid)
         if not view.may_use_devices:
             return Passed()
+        answer = self._filter(view)
+        self.refusals.answered(view.uid, refused=isinstance(answer, Refused))
+        return answer
+
+    def _filter(self, view: PodView) -> Answer:
         known = self._cluster.world.facts.pod(view.uid)
         if known is not None and known.is_bound:
             # kube-scheduler has not heard of it; Bind will tell it where.
@@ -93,8 +100,6 @@ class Extender:
 
     def _filter_unbound(self, view: PodView) -> Answer:
         verdict = self._verdict(view)
-        if isinstance(verdict, Refused):
-            self.refusals.add(view.uid, self._clock())
         if not isinstance(verdict, Admitted):
             return verdict
         if verdict.claims or verdict.requests:

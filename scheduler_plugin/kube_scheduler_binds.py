@@ -10,19 +10,20 @@ same and be refused for it.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
 from kube.api import ApiError, KeyLocks
-from scheduler_plugin.backoffs import Backoffs
 from scheduler_plugin.bindings import BindFailed, BindRequest, CarriesOut, ClaimOwner, ClaimsChanged
 from scheduler_plugin.claims import ClaimView
 from scheduler_plugin.extender_messages import BindArguments
 from scheduler_plugin.freshness import awaits_claims, claims_to_read, owned_claims, unowned_claims
 from scheduler_plugin.names import AccountingSettings, ClaimUid, PodUid
 from scheduler_plugin.pods import PodView, why_not_ours
+from scheduler_plugin.resting_pods import RestingPods
 from scheduler_plugin.verdicts import (
     Admitted,
     Refused,
@@ -79,13 +80,18 @@ class Binds:
     """The bindings under way."""
 
     def __init__(
-        self, cluster: KnowsTheCluster, binder: CarriesOut, clock: Callable[[], datetime]
+        self,
+        cluster: KnowsTheCluster,
+        binder: CarriesOut,
+        clock: Callable[[], datetime],
+        monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
     ) -> None:
         self._cluster = cluster
         self._binder = binder
         self._clock = clock
+        self._monotonic = monotonic
         self._writing: KeyLocks[ClaimUid] = KeyLocks()
-        self._failures = Backoffs()
+        self._failures = RestingPods()
         # How often the Filter passed each pod since it was bound last, if ever.
         self._passes: dict[PodUid, int] = {}
 
@@ -100,7 +106,7 @@ class Binds:
 
         The room that it would hold until it fails again is for others.
         """
-        why = self._failures.why_not(pod.uid, now)
+        why = self._failures.why_not(pod.uid, self._monotonic(), now)
         return f"{pod} rests. {why}" if why else ""
 
     async def bind(self, arguments: BindArguments) -> str:
@@ -219,7 +225,7 @@ class Binds:
     def _drop(self, pod: PodView) -> None:
         """It is not bound for certain: nothing is believed of it, and it may have to rest."""
         self._cluster.world.assumptions.forget(pod.uid)
-        self._failures.failed(pod.uid, self._clock())
+        self._failures.failed(pod.uid, self._monotonic())
 
     async def _fresh_pod(self, arguments: BindArguments) -> PodView | str:
         """The pod as it is now, or why there is none to bind."""

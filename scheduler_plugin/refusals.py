@@ -1,71 +1,54 @@
-"""Refused pods, and when each is judged again: nothing may tell kube-scheduler to try it again.
+"""The pods without a gate that wait: kube-scheduler asked about them, and they were refused.
 
-kube-scheduler tries a pod because something changed, a pod ended, say. It may hear of that before
-this process does: then the refusal is out of date when it is made. And it looks at no Queues, and
-at no decisions that lapse. So refused pods are judged again: soon, and then less and less often.
+kube-scheduler tries such a pod again when something changes that it looks at. It looks at no Queues
+and at no decisions that lapse, and it may hear of a change before this process does. So refused
+pods are kept here until it asks about them anew: whoever decides about those that wait at the gate
+decides about them as well.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from heapq import heappop, heappush
+from collections.abc import Callable, Iterator
 
 from scheduler_plugin.names import PodUid
 
-FIRST_REST = timedelta(seconds=0.1)
-"""Between a refusal and the first look: about what a watch takes to bring what happened."""
-
-LONGEST_REST = timedelta(seconds=60)
-GROWTH = 3
-"""How many times as long as the last one each rest is."""
-
 MOST = 10_000
 """Pods; of more, those that were refused the longest ago are left to kube-scheduler."""
+
+
+def _unheard(_: PodUid) -> None:
+    """Nobody minds."""
 
 
 class Refusals:
     """The pods that were refused when kube-scheduler asked about them last."""
 
     def __init__(self) -> None:
-        # Each pod's rest and next look, in the order of refusals.
-        self._pods: dict[PodUid, tuple[timedelta, datetime]] = {}
-        self._looks: list[tuple[datetime, PodUid]] = []
-        self._now = datetime.min.replace(tzinfo=UTC)
+        self.changed: Callable[[PodUid], None] = _unheard
+        """Called with each pod that is asked about, or is left to kube-scheduler."""
+        # As an ordered set, the longest ago first.
+        self._pods: dict[PodUid, None] = {}
 
     def __len__(self) -> int:
         return len(self._pods)
 
-    def add(self, pod: PodUid, now: datetime) -> None:
-        """A pod was refused; a second time, it is looked at soon again."""
+    def __contains__(self, pod: object) -> bool:
+        return pod in self._pods
+
+    def __iter__(self) -> Iterator[PodUid]:
+        return iter(self._pods)
+
+    def answered(self, pod: PodUid, *, refused: bool) -> None:
+        """kube-scheduler asked about a pod and was answered."""
+        known = pod in self._pods
         self._pods.pop(pod, None)
-        self._plan(pod, FIRST_REST, now)
+        if refused:
+            self._pods[pod] = None
+        if known or refused:
+            self.changed(pod)
         if len(self._pods) > MOST:
-            del self._pods[next(iter(self._pods))]
+            self.answered(next(iter(self._pods)), refused=False)
 
     def forget(self, pod: PodUid) -> None:
-        """It was admitted, told to be tried again, or is gone."""
+        """It is gone or runs: nobody will ask about it."""
         self._pods.pop(pod, None)
-
-    def due(self, now: datetime) -> tuple[PodUid, ...]:
-        """The pods to be judged now, the longest due first; each is due again after its rest."""
-        if now < self._now:
-            self._plan_anew(now)
-        self._now = now
-        found = []
-        while self._looks and self._looks[0][0] <= now:
-            at, pod = heappop(self._looks)
-            rest, planned = self._pods.get(pod, (FIRST_REST, None))
-            if planned == at:
-                found.append(pod)
-                self._plan(pod, min(LONGEST_REST, GROWTH * rest), now)
-        return tuple(found)
-
-    def _plan_anew(self, now: datetime) -> None:
-        """The clock was set back: all looks would be late by as much."""
-        self._looks.clear()
-        for pod, (rest, _) in list(self._pods.items()):
-            self._plan(pod, rest, now)
-
-    def _plan(self, pod: PodUid, rest: timedelta, now: datetime) -> None:
-        self._pods[pod] = (rest, now + rest)
-        heappush(self._looks, (now + rest, pod))

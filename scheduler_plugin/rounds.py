@@ -39,12 +39,21 @@ class Round:
         self._own: dict[QueueName, list[tuple[Turn, Shape]]] = {}
 
     def add(self, shapes: Iterable[Shape]) -> None:
-        """Let these lines take part; one that is in the round already takes part once."""
+        """Let these lines take part, each once; one that does already is looked at anew."""
         for shape in shapes:
             line = self._lines.get(shape)
-            if line is not None and shape not in self._shapes:
+            if line is not None:
                 self._shapes.add(shape)
                 self._hang(line)
+
+    def moved_up(self, line: Line) -> None:
+        """Somebody came who is the first of a line now, which may be its turn earlier."""
+        if line.shape in self._shapes:
+            self._hang(line)
+
+    def __bool__(self) -> bool:
+        """Whether there may be a line whose turn has not come."""
+        return bool(self._shapes)
 
     def _hang(self, line: Line) -> None:
         queue = line.shape.queue
@@ -73,9 +82,11 @@ class Round:
     def next(self) -> Line | None:
         """The line whose turn it is; it is out of the round then. None at the round's end."""
         line = self._first(_TOP)
-        if line is not None:
-            self._shapes.discard(line.shape)
-            self.charged((line.shape.queue,))
+        if line is None:
+            self._shapes.clear()
+            return None
+        self._shapes.discard(line.shape)
+        self.charged((line.shape.queue,))
         return line
 
     def charged(self, queues: Iterable[QueueName]) -> None:

@@ -15,7 +15,6 @@ from kube.api import ApiClient, EventRecorder, connect
 from scheduler_plugin.apiserver_gate_writes import GateWrites
 from scheduler_plugin.apiserver_gates import GateWriter
 from scheduler_plugin.apiserver_queues import QueueStatusWriter
-from scheduler_plugin.apiserver_retries import RetryWriter
 from scheduler_plugin.cluster import ClusterWorld
 from scheduler_plugin.http_app import ExtenderApp
 from scheduler_plugin.http_pages import PagesApp
@@ -28,6 +27,8 @@ from scheduler_plugin.upkeep import Upkeep
 from scheduler_plugin.world import World
 from scheduler_plugin.world_changes import (
     ClaimChanged,
+    GroupChanged,
+    NamespaceChanged,
     OtherChanged,
     PodChanged,
     QueueChanged,
@@ -89,11 +90,9 @@ class Plugin:
         self._statuses = QueueStatusWriter(
             client, self._cluster.world, self._lease, self._events.record
         )
-        self.gates = GateWriter(client, self._cluster, self._lease, _clock)
         self.extender = Extender(self._cluster, binder, self._lease, _clock)
-        self._retries = RetryWriter(
-            GateWrites(client, self._cluster, self._lease), self.extender.refusals, _clock
-        )
+        writes = GateWrites(client, self._cluster, self._lease)
+        self.gates = GateWriter(writes, self.extender.refusals, _clock)
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Start what runs beside the server."""
@@ -109,7 +108,6 @@ class Plugin:
         self._cluster.subscribe(_telling(self._keeper, self._cluster.world))
         self._cluster.subscribe(self.gates.changed)
         tasks.create_task(self.gates.run())
-        tasks.create_task(self._retries.run())
         tasks.create_task(self.extender.lookups.run())
         tasks.create_task(self._statuses.run())
         tasks.create_task(self._keeper.run())
@@ -148,7 +146,7 @@ def _telling(keeper: ClaimKeeper, world: World) -> Callable[[WorldChange], None]
                 keeper.changed(world.facts.claims_written_for(uid))
             case QueueChanged():
                 keeper.queues_changed()
-            case OtherChanged():
+            case NamespaceChanged() | GroupChanged() | OtherChanged():
                 pass  # The next look at all claims sees it.
 
     return take

@@ -88,6 +88,7 @@ class Line:
         """How many have their turn before."""
         return bisect_left(self.turns, turn)
 
-    @property
-    def claim_uids(self) -> Iterator[ClaimUid]:
-        return (known for known in self.shape.claims if isinstance(known, str))
+
+def claim_uids(shape: Shape) -> Iterator[ClaimUid]:
+    """The claims that others have to do with as well."""
+    return (known for known in shape.claims if isinstance(known, str))

@@ -1,12 +1,13 @@
-"""Who waits at the gate, in which line; and which lines a change may mean something to.
+"""Who waits, at the gate or refused without one; and which lines a change may mean something to.
 
 A change costs what it touches: one pod its own claims, one claim the lines of the pods that name
-it. Only what all lines may depend on (classes, namespaces, PodGroups) makes all be looked at.
+it, a namespace or a PodGroup its pods. Only what all lines may depend on (classes, say) makes all
+be looked at, some at a time: until a pod's turn to be looked at comes, it stands where it stood.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,6 +19,7 @@ from scheduler_plugin.waiting_lines import (
     Shape,
     Turn,
     asked,
+    claim_uids,
     shape_of,
     turn_of,
 )
@@ -38,7 +40,7 @@ class _Member:
 
 def is_ready(pod: PodView, world: World) -> bool:
     """Whether nothing but the quota keeps the pod: its claims are there, and no other gate."""
-    return pod.gates == (QUOTA_GATE,) and not missing_claims(pod, world.facts)
+    return set(pod.gates) <= {QUOTA_GATE} and not missing_claims(pod, world.facts)
 
 
 class WaitingPods:
@@ -50,8 +52,10 @@ class WaitingPods:
         moved: Pods that wait for something else than before, perhaps.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, find: Callable[[PodUid], PodView | None]) -> None:
+        """`find` tells of a pod that waits as it is to be judged, and None of any other."""
         self._world = world
+        self._find = find
         self.lines: dict[Shape, Line] = {}
         self.woken: dict[Shape, None] = {}
         self.moved: dict[PodUid, None] = {}
@@ -66,6 +70,9 @@ class WaitingPods:
 
     def __contains__(self, pod: PodUid) -> bool:
         return pod in self._members
+
+    def __iter__(self) -> Iterator[PodUid]:
+        return iter(self._members)
 
     def line_of(self, pod: PodUid) -> Line | None:
         """The line of a pod; None for one that does not wait or cannot be judged yet."""
@@ -85,10 +92,10 @@ class WaitingPods:
 
     def note_pod(self, uid: PodUid) -> None:
         """A pod came, changed or went: any pod that may use devices."""
-        pod, before = self._world.facts.pod(uid), self._members.get(uid)
-        if pod is not None and pod.is_gated:
-            self._enter(pod)
-        elif before is not None:
+        waiting, pod = self._find(uid), self._world.facts.pod(uid)
+        if waiting is not None:
+            self._enter(waiting)
+        elif uid in self._members:
             self.leave(uid)
         elif pod is not None:
             self._look_at_neighbours(uid, _keys(pod))
@@ -107,21 +114,27 @@ class WaitingPods:
                 self._place(pod)
         self.wake((uid,))
 
-    def review(self) -> None:
-        """Something changed that any pod's shape or verdict may follow from."""
-        for uid in list(self._members):
-            self._place(uid)
-        for line in self.lines.values():
-            first = self._world.facts.pod(line.turns[0][-1])
-            if first is not None:
-                line.asks = asked(first, self._world.facts)
-        self.wake_all()
+    def review(self, uid: PodUid) -> None:
+        """Something changed that a member's shape or verdict may follow from."""
+        self._place(uid)
+        line = self.line_of(uid)
+        if line is not None:
+            self.woken[line.shape] = None
 
-    def take_woken(self) -> tuple[Shape, ...]:
-        """The lines that were woken since the last call; some of them may be gone."""
-        woken = tuple(self.woken)
-        self.woken.clear()
-        return woken
+    def line_to_judge(self, shape: Shape) -> Line | None:
+        """A line with what its pods ask for by now; None for none."""
+        line = self.lines.get(shape)
+        first = self._find(line.turns[0][-1]) if line is not None else None
+        if line is not None and first is not None:
+            line.asks = asked(first, self._world.facts)
+        return line
+
+    def take_woken(self) -> Shape | None:
+        """One of the lines that were woken and not taken since; it may be gone."""
+        shape = next(iter(self.woken), None)
+        if shape is not None:
+            del self.woken[shape]
+        return shape
 
     def wake_all(self) -> None:
         self.woken |= dict.fromkeys(self.lines)
@@ -172,7 +185,7 @@ class WaitingPods:
 
     def _place(self, uid: PodUid) -> None:
         """Put a member into the line where it belongs by now."""
-        before, pod = self._members[uid], self._world.facts.pod(uid)
+        before, pod = self._members[uid], self._find(uid)
         if pod is None:
             return
         world = self._world
@@ -192,7 +205,7 @@ class WaitingPods:
         if line is None:
             line = self.lines[member.shape] = Line(member.shape, asked(pod, self._world.facts))
             self.woken[member.shape] = None
-            for uid in line.claim_uids:
+            for uid in claim_uids(line.shape):
                 self._lines_of.setdefault(uid, {})[member.shape] = None
         line.add(member.turn)
 
@@ -205,7 +218,7 @@ class WaitingPods:
             return
         del self.lines[member.shape]
         self.woken[member.shape] = None
-        for uid in set(line.claim_uids):
+        for uid in set(claim_uids(line.shape)):
             del self._lines_of[uid][member.shape]
             if not self._lines_of[uid]:
                 del self._lines_of[uid]

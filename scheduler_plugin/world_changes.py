@@ -30,8 +30,25 @@ class QueueChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class NamespaceChanged:
+    """A Namespace came, changed or went."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChanged:
+    """A PodGroup came, changed or went."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class OtherChanged:
     """Something else changed that verdicts and sums follow from, such as a class."""
 
 
-WorldChange: TypeAlias = ClaimChanged | PodChanged | QueueChanged | OtherChanged
+WorldChange: TypeAlias = (
+    ClaimChanged | PodChanged | QueueChanged | NamespaceChanged | GroupChanged | OtherChanged
+)

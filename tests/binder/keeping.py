@@ -40,7 +40,7 @@ class Scene:
     """Everything of one test.
 
     Attributes:
-        now: What the keeper takes for the time.
+        now: What the keeper takes for the time; `moment` is its monotonic clock.
         events: What people were told, in order.
     """
 
@@ -55,10 +55,17 @@ class Scene:
         self.busy: set[ClaimUid] = set()
         self.events: list[Event] = []
         self.now: datetime = NOW
+        self.moment = 0.0
         binder = a_binder(self.server, fence, note_claim=self.noted)
         upkeep = Upkeep(self.world)
-        self.keeper = binder.keeper(upkeep, self.events.append, lambda: self.now)
+        self.keeper = binder.keeper(upkeep, self.events.append, self.clock, self.monotonic)
         self.keeper.is_busy = lambda uid: uid in self.busy
+
+    def clock(self) -> datetime:
+        return self.now
+
+    def monotonic(self) -> float:
+        return self.moment
 
     def noted(self, claim: JsonObject) -> None:
         """What the stores do with an answer."""
@@ -94,6 +101,7 @@ class Scene:
     def later(self, **time: float) -> None:
         """Time passes, and the keeper wakes up."""
         self.now += timedelta(**time)
+        self.moment += timedelta(**time).total_seconds()
         self.keeper.changed([claim_uid("cam")])
 
     @property

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from binder import apiserver_keeper
-from binder.apiserver_keeper import EVICTED
+from binder.apiserver_keeper import EVICTED_SECONDS
 from kube.api import Backoff
 from scheduler_plugin.leftovers import GRACE
 from scheduler_plugin.names import QueueName
@@ -66,7 +67,7 @@ async def test_an_orphan_that_a_binding_uses_is_looked_at_when_that_is_over() ->
         assert scene.server.asked == []
 
         scene.busy.clear()
-        scene.now += apiserver_keeper.BUSY
+        scene.later(seconds=apiserver_keeper.BUSY_SECONDS)
         scene.keeper._to_look.set()
         await scene.until(lambda: scene.server.owner() == ("b", "uid-of-b"))
 
@@ -150,7 +151,7 @@ async def test_evicted_pods_are_given_time_to_be_seen_as_such() -> None:
         await scene.until_idle()
         assert scene.server.evicted == ["b"]
 
-        scene.later(seconds=EVICTED.total_seconds())
+        scene.later(seconds=EVICTED_SECONDS)
         await scene.until(lambda: scene.server.evicted == ["b", "b"])
 
 
@@ -161,7 +162,8 @@ async def test_a_clock_that_is_set_back_makes_no_rest_longer() -> None:
         await scene.until_idle()
         assert scene.server.evicted == ["b"]
 
-        scene.later(minutes=-60)
+        scene.now -= timedelta(minutes=60)
+        scene.later(seconds=EVICTED_SECONDS)
         await scene.until(lambda: scene.server.evicted == ["b", "b"])
 
 
@@ -327,7 +329,7 @@ async def test_a_left_over_allocation_is_cleared_after_the_grace() -> None:
         await scene.until_idle()
         assert scene.server.asked == []
 
-        scene.now += GRACE
+        scene.later(seconds=GRACE.total_seconds())
         scene.keeper._to_look.set()
         await scene.until(lambda: scene.server.claim()["status"] == {})
 
@@ -433,4 +435,4 @@ async def test_nothing_is_kept_of_a_claim_that_is_deleted() -> None:
         await scene.until_idle()
 
     keeper = scene.keeper
-    assert (keeper._told, keeper._rests, len(keeper._alarms)) == ({}, {}, 0)
+    assert (keeper._told, len(keeper._rests), len(keeper._alarms)) == ({}, 0, 0)

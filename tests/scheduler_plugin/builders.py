@@ -25,6 +25,13 @@ from scheduler_plugin.verdicts import Admitted, Refused, Verdict, assume, judge
 from scheduler_plugin.world import World
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def moment(now: datetime) -> float:
+    """What the monotonic clock shows where nobody ever sets the other."""
+    return (now - NOW).total_seconds()
+
+
 SETTINGS = AccountingSettings()
 
 T = TypeVar("T")

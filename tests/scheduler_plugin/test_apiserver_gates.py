@@ -15,11 +15,13 @@ import pytest
 from kube.api import Backoff
 from scheduler_plugin import apiserver_conditions, apiserver_gate_removals, apiserver_gates
 from scheduler_plugin.apiserver_gate_removals import AT_ONCE
+from scheduler_plugin.apiserver_gate_writes import GateWrites
 from scheduler_plugin.apiserver_gates import GateWriter
 from scheduler_plugin.assumptions import LAPSE
 from scheduler_plugin.gate_decisions import WaitingPod
 from scheduler_plugin.gates import GateKeeper
 from scheduler_plugin.names import QUOTA_GATE, QueueName, Reason
+from scheduler_plugin.refusals import Refusals
 from scheduler_plugin.waiting_pods import WaitingPods
 from scheduler_plugin.world_changes import OtherChanged, QueueChanged
 from tests.scheduler_plugin.builders import (
@@ -28,6 +30,8 @@ from tests.scheduler_plugin.builders import (
     a_queue,
     a_world,
     admit,
+    moment,
+    pod_uid,
 )
 from tests.scheduler_plugin.fake_pods import FakePods, Fault, Fence, running
 
@@ -55,7 +59,9 @@ class Scene:
     now: datetime = NOW
 
     def __post_init__(self) -> None:
-        self.writer = GateWriter(self.pods.client, self.pods, self.fence, lambda: self.now)
+        self.refusals = Refusals()
+        writes = GateWrites(self.pods.client, self.pods, self.fence)
+        self.writer = GateWriter(writes, self.refusals, lambda: self.now, lambda: moment(self.now))
         self.pods.listener = self.writer.changed
 
     def limit(self, limit: int) -> None:
@@ -365,10 +371,10 @@ async def test_a_fault_in_one_shift_is_the_end_of_it_alone(
     decide = GateKeeper.decide
     faults = [ValueError("odd")]
 
-    def odd(keeper: GateKeeper, now: datetime) -> Any:
+    def odd(keeper: GateKeeper, *arguments: Any) -> Any:
         if faults:
             raise faults.pop()
-        return decide(keeper, now)
+        return decide(keeper, *arguments)
 
     monkeypatch.setattr(GateKeeper, "decide", odd)
     scene.waits("p0")
@@ -465,16 +471,128 @@ async def test_a_place_and_the_reason_of_now_are_told_on_request(scene: Scene) -
         assert scene.writer.waiting("default", "p0") == gone
 
 
+# Who waits without a gate.
+
+
+def refused(scene: Scene, *names: str) -> None:
+    """Pods without a gate that kube-scheduler asks about, and that do not fit."""
+    scene.waits(*names, gates=())
+    for name in names:
+        scene.refusals.answered(pod_uid(name), refused=True)
+
+
+async def test_who_fits_by_now_is_told_so_and_no_more_than_fit(scene: Scene) -> None:
+    scene.limit(0)
+    refused(scene, *(f"p{n}" for n in range(50)))
+    async with scene.running():
+        await settled()
+        assert scene.pods.asked == []
+
+        scene.limit(1)
+        await until(lambda: scene.pods.told("p0") == "Fits")
+        await settled()
+
+    assert scene.pods.asked[0] == "status p0"
+    assert {asked.split()[1] for asked in scene.pods.asked} == {"p0"}
+    assert scene.assumed == 1
+
+
+async def test_a_pod_is_told_each_time_in_other_words(scene: Scene) -> None:
+    """A write that changes nothing would wake nobody."""
+
+    def told() -> object:
+        return scene.pods.objects["p0"]["status"]["conditions"]
+
+    refused(scene, "p0")
+    async with scene.running():
+        await until(lambda: scene.pods.told("p0") == "Fits")
+        first = told()
+        scene.now += timedelta(seconds=1)
+        scene.refusals.answered(pod_uid("p0"), refused=True)
+        await until(lambda: scene.pods.told("p0") == "Fits" and told() != first)
+
+
+@pytest.mark.parametrize("fault", [Fault.BUSY, Fault.LOST, Fault.UNANSWERED, Fault.FORBIDDEN])
+async def test_what_was_not_told_is_told_again(scene: Scene, fault: Fault) -> None:
+    scene.pods.faults["p0"].append(fault)
+    refused(scene, "p0")
+    async with scene.running():
+        await until(lambda: scene.pods.told("p0") == "Fits")
+
+    assert scene.pods.asked[:2] == ["status p0", "status p0"]
+
+
+async def test_a_pod_that_was_admitted_meanwhile_is_told_nothing(scene: Scene) -> None:
+    refused(scene, "p0")
+    scene.refusals.answered(pod_uid("p0"), refused=False)
+    async with scene.running():
+        await settled()
+
+    assert scene.pods.asked == []
+
+
+async def test_an_odd_pod_does_not_keep_others_from_being_told(scene: Scene) -> None:
+    scene.limit(2)
+
+    def spoil(name: str) -> None:
+        if name == "p0":
+            raise RuntimeError("odd")
+
+    scene.pods.before = spoil
+    refused(scene, "p0", "p1")
+    async with scene.running():
+        await until(lambda: scene.pods.told("p1") == "Fits")
+
+
+async def test_nobody_is_told_while_the_lease_may_not_be_ours(scene: Scene) -> None:
+    scene.fence.closed = "Not ours."
+    refused(scene, "p0")
+    async with scene.running():
+        await settled()
+        assert scene.pods.asked == []
+        scene.fence.closed = ""
+        await until(lambda: scene.pods.told("p0") == "Fits")
+
+
+@pytest.mark.parametrize("what", ["bound", "deleted"])
+async def test_a_pod_that_cannot_be_tried_is_forgotten(scene: Scene, what: str) -> None:
+    scene.limit(0)
+    refused(scene, "p0")
+    async with scene.running():
+        await settled()
+        if what == "deleted":
+            scene.pods.delete("p0")
+        else:
+            scene.binds("p0")
+        scene.limit(5)
+        await settled()
+
+    assert scene.pods.asked == []
+    assert len(scene.refusals) == 0
+
+
+async def test_a_pod_that_is_deleted_while_it_is_told_delays_nobody(scene: Scene) -> None:
+    scene.limit(0)
+    refused(scene, "p0", "p1")
+    async with scene.running():
+        await settled()
+        scene.pods.delete("p0", told=False)
+        scene.limit(1)
+        await until(lambda: scene.pods.told("p1") == "Fits")
+
+
 # What it costs.
 
 
 async def test_a_burst_of_what_all_depend_on_is_looked_at_once(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reviews: list[None] = []
-    monkeypatch.setattr(WaitingPods, "review", lambda _: reviews.append(None))
+    reviews: list[str] = []
+    monkeypatch.setattr(WaitingPods, "review", lambda _, uid: reviews.append(uid))
+    scene.limit(0)
+    scene.waits("p0")
     async with scene.running():
-        await settled()
+        await until(lambda: scene.pods.told("p0"))
         for _ in range(50):
             scene.writer.changed(OtherChanged())
         await until(lambda: reviews)

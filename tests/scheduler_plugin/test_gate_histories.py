@@ -1,5 +1,7 @@
 """However pods wait, come and go: the gate keeper decides what going through everything would.
 
+Some wait at the gate; others have none, were tried by kube-scheduler and refused.
+
 The machine plays users, kube-scheduler and the binder around a keeper that hears of each change.
 Each decision is gone through with the plainest means: before each pod that goes every waiting pod
 is judged, and none of those that fit may have its turn before; in the end nobody is left who fits.
@@ -22,10 +24,19 @@ from scheduler_plugin.gates import GateKeeper
 from scheduler_plugin.missing_claims import missing_claims
 from scheduler_plugin.names import QUOTA_GATE, PodUid, QueueName
 from scheduler_plugin.pods import PodView
+from scheduler_plugin.refusals import Refusals
 from scheduler_plugin.verdicts import Admitted, Refused, Verdict, assume, judge
 from scheduler_plugin.world import World
-from scheduler_plugin.world_changes import ClaimChanged, PodChanged, QueueChanged
-from tests.scheduler_plugin.builders import NOW, a_claim, a_pod, a_queue, a_request, a_world
+from scheduler_plugin.world_changes import ClaimChanged, OtherChanged, PodChanged, QueueChanged
+from tests.scheduler_plugin.builders import (
+    NOW,
+    a_claim,
+    a_pod,
+    a_queue,
+    a_request,
+    a_world,
+    moment,
+)
 
 ONVIF = ResourceKey("onvif")
 PARENTS = {"left": "root", "right": "root", "leaf": "left"}
@@ -67,7 +78,7 @@ def plain_fitting(world: World, waiting: list[PodUid], now: datetime) -> list[Po
 
 
 def may_be_judged(pod: PodView, world: World) -> bool:
-    return pod.gates == (QUOTA_GATE,) and not missing_claims(pod, world.facts)
+    return set(pod.gates) <= {QUOTA_GATE} and not missing_claims(pod, world.facts)
 
 
 def plain_turn(pod: PodView) -> tuple[int, str, str]:
@@ -132,14 +143,20 @@ class Waiting(RuleBasedStateMachine):
         self.specs: dict[str, tuple[int, int]] = dict(CEILINGS)
         self.policies = dict.fromkeys(CEILINGS, "Allow")
         self.world = a_world()
-        self.keeper = GateKeeper(self.world)
-        self.resting: dict[PodUid, datetime] = {}
+        self.most: int | None = None
+        self.refusals = Refusals()
+        self.refusals.changed = self.tried
+        self.keeper = GateKeeper(self.world, self.refusals, look_seconds=0.0)
 
-    @initialize(most=st.sampled_from([1, 3, 200]))
-    def begin(self, most: int) -> None:
+    def tried(self, uid: PodUid) -> None:
+        self.keeper.tried(uid, moment(self.now))
+
+    @initialize(most=st.sampled_from([1, 3, None]))
+    def begin(self, most: int | None) -> None:
         for name in CEILINGS:
             self.put_queue(name)
-        self.keeper = GateKeeper(self.world, most_verdicts=most)
+        self.most = most
+        self.keeper = GateKeeper(self.world, self.refusals, look_seconds=0.0)
         for number in range(10):
             queue = ("left", "right", "leaf", "root")[number % 4]
             named = [SHARED[number % 3] if number % 3 else f"p{number}"]
@@ -284,6 +301,7 @@ class Waiting(RuleBasedStateMachine):
             return
         self.drop_in_flight(pod)
         found = verdict(self.world, pod, self.now)
+        self.refusals.answered(pod.uid, refused=isinstance(found, Refused))
         if not isinstance(found, Admitted):
             return
         assume(pod, found, self.world, self.now)
@@ -303,50 +321,82 @@ class Waiting(RuleBasedStateMachine):
             reserved = replace(reserved, label=owner, owner_pod=owner_pod)
         self.put_claim(reserved)
 
+    def going(self, number: int) -> PodView | None:
+        going = sorted(self.keeper._going)
+        return self.world.facts.pod(going[number % len(going)]) if going else None
+
     @rule(number=numbers)
     def ungate(self, number: int) -> None:
         """The removal of a gate arrives."""
-        away = [uid for uid in self.keeper._away if uid not in self.resting]
-        if away:
-            pod = self.world.facts.pod(away[number % len(away)])
-            assert pod is not None
+        pod = self.going(number)
+        if pod is not None and pod.is_gated:
             self.put_pod(replace(pod, gates=()))
 
     @rule(number=numbers)
-    def fail_to_ungate(self, number: int) -> None:
-        away = [uid for uid in self.keeper._away if uid not in self.resting]
-        if away:
-            pod = self.world.facts.pod(away[number % len(away)])
-            assert pod is not None
-            self.keeper.removal_failed(pod.uid, self.now)
+    def try_again(self, number: int) -> None:
+        """kube-scheduler tries whom it was told to."""
+        pod = self.going(number)
+        if pod is not None and not pod.gates:
+            self.drop_in_flight(pod)
+            found = verdict(self.world, pod, self.now)
+            self.refusals.answered(pod.uid, refused=isinstance(found, Refused))
+            if isinstance(found, Admitted):
+                assume(pod, found, self.world, self.now)
+                self.decided(pod)
+
+    @rule(number=numbers)
+    def fail_to_let_go(self, number: int) -> None:
+        pod = self.going(number)
+        if pod is not None:
+            self.keeper.failed(pod.uid, moment(self.now))
             self.decided(pod)
-            self.resting[pod.uid] = self.keeper._away[pod.uid]
+
+    @rule()
+    def change_what_all_depend_on(self) -> None:
+        self.keeper.note(OtherChanged())
 
     @rule(seconds=st.sampled_from([1, 20, 40, 400]))
     def wait(self, seconds: int) -> None:
         """Time goes by, and decisions without a sign of them lapse."""
         self.now += timedelta(seconds=seconds)
-        self.resting = {uid: until for uid, until in self.resting.items() if until > self.now}
 
     # The keeper.
+
+    def waits(self, pod: PodView) -> bool:
+        return pod.is_gated or (pod.uid in self.refusals and not pod.gates and pod.may_be_bound)
+
+    def step(self, most: int | None) -> list[PodUid]:
+        return [found.uid for found in self.keeper.decide(self.now, moment(self.now), most)]
+
+    @rule(steps=st.integers(1, 9))
+    def decide_a_little(self, steps: int) -> None:
+        """Then something else happens."""
+        before = {name: usage(self.world, QueueName(name)) for name in CEILINGS}
+        self.step(steps)
+        self.check_ceilings(before)
 
     @rule()
     def decide(self) -> None:
         """Whose turn it is goes, all that fit go, and no ceiling is passed."""
-        away = {uid for uid, until in self.keeper._away.items() if until > self.now}
-        waiting = [p.uid for p in self.world.facts.pods() if p.is_gated and p.uid not in away]
+        self.step(0)
+        away = {*self.keeper._going, *self.keeper._resting}
+        pods = self.world.facts.pods()
+        waiting = [p.uid for p in pods if self.waits(p) and p.uid not in away]
         copied = deepcopy(self.world)
         before = {name: usage(self.world, QueueName(name)) for name in CEILINGS}
 
-        gone = [removal.uid for removal in self.keeper.decide(self.now)]
+        gone = self.step(self.most)
         while self.keeper.has_more:
-            gone += [removal.uid for removal in self.keeper.decide(self.now)]
+            gone += self.step(self.most)
 
         check_decision(copied, waiting, gone, self.now)
+        self.check_ceilings(before)
+        self.tell()
+
+    def check_ceilings(self, before: dict[str, int]) -> None:
         for name, (_, limit) in self.specs.items():
             used = usage(self.world, QueueName(name))
             assert used <= max(limit, before[name]) or limit < 0, name
-        self.tell()
 
     def tell(self) -> None:
         """Each pod is told why it waits, once."""
@@ -357,7 +407,7 @@ class Waiting(RuleBasedStateMachine):
             self.put_pod(replace(pod, admission=condition.reason))
         assert self.keeper.take_conditions(self.now, 100) == ()
         for pod in list(self.world.facts.pods()):
-            if pod.uid in self.keeper._waiting:
+            if pod.is_gated and pod.uid in self.keeper._waiting:
                 assert pod.admission == self.why(pod), pod
 
     def why(self, pod: PodView) -> str:
@@ -370,23 +420,24 @@ class Waiting(RuleBasedStateMachine):
         return found.reason
 
     @invariant()
-    def waiting_are_the_gated_ones(self) -> None:
-        gated = {pod.uid for pod in self.world.facts.pods() if pod.is_gated}
-        away = set(self.keeper._away)
-        assert set(self.keeper._waiting._members) == gated - away
-        assert away <= gated
+    def each_that_waits_is_in_line_or_away(self) -> None:
+        waiting = {pod.uid for pod in self.world.facts.pods() if self.waits(pod)}
+        away = {*self.keeper._going, *self.keeper._resting}
+        members = set(self.keeper._waiting)
+        assert members | set(self.keeper._to_place) >= waiting - away
+        assert members <= waiting - away
+        assert away <= waiting
 
     def teardown(self) -> None:
         """When all pods are gone nothing is left of them."""
         for pod in list(self.world.facts.pods()):
             self.delete_pod(pod)
-        self.keeper.decide(self.now)
-        waiting = self.keeper._waiting
+        self.step(None)
+        waiting, blockades = self.keeper._waiting, self.keeper._blockades
         left = [waiting.lines, waiting._members, waiting._naming, waiting._uids, waiting._keys]
-        blockades = self.keeper._blockades
         left += [waiting._lines_of, waiting.woken, blockades._lines, blockades._spots]
-        assert not any([*left, self.keeper._away, self.keeper._failures])
-        assert len(self.world.assumptions) == 0
+        assert not any([*left, *self.keeper._going, *self.keeper._resting])
+        assert len(self.keeper._failures) == len(self.world.assumptions) == 0
         assert not self.keeper.has_more
 
 

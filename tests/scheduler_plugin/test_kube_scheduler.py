@@ -30,6 +30,7 @@ from tests.scheduler_plugin.builders import (
     a_request,
     amounts,
     claim_uid,
+    moment,
     pod_uid,
     put,
     read,
@@ -64,7 +65,9 @@ class Scene:
     def __post_init__(self) -> None:
         put(self.cluster.world, *(a_queue(name, onvif=(1, 1)) for name in ("vision", "robots")))
         self.binder = FakeBinder(self.cluster)
-        self.extender = Extender(self.cluster, self.binder, self.lease, lambda: self.now)
+        self.extender = Extender(
+            self.cluster, self.binder, self.lease, lambda: self.now, lambda: moment(self.now)
+        )
 
     def pod(self, name: str, **fields: Any) -> dict[str, Any]:
         """A pod in the API; as kube-scheduler sends it."""

@@ -159,3 +159,24 @@ def test_a_pod_whose_bindings_fail_rests_and_others_go(story: Story) -> None:
     story.delete("pod", "second")
     story.delete("claim", "second")
     story.wait_bound("first")
+
+
+def test_refused_without_a_gate_one_is_told_for_each_free_slot_in_their_order(
+    story: Story,
+) -> None:
+    vision = story.queue("vision", limit=0)
+    story.devices(9)
+    for pod in ("p0", "p1", "p2"):
+        story.claim(pod)
+        story.pod(pod, vision, pod)
+        story.wait_refused(pod, "OverLimit")
+
+    story.change_queue(vision, {"resources": [{"deviceClass": story.name, "limit": 1}]})
+
+    story.wait_bound("p0")
+    assert times_told(story, "p0") >= 1
+    assert [times_told(story, pod) for pod in ("p1", "p2")] == [0, 0]
+    story.change_queue(vision, {"resources": [{"deviceClass": story.name, "limit": 3}]})
+    story.wait_bound("p1", "p2")
+    story.until("who went says nothing any more", lambda: not told(story, "p2"))
+    story.wait_figures({vision: 3})
