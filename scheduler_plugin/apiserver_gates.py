@@ -39,11 +39,8 @@ TICK_SECONDS = 0.05
 FENCED_SECONDS = 1.0
 """How soon it is asked again whether the Lease is ours."""
 
-SLICE_SECONDS = 0.001
-"""How long a decision goes on before others have their turn."""
-
-STEPS = 4
-"""How many steps of a decision are made before the clock is read."""
+SLICE_SECONDS = 0.0005
+"""How long a decision goes on before others have their turn, beside the step that it is at."""
 
 REVIEW_REST = 10
 """How many times as long as a review of all pods took there is none: classes may change often."""
@@ -219,7 +216,7 @@ class _Shift:
             self.keeper.note(ClaimChanged(uid))
         if self._asked.is_set():
             self.keeper.look_again()
-        self._removals.add(self.keeper.decide(self._clock(), self._monotonic(), STEPS))
+        self._removals.add(self.keeper.decide(self._clock(), self._monotonic(), 1))
         # The keeper knows of its own assumptions.
         self._assumed.clear()
         self._asked.clear()

@@ -96,6 +96,7 @@ class GateKeeper:
         # What is to be looked at: pods, lines and spots; and whether to do so again after that.
         self._to_place: dict[PodUid, None] = {pod.uid: None for pod in world.facts.pods()}
         self._rechecked: list[Shape] = []
+        self._stale: list[Shape] = []
         self._spots: list[Spot] = []
         self._again = False
         self._next_look = float("-inf")
@@ -148,7 +149,7 @@ class GateKeeper:
 
     def _to_begin_anew(self) -> None:
         """Paths through the tree may be others."""
-        self._waiting.wake_all()
+        self._stale = list(self._waiting.lines)
         self._round = Round(self._waiting.lines, self._world)
 
     def _review(self, uids: Iterable[PodUid]) -> None:
@@ -212,7 +213,7 @@ class GateKeeper:
     @property
     def is_busy(self) -> bool:
         """Whether it is known that somebody has to be looked at."""
-        to_look_at = self._to_place or self._rechecked or self._spots
+        to_look_at = self._to_place or self._rechecked or self._stale or self._spots
         return bool(to_look_at or self._waiting.woken or self._round)
 
     @property
@@ -242,7 +243,7 @@ class GateKeeper:
         if moment >= self._recheck_at:
             self._recheck_at = moment + RECHECK_SECONDS
             self._rechecked = list(self._waiting.lines)
-        if not self.is_busy:
+        if not self.is_busy or (self._again and not self._round):
             self._look(moment)
         return tuple(
             decision for step in islice(self._steps(now, moment), most) for decision in step
@@ -253,7 +254,7 @@ class GateKeeper:
         self._again = self._has_judged = False
         self._next_look = moment + PATIENCE * self._look_seconds
         self._spots = self._blockades.spots()
-        self._wake(*self._round.rest())
+        self._stale += self._round.rest()
         self._round = Round(self._waiting.lines, self._world)
 
     def _has_to_look(self, moment: float) -> bool:
@@ -282,6 +283,8 @@ class GateKeeper:
             self._recheck(self._rechecked.pop())
         elif self._spots:
             self._wake(*self._blockades.opened(self._spots.pop(), self._world))
+        elif self._stale:
+            self._take_in(self._stale.pop())
         elif (shape := self._waiting.take_woken()) is not None:
             self._take_in(shape)
         else:

@@ -136,9 +136,6 @@ class WaitingPods:
             del self.woken[shape]
         return shape
 
-    def wake_all(self) -> None:
-        self.woken |= dict.fromkeys(self.lines)
-
     def wake(self, claims: Iterable[ClaimUid]) -> None:
         """Something about these claims changed that no shape shows."""
         for uid in claims:
