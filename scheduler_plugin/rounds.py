@@ -58,8 +58,7 @@ class Round:
     def _hang(self, line: Line) -> None:
         queue = line.shape.queue
         heappush(self._own.setdefault(queue, []), (line.turns[0], line.shape))
-        for place, child in self._path(queue):
-            self._put(place, child, line)
+        self.charged((queue,))
 
     def _put(self, place: QueueName, child: QueueName, line: Line) -> None:
         """What stands in the heap may be better than the child is by now, never worse."""
@@ -90,7 +89,11 @@ class Round:
         return line
 
     def charged(self, queues: Iterable[QueueName]) -> None:
-        """What these queues are charged changed; another line of theirs may be the next now."""
+        """What these queues are charged changed, or a line came to them.
+
+        Another line of theirs may be the next now, and not only the one that came: where that
+        makes its queue stand worse, the turn is a sibling's, which may be earlier than before.
+        """
         for queue in queues:
             for place, child in reversed(list(self._path(queue))):
                 line = self._first_of(place, child)

@@ -89,6 +89,22 @@ def test_the_first_is_found(
     assert not list(taking_turns.rest())
 
 
+def test_a_line_that_comes_may_give_the_turn_to_another_line() -> None:
+    """Its own queue stands worse with it, so that an earlier pod beside it is the next."""
+    beside, nephew = a_line(0, "left", 1, ASKED[0]), a_line(1, "leaf", 4, ASKED[0])
+    cousins = [a_line(2, "right", 2, ASKED[0]), a_line(3, "right", 3, ASKED[0])]
+    comes = a_line(4, "leaf", 3, ASKED[2])
+    found = [beside, nephew, *cousins, comes]
+    taking_turns = Round({line.shape: line for line in found}, new_world())
+    taking_turns.add([line.shape for line in found[:4]])
+    assert taking_turns.next() == plain_next(found[:4], new_world()) == cousins[0]
+
+    taking_turns.add([comes.shape])
+
+    left = [beside, nephew, cousins[1], comes]
+    assert taking_turns.next() == plain_next(left, new_world()) == beside
+
+
 def test_a_line_that_is_gone_has_no_turn() -> None:
     gone, stays = a_line(0, "left", 0, ASKED[0]), a_line(1, "left", 1, ASKED[0])
     lines = {line.shape: line for line in (gone, stays)}
