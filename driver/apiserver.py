@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, TypeVar, assert_never
+from typing import Any, TypeVar
 
 from driver.adoption import Adopted, adopt
 from driver.api import (
@@ -20,7 +20,7 @@ from driver.metrics import SLICE_WRITES
 from driver.pools import PoolPlan
 from driver.prometheus import counted
 from driver.resource_slices import slice_view
-from driver.slice_writes import CreateSlice, DeleteSlice, Owner, UpdateSlice
+from driver.slice_writes import CreateSlice, Owner, UpdateSlice
 from driver.slices import Features, features_of, probe_slice
 from kube.api import (
     ApiClient,
@@ -108,28 +108,39 @@ class ClaimReader:
 async def write_pool(
     client: ApiClient, plan: PoolPlan, adopted: Adopted, note: Callable[[JsonObject], None]
 ) -> Adopted:
-    """Carry out a plan, in its order, and tell `note` of every answer.
+    """Carry out a plan, and tell `note` of every answer.
+
+    Deletions go one after the other, in their order; then updates, then creations, each some at
+    once: until the last of several is there, the pool is incomplete in any case.
 
     Raises:
-        ApiError: After the first write that fails; read again and plan again.
+        ApiError: A write failed; read again and plan again. Others may have been carried out.
     """
-    for write in plan.writes:
-        match write:
-            case DeleteSlice(name, uid, resource_version):
-                with counted(SLICE_WRITES, "delete"):
-                    await delete(client, SLICES, name, Preconditions(uid, resource_version))
-                continue
-            case UpdateSlice(name, body):
-                with counted(SLICE_WRITES, "update"):
-                    answer = await client.replace(SLICES.at(name), body)
-            case CreateSlice(body):
-                with counted(SLICE_WRITES, "create"):
-                    answer = await client.create(SLICES, body)
-            case _:
-                assert_never(write)
+    for gone in plan.deletes:
+        with counted(SLICE_WRITES, "delete"):
+            seen = Preconditions(gone.uid, gone.resource_version)
+            await delete(client, SLICES, gone.name, seen)
+    answers: list[tuple[UpdateSlice | CreateSlice, JsonObject]] = []
+
+    async def write(decision: UpdateSlice | CreateSlice) -> None:
+        answer = await _write_slice(client, decision)
         note(answer)
-        adopted = adopt(adopted, write.index, write.content, slice_view(answer).content)
+        answers.append((decision, answer))
+
+    await each(plan.updates, write)
+    await each(plan.creates, write)
+    for decision, answer in answers:
+        stored = slice_view(answer).content
+        adopted = adopt(adopted, decision.index, decision.content, stored)
     return adopted
+
+
+async def _write_slice(client: ApiClient, decision: UpdateSlice | CreateSlice) -> JsonObject:
+    if isinstance(decision, UpdateSlice):
+        with counted(SLICE_WRITES, "update"):
+            return await client.replace(SLICES.at(decision.name), decision.body)
+    with counted(SLICE_WRITES, "create"):
+        return await client.create(SLICES, decision.body)
 
 
 async def write_classes(

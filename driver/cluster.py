@@ -314,7 +314,8 @@ class NodeCluster:
         for listener in self._listeners:
             listener(inventory)
         try:
-            await self._write_slices(publication)
+            with self._instances.yielding():
+                await self._write_slices(publication)
         finally:
             self._follow_claims(publication)
         return (publication.recheck_at - now).total_seconds() if publication.recheck_at else None

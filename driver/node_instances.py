@@ -1,14 +1,18 @@
 """The Instances of a node, kept what its discovery says: local ones whole, of shared ones a part.
 
 A thousand new ones must not keep the next device out of its slice, so they are written in passes
-of their own, beside those of `cluster`.
+of their own, beside those of `cluster`, and none is begun while slices are written. Nor must they
+keep the Instance of another Configuration waiting: turns are shared, see `fair_turns`, and when
+there is something new to write, what is left of the old is decided anew with it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import NoReturn
 
@@ -16,8 +20,11 @@ from driver.api import Configuration, InstanceName, NodeName
 from driver.apiserver_instances import instances_of_node, write_instances
 from driver.configurations import offline_grace
 from driver.derived import derived
+from driver.fair_turns import batched, fair_order
 from driver.instance_names import ANOTHER_NODES, TakenNames
 from driver.instance_objects import (
+    ApplyInstance,
+    InstanceDecision,
     StoredInstance,
     instance_body,
     is_of_another,
@@ -29,12 +36,22 @@ from driver.names import attribute_value
 from driver.passes import Passes, put_right
 from driver.publication import Publication
 from driver.shared_instances import SharedDecision, plan_shared, shared_body
-from kube.api import ApiClient, JsonObject, Store
+from kube.api import ApiClient, ApiError, JsonObject, Store
 
 logger = logging.getLogger(__name__)
 
 SLICES_FIRST_SECONDS = 0.02
 """How long Instances wait, so that what is decided at the same time about slices is sent first."""
+
+LONGEST_YIELD_SECONDS = 1.0
+"""How long an Instance waits for slices at the most: if these are written without end, it goes on
+all the same, though slowly."""
+
+SHORTEST_TURN_SECONDS = 0.3
+"""How long what was decided is written although there is something newer: to decide costs time."""
+
+WRITES_A_STEP = 32
+"""Instances that are begun before somebody else may come in between."""
 
 _Place = tuple[str, str]
 """Namespace and Configuration."""
@@ -60,6 +77,8 @@ class NodeInstances:
         self._on_taken = on_taken
         self._of_others: dict[_Place, set[InstanceName]] = {}
         self._decided: tuple[Inventory, Publication] | None = None
+        self._may_write = asyncio.Event()
+        self._may_write.set()
 
     def names(self, before: Inventory | None) -> Callable[[Configuration], TakenNames]:
         """What is known of the names of Instances, beside those of the inventory before."""
@@ -90,6 +109,41 @@ class NodeInstances:
         self._decided = (inventory, publication)
         self._passes.ask_within(SLICES_FIRST_SECONDS)
 
+    @contextmanager
+    def yielding(self) -> Iterator[None]:
+        """No Instance is begun to be written for as long as this lasts, within limits."""
+        self._may_write.clear()
+        try:
+            yield
+        finally:
+            self._may_write.set()
+
+    async def _yield(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_YIELD_SECONDS):
+                await self._may_write.wait()
+
+    async def _write(self, decisions: Sequence[InstanceDecision | SharedDecision]) -> None:
+        """Write what was decided, a few at a time, until there is something newer to decide from.
+
+        Raises:
+            ApiError: The first failure; the others were tried nevertheless.
+        """
+        clock, decided, failures = asyncio.get_running_loop().time, self._decided, list[ApiError]()
+        end = clock() + SHORTEST_TURN_SECONDS
+        for few in batched(decisions, WRITES_A_STEP):
+            await self._yield()
+            if self._decided is not decided and clock() >= end:
+                break  # Whoever decided has asked for a pass.
+            try:
+                await write_instances(
+                    self._client, few, self._node, self.store.note, self._note_taken
+                )
+            except ApiError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
     async def run(self) -> NoReturn:
         """Write until cancelled; the store must be in sync."""
         self.store.subscribe(lambda change: put_right(change, self._passes))
@@ -106,9 +160,7 @@ class NodeInstances:
         now = datetime.now(UTC)
         plan = self._plan_local(local, inventory, publication, now)
         decisions = (*plan.decisions, *self._plan_shared(shared, inventory))
-        await write_instances(
-            self._client, decisions, self._node, self.store.note, self._note_taken
-        )
+        await self._write(fair_order(decisions, _configuration_of))
         return (plan.recheck_at - now).total_seconds() if plan.recheck_at else None
 
     def _forget(self, inventory: Inventory) -> None:
@@ -185,3 +237,10 @@ class NodeInstances:
             unheard=inventory.unheard,
             claimable=self.claimable,
         )
+
+
+def _configuration_of(decision: InstanceDecision | SharedDecision) -> str:
+    """Names are `<configuration>-<hash>`; of one that is deleted nothing else is at hand."""
+    if isinstance(decision, ApplyInstance):
+        return str(decision.body["spec"]["configurationName"])
+    return decision.name.rpartition("-")[0]

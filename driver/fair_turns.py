@@ -1,0 +1,32 @@
+"""Whose turn it is: many writes of one Configuration must not hold up the few of another.
+
+decisions of all Configurations ──fair_order──► one of each, the one with the fewest first, …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def fair_order(items: Iterable[T], whose: Callable[[T], Hashable]) -> tuple[T, ...]:
+    """The items in rounds: in each round one of everybody who has any left.
+
+    Within a round those go first who have the fewest; the items of one keep their order. So what is
+    small is done after as many rounds as it has items, however much others have.
+    """
+    owned: dict[Hashable, list[T]] = {}
+    for item in items:
+        owned.setdefault(whose(item), []).append(item)
+    ranks = {owner: rank for rank, owner in enumerate(sorted(owned, key=lambda o: len(owned[o])))}
+    turns = [
+        (turn, ranks[owner], item) for owner, own in owned.items() for turn, item in enumerate(own)
+    ]
+    return tuple(item for _, _, item in sorted(turns, key=lambda turn: turn[:2]))
+
+
+def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in their order, so many at a time; fewer at the end."""
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,0 +1,164 @@
+"""Instances of several Configurations: whose are written first, and what comes in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+import pytest
+
+from driver import node_instances
+from driver.api import ConfigurationName
+from driver.instance_objects import StoredInstance, stored_instance
+from driver.inventory import Heard, Inventory, inventory_of
+from driver.node_instances import NodeInstances
+from driver.publication import Publication
+from kube.api import ApiClient, JsonObject, ObjectPath, UnavailableError
+from tests.driver.builders import NODE, a_device
+from tests.driver.test_inventory import a_verdict
+
+
+class FakeServer:
+    """Takes Instances, and lets a test do something after each."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, JsonObject] = {}
+        self.after: Callable[[], None] = lambda: None
+        self.fails: Callable[[str], bool] = lambda _: False
+
+    async def apply(self, path: ObjectPath, body: Mapping[str, Any], **_: Any) -> JsonObject:
+        if self.fails(path.name):
+            raise UnavailableError("away")
+        uid, version = f"uid-of-{path.name}", str(len(self.stored) + 1)
+        metadata = {**body["metadata"], "uid": uid, "resourceVersion": version}
+        self.stored[path.name] = {**body, "metadata": metadata}
+        self.after()
+        return self.stored[path.name]
+
+    def configurations(self) -> list[str]:
+        """Of the Instances, in the order of their writes."""
+        return [str(body["spec"]["configurationName"]) for body in self.stored.values()]
+
+
+class FakeStore:
+    """What a node has seen of the API server: the answers to its writes."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, StoredInstance] = {}
+
+    def note(self, body: JsonObject) -> None:
+        self.found[body["metadata"]["name"]] = stored_instance(body)
+
+    def __iter__(self) -> Iterator[StoredInstance]:
+        return iter(self.found.values())
+
+
+def an_inventory(**devices: int) -> Inventory:
+    """Configurations with so many devices each."""
+    verdicts = [a_verdict(name) for name in devices]
+    heard = {
+        ConfigurationName(verdict.name): Heard(
+            verdict.uid,
+            tuple(a_device(f"{verdict.name}-{n}") for n in range(devices[verdict.name])),
+        )
+        for verdict in verdicts
+    }
+    return inventory_of(verdicts, heard, NODE)
+
+
+@pytest.fixture
+def server() -> FakeServer:
+    return FakeServer()
+
+
+@pytest.fixture
+async def instances(server: FakeServer) -> NodeInstances:
+    made = NodeInstances(cast(ApiClient, server), NODE)
+    made.store = cast(Any, FakeStore())
+    return made
+
+
+async def test_few_of_one_are_written_among_the_first_beside_many_of_another(
+    server: FakeServer, instances: NodeInstances
+) -> None:
+    instances.decide(an_inventory(many=300, one=1), Publication({}))
+
+    await instances._pass()
+
+    assert server.configurations().index("one") < node_instances.WRITES_A_STEP
+    assert len(server.stored) == 301
+
+
+async def test_what_is_new_is_written_before_the_rest_of_what_was_decided_before(
+    server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_instances, "SHORTEST_TURN_SECONDS", 0.0)
+    instances.decide(an_inventory(many=300), Publication({}))
+
+    def one_comes() -> None:
+        if len(server.stored) == 40:
+            instances.decide(an_inventory(many=300, one=1), Publication({}))
+
+    server.after = one_comes
+    await instances._pass()
+    assert len(server.stored) < 40 + 2 * node_instances.WRITES_A_STEP
+
+    await instances._pass()
+
+    assert server.configurations().index("one") < 40 + 3 * node_instances.WRITES_A_STEP
+    assert len(server.stored) == 301
+
+
+async def test_decisions_that_never_end_keep_nobody_from_being_written(
+    server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_instances, "SHORTEST_TURN_SECONDS", 0.0)
+    server.after = lambda: instances.decide(an_inventory(many=300), Publication({}))
+    instances.decide(an_inventory(many=300), Publication({}))
+
+    for _ in range(300 // node_instances.WRITES_A_STEP + 1):
+        await instances._pass()
+
+    assert len(server.stored) == 300
+
+
+async def test_no_instance_is_begun_while_slices_are_written(
+    server: FakeServer, instances: NodeInstances
+) -> None:
+    instances.decide(an_inventory(many=10), Publication({}))
+
+    with instances.yielding():
+        writing = asyncio.create_task(instances._pass())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert server.stored == {}
+    await writing
+
+    assert len(server.stored) == 10
+
+
+async def test_slices_that_are_written_without_end_stop_no_instance(
+    server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_instances, "LONGEST_YIELD_SECONDS", 0.0)
+    instances.decide(an_inventory(many=40), Publication({}))
+
+    with instances.yielding():
+        await instances._pass()
+
+    assert len(server.stored) == 40
+
+
+async def test_one_that_fails_keeps_no_other_from_being_written(
+    server: FakeServer, instances: NodeInstances
+) -> None:
+    inventory = an_inventory(many=100)
+    broken = inventory.local[0].name
+    server.fails = lambda name: name == broken
+    instances.decide(inventory, Publication({}))
+
+    with pytest.raises(UnavailableError):
+        await instances._pass()
+
+    assert len(server.stored) == 99
