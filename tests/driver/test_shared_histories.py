@@ -114,10 +114,10 @@ class Histories(RuleBasedStateMachine):
         """A pass of a node; of others' entries it changes none."""
         node = self.nodes[index]
         others = self.seeing() - {node.name}
-        self.server.kill_after = kill
+        self.server.kill_after, self.server.writer = kill, node.name
         with suppress(KilledError, ConflictError, NotFoundError):
             self.loop.run(self._write(node))
-        self.server.kill_after = None
+        self.server.kill_after = self.server.writer = None
         assert self.seeing() - {node.name} == others
 
     async def _write(self, node: FakeNode) -> None:
@@ -172,6 +172,14 @@ class Histories(RuleBasedStateMachine):
         self.clear_up(None)
         self.wait(6)
         self.watch_shared()
+
+    @rule(index=which, capacity=st.integers(1, 3))
+    def return_otherwise(self, index: int, capacity: int) -> None:
+        """All leave, and who sees the device next has another body for it."""
+        self.all_leave()
+        self.configure(capacity, {})
+        self.see_configuration(index)
+        self.discover(index, sees=True)
 
     @rule(value=st.sampled_from([None, "node-a", f"C:{NAME}:node-b"]))
     def use(self, value: str | None) -> None:

@@ -145,6 +145,7 @@ def client_of(server: FakeInstanceServer) -> ApiClient:
 
 async def write(server: FakeInstanceServer, node: NodeName, *wanted: Mapping[str, Any]) -> None:
     """One pass of a node."""
+    server.writer = node
     stored = [stored_instance(body) for body in server.bodies()]
     decisions = plan_shared(wanted, stored, node, unheard=())
     await write_instances(client_of(server), decisions, node, lambda _: None)
@@ -165,6 +166,19 @@ async def test_a_property_that_the_next_writer_does_not_have_is_gone() -> None:
     await write(server, B, a_body(capacity=4))
     assert only(server)["spec"]["capacity"] == 4
     assert only(server)["spec"]["nodes"] == ["node-b"]
+
+
+async def test_who_is_first_enters_before_it_says_what_the_device_is() -> None:
+    """The policy about Instances lets nobody write one that he does not say he sees."""
+    server = FakeInstanceServer()
+    await write(server, B, a_body())
+    await write(server, B)
+
+    for node, capacity in ((C, 2), (A, 3)):
+        await write(server, node, a_body(capacity=capacity))
+        assert only(server)["spec"]["capacity"] == capacity
+
+    assert set(only(server)["spec"]["nodes"]) == {A, C}
 
 
 async def test_an_entry_that_somebody_else_wrote_as_well_is_removed() -> None:

@@ -8,6 +8,7 @@ merge patch takes over what it changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,10 +42,13 @@ class FakeInstanceServer:
 
     Attributes:
         kill_after: Writes that are still carried out; then the process dies. None for no end.
+        writer: The node whose driver writes, which the policy about Instances holds to its part;
+            None for somebody else.
     """
 
     now: Callable[[], str] = lambda: "2026-11-21T12:00:00Z"
     kill_after: int | None = None
+    writer: str | None = None
     made: int = 0
     _objects: dict[tuple[str, str], _Object] = field(default_factory=dict)
     _created: dict[str, str] = field(default_factory=dict)
@@ -74,7 +78,7 @@ class FakeInstanceServer:
         found = self._objects.get(key)
         if found is None and preconditions.uid:
             raise ConflictError(f"uid mismatch: {path.name} does not exist")
-        new = found or _Object(f"uid-{self.made + 1}", 0)
+        new = deepcopy(found) if found else _Object(f"uid-{self.made + 1}", 0)
         self._check(new, preconditions)
         manager, leaves = f"apply {options.field_manager}", dict(_leaves(body))
         if not force:
@@ -85,7 +89,9 @@ class FakeInstanceServer:
         if found is None:
             self.made += 1
             self._created[new.uid] = self.now()
-            self._objects[key] = new
+        else:
+            self._check_part(found, new)
+        self._objects[key] = new
         self._touch(new)
         return self._body(key, new)
 
@@ -146,6 +152,15 @@ class FakeInstanceServer:
             if found.leaves.get(leaf, value) != value and found.owners[leaf] - {manager}:
                 raise ConflictError(f"{leaf} is owned by {found.owners[leaf]}")
 
+    def _check_part(self, old: _Object, new: _Object) -> None:
+        """What `moorage-driver-node-instances` says of a body."""
+        if self.writer is None or _part(old) == _part(new):
+            return
+        if self.writer not in {*_nodes(old), *_nodes(new)} or min(_nodes(old), default="~") < (
+            self.writer
+        ):
+            raise InvalidError(f"the body is not for {self.writer}")
+
     def _apply(self, found: _Object, manager: str, leaves: dict[Leaf, Any]) -> None:
         for leaf, owners in list(found.owners.items()):
             if leaf not in leaves and manager in owners:
@@ -193,6 +208,15 @@ class FakeInstanceServer:
             else:
                 place[leaf[1]] = value
         return {"metadata": metadata, "spec": spec}
+
+
+def _nodes(found: _Object) -> list[str]:
+    return [leaf[2] for leaf in found.leaves if leaf[:2] == ("spec", "nodes")]
+
+
+def _part(found: _Object) -> dict[Leaf, Any]:
+    """The body: all but `nodes` and `deviceUsage`."""
+    return {k: v for k, v in found.leaves.items() if k[1] not in ("nodes", "deviceUsage")}
 
 
 def _leaves(body: Mapping[str, Any]) -> Iterator[tuple[Leaf, Any]]:
