@@ -35,6 +35,9 @@ from driver.registration_socket import RegistrationSocket
 from driver.settings import NodeSettings
 from kube.api import ApiClient, Event, EventRecorder, connect
 
+USER_AGENT = "moorage-driver-node"
+"""What audit logs tell its requests by."""
+
 
 async def run_node(settings: NodeSettings) -> None:
     """Serve one node until cancelled.
@@ -57,7 +60,10 @@ async def run_node(settings: NodeSettings) -> None:
     sources = NodeSources(
         Handlers(handler_settings(settings), settings.embedded_handlers), external
     )
-    async with connect(settings.kubeconfig) as client, asyncio.TaskGroup() as tasks:
+    async with (
+        connect(settings.kubeconfig, user_agent=USER_AGENT) as client,
+        asyncio.TaskGroup() as tasks,
+    ):
         path = NodePath(client, settings.node, settings.path, PathTurns(paths.path).take)
         place = OfferPlace(settings.node, path, settings.unique_devices_default)
         cluster = NodeCluster(client, place, sources, tasks)

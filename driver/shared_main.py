@@ -15,6 +15,8 @@ from kube.api import ApiClient, EventRecorder, LeaderElector, LeadershipLostErro
 
 LEASE = "moorage-driver-shared"
 CONTROLLER = "moorage.dev/driver-shared"
+USER_AGENT = "moorage-driver-shared"
+"""What audit logs tell its requests by."""
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +28,10 @@ async def run_shared(settings: SharedSettings) -> None:
         lambda: single(LEADER, len(leading)),
         lambda: cluster_slot_samples(slots for cluster in leading for slots in cluster.slots()),
     )
-    async with connect(settings.kubeconfig) as client, asyncio.TaskGroup() as tasks:
+    async with (
+        connect(settings.kubeconfig, user_agent=USER_AGENT) as client,
+        asyncio.TaskGroup() as tasks,
+    ):
         tasks.create_task(_tell_metrics(settings, reads))
         elector = LeaderElector(client, LEASE, settings.namespace, settings.identity)
         while True:

@@ -19,6 +19,7 @@ from webhook.settings import WebhookSettings
 
 logger = logging.getLogger(__name__)
 
+USER_AGENT = "moorage-webhook"
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
@@ -30,7 +31,7 @@ async def serve_webhook(settings: WebhookSettings) -> None:
         CertificateError: The certificate or its key cannot be used.
         OSError: The address is taken.
     """
-    async with connect(settings.kubeconfig) as client:
+    async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
         cluster = Cluster(client, settings.accounting, settings.about_pods)
         tls = LiveTls(ciphers=CIPHERS)
         certificate = _certificate(client, settings.certificate, tls)

@@ -123,7 +123,7 @@ def test_a_node_reads_configurations_and_only_patches_their_status() -> None:
         if name == "moorage-driver-node" and "akri.sh" in rule["apiGroups"]
     ]
 
-    assert ({"configurations"}, {"get", "list", "watch"}) in granted
+    assert ({"configurations"}, {"list", "watch"}) in granted
     assert ({"configurations/status"}, {"patch"}) in granted
 
 

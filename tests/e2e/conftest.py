@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from local_cluster.api import Cluster
+from tests.e2e import rights
 
 HERE = Path(__file__).parent
 
@@ -19,3 +23,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.e2e)
             item.add_marker(UNCLOSED)
+
+
+@pytest.fixture(scope="session")
+def cluster(cluster: Cluster) -> Iterator[Cluster]:
+    """That of `local_cluster.fixtures`; before it goes, its audit log is read."""
+    yield cluster
+    rights.note(cluster.logs)
+
+
+@pytest.fixture(scope="session")
+def apiserver(apiserver: Cluster) -> Iterator[Cluster]:
+    """The same for the API server alone."""
+    yield apiserver
+    rights.note(apiserver.logs)

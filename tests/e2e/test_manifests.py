@@ -24,6 +24,7 @@ from local_cluster.image_recipe import CHECKOUT
 from local_cluster.loop_devices import LoopDevice
 from moorage_demo import installation
 from tests.deploy.documents import MANIFESTS, objects_of_kind
+from tests.e2e import rights
 
 SYSTEM = "moorage-system"
 NODES = ("node-a", "node-b")
@@ -877,6 +878,7 @@ def installed() -> Iterator[Cluster]:
     try:
         installation.install(own)
         yield own
+        rights.note(own.logs)
     finally:
         own.down(purge=True)
 

@@ -15,7 +15,7 @@ from moorage_demo.installation import NAMESPACE
 from tests.e2e.test_manifests import Identity, remove_policies
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
-READ = ("get", "list", "watch")
+FOLLOW = ("list", "watch")
 # Every account may ask who it is and what it may do.
 ABOUT_ITSELF = {"authentication.k8s.io", "authorization.k8s.io"}
 
@@ -60,16 +60,17 @@ def all_verbs(verbs: tuple[str, ...], *resources: str) -> Granted:
 
 
 PLUGIN = (
-    all_verbs(READ, "pods", "namespaces", "queues.moorage.dev", "podgroups.scheduling.run.ai")
-    | all_verbs(READ, "configurations.akri.sh", "instances.akri.sh")
-    | all_verbs(READ, "deviceclasses.resource.k8s.io", "resourceslices.resource.k8s.io")
-    | all_verbs((*READ, "patch"), "resourceclaims.resource.k8s.io")
+    all_verbs(FOLLOW, "namespaces", "queues.moorage.dev", "podgroups.scheduling.run.ai")
+    | all_verbs(FOLLOW, "configurations.akri.sh", "instances.akri.sh")
+    | all_verbs(FOLLOW, "deviceclasses.resource.k8s.io", "resourceslices.resource.k8s.io")
+    | all_verbs(("get", *FOLLOW), "pods")
+    | all_verbs(("get", *FOLLOW, "patch"), "resourceclaims.resource.k8s.io")
     | all_verbs(("create",), "pods/binding", "pods/eviction")
     | all_verbs(("patch",), "pods", "pods/status")
     | all_verbs(("patch",), "resourceclaims/status.resource.k8s.io")
     | all_verbs(("patch",), "resourceclaims/binding.resource.k8s.io")
     | all_verbs(("list",), "poddisruptionbudgets.policy")
-    | all_verbs(("update", "patch"), "queues/status.moorage.dev")
+    | all_verbs(("patch",), "queues/status.moorage.dev")
     | all_verbs(("create", "patch"), "events.events.k8s.io")
 )
 REFUSED = "set after creation only by"

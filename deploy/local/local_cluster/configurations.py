@@ -203,6 +203,12 @@ def audit_policy() -> dict[str, Any]:
         "kind": "Policy",
         "omitStages": ["RequestReceived"],
         "rules": [
+            # Of Leases only what Moorage's accounts do, which may do little.
+            {
+                "level": "Metadata",
+                "userGroups": ["system:serviceaccounts:moorage-system"],
+                "resources": [{"group": "coordination.k8s.io"}],
+            },
             {"level": "None", "resources": [{"group": "coordination.k8s.io"}]},
             {"level": "None", "nonResourceURLs": ["/healthz*", "/readyz*", "/livez*"]},
             {"level": "RequestResponse", "verbs": writes, "resources": bodies},

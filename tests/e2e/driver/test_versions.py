@@ -14,6 +14,7 @@ from typing import Any
 from local_cluster import namespaces
 from local_cluster.api import Cluster, ClusterSettings, Component, Profile
 from local_cluster.component_handles import ComponentHandle
+from tests.e2e import rights
 from tests.e2e.driver import echoes, installation
 from tests.e2e.driver.installation import NODES, ROOT, Drivers
 from tests.e2e.driver.stories import Story, told
@@ -31,6 +32,7 @@ def a_story(settings: ClusterSettings) -> Iterator[Story]:
             name = f"disk-{secrets.token_hex(3)}"
             with told(Story(cluster, drivers, namespace, name, Path(folder))) as one:
                 yield one
+        rights.note(cluster.logs)
     finally:
         cluster.down(purge=True)
 

@@ -12,6 +12,7 @@ import pytest
 from local_cluster import namespaces
 from local_cluster.api import Cluster, ClusterSettings
 from local_cluster.fixtures import kept, session_dir
+from tests.e2e import rights
 from tests.e2e.driver.installation import Drivers
 from tests.e2e.legacy.drivers import start_drivers
 from tests.e2e.legacy.slot_stories import SlotStory, told
@@ -37,6 +38,7 @@ def legacy_cluster() -> Iterator[Cluster]:
     for cluster in kept(settings, keep=own is not None):
         installation.install_objects(cluster)
         yield cluster
+        rights.note(cluster.logs)
 
 
 @pytest.fixture(scope="module")
