@@ -60,3 +60,12 @@ def story(
         one.begin()
         yield one
         one.end()
+
+
+@pytest.fixture
+def hasty(story: Story) -> Iterator[Story]:
+    """A story whose plugin clears what has been left over for half a second."""
+    with story.plugin.started_with("--leftover-grace", "0.5"):
+        yield story
+        # Whatever runs at the end would be cleared by the other plugin's grace only.
+        story.end_pods()

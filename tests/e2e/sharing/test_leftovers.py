@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from tests.e2e.sharing.objects import QUEUE
 from tests.e2e.sharing.stories import CLAIM, NODE, Story
 
 HERE = {"kubernetes.io/hostname": NODE}
-
-
-@pytest.fixture
-def hasty(story: Story) -> Iterator[Story]:
-    """A story whose plugin clears what has been left over for half a second."""
-    with story.plugin.started_with("--leftover-grace", "0.5"):
-        yield story
-        # Whatever runs at the end would be cleared by the other plugin's grace only.
-        story.end_pods()
 
 
 def test_the_allocation_of_a_refused_binding_is_cleared_and_another_has_the_device(
