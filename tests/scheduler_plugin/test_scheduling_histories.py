@@ -1,12 +1,17 @@
 """However pods are decided about, reserved and bound: no limit is passed, no claim charged twice.
 
 The machine plays kube-scheduler and the binder: Filter, PreBind, Bind of several pods at a time in
-any order, deletions, restarts that forget every assumption, and pods that drop out in between.
+any order, deletions, restarts that forget every assumption, and pods that drop out in between; and
+users, who label claims with any queue, and administrators, who lower limits. Watches of claims and
+slices are late.
+
+A claim that a user labelled counts as soon as it is allocated, before anybody was asked. So what
+is held against the ceilings is what runs, and what a Bind has admitted and is about to write.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from hypothesis import settings
@@ -20,7 +25,15 @@ from scheduler_plugin.names import PodUid, QueueName
 from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
 from scheduler_plugin.verdicts import Admitted, assume, bind_request, judge
 from scheduler_plugin.world import World
-from tests.scheduler_plugin.builders import NOW, a_claim, a_pod, a_queue, a_request, a_world
+from tests.scheduler_plugin.builders import (
+    NOW,
+    a_claim,
+    a_pod,
+    a_queue,
+    a_request,
+    a_slice,
+    a_world,
+)
 
 ONVIF = ResourceKey("onvif")
 CEILINGS = {"root": (1, 2), "left": (1, 2), "right": (1, 2), "leaf": (0, 1)}
@@ -28,7 +41,9 @@ PARENTS = {"left": "root", "right": "root", "leaf": "left"}
 
 numbers = st.integers(0, 11)
 pods = st.sampled_from([f"p{number}" for number in range(6)])
-claims = st.sampled_from(["c0", "c1", "c2", "c3"])
+claims = st.sampled_from(["c0", "c1", "c2", "c3", "all"])
+queues = st.sampled_from(list(CEILINGS))
+labels = st.sampled_from(["", "", "left", "right", "leaf", "closed"])
 
 
 GROUP = PodGroupView("default", "g", QueueName("right"))
@@ -41,9 +56,37 @@ def new_world() -> World:
     """Of the namespace and the PodGroup nothing is known yet."""
     world = a_world(namespaces=())
     for name, ceilings in CEILINGS.items():
-        parent = {"parent": PARENTS[name]} if name in PARENTS else {}
-        world.put_queue(a_queue(name, **parent, onvif=ceilings))
+        put_ceilings(world, name, ceilings)
+    world.put_queue(a_queue("closed", parent="root", namespaceSelector=None))
     return world
+
+
+def put_ceilings(world: World, name: str, ceilings: tuple[int, int]) -> None:
+    parent = {"parent": PARENTS[name]} if name in PARENTS else {}
+    world.put_queue(a_queue(name, **parent, onvif=ceilings))
+
+
+@dataclass
+class Use:
+    """What runs, or is about to: of each claim and each pod once.
+
+    Attributes:
+        usage: Queue and amount, by claim or pod.
+        non_preemptible: The same of non-preemptible use.
+    """
+
+    usage: dict[str, tuple[QueueName, int]] = field(default_factory=dict)
+    non_preemptible: dict[str, tuple[QueueName, int]] = field(default_factory=dict)
+
+    def add(self, uid: str, queue: QueueName, amount: int, *, non_preemptible: bool) -> None:
+        self.usage[uid] = (queue, amount)
+        if non_preemptible:
+            self.non_preemptible[uid] = (queue, amount)
+
+    def of(self, place: str, world: World) -> tuple[int, int]:
+        """Non-preemptible use and usage of a queue, as quota and limit stand in `CEILINGS`."""
+        tables, path = (self.non_preemptible, self.usage), world.facts.tree.path
+        return tuple(sum(n for q, n in table.values() if place in path(q)) for table in tables)  # type: ignore[return-value]  # there are two
 
 
 class Scheduling(RuleBasedStateMachine):
@@ -58,6 +101,12 @@ class Scheduling(RuleBasedStateMachine):
         self.deleted: list[PodView] = []
         # Pods that are bound, and of which the watch has not told.
         self.unseen: dict[PodUid, PodView] = {}
+        self.ceilings = dict(CEILINGS)
+        self.allowed = dict(CEILINGS)
+        # Claims that are there and of which the world does not know yet.
+        self.late: dict[str, ClaimView] = {}
+        self.devices = 1
+        self.publish(told=True)
 
     def pod(self, name: str) -> PodView | None:
         return self.world.facts.pod_named("default", name)
@@ -68,14 +117,20 @@ class Scheduling(RuleBasedStateMachine):
         found = [pod for pod in known if pod.uid not in self.unseen]
         return found[number % len(found)] if found else None
 
-    @initialize(group=st.booleans())
-    def begin(self, group: bool) -> None:
+    @initialize(
+        group=st.booleans(),
+        labels=st.lists(st.sampled_from(["", "own", "own", "closed"]), min_size=5, max_size=5),
+    )
+    def begin(self, group: bool, labels: list[str]) -> None:
+        """Users name their own queue on claims, or one that they may not use."""
         self.hear(namespace=True, group=group)
-        self.add_pod("p4", "", ["c1"], non_preemptible=False)
+        queues = {"c0": "left", "c1": "right", "c2": "leaf", "c3": "left", "all": "left"}
+        for label, (claim, queue) in zip(labels, queues.items(), strict=True):
+            self.create_claim(claim, queue if label == "own" else label, late=claim == "c1")
+        for number, (claim, queue) in enumerate(queues.items()):
+            self.add_pod(f"p{number}", queue, [claim], non_preemptible=number in (0, 3))
         self.add_pod("p5", "leaf", [], non_preemptible=False, own=1)
-        for number, queue in enumerate(("left", "right", "leaf", "left")):
-            named = [f"c{number}"]
-            self.add_pod(f"p{number}", queue, named, non_preemptible=number != 2)
+        self.add_pod("p6", "", ["c1"], non_preemptible=False)
 
     @rule(
         name=pods,
@@ -106,11 +161,86 @@ class Scheduling(RuleBasedStateMachine):
         )
         self.world.put_pod(pod)
         for claim in named:
-            if self.world.facts.claim_named("default", claim) is None:
-                self.births += 1
-                requests_of_it = [a_request(slots="2" if claim == "c3" else "1")]
-                made = a_claim(claim, requests=requests_of_it, uid=f"{claim}-{self.births}")
-                self.world.put_claim(made)
+            self.create_claim(claim, "", late=False)
+
+    @rule(name=claims, label=labels, late=st.booleans())
+    def create_claim(self, name: str, label: str, late: bool) -> None:
+        """A user makes a claim, perhaps for a queue that he names; the watch may be late."""
+        if name in self.late or self.world.facts.claim_named("default", name) is not None:
+            return
+        self.births += 1
+        request = a_request(slots="2" if name == "c3" else "1")
+        if name == "all":
+            request = a_request(allocationMode="All")
+        made = a_claim(name, queue=label, requests=[request], uid=f"{name}-{self.births}")
+        if late:
+            self.late[name] = made
+        else:
+            self.world.put_claim(made)
+
+    @rule(name=claims)
+    def tell(self, name: str) -> None:
+        """The watch brings a claim."""
+        if name in self.late:
+            self.world.put_claim(self.late.pop(name))
+
+    @rule(more=st.sampled_from([-1, 1]), told=st.booleans())
+    def plug(self, more: int, told: bool) -> None:
+        """A device comes or goes; the plugin's watch may be late."""
+        self.devices = max(1, min(3, self.devices + more))
+        self.publish(told=told)
+
+    def publish(self, *, told: bool) -> None:
+        if told:
+            devices = (("onvif", f"onvif-{number}") for number in range(self.devices))
+            self.world.put_slice(a_slice("slice", *devices))
+
+    @rule(name=queues, limit=st.sampled_from([0, 1, 2]), quota=st.sampled_from([0, 1, 2]))
+    def change_ceilings(self, name: str, limit: int, quota: int) -> None:
+        """What runs stays, and what was admitted may still be written."""
+        self.ceilings[name] = (min(quota, limit), limit)
+        put_ceilings(self.world, name, self.ceilings[name])
+        self.note_allowed()
+
+    def note_allowed(self) -> None:
+        use = self.used(*self.writable())
+        for name, ceilings in self.ceilings.items():
+            now = use.of(name, self.world)
+            pairs = zip(ceilings, now, strict=True)
+            self.allowed[name] = tuple(max(pair) for pair in pairs)  # type: ignore[assignment]  # there are two
+
+    def writable(self) -> list[BindRequest]:
+        """The bindings that were admitted and whose writes would not conflict."""
+        found = []
+        for name, (request, judged) in self.decided.items():
+            pod = self.pod(name)
+            if pod is None or not pod.may_be_bound or pod.uid != request.uid:
+                continue
+            if self.is_reserved(pod) and self.world.facts.claims_of(pod) == judged:
+                found.append(request)
+        return found
+
+    def used(self, *admitted: BindRequest) -> Use:
+        """What runs, and what these bindings add."""
+        use, facts = Use(), self.world.facts
+        queues = {pod.uid: facts.queue_of(pod) for pod in facts.pods() if pod.is_bound}
+        queues |= {pod.uid: pod.queue for pod in self.unseen.values()}
+        queues |= {request.uid: request.queue for request in admitted}
+        owners = {owner.uid: owner.queue for request in admitted for owner in request.claims}
+        for claim in facts.claims():
+            users = [pod for pod in facts.consumers(claim) if pod.uid in queues]
+            entry = self.world.ledger.claim(claim.uid)
+            owner = owners.get(claim.uid) or (entry.owner if entry else QueueName(""))
+            cost = sum(result.slots or 1 for result in claim.results or ())
+            locked = any(pod.non_preemptible and queues[pod.uid] == owner for pod in users)
+            if users:
+                use.add(claim.uid, owner, cost, non_preemptible=locked)
+        for uid, queue in queues.items():
+            pod = facts.pod(uid)
+            assert pod is not None
+            for _, amount in pod.requests:
+                use.add(uid, queue, amount, non_preemptible=pod.non_preemptible)
+        return use
 
     @rule(number=numbers, seconds=st.sampled_from([0, 0, 0, 0, 30, 90]))
     def filter_pod(self, number: int, seconds: int) -> None:
@@ -118,13 +248,46 @@ class Scheduling(RuleBasedStateMachine):
             self.decided.clear()
             self.now += timedelta(seconds=seconds)
         pod = self.unbound(number)
-        if pod is None:
-            return
+        if pod is not None:
+            self.filter_one(pod)
+
+    def filter_one(self, pod: PodView) -> None:
         self.world.assumptions.forget(pod.uid)
         found = judge(pod, self.world.facts.claims_of(pod), self.world, self.now)
         if isinstance(found, Admitted):
+            assert self.late.keys().isdisjoint(pod.claim_names), "nobody knows what they cost"
             assume(pod, found, self.world, self.now)
             self.reserve(pod)
+
+    @rule(
+        number=numbers,
+        others=st.integers(0, 2),
+        name=queues,
+        lowered=st.sampled_from([None, (0, 0), (0, 1), (0, 0)]),
+        killed=st.booleans(),
+    )
+    def schedule_some(
+        self,
+        number: int,
+        others: int,
+        name: str,
+        lowered: tuple[int, int] | None,
+        killed: bool,
+    ) -> None:
+        """Some pods go all the way, side by side; a ceiling may fall between Filter and Bind."""
+        known = [pod for pod in self.world.facts.pods() if pod.may_be_bound]
+        found = [pod for pod in known if pod.uid not in self.unseen]
+        going = [found[(number + other) % len(found)] for other in range(others + 1) if found]
+        for pod in going:
+            self.filter_one(pod)
+        if lowered is not None:
+            self.change_ceilings(name, lowered[1], lowered[0])
+        for pod in going:
+            self.decide_one(pod)
+        while not killed and self.decided:
+            self.write_binding(0, "")
+        quota, limit = CEILINGS[name]
+        self.change_ceilings(name, limit, quota)
 
     @rule(number=numbers)
     def filter_pod_as_it_was(self, number: int) -> None:
@@ -146,17 +309,28 @@ class Scheduling(RuleBasedStateMachine):
 
     def reserve(self, pod: PodView) -> None:
         for claim in self.world.facts.claims_of(pod):
-            slots = claim.requests[0].alternatives[0].slots
-            results = claim.results or (Result("req", "moorage.dev", slots),)
-            others = tuple(uid for uid in claim.reserved_for if uid != pod.uid)
-            reserved = replace(claim, results=results, reserved_for=(*others, pod.uid))
-            self.world.put_claim(reserved)
+            self.world.put_claim(self.reserved(claim, pod))
+        for name in self.late.keys() & {*pod.claim_names}:
+            self.late[name] = self.reserved(self.late[name], pod)
+
+    def reserved(self, claim: ClaimView, pod: PodView) -> ClaimView:
+        wanted = claim.requests[0].alternatives[0]
+        count = self.devices if wanted.count is None else 1
+        results = claim.results or (Result("req", "moorage.dev", wanted.slots),) * count
+        others = tuple(uid for uid in claim.reserved_for if uid != pod.uid)
+        return replace(claim, results=results, reserved_for=(*others, pod.uid))
 
     @rule(number=numbers)
     def decide_binding(self, number: int) -> None:
         """The part of Bind that is done under the lock; the writes come later."""
         pod = self.unbound(number)
-        if pod is None or not self.is_reserved(pod):
+        if pod is not None:
+            self.decide_one(pod)
+
+    def decide_one(self, pod: PodView) -> None:
+        for name in pod.claim_names:
+            self.tell(name)  # What is not known by then is read.
+        if not self.is_reserved(pod):
             return
         found_claims = self.world.facts.claims_of(pod)
         found = judge(pod, found_claims, self.world, self.now, at_bind=True)
@@ -164,7 +338,21 @@ class Scheduling(RuleBasedStateMachine):
             self.world.assumptions.forget(pod.uid)
             return
         assume(pod, found, self.world, self.now)
+        self.check_admitted(bind_request(pod, "node-a", found))
         self.decided[pod.name] = (bind_request(pod, "node-a", found), found_claims)
+
+    def check_admitted(self, request: BindRequest) -> None:
+        """What the pod adds to, it fits, with all that was admitted before."""
+        others = [other for other in self.writable() if other.uid != request.uid]
+        before, after = self.used(*others), self.used(*others, request)
+        running, with_it = self.used(), self.used(request)
+        for name, ceilings in self.ceilings.items():
+            alone = zip(running.of(name, self.world), with_it.of(name, self.world), strict=True)
+            grown = [now > was for was, now in alone]
+            is_over = [
+                n > most for n, most in zip(after.of(name, self.world), ceilings, strict=True)
+            ]
+            assert not any(map(all, zip(grown, is_over, strict=True))), (name, before, after)
 
     @rule(
         number=numbers,
@@ -211,7 +399,8 @@ class Scheduling(RuleBasedStateMachine):
 
     def is_reserved(self, pod: PodView) -> bool:
         found = self.world.facts.claims_of(pod)
-        return all(pod.uid in claim.reserved_for for claim in found)
+        is_known = len(found) == len(pod.claim_names)
+        return is_known and all(pod.uid in claim.reserved_for for claim in found)
 
     def write_label(self, claim: ClaimView, queue: QueueName, pod: PodUid) -> None:
         """As the API would let the binder: a label is never changed while it counts."""
@@ -263,6 +452,11 @@ class Scheduling(RuleBasedStateMachine):
                 left = tuple(other for other in claim.reserved_for if other != uid)
                 results = claim.results if left else None
                 self.world.put_claim(replace(claim, reserved_for=left, results=results))
+        for name, claim in self.late.items():
+            left = tuple(other for other in claim.reserved_for if other != uid)
+            self.late[name] = replace(
+                claim, reserved_for=left, results=claim.results if left else None
+            )
 
     def delete_unused_claim(self, name: str) -> None:
         claim = self.world.facts.claim_named("default", name)
@@ -293,22 +487,27 @@ class Scheduling(RuleBasedStateMachine):
         self.watch_pods()
         for pod in self.world.facts.pods():
             world.put_pod(pod)
-        for claim in self.world.facts.claims():
+        for claim in [*self.world.facts.claims(), *self.late.values()]:
             world.put_claim(claim)
+        for name, ceilings in self.ceilings.items():
+            put_ceilings(world, name, ceilings)
+        self.late.clear()
         # kube-scheduler beside it starts anew, too.
         self.world, self.decided, self.deleted = world, {}, []
 
     @invariant()
     def no_ceiling_is_passed(self) -> None:
-        for name, (quota, limit) in CEILINGS.items():
-            found = self.world.ledger.of(QueueName(name))
-            hidden = [
-                p for p in self.unseen.values() if name in self.world.facts.tree.path(p.queue)
-            ]
-            of_pods = sum(n for pod in hidden for _, n in pod.requests)
-            safe = sum(n for pod in hidden if not pod.non_preemptible for _, n in pod.requests)
-            assert found.usage[ONVIF] + of_pods <= limit, name
-            assert found.non_preemptible[ONVIF] + of_pods - safe <= quota, name
+        """But for what ran, or was about to, when a ceiling was lowered."""
+        use = self.used()
+        for name, (quota, limit) in self.allowed.items():
+            non_preemptible, usage = use.of(name, self.world)
+            assert usage <= limit, name
+            assert non_preemptible <= quota, name
+        self.note_allowed()
+
+    @invariant()
+    def a_queue_that_is_closed_pays_for_nobody(self) -> None:
+        assert self.used(*self.writable()).of("closed", self.world) == (0, 0)
 
     @invariant()
     def nothing_is_assumed_of_pods_that_are_gone(self) -> None:
