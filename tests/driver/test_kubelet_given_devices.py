@@ -1,0 +1,119 @@
+"""What the device plugin gave follows its devices, and pods are told by the kubelet's account."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from driver import kubelet_given_devices
+from driver.api import InstanceName
+from driver.device_ids import DeviceKey
+from driver.devices import DeviceSpec
+from driver.disk_cdi import instance_files
+from driver.instances import Instance
+from driver.kubelet_given_devices import GivenDevices
+from driver.kubelet_usage import HasPods
+from driver.node_pods import ListedDevice, Listing, NodePod, PodName
+from driver.slots import InstanceSlots, by_name
+from driver.whereabouts import Whereabouts
+from kube.api import Event
+from tests.driver.slot_builders import (
+    CAMERA_1,
+    CAMERA_2,
+    NODE_A,
+    NODE_B,
+    FakeInstances,
+    a_camera,
+)
+
+SLOT = f"{CAMERA_1}-0"
+USER = NodePod(PodName("default", "user"), "uid-of-user", False, {f"akri.sh/{CAMERA_1}": 1})
+
+
+def at(path: str, name: InstanceName = CAMERA_1) -> Instance:
+    return a_camera(name, device_specs=(DeviceSpec(path, path),))
+
+
+class World:
+    """A node that holds a slot of one camera, for a pod."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.events = root, list[Event]()
+        self.stored = FakeInstances.of(CAMERA_1, CAMERA_2)
+        self.answers: list[Listing | None] = []
+        used = ListedDevice(USER.name, "main", DeviceKey(f"akri.sh/{CAMERA_1}", SLOT))
+        self.listing = Listing(0.0, frozenset({used}))
+        pods = SimpleNamespace(known=lambda: SimpleNamespace(pods=(USER,)))
+        self.files = instance_files(root)
+        self.given = GivenDevices(
+            NODE_A,
+            self.files,
+            self,
+            usage=self._usage,
+            pods=cast("HasPods", pods),
+            record=self.events.append,
+        )
+
+    def views(self) -> Mapping[InstanceName, InstanceSlots]:
+        return by_name(self.stored.views())
+
+    async def _usage(self) -> Listing | None:
+        return self.answers.pop(0) if self.answers else self.listing
+
+    async def told(self, *cameras: Instance) -> list[str]:
+        """The reasons of Events, after these are where the cameras are."""
+        self.events.clear()
+        await self.given.keep(Whereabouts(cameras))
+        task: asyncio.Task[Any] = asyncio.create_task(self.given.run())
+        async with asyncio.timeout(10):
+            while self.given._untold:  # noqa: ASYNC110  Told, or given up.
+                await asyncio.sleep(0.005)
+        task.cancel()
+        await asyncio.wait([task])
+        return [event.reason for event in self.events]
+
+    def leads(self) -> str:
+        return os.readlink(self.root / "moorage.dev" / CAMERA_1 / "device-0")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+async def test_a_device_that_is_held_is_followed_and_its_pods_hear_of_it(world: World) -> None:
+    world.stored.by_hand(SLOT, NODE_A)
+    assert await world.told(at("/dev/a")) == []
+
+    assert await world.told(at("/dev/b")) == ["DeviceMoved"]
+    (event,) = world.events
+    assert (event.regarding.name, event.regarding.uid) == ("user", "uid-of-user")
+    assert await world.told(at("/dev/b"), at("/dev/a", CAMERA_2)) == ["DevicePathTaken"]
+    assert await world.told(at("/dev/a", CAMERA_2)) == ["DeviceAway"]
+    assert world.leads().startswith("/dev/moorage.dev: ")
+    assert await world.told(at("/dev/c"), at("/dev/a", CAMERA_2)) == ["DeviceBack"]
+    assert world.leads() == "/dev/c"
+
+
+async def test_a_device_that_another_node_holds_is_not_written(world: World) -> None:
+    world.stored.by_hand(SLOT, NODE_B)
+
+    assert await world.told(at("/dev/a")) == []
+    assert not (world.root / "moorage.dev").exists()
+
+
+async def test_a_kubelet_that_does_not_answer_is_asked_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kubelet_given_devices, "RETRY_SECONDS", 0.01)
+    world.stored.by_hand(SLOT, NODE_A)
+    await world.told(at("/dev/a"))
+    world.answers = [None]
+
+    assert await world.told(at("/dev/b")) == ["DeviceMoved"]

@@ -1,0 +1,137 @@
+"""Prepared claims follow the devices of a node, and their pods are told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from driver.devices import DeviceSpec
+from driver.disk import ProcessLock
+from driver.instances import Instance
+from driver.kubelet_claims import KubeletClaims
+from driver.node import Node
+from driver.node_claims import NodeClaims
+from kube.api import ApiClient, Event, EventType, UnavailableError
+from tests.driver.builders import NODE
+from tests.driver.claim_builders import (
+    BOOT,
+    FakeReader,
+    FakeSource,
+    a_reference,
+    an_instance,
+    some_instances,
+)
+from tests.driver.test_renewals import a_pod
+from tests.fakes.disk import Disk, FakeFolder
+
+WANTED = a_reference(1)
+
+
+def at(path: str, name: str = "loop-aaaaaa") -> Instance:
+    return an_instance(name, device_specs=(DeviceSpec(path, path),))
+
+
+class World:
+    """A node with a prepared claim, and an API server with its pods."""
+
+    def __init__(self, lock: Path) -> None:
+        self.source, self.reader, self.events = FakeSource(), FakeReader(), list[Event]()
+        self.pods, self.failures = [a_pod("user"), a_pod("over", "Failed")], 0
+        self.lists = 0
+        self.disk = Disk()
+        folders = FakeFolder(self.disk), FakeFolder(self.disk)
+        node = Node(NODE, BOOT, data=folders[0], cdi_files=folders[1], lock=ProcessLock(lock))
+        self.claims = KubeletClaims(node, self.reader, self.source, pools=frozenset({NODE}))
+        client = cast("ApiClient", self)
+        self.followed = NodeClaims(client, NODE, self.claims, self.events.append)
+
+    async def list(self, _: Any) -> SimpleNamespace:
+        self.lists += 1
+        if self.failures:
+            self.failures -= 1
+            raise UnavailableError("away")
+        return SimpleNamespace(items=self.pods)
+
+    def see(self, *instances: Instance) -> None:
+        self.source.known = dict(some_instances(*instances)) if instances else {}
+        self.source.discovered.set()
+        self.followed.devices_changed()
+
+    @asynccontextmanager
+    async def running(self) -> Any:
+        self.see(at("/dev/a"))
+        self.reader.put(WANTED)
+        await self.claims.prepare([WANTED])
+        task = asyncio.create_task(self.followed.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not condition():  # noqa: ASYNC110  Many things make it true.
+                await asyncio.sleep(0.005)
+
+    def told(self) -> Sequence[tuple[str, str]]:
+        return [(event.regarding.name, event.reason) for event in self.events]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "lock")
+
+
+async def test_pods_that_may_have_the_device_are_told_that_it_moved(world: World) -> None:
+    async with world.running():
+        world.see(at("/dev/b"))
+        await world.until(lambda: bool(world.events))
+
+    (event,) = world.events
+    assert (event.regarding.kind, event.regarding.name) == ("Pod", "user")
+    assert (event.type, event.reason) == (EventType.WARNING, "DeviceMoved")
+    assert event.note.startswith("Device node-a/loop-aaaaaa moved to /dev/b. Containers")
+
+
+async def test_pods_are_told_once_that_a_path_is_taken(world: World) -> None:
+    async with world.running():
+        world.see(at("/dev/b"))
+        await world.until(lambda: len(world.events) == 1)
+        for _ in range(3):
+            world.see(at("/dev/b"), at("/dev/a", "loop-bbbbbb"))
+            await world.until(lambda: len(world.events) == 2)
+        world.see()
+        await world.until(lambda: len(world.events) == 3)
+
+    assert [reason for _, reason in world.told()] == [
+        "DeviceMoved",
+        "DevicePathTaken",
+        "DeviceAway",
+    ]
+
+
+async def test_what_could_not_be_told_is_told_later(world: World) -> None:
+    world.failures = 1
+    async with world.running():
+        world.see()
+        await world.until(lambda: bool(world.events))
+
+    assert world.told() == [("user", "DeviceAway")]
+    assert world.lists == 2
+
+
+async def test_nothing_is_asked_where_nothing_changed(world: World) -> None:
+    async with world.running():
+        world.see(at("/dev/a"))
+        await asyncio.sleep(0)
+        world.see(at("/dev/b"))
+        await world.until(lambda: bool(world.events))
+
+    assert world.lists == 1
