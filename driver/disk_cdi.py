@@ -48,6 +48,7 @@ class _Known:
 
     written: dict[InstanceName, _Written] = field(default_factory=dict)
     withdrawn: dict[InstanceName, str] = field(default_factory=dict)
+    changes: list[GivenChange] = field(default_factory=list)
 
 
 class InstanceCdiFiles:
@@ -154,11 +155,23 @@ class InstanceCdiFiles:
     def _follow(
         self, held: Mapping[InstanceName, bool], where: Whereabouts
     ) -> tuple[GivenChange, ...]:
-        present = {name: where.named(name) for name in sorted(held)}
-        away = [name for name, instance in present.items() if instance is None]
-        changes = [self._withdraw_if(name, where, shared=held[name]) for name in away]
-        changes += [self._renew(instance) for instance in present.values() if instance]
-        return tuple(change for change in changes if change is not None)
+        failure: OSError | None = None
+        for name in sorted(held):
+            instance = where.named(name)
+            try:
+                change = (
+                    self._renew(instance)
+                    if instance
+                    else self._withdraw_if(name, where, shared=held[name])
+                )
+            except OSError as error:
+                failure = error  # It keeps no other from following its device.
+            else:
+                self._known.changes += [change] if change else []
+        if failure is not None:
+            raise failure
+        changes, self._known.changes = tuple(self._known.changes), []
+        return changes
 
     def _renew(self, instance: Instance) -> GivenChange | None:
         if self._as_it_was(instance) is not None:

@@ -52,6 +52,7 @@ class Node:
         self._lock = lock
         self._file_locks: WeakValueDictionary[ClaimUid, asyncio.Lock] = WeakValueDictionary()
         self._unwritten: dict[ClaimUid, None] = {}
+        self._renewals: list[Renewal] = []
 
     @property
     def is_up_to_date(self) -> bool:
@@ -123,24 +124,39 @@ class Node:
             OSError: If something cannot be written. CDI files that are no longer right are gone
                 then, or will be written by the next call, which is to follow.
         """
-        changes: Mapping[ClaimUid, Renewal] = {}
         try:
             changes = await self._checkpoint.commit(partial(_renewed, plan))
         except OSError:
-            await self._withdraw(plan(self._checkpoint.claims))
+            await self._for_each(plan(self._checkpoint.claims), self._withdraw)
             raise
+        self._renewals += changes.values()
         self._unwritten.update(dict.fromkeys(changes))
-        for uid in tuple(self._unwritten):
-            await self._write_file(uid)
-            self._unwritten.pop(uid, None)
-        return tuple(changes.values())
+        await self._for_each(self._unwritten, self._complete)
+        renewals, self._renewals = tuple(self._renewals), []
+        return renewals
 
-    async def _withdraw(self, uids: Iterable[ClaimUid]) -> None:
-        """Remove CDI files until the checkpoint can be written, and they after it."""
-        for uid in uids:
-            self._unwritten[uid] = None
-            async with self._file_lock(uid):
-                await asyncio.to_thread(self._cdi.remove, cdi.file_name(uid))
+    async def _for_each(
+        self, uids: Iterable[ClaimUid], work: Callable[[ClaimUid], Awaitable[None]]
+    ) -> None:
+        """One that fails keeps no other from being carried out."""
+        failure: OSError | None = None
+        for uid in tuple(uids):
+            try:
+                await work(uid)
+            except OSError as error:
+                failure = error
+        if failure is not None:
+            raise failure
+
+    async def _withdraw(self, uid: ClaimUid) -> None:
+        """Remove a CDI file until the checkpoint can be written, and it after that."""
+        self._unwritten[uid] = None
+        async with self._file_lock(uid):
+            await asyncio.to_thread(self._cdi.remove, cdi.file_name(uid))
+
+    async def _complete(self, uid: ClaimUid) -> None:
+        await self._write_file(uid)
+        self._unwritten.pop(uid, None)
 
     async def _write_file(self, uid: ClaimUid) -> None:
         """Write what the checkpoint says now; whoever comes last writes what is true last."""

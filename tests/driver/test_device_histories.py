@@ -251,7 +251,7 @@ class Histories(RuleBasedStateMachine):
         ids = tuple(i for device in answer.devices for i in cdi.device_ids(device))
         assert self.told.setdefault(claim.uid, ids) == ids
         assert serial is not None
-        assert self.nodes(claim.uid) == {self.plugged[serial]}
+        assert self.nodes(claim.uid) == {serial: {self.plugged[serial]}}
 
     def serial_of(self, uid: ClaimUid) -> str | None:
         for body in self.reader.stored.values():
@@ -260,12 +260,18 @@ class Histories(RuleBasedStateMachine):
                 return str(result["device"]).rpartition("-")[2]
         return None
 
-    def nodes(self, uid: ClaimUid) -> set[str]:
-        """The device nodes that containers of a claim are given, and what their variables say."""
-        document = json.loads(self.cdi.files[cdi.file_name(uid)])
-        edits = [d["containerEdits"] for d in document["devices"] if "_record" not in d["name"]]
-        variables = {v.partition("=")[2] for edit in edits for v in edit["env"]}
-        return variables | {node["hostPath"] for edit in edits for node in edit["deviceNodes"]}
+    def nodes(self, uid: ClaimUid) -> dict[str, set[str]]:
+        """Device nodes that containers are given, and what variables say, by the device's name.
+
+        That is a part of the CDI name, so no container gets what an earlier allocation left.
+        """
+        found: dict[str, set[str]] = {}
+        for device in json.loads(self.cdi.files[cdi.file_name(uid)])["devices"]:
+            edits, serial = device["containerEdits"], device["name"].rpartition("-")[2]
+            if "_record" not in device["name"]:
+                variables = {variable.partition("=")[2] for variable in edits["env"]}
+                found[serial] = variables | {node["hostPath"] for node in edits["deviceNodes"]}
+        return found
 
     @invariant()
     def every_file_names_the_device_of_its_claim_or_none(self) -> None:
@@ -273,10 +279,9 @@ class Histories(RuleBasedStateMachine):
             return
         for name in self.cdi.files:
             if uid := cdi.claim_of(name):
-                serial = self.serial_of(uid)
-                assert serial is not None
-                place = self.plugged.get(serial)
-                assert self.nodes(uid) <= ({place} if place else set()), (name, self.plugged)
+                for serial, places in self.nodes(uid).items():
+                    assert places == {self.plugged.get(serial)}, (name, self.plugged)
+                    assert uid not in self.told or serial == self.serial_of(uid)
 
 
 class GivenHistories(RuleBasedStateMachine):

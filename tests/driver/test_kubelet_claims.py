@@ -468,6 +468,30 @@ async def test_renewal_that_cannot_be_written_withdraws_the_file_and_is_tried_ag
     assert nodes(world, WANTED) == ["/dev/b"]
 
 
+async def test_file_that_cannot_be_written_keeps_no_other_from_following_its_device(
+    world: World,
+) -> None:
+    world.source.known.update(some_instances(moved("/dev/a"), moved("/dev/b", "loop-bbbbbb")))
+    world.reader.put(WANTED)
+    world.reader.put(OTHER, a_result("loop-bbbbbb"))
+    plugin = await world.plugin()
+    heard: list[Renewal] = []
+    plugin.on_renewed(heard.extend)
+    await plugin.prepare([WANTED, OTHER])
+    world.source.known.update(some_instances(moved("/dev/c"), moved("/dev/d", "loop-bbbbbb")))
+
+    world.disk.fail = lambda name, size: name == cdi.file_name(WANTED.uid)
+    with pytest.raises(OSError, match="No space left"):
+        await plugin.renew()
+    assert nodes(world, OTHER) == ["/dev/d"]
+    assert heard == []
+
+    world.disk.fail = lambda name, size: False
+    await plugin.renew()
+    assert nodes(world, WANTED) == ["/dev/c"]
+    assert len(heard) == 2
+
+
 async def test_file_that_was_withdrawn_is_back_with_a_device_that_is_back(world: World) -> None:
     world.reader.put(WANTED)
     plugin = await world.plugin()
