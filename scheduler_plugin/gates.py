@@ -243,7 +243,7 @@ class GateKeeper:
         if moment >= self._recheck_at:
             self._recheck_at = moment + RECHECK_SECONDS
             self._rechecked = list(self._waiting.lines)
-        if not self.is_busy or (self._again and not self._round):
+        if not self.is_busy or (self._again and not self._round and moment >= self._next_look):
             self._look(moment)
         return tuple(
             decision for step in islice(self._steps(now, moment), most) for decision in step
@@ -273,6 +273,7 @@ class GateKeeper:
                     self._next_look = moment + self._look_seconds
                 yield self._judge_first(line, now, moment)
             else:
+                self._next_look = float("-inf")
                 return
 
     def _takes_in(self) -> bool:

@@ -608,3 +608,19 @@ def test_odd_gates_name_the_field(spec: dict[str, Any], status: Any, path: str) 
 
     assert isinstance(found, Unreadable)
     assert found.problem.path == path
+
+
+def test_who_waits_for_room_has_its_turn_before_later_ones_that_came_with_it() -> None:
+    world = a_world(a_queue("a", onvif=(0, 1)), a_queue("b"))
+    running = fill(world, "runs", "a", 1)
+    early = a_gated_pod("early", created="2026-11-21T10:00:00Z")
+    keeper = GateKeeper(world)
+    told(world, keeper, early)
+    assert decide(keeper, NOW) == ()
+
+    told(world, keeper, a_gated_pod("late", queue="b", requests={}, claims=["cam"]))
+    end(world, keeper, running)
+    world.put_claim(a_claim("cam"))
+    keeper.note(ClaimChanged(claim_uid("cam")))
+
+    assert names(decide(keeper, NOW))[0] == "early"
