@@ -88,13 +88,17 @@ def policies(cluster: Cluster, *, installed: bool) -> None:
 
 
 @contextmanager
-def scheduler(cluster: Cluster, *, extended: bool) -> Iterator[None]:
-    """A kube-scheduler that has just been started, with the extender or without."""
+def scheduler(cluster: Cluster, *, extended: bool, **settings: object) -> Iterator[None]:
+    """A kube-scheduler that has just been started, with the extender or without.
+
+    `settings` are more of its configuration.
+    """
     extenders = [EXTENDER] if extended else []
     overlay = {
         "extenders": extenders,
         "leaderElection": LEADER_ELECTION,
         "clientConnection": CONNECTION,
+        **settings,
     }
     cluster.reconfigure(scheduler_overlay=overlay)
     cluster.part(SCHEDULER_PART).start()

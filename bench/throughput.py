@@ -63,10 +63,13 @@ class Figures:
 
 
 @contextmanager
-def extended_by(cluster: Cluster, peer: str) -> Iterator[int | None]:
-    """The peer beside a fresh kube-scheduler; yields the pid of the extender."""
+def extended_by(cluster: Cluster, peer: str, **settings: object) -> Iterator[int | None]:
+    """The peer beside a fresh kube-scheduler; yields the pid of the extender.
+
+    `settings` are more of kube-scheduler's configuration.
+    """
     with (
-        measured_cluster.scheduler(cluster, extended=peer != BARE),
+        measured_cluster.scheduler(cluster, extended=peer != BARE, **settings),
         extender(cluster, peer, "readyz") as pid,
     ):
         yield pid

@@ -3,10 +3,11 @@
     PYTHONPATH=deploy/local python -m bench.waiting [--rounds N] [--waiting 5000]
 
 The load of `bench.throughput` is bound beside nobody who waits (`none`), beside pods that wait at
-the gate (`gate`), and beside as many without a gate, which kube-scheduler tries again and again
-(`retry`). Then the limit of one of the full queues is raised by 100: how long until the first of
-its pods is bound, and the hundredth. Each is measured once in every round, in turns; ratios are
-medians of the rounds' ratios.
+the gate (`gate`), beside as many without a gate, which kube-scheduler tries again and again
+(`retry`), and beside those where kube-scheduler may back off for a minute (`rested`). Then the
+limit of one of the full queues is raised by 100: how long until the first of its pods is bound, and
+the hundredth. Each is measured once in every round, in turns; ratios are medians of the rounds'
+ratios.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from kube.api import ApiClient, connect
 from local_cluster.api import Cluster
 from scheduler_plugin.api import GROUP, QUEUE_KIND, QUEUE_LABEL, QUOTA_GATE, VERSION
 
-NONE, GATE, RETRY = "none", "gate", "retry"
-PEERS = (NONE, GATE, RETRY)
+NONE, GATE, RETRY, RESTED = "none", "gate", "retry", "rested"
+PEERS = (NONE, GATE, RETRY, RESTED)
+SETTINGS = {RESTED: {"podMaxBackoffSeconds": 60}}
 NAMESPACE = "bench-waiting"
 FULL_QUEUES = 10
 RAISED_BY = 100
@@ -99,11 +101,11 @@ async def line_up(cluster: Cluster, client: ApiClient, peer: str, waiting: int) 
 
 async def run(cluster: Cluster, peer: str, load: Load, waiting: int) -> Figures:
     async with connect(cluster.kubeconfig) as client:
-        with throughput.extended_by(cluster, throughput.PLUGIN) as pid:
+        with throughput.extended_by(cluster, throughput.PLUGIN, **SETTINGS.get(peer, {})) as pid:
             if peer != NONE:
                 await line_up(cluster, client, peer, waiting)
             await cluster_load.pile_up(client, load)
-            refused = load.pods + (waiting if peer == RETRY else 0)
+            refused = load.pods + (waiting if peer in (RETRY, RESTED) else 0)
             cluster.wait_until(
                 "all pods wait",
                 lambda: measured_cluster.unschedulable_pods(cluster) == refused,
@@ -180,7 +182,7 @@ def report(rounds: Sequence[dict[str, Figures]], load: Load, waiting: int) -> No
         last = statistics.median(r.all_seconds for r in runs)
         started = "/".join(str(r.started) for r in runs)
         print(f"{peer:8}{speed:8.1f}{cpu:14.2f}{first:10.2f}{last:10.2f}{started:>10}")
-    for peer in (GATE, RETRY):
+    for peer in (GATE, RETRY, RESTED):
         if peer in rounds[0] and NONE in rounds[0]:
             ratios = [r[peer].per_second / r[NONE].per_second for r in rounds]
             each = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
