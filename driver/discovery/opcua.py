@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple
 
 from driver.devices import Device
@@ -30,7 +31,12 @@ from driver.discovery.opcua_servers import (
     is_served,
 )
 from driver.discovery.reach import SENDERS_ONLY, Reach, read_ip
-from driver.discovery.turns import REDISCOVERY_INTERVAL, Reasons, changes
+from driver.discovery.turns import (
+    REDISCOVERY_INTERVAL,
+    DeviceLists,
+    Reasons,
+    growing_changes,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -68,17 +74,21 @@ class OpcuaHandler:
     async def discover(
         self, details: OpcuaDetails, properties: Properties = NO_PROPERTIES
     ) -> AsyncGenerator[tuple[Device, ...], None]:
-        """Yield all servers, and again whenever there are others."""
+        """Yield all servers, and again whenever there are others.
+
+        A server that comes is told as soon as it answers, whoever else keeps silent. The first
+        answer waits for all: it says that what is not in it is not there.
+        """
         follower = object()
 
-        async def look() -> tuple[Device, ...]:
-            turn = _Turn(details, self._reach)
-            found = await turn.look()
-            self._reasons.tell(follower, turn.reasons)
-            return found
+        async def look(before: tuple[Device, ...] | None) -> DeviceLists:
+            tell = partial(self._reasons.tell, follower)
+            async with aclosing(_Turn(details, self._reach, tell).look(before)) as lists:
+                async for found in lists:
+                    yield found
 
         try:
-            async with aclosing(changes(look, self._interval)) as answers:
+            async with aclosing(growing_changes(look, self._interval)) as answers:
                 async for found in answers:
                     yield found
         finally:
@@ -100,24 +110,72 @@ class _Lead(NamedTuple):
 class _Turn:
     """One look."""
 
-    def __init__(self, details: OpcuaDetails, reach: Reach) -> None:
+    def __init__(
+        self, details: OpcuaDetails, reach: Reach, on_end: Callable[[list[str]], None]
+    ) -> None:
+        """`on_end` hears, before the last list is yielded, what was not discovered and why."""
+        self._on_end = on_end
         self._details = details
         self._reach = reach
         self._connections = asyncio.Semaphore(MOST_AT_ONCE)
         self.reasons: list[str] = []
 
-    async def look(self) -> tuple[Device, ...]:
+    async def look(self, before: tuple[Device, ...] | None) -> DeviceLists:
+        """Yield what was there before with what is new, each time that one is found; then all."""
+        new: dict[str, Device] = {}
+        known, changed = {device.id for device in before or ()}, asyncio.Event()
+
+        def tell(device: Device) -> None:
+            # Before the first look ended, what is missing in an answer would be taken for gone.
+            if before is not None and device.id not in known:
+                new.setdefault(device.id, device)
+                changed.set()
+
+        looking = asyncio.create_task(self._look(tell))
+        looking.add_done_callback(lambda _: changed.set())
+        try:
+            while True:
+                await changed.wait()
+                if looking.done():
+                    break
+                changed.clear()
+                yield devices((*(before or ()), *new.values()))[:MOST_SERVERS]
+            found = await looking
+            self._on_end(self.reasons)
+            yield found
+        finally:
+            looking.cancel()
+
+    async def _look(self, tell: Callable[[Device], None]) -> tuple[Device, ...]:
         async with asyncio.TaskGroup() as tasks:
-            asked = [tasks.create_task(self._ask(url)) for url in self._details.discovery_urls]
-        told = [one for task in asked for one in task.result()]
-        if len(told) > MOST_SERVERS:
-            self.reasons.append(f"There are more than {MOST_SERVERS} servers; the others are left.")
-            del told[MOST_SERVERS:]
+            urls = self._details.discovery_urls
+            asked = [tasks.create_task(self._follow(url, tell)) for url in urls]
+        found = [one for task in asked for one in task.result()]
+        # What a server says of itself counts before what others say of it.
+        found.sort(key=lambda one: not one[0].place.is_own)
+        there = devices(device for _, device in found)
+        if len(there) > MOST_SERVERS:
+            self._tell_of_too_many()
+        return there[:MOST_SERVERS]
+
+    async def _follow(self, url: str, tell: Callable[[Device], None]) -> list[tuple[_Lead, Device]]:
+        """The servers that a URL tells of and that are there, each told when it is found."""
+        leads = await self._ask(url)
+        if len(leads) > MOST_SERVERS:
+            self._tell_of_too_many()
+
+        async def find(lead: _Lead) -> Device | None:
+            found = await self._find(lead)
+            if found is not None:
+                tell(found)
+            return found
+
         async with asyncio.TaskGroup() as tasks:
-            # What a server says of itself counts before what others say of it.
-            told.sort(key=lambda one: not one.place.is_own)
-            found = [tasks.create_task(self._find(one)) for one in told]
-        return devices(one for task in found if (one := task.result()) is not None)
+            finding = [(one, tasks.create_task(find(one))) for one in leads[:MOST_SERVERS]]
+        return [(one, found) for one, task in finding if (found := task.result()) is not None]
+
+    def _tell_of_too_many(self) -> None:
+        self.reasons.append(f"There are more than {MOST_SERVERS} servers; the others are left.")
 
     async def _ask(self, url: str) -> list[_Lead]:
         """The wanted servers that a URL tells of, and where each is."""

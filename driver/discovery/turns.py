@@ -6,7 +6,9 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import aclosing
 from datetime import timedelta
+from typing import TypeAlias
 
 from driver.devices import Device
 
@@ -18,6 +20,10 @@ REDISCOVERY_INTERVAL = timedelta(seconds=10)
 
 _JITTER = 0.1
 """Of the interval, up and down, so that nodes do not ask in step."""
+
+
+DeviceLists: TypeAlias = AsyncGenerator[tuple[Device, ...], None]
+GrowingLook: TypeAlias = Callable[[tuple[Device, ...] | None], DeviceLists]
 
 
 class Reasons:
@@ -58,13 +64,43 @@ async def changes(
 
     Args:
         look: Finds all devices, sorted; None while they cannot be known.
-        interval: Between the end of one look and the next.
+        interval: Between the beginnings of two looks, or a little more, see `pause`.
     """
+
+    async def once(_: tuple[Device, ...] | None) -> AsyncGenerator[tuple[Device, ...], None]:
+        found = await look()
+        if found is not None:
+            yield found
+
+    async with aclosing(growing_changes(once, interval)) as answers:
+        async for found in answers:
+            yield found
+
+
+async def growing_changes(look: GrowingLook, interval: timedelta) -> DeviceLists:
+    """As `changes`, of looks that tell of some devices before they know all.
+
+    Args:
+        look: Yields what there is as far as it is known by then; gets what the looks before found,
+            None where there was none that ended. What it yields last is the whole.
+        interval: As for `changes`.
+    """
+    clock = asyncio.get_running_loop().time
     shown: tuple[Device, ...] | None = None
     while True:
-        found = await look()
-        if found is not None and found != shown:
-            shown = found
-            yield found
-        seconds = interval.total_seconds()
-        await asyncio.sleep(seconds * random.uniform(1 - _JITTER, 1 + _JITTER))
+        began = clock()
+        async with aclosing(look(shown)) as lists:
+            async for found in lists:
+                if found != shown:
+                    shown = found
+                    yield found
+        await asyncio.sleep(pause(interval.total_seconds(), clock() - began))
+
+
+def pause(interval: float, took: float) -> float:
+    """How long to rest after a look that took so long, in seconds.
+
+    A server that never answers makes a look long, and shall not make looks rare: the rest becomes
+    shorter, by half of the interval at the most.
+    """
+    return max(interval / 2, interval - took) * random.uniform(1 - _JITTER, 1 + _JITTER)

@@ -255,6 +255,56 @@ async def test_what_a_server_says_of_itself_counts_before_what_others_say(
     assert device.properties["OPCUA_APPLICATION_NAME"] == "Press"
 
 
+async def test_a_server_that_comes_is_told_while_another_keeps_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each in its own time; what was there before stays until the silent one has had its time."""
+    async with fake_server(ACKNOWLEDGE) as first, fake_server(ACKNOWLEDGE) as second:
+        silent, there = asyncio.Event(), {first}
+        silent.set()
+
+        async def find(asked: str) -> Told:
+            if asked not in (first, second):
+                await silent.wait()
+            if asked not in there:
+                raise UnreachableError("it is not there")
+            press = Application("Press", is_server=True, discovery_urls=(asked,))
+            return Told([press], "127.0.0.1")
+
+        monkeypatch.setattr(opcua, "find_servers", find)
+        details = OpcuaDetails((first, second, "opc.tcp://127.0.0.1:1/"))
+        async with asyncio.timeout(30), aclosing(OpcuaHandler(SOON).discover(details)) as answers:
+            assert [device.id for device in await anext(answers)] == [first]
+            silent.clear()
+            there.add(second)
+            assert {device.id for device in await anext(answers)} == {first, second}
+            assert not silent.is_set()
+
+            there.remove(first)
+            silent.set()
+            assert [device.id for device in await anext(answers)] == [second]
+
+
+async def test_a_first_answer_waits_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not in it is not there."""
+    async with fake_server(ACKNOWLEDGE) as one, fake_server(ACKNOWLEDGE) as slow:
+        asked_for_one = asyncio.Event()
+
+        async def find(asked: str) -> Told:
+            if asked == slow:
+                await asked_for_one.wait()
+                for _ in range(100):
+                    await asyncio.sleep(0)
+            asked_for_one.set()
+            press = Application("Press", is_server=True, discovery_urls=(asked,))
+            return Told([press], "127.0.0.1")
+
+        monkeypatch.setattr(opcua, "find_servers", find)
+        details = OpcuaDetails((one, slow))
+        async with asyncio.timeout(30), aclosing(OpcuaHandler(SOON).discover(details)) as answers:
+            assert {device.id for device in await anext(answers)} == {one, slow}
+
+
 async def test_a_client_that_is_a_server_too_is_left_out_and_told(told: list[Application]) -> None:
     """Asyncua's servers are that, unless they are told otherwise."""
     told[:] = [Application("Free", is_server=False, is_both=True)]

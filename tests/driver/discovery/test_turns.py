@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from driver.devices import Device
 from driver.discovery import ws_discovery
 from driver.discovery.onvif_devices import Address
 from driver.discovery.onvif_messages import Match
-from driver.discovery.turns import MOST_REASONS, Reasons, changes
+from driver.discovery.turns import MOST_REASONS, Reasons, changes, growing_changes, pause
 from driver.discovery.ws_discovery import Answers, Heard, Sender, _Listener
 from tests.driver.discovery.cameras import PROBE_MATCH
 
@@ -28,6 +31,28 @@ async def test_only_what_is_known_and_new_is_yielded() -> None:
 
     async with asyncio.timeout(30), aclosing(changes(look, timedelta())) as answers:
         assert [await anext(answers) for _ in range(3)] == [(), ONE, OTHER]
+
+
+async def test_a_look_gets_what_was_shown_before_and_tells_step_by_step() -> None:
+    seen: list[tuple[Device, ...] | None] = []
+
+    async def look(before: tuple[Device, ...] | None) -> AsyncGenerator[tuple[Device, ...], None]:
+        seen.append(before)
+        yield ONE
+        yield ONE
+        yield (*ONE, *OTHER)
+
+    async with asyncio.timeout(30), aclosing(growing_changes(look, timedelta())) as answers:
+        assert [await anext(answers) for _ in range(3)] == [ONE, (*ONE, *OTHER), ONE]
+    assert seen[:2] == [None, (*ONE, *OTHER)]
+
+
+@given(st.floats(0, 100))
+def test_a_long_look_makes_looks_hardly_rarer(took: float) -> None:
+    rest = pause(10.0, took)
+
+    assert 4.5 <= rest <= 11.0
+    assert took + rest <= max(11.0, took + 5.5)
 
 
 def test_reasons_are_logged_once_and_forgotten_with_who_had_them(
