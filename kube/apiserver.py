@@ -285,8 +285,10 @@ async def _frames(response: ClientResponse) -> AsyncGenerator[Frame]:
         async for chunk in response.content.iter_chunked(CHUNK_BYTES):
             for line in lines.feed(chunk):
                 yield parse_frame(line)
-            # A flood of events must not keep the rest of the process waiting.
-            await asyncio.sleep(0)
+            # A flood of events must not keep the rest of the process waiting. A chunk that is not
+            # full was all there was, and the next one is waited for anyway.
+            if len(chunk) == CHUNK_BYTES:
+                await asyncio.sleep(0)
 
 
 @contextlib.contextmanager
