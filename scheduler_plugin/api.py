@@ -27,6 +27,7 @@ from scheduler_plugin.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodTo
 from scheduler_plugin.leftovers import ClaimCleared, LostQueue, lost_queue
 from scheduler_plugin.names import (
     ACCOUNTED_LABEL,
+    CHARGES_FINALIZER,
     EVICT_FOREIGN_ANNOTATION,
     GROUP,
     MANAGED_LABEL,
@@ -72,6 +73,7 @@ from scheduler_plugin.world import World
 
 __all__ = [
     "ACCOUNTED_LABEL",
+    "CHARGES_FINALIZER",
     "EVICT_FOREIGN_ANNOTATION",
     "GROUP",
     "MANAGED_LABEL",

@@ -88,6 +88,10 @@ class ClusterWorld:
         """Take the answer to an own write at once; older than what is known, it changes nothing."""
         self._kinds.claims.store.note(obj)
 
+    def note_queue(self, obj: JsonObject) -> None:
+        """The same for a Queue."""
+        self._kinds.queues.store.note(obj)
+
     def note_pod(self, obj: JsonObject) -> None:
         """The same for a pod."""
         self._kinds.pods.store.note(obj)

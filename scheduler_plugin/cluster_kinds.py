@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 from kube.api import ApiClient, JsonObject, Resource, Store, WatchSettings
@@ -144,8 +144,11 @@ class Kinds:
 
     def _queues(self) -> Kind[Queue]:
         def put(queue: Queue) -> None:
+            before = self._world.facts.tree.get(queue.name)
             self._world.put_queue(queue)
-            self._changed(QueueChanged(queue.name))
+            # Whether it is kept changes nobody's verdict.
+            if before is None or replace(before, is_kept=queue.is_kept) != queue:
+                self._changed(QueueChanged(queue.name))
 
         def delete(queue: Queue) -> None:
             self._world.delete_queue(queue.name)

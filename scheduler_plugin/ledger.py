@@ -266,6 +266,10 @@ class Ledger:
             orphans=self._orphaned.get(queue, 0),
         )
 
+    def is_charged(self, queue: QueueName) -> bool:
+        """Whether anything is charged to a queue or below it, or it owns what costs nothing."""
+        return queue in self.usage or queue in self._owned
+
     def by_queue(self) -> Mapping[QueueName, QueueUsage]:
         """The figures of every queue that has any, by name."""
         return {queue: self.of(queue) for queue in sorted(set(self._names()))}

@@ -27,6 +27,9 @@ MANAGED_LABEL = f"{GROUP}/managed"
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 """Label of every namespace, which the API server sets and nobody can forge."""
 
+CHARGES_FINALIZER = f"{GROUP}/charges"
+"""Finalizer of a Queue that is charged for anything: its charge would go with it."""
+
 QUEUE_ANNOTATION = f"{GROUP}/queue"
 """Annotation of a bound pod, written with its binding: the queue that counts from then on."""
 
@@ -160,12 +163,16 @@ class Queue:
 
     Attributes:
         parent: "" for a root.
+        is_kept: Whether it has the finalizer that keeps it while it is charged.
+        is_deleting: Whether it goes as soon as nothing keeps it.
         namespaces: Labels of the namespaces that may use this queue; None for no namespace.
     """
 
     name: QueueName
     uid: str = ""
     generation: int = 0
+    is_kept: bool = False
+    is_deleting: bool = False
     parent: QueueName = NO_QUEUE
     namespaces: LabelSelector | None = None
     sharing: ClaimSharing = field(default_factory=ClaimSharing)

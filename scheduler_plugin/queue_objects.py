@@ -15,7 +15,15 @@ from typing import Any, TypeVar
 from driver.api import Problem
 from scheduler_plugin.amounts import LARGEST, NO_CEILING, UNLIMITED, ResourceKey, ceiling
 from scheduler_plugin.fields import shown
-from scheduler_plugin.names import ClaimSharing, OnOwnerExit, Queue, QueueName, Share, SharingPolicy
+from scheduler_plugin.names import (
+    CHARGES_FINALIZER,
+    ClaimSharing,
+    OnOwnerExit,
+    Queue,
+    QueueName,
+    Share,
+    SharingPolicy,
+)
 from scheduler_plugin.selectors import LabelSelector, Operator, Requirement
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -57,6 +65,8 @@ class _Reader:
             name=QueueName(name),
             uid=uid if isinstance(uid, str) else "",
             generation=generation if isinstance(generation, int) else 0,
+            is_kept=CHARGES_FINALIZER in (metadata.get("finalizers") or ()),
+            is_deleting=metadata.get("deletionTimestamp") is not None,
             parent=QueueName(parent),
             namespaces=self._selector(spec.get("namespaceSelector"), "spec.namespaceSelector"),
             sharing=self._sharing(spec.get("claimSharing"), "spec.claimSharing"),

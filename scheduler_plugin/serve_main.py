@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from binder.api import Binder, ClaimKeeper
 from kube.api import ApiClient, EventRecorder, connect
+from scheduler_plugin.apiserver_finalizers import KeepingBinder, QueueKeeper
 from scheduler_plugin.apiserver_gate_writes import GateWrites
 from scheduler_plugin.apiserver_gates import GateWriter
 from scheduler_plugin.apiserver_queues import QueueStatusWriter
@@ -90,7 +91,9 @@ class Plugin:
         self._statuses = QueueStatusWriter(
             client, self._cluster.world, self._lease, self._events.record
         )
-        self.extender = Extender(self._cluster, binder, self._lease, _clock)
+        self._queue_keeper = QueueKeeper(client, self._cluster, self._lease)
+        keeping = KeepingBinder(binder, self._queue_keeper)
+        self.extender = Extender(self._cluster, keeping, self._lease, _clock)
         writes = GateWrites(client, self._cluster, self._lease)
         self.gates = GateWriter(writes, self.extender.refusals, _clock)
 
@@ -107,10 +110,12 @@ class Plugin:
         self._cluster.subscribe(self._statuses.changed)
         self._cluster.subscribe(_telling(self._keeper, self._cluster.world))
         self._cluster.subscribe(self.gates.changed)
+        self._cluster.subscribe(self._queue_keeper.changed)
         tasks.create_task(self.gates.run())
         tasks.create_task(self.extender.lookups.run())
         tasks.create_task(self._statuses.run())
         tasks.create_task(self._keeper.run())
+        tasks.create_task(self._queue_keeper.run())
         tasks.create_task(self._expire())
         self._statuses.changed()
 

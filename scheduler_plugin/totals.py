@@ -28,6 +28,10 @@ class Totals:
         self._own: dict[QueueName, Amounts] = {}
         self._sums: dict[QueueName, Amounts] = {}
 
+    def __contains__(self, queue: QueueName) -> bool:
+        """Whether anything is charged to the queue or below it."""
+        return queue in self._sums
+
     def add(self, queue: QueueName, amounts: Charges, sign: int = 1) -> None:
         """Charge the amounts, or release them with the sign -1."""
         if amounts:

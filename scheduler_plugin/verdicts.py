@@ -152,6 +152,27 @@ def _queues_exist(case: Case) -> Iterator[Refused]:
             yield Refused(Reason.QUEUE_NOT_FOUND, sentence)
 
 
+def _queues_stay(case: Case) -> Iterator[Refused]:
+    """A queue that is on its way out stays until its charges end: nothing is added to them."""
+    if going := _going(case, case.queue):
+        yield Refused(Reason.QUEUE_NOT_FOUND, f"{case.what} needs a queue, and {going}.")
+    for standing in case.claims:
+        if standing.adds and (going := _going(case, standing.owner)):
+            sentence = f'{standing.claim} belongs to queue "{standing.owner}", and {going}.'
+            yield Refused(Reason.QUEUE_NOT_FOUND, sentence)
+
+
+def _going(case: Case, queue: QueueName) -> str:
+    """Which of a queue and those above it is being deleted, for a sentence; "" for none."""
+    tree = case.world.facts.tree
+    for place in tree.path(queue):
+        found = tree.get(place)
+        if found is not None and found.is_deleting:
+            above = f', which is above queue "{queue}",' if place != queue else ""
+            return f'queue "{place}"{above} is being deleted: it takes nothing new'
+    return ""
+
+
 def _queue_is_allowed(case: Case) -> Iterator[Refused]:
     if not case.world.facts.may_use(case.pod, case.queue):
         namespace = case.pod.namespace
@@ -284,6 +305,7 @@ RULES: tuple[Callable[[Case], Iterator[Refused]], ...] = (
     _owners_are_known,
     _has_queue,
     _queues_exist,
+    _queues_stay,
     _queue_is_allowed,
     _labels_are_allowed,
     _claims_have_room,

@@ -12,6 +12,7 @@ from typing import Any
 
 from driver.api import Problem
 from scheduler_plugin.api import (
+    CHARGES_FINALIZER,
     Ceiling,
     ClaimView,
     ClassName,
@@ -72,7 +73,20 @@ def judge_deleted(review: Review, owned: Sequence[ClaimView], around: Surroundin
         count = _counted(len(allocated), "allocated claim", "allocated claims")
         sentence = f'Queue "{name}" owns {count}: {listed(allocated)}.'
         problems.append(Problem("metadata.name", sentence))
-    return refused(problems)
+    if problems:
+        return refused(problems)
+    return Findings(warnings=tuple(_stays(name, review.old)))
+
+
+def _stays(name: QueueName, body: Mapping[str, Any] | None) -> Iterator[str]:
+    """What is charged otherwise than for claims, only the finalizer shows."""
+    metadata = (body or {}).get("metadata")
+    finalizers = metadata.get("finalizers") if isinstance(metadata, Mapping) else None
+    if CHARGES_FINALIZER in (finalizers or ()):
+        yield (
+            f'metadata.finalizers: Queue "{name}" is charged, or was a moment ago: it takes nothing'
+            " new from now on, and goes when its pods have ended."
+        )
 
 
 def _changes_nothing(body: Mapping[str, Any], old: Mapping[str, Any] | None) -> bool:

@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from scheduler_plugin.amounts import ResourceKey
 from scheduler_plugin.bindings import BindRequest
+from scheduler_plugin.charged_queues import ChargedQueues, unkept
 from scheduler_plugin.claims import ClaimView, Result
 from scheduler_plugin.names import PodUid, QueueName
 from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
@@ -63,7 +64,10 @@ def new_world() -> World:
 
 def put_ceilings(world: World, name: str, ceilings: tuple[int, int]) -> None:
     parent = {"parent": PARENTS[name]} if name in PARENTS else {}
-    world.put_queue(a_queue(name, **parent, onvif=ceilings))
+    queue, before = a_queue(name, **parent, onvif=ceilings), world.facts.tree.get(QueueName(name))
+    if before is not None:
+        queue = replace(queue, is_kept=before.is_kept, is_deleting=before.is_deleting)
+    world.put_queue(queue)
 
 
 @dataclass
@@ -107,6 +111,8 @@ class Scheduling(RuleBasedStateMachine):
         self.late: dict[str, ClaimView] = {}
         self.devices = 1
         self.publish(told=True)
+        self.keeper = ChargedQueues(self.world)
+        self.monotonic = 0.0
 
     def pod(self, name: str) -> PodView | None:
         return self.world.facts.pod_named("default", name)
@@ -338,8 +344,50 @@ class Scheduling(RuleBasedStateMachine):
             self.world.assumptions.forget(pod.uid)
             return
         assume(pod, found, self.world, self.now)
-        self.check_admitted(bind_request(pod, "node-a", found))
-        self.decided[pod.name] = (bind_request(pod, "node-a", found), found_claims)
+        request = bind_request(pod, "node-a", found)
+        if not self.keep(request):
+            self.world.assumptions.forget(pod.uid)
+            return
+        self.check_admitted(request)
+        self.decided[pod.name] = (request, found_claims)
+
+    def keep(self, request: BindRequest) -> bool:
+        """Have the finalizer on all queues that a binding charges; False where one goes."""
+        charged = {owner.queue for owner in request.claims} | {request.queue}
+        for queue in unkept(sorted(charged), self.world):
+            if queue.is_deleting:
+                return False
+            self.world.put_queue(replace(queue, is_kept=True))
+        return all(name in self.world.facts.tree for name in charged if name)
+
+    @rule(name=st.sampled_from(["leaf", "leaf", "right", "left"]))
+    def delete_queue(self, name: str) -> None:
+        """What the API server does. The webhook was asked before somebody was bound."""
+        found = self.world.facts.tree.get(QueueName(name))
+        if found is None or self.world.facts.tree.is_parent(found.name):
+            return
+        if found.is_kept:
+            self.world.put_queue(replace(found, is_deleting=True))
+        else:
+            self.world.delete_queue(found.name)
+
+    @rule()
+    def make_queues_anew(self) -> None:
+        for name, ceilings in self.ceilings.items():
+            if QueueName(name) not in self.world.facts.tree:
+                put_ceilings(self.world, name, ceilings)
+        self.note_allowed()
+
+    @rule(seconds=st.sampled_from([0.0, 1.0, 60.0]))
+    def keep_queues(self, seconds: float) -> None:
+        """The keeper of Queues takes its look."""
+        self.monotonic += seconds
+        for queue in list(self.world.facts.tree):
+            found = self.keeper.look(queue.name, self.monotonic)
+            if found is not None and queue.is_deleting:
+                self.world.delete_queue(queue.name)
+            elif found is not None:
+                self.world.put_queue(replace(queue, is_kept=found.kept))
 
     def check_admitted(self, request: BindRequest) -> None:
         """What the pod adds to, it fits, with all that was admitted before."""
@@ -368,11 +416,10 @@ class Scheduling(RuleBasedStateMachine):
             return
         if not self.is_reserved(pod) or self.world.facts.claims_of(pod) != judged:
             return
-        for owner in request.claims:
-            claim = self.world.facts.claim(owner.uid)
-            assert claim is not None
-            if owner.owner_pod is not None:
-                self.write_label(claim, owner.queue, owner.owner_pod)
+        if not self.keep(request):
+            self.world.assumptions.forget(pod.uid)
+            return
+        self.write_labels(request)
         if then == "killed":
             return
         self.world.assumptions.binding_asked(pod.uid)
@@ -396,6 +443,13 @@ class Scheduling(RuleBasedStateMachine):
         for pod in self.unseen.values():
             self.world.put_pod(pod)
         self.unseen.clear()
+
+    def write_labels(self, request: BindRequest) -> None:
+        for owner in request.claims:
+            claim = self.world.facts.claim(owner.uid)
+            assert claim is not None
+            if owner.owner_pod is not None:
+                self.write_label(claim, owner.queue, owner.owner_pod)
 
     def is_reserved(self, pod: PodView) -> bool:
         found = self.world.facts.claims_of(pod)
@@ -484,16 +538,19 @@ class Scheduling(RuleBasedStateMachine):
     def restart(self) -> None:
         """Everything that was not written is forgotten."""
         world = new_world()
+        for name in CEILINGS:
+            world.delete_queue(QueueName(name))
+        for queue in self.world.facts.tree:
+            world.put_queue(queue)
         self.watch_pods()
         for pod in self.world.facts.pods():
             world.put_pod(pod)
         for claim in [*self.world.facts.claims(), *self.late.values()]:
             world.put_claim(claim)
-        for name, ceilings in self.ceilings.items():
-            put_ceilings(world, name, ceilings)
         self.late.clear()
         # kube-scheduler beside it starts anew, too.
         self.world, self.decided, self.deleted = world, {}, []
+        self.keeper = ChargedQueues(world)
 
     @invariant()
     def no_ceiling_is_passed(self) -> None:
@@ -537,8 +594,9 @@ class Scheduling(RuleBasedStateMachine):
         assert self.world.ledger.orphans() == ()
 
     def charged(self, claim: ClaimView) -> bool:
+        """To a queue that is there: a label may name one that went while nothing was in use."""
         entry = self.world.ledger.claim(claim.uid)
-        return entry is not None and entry.is_charged
+        return entry is not None and entry.owner in self.world.facts.tree
 
 
 TestScheduling = Scheduling.TestCase

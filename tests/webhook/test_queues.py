@@ -232,3 +232,16 @@ def test_a_queue_that_owns_allocated_claims_stays_and_says_which() -> None:
         'metadata.name: Queue "vision" owns 3 allocated claims:'
         " default/cam-0, default/cam-1, default/cam-2."
     ]
+
+
+def test_a_queue_that_is_charged_otherwise_stays_and_says_so() -> None:
+    body = a_queue_object("vision")
+    body["metadata"]["finalizers"] = ["moorage.dev/charges"]
+
+    found = judge_deleted(a_review("Queue", old=body), (), surroundings(a_queue("vision")))
+
+    assert found.problems == ()
+    assert found.warnings == (
+        'metadata.finalizers: Queue "vision" is charged, or was a moment ago: it takes nothing new'
+        " from now on, and goes when its pods have ended.",
+    )

@@ -13,6 +13,7 @@ from tests.e2e.webhook.installation import WebhookProcess
 
 NON_PREEMPTIBLE = "non-preemptible"
 ADMITTED = "moorage.dev/Admitted"
+CHARGES = "moorage.dev/charges"
 
 
 def test_requests_of_both_levels_are_charged_until_their_pods_end(story: LegacyStory) -> None:
@@ -40,6 +41,28 @@ def test_requests_of_both_levels_are_charged_until_their_pods_end(story: LegacyS
     story.wait_bound("beyond", "beyond-the-root")
     story.delete("pod", "last-of-the-root")
     story.wait_figures({root: 2, vision: 1, robots: 1})
+
+
+def test_a_queue_that_is_charged_stays_until_its_pods_end_and_takes_no_new_ones(
+    story: LegacyStory,
+) -> None:
+    root = story.queue("root", limit=3)
+    vision = story.queue("vision", parent=root)
+    story.offer()
+    story.user("runs", vision)
+    story.wait_bound("runs")
+    story.wait_figures({root: 1, vision: 1})
+    assert story.get("queue", root)["metadata"]["finalizers"] == [CHARGES]
+
+    story.api.delete(story.path("queue", vision))
+    story.until("it goes", lambda: "deletionTimestamp" in story.get("queue", vision)["metadata"])
+    story.user("late", vision)
+
+    assert "is being deleted" in story.wait_refused("late", "QueueNotFound")
+    story.wait_figures({root: 1, vision: 1})
+    story.delete("pod", "runs")
+    story.until("the queue is gone", lambda: story.find("queue", vision) is None)
+    story.wait_figures({root: 0})
 
 
 def test_what_a_pod_asks_for_is_what_kubernetes_counts(story: LegacyStory) -> None:

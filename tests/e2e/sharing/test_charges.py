@@ -205,3 +205,41 @@ def test_an_important_pod_over_its_limit_evicts_nobody_from_a_full_cluster(story
     story.delete("pod", "brief")
     story.wait_bound("important")
     assert len(innocents & story.bound()) == 1
+
+
+def test_a_queue_that_owns_a_claim_stays_until_it_is_released(story: Story) -> None:
+    """The webhook would refuse it; a claim may be bound just after it was asked."""
+    root = story.queue("root")
+    vision, robots = story.queue("vision", parent=root), story.queue("robots", parent=root)
+    story.devices(2)
+    story.claim()
+    story.claim("other")
+    story.pod("owner", vision)
+    story.wait_bound("owner")
+
+    story.api.delete(story.path("queue", vision))
+    story.until("it goes", lambda: "deletionTimestamp" in story.get("queue", vision)["metadata"])
+    story.pod("new", vision, "other")
+    story.pod("guest", robots)
+
+    assert "is being deleted" in story.wait_refused("new", "QueueNotFound")
+    story.wait_bound("guest")
+    story.wait_figures({root: 1, vision: 1, robots: 0})
+    story.delete("pod", "owner")
+    story.delete("pod", "guest")
+    story.until("the queue is gone", lambda: story.find("queue", vision) is None)
+    story.wait_figures({root: 0})
+
+
+def test_a_queue_that_is_charged_no_more_goes_at_once(story: Story) -> None:
+    vision = story.queue("vision")
+    story.devices(1)
+    story.claim()
+    story.pod("owner", vision)
+    story.wait_bound("owner")
+    story.delete("pod", "owner")
+    story.wait_figures({vision: 0})
+
+    story.api.delete(story.path("queue", vision))
+
+    story.until("the queue is gone", lambda: story.find("queue", vision) is None)

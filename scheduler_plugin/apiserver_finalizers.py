@@ -1,0 +1,207 @@
+"""The API server's Queues that must not go while they are charged: their finalizer.
+
+Only the leader writes. A binding that would charge a queue waits until the finalizer is there; a
+removal that is under way is waited for, and then undone. A write that finds another object of the
+name, or one on its way out, changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import NoReturn, Protocol
+
+from kube.api import (
+    ApiClient,
+    ApiError,
+    JsonObject,
+    KeyLocks,
+    NotFoundError,
+    Preconditions,
+    WriteOptions,
+)
+from scheduler_plugin.apiserver import QUEUES
+from scheduler_plugin.apiserver_gate_writes import FencedError
+from scheduler_plugin.bindings import (
+    BindFailed,
+    BindRequest,
+    CarriesOut,
+    ClaimsChanged,
+    Fence,
+    Outcome,
+)
+from scheduler_plugin.charged_queues import ChargedQueues, Keep, is_charged, unkept
+from scheduler_plugin.names import CHARGES_FINALIZER, QUEUE_KIND, QueueName
+from scheduler_plugin.world import World
+
+logger = logging.getLogger(__name__)
+
+FINALIZER_MANAGER = CHARGES_FINALIZER
+"""A field manager of its own: whoever applies a status says nothing of finalizers."""
+
+WRITE_SECONDS = 4.0
+TICK_SECONDS = 1.0
+"""How often all queues are looked at while something changes."""
+
+FAILED_SECONDS = 5.0
+LOOK_SECONDS = 30.0
+"""How soon all are looked at although nothing changed: somebody may have written a finalizer."""
+
+STRIDE = 100
+WRITE = WriteOptions(field_manager=FINALIZER_MANAGER, timeout_seconds=WRITE_SECONDS)
+
+
+class KnowsQueues(Protocol):
+    """The stores, and the world that they feed."""
+
+    @property
+    def world(self) -> World: ...
+
+    def note_queue(self, obj: JsonObject) -> None:
+        """Take the answer to an own write at once."""
+
+
+class QueueKeeper:
+    """Adds and removes the finalizer; `run` once the world is in sync."""
+
+    def __init__(self, client: ApiClient, cluster: KnowsQueues, fence: Fence) -> None:
+        self._client = client
+        self._cluster = cluster
+        self._fence = fence
+        self._charged = ChargedQueues(cluster.world)
+        self._locks: KeyLocks[QueueName] = KeyLocks()
+        # Whose finalizer is being removed, or that failed: it may be gone, whatever is known.
+        self._releasing: set[QueueName] = set()
+        # What was written last, and when: an object that cannot be read shows it to nobody.
+        self._wrote: dict[QueueName, tuple[bool, float]] = {}
+        self._more = asyncio.Event()
+        self._more.set()
+
+    def changed(self, _: object = None) -> None:
+        """The world took an event; fit to be subscribed to it."""
+        self._more.set()
+
+    async def keep(self, queues: Iterable[QueueName]) -> str:
+        """Have the finalizer on all that these charge; why that is not certain, "" where it is.
+
+        Where it is there already, as it mostly is, nothing is awaited.
+        """
+        for queue in unkept(queues, self._cluster.world, self._releasing):
+            if queue.is_deleting:
+                return f'Queue "{queue.name}" is being deleted: nothing new is charged to it.'
+            try:
+                await self._write_under_lock(queue.name, kept=True)
+            except (ApiError, FencedError) as error:
+                return f'Queue "{queue.name}" could go while it is charged: {error}'
+            if queue.name not in self._cluster.world.facts.tree:
+                return f'Queue "{queue.name}" is gone.'
+        return ""
+
+    async def _write_under_lock(self, name: QueueName, *, kept: bool) -> None:
+        """Write unless it is so by now, or a charge began or ended meanwhile."""
+        world = self._cluster.world
+        async with self._locks.of((name,)):
+            queue = world.facts.tree.get(name)
+            if queue is None or is_charged(name, world) != kept:
+                return
+            if queue.is_kept == kept and name not in self._releasing:
+                return
+            if not kept:
+                self._releasing.add(name)
+            await self._write(Keep(queue, kept=kept))
+            self._releasing.discard(name)
+
+    async def _write(self, keep: Keep) -> None:
+        if why := self._fence.why_not(WRITE_SECONDS):
+            raise FencedError(why)
+        name, uid = keep.queue.name, keep.queue.uid
+        answer = await self._client.apply(
+            QUEUES.at(name),
+            _body(name, keep.kept),
+            preconditions=Preconditions(uid),
+            options=WRITE,
+        )
+        logger.info("finalizer queue=%s kept=%s", name, keep.kept)
+        self._wrote[name] = keep.kept, asyncio.get_running_loop().time()
+        self._cluster.note_queue(answer)
+
+    async def run(self) -> NoReturn:
+        """Look until cancelled; failures are retried for ever, and logged."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK_SECONDS if self._charged.waits else LOOK_SECONDS):
+                    await self._more.wait()
+            self._more.clear()
+            if not self._fence.why_not(WRITE_SECONDS):
+                await self._look_at_all()
+            await asyncio.sleep(TICK_SECONDS)
+
+    async def _look_at_all(self) -> None:
+        self._charged.forget_gone()
+        names = [queue.name for queue in self._cluster.world.facts.tree]
+        self._wrote = {name: wrote for name, wrote in self._wrote.items() if name in set(names)}
+        for start in range(0, len(names), STRIDE):
+            await self._look(names[start : start + STRIDE])
+            await asyncio.sleep(0)
+
+    async def _look(self, names: Sequence[QueueName]) -> None:
+        now = asyncio.get_running_loop().time()
+        for name in names:
+            found = self._charged.look(name, now)
+            if found is not None and not self._wrote_just_now(found, now):
+                await self._carry_out(found)
+
+    def _wrote_just_now(self, found: Keep, now: float) -> bool:
+        kept, at = self._wrote.get(found.queue.name, (not found.kept, 0.0))
+        return kept == found.kept and now < at + LOOK_SECONDS
+
+    async def _carry_out(self, found: Keep) -> None:
+        name = found.queue.name
+        try:
+            await self._write_under_lock(name, kept=found.kept)
+        except NotFoundError:
+            return
+        except Exception as error:  # An odd object must not end the process.
+            bug = None if isinstance(error, ApiError) else error
+            logger.warning("finalizer not written queue=%s: %s", name, error, exc_info=bug)
+            self._more.set()
+            await asyncio.sleep(FAILED_SECONDS)
+
+
+class KeepingBinder:
+    """A binder that charges no queue which could go."""
+
+    def __init__(self, binder: CarriesOut, keeper: QueueKeeper) -> None:
+        self._binder = binder
+        self._keeper = keeper
+
+    async def write_owners(self, request: BindRequest) -> ClaimsChanged | BindFailed | None:
+        """See `CarriesOut`. Nothing is written where a queue could go."""
+        if why := await self._keep(request):
+            return BindFailed(why, is_certain=True)
+        return await self._binder.write_owners(request)
+
+    async def take_back(self, request: BindRequest) -> bool:
+        """See `CarriesOut`."""
+        return await self._binder.take_back(request)
+
+    async def bind(self, request: BindRequest) -> Outcome:
+        """See `CarriesOut`. Nothing is bound where a queue could go."""
+        if why := await self._keep(request):
+            return BindFailed(why, is_certain=await self._binder.take_back(request))
+        return await self._binder.bind(request)
+
+    async def _keep(self, request: BindRequest) -> str:
+        owners = {claim.queue for claim in request.claims}
+        return await self._keeper.keep(sorted(owners | {request.queue}))
+
+
+def _body(name: QueueName, kept: bool) -> JsonObject:
+    finalizers = {"finalizers": [CHARGES_FINALIZER]} if kept else {}
+    return {
+        "apiVersion": QUEUES.api_version,
+        "kind": QUEUE_KIND,
+        "metadata": {"name": name, **finalizers},
+    }
