@@ -1,12 +1,14 @@
 """What a name stands for: from classes and extended resources to the keys that queues count.
 
     DeviceClass ──► its Configuration (a label of the class), else itself
+    class that is gone ──► the Configuration of the Instance of its name, else itself
     extended resource ──► the class that names it, or that its implicit name names ──► as above
     akri.sh/<Configuration>, akri.sh/<Instance> ──► the Configuration
 
 Names are looked up among the objects that exist, never taken apart by a pattern. A Configuration
-that is deleted under use is known by its Instances, which stay while slots of them are held. So
-what a pod holds is charged until it ends; nothing is remembered that a restart would not find.
+that is deleted under use is known by its Instances, which stay while slots of them are held, and by
+the devices that are published, which stay while a claim has them; so is the class of an Instance.
+So what is held is charged until it ends; nothing is remembered that a restart would not find.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ class Catalog:
         self._with_instances: dict[ResourceKey, int] = {}
         self._slices: dict[str, SliceView] = {}
         self._counts = DeviceCounts()
+        # How many slices show a device of the Instance as one of which Configuration.
+        self._published: dict[str, dict[ResourceKey, int]] = {}
 
     def put_class(self, view: ClassView) -> None:
         self.remove_class(view.name)
@@ -78,16 +82,32 @@ class Catalog:
         self.remove_slice(view.name)
         self._slices[view.name] = view
         self._counts.add(view)
+        for configuration, instance in instances_of(view):
+            _count(self._published.setdefault(instance, {}), configuration, 1)
 
     def remove_slice(self, name: str) -> None:
         before = self._slices.pop(name, None)
         if before is not None:
             self._counts.add(before, -1)
+        for configuration, instance in instances_of(before):
+            found = self._published[instance]
+            _count(found, configuration, -1)
+            if not found:
+                del self._published[instance]
 
     def key(self, name: ClassName) -> ResourceKey:
-        """The key that a class is counted under; a class that is not known counts as itself."""
+        """The key that a class is counted under; a class that nothing tells of counts as itself."""
         view = self._classes.get(name)
-        return (view and view.configuration) or ResourceKey(name)
+        if view is None:
+            return self._key_of_instance(name) or ResourceKey(name)
+        return view.configuration or ResourceKey(name)
+
+    def _key_of_instance(self, name: str) -> ResourceKey | None:
+        """The Configuration of an Instance, as the Instance or its published devices say."""
+        instance = self._instances.get(name)
+        if instance is not None:
+            return instance.configuration
+        return min(self._published.get(name, ()), default=None)
 
     def accounted_key(self, name: ClassName) -> ResourceKey | None:
         """The same, or None where the class is not accounted.
@@ -95,11 +115,13 @@ class Catalog:
         Accounted is what the class's label says; without it the classes that Moorage makes, and
         those that some queue lists.
         """
-        view = self._classes.get(name)
-        if view is not None and view.accounted is not None:
-            return self.key(name) if view.accounted else None
-        key = self.key(name)
+        view, key = self._classes.get(name), self.key(name)
         made_here = view is not None and bool(view.configuration)
+        if view is None and str(key) != name:
+            # It was made here for an Instance. What its label said, its Configuration's may say.
+            view, made_here = self._classes.get(ClassName(key)), True
+        if view is not None and view.accounted is not None:
+            return key if view.accounted else None
         return key if made_here or self._lists(key) else None
 
     def max_pods(self, name: ClassName) -> int | None:
@@ -134,6 +156,12 @@ class Catalog:
         """The most devices that a claim for all of a class can get."""
         view = self._classes.get(name)
         return self._counts.most(view) if view is not None else 0
+
+
+def instances_of(view: SliceView | None) -> set[tuple[ResourceKey, str]]:
+    """The Instances that a slice shows, each with its Configuration."""
+    origins = (origin for origin, _ in view.counts) if view is not None else ()
+    return {(ResourceKey(configuration), name) for configuration, name in origins if name}
 
 
 def _count(table: dict[ResourceKey, int], key: ResourceKey, by: int) -> None:

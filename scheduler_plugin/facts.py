@@ -177,6 +177,10 @@ class Facts:
     def claims_of_class(self, name: ClassName) -> list[ClaimUid]:
         return list(self._of_class.get(name, ()))
 
+    def classes_asked(self) -> list[ClassName]:
+        """The classes of which claims ask for devices."""
+        return list(self._of_class)
+
     def classes_asked_whole(self) -> list[ClassName]:
         """The classes of which some claim asks for all devices."""
         return list(self._asking_all)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from scheduler_plugin.amounts import ResourceKey
 from scheduler_plugin.assumptions import Assumptions
-from scheduler_plugin.catalog import LEGACY_PREFIX, resources_of_class
+from scheduler_plugin.catalog import LEGACY_PREFIX, instances_of, resources_of_class
 from scheduler_plugin.claims import ClaimView, ClassName
 from scheduler_plugin.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.facts import Facts
@@ -227,14 +227,14 @@ class World:
     def put_class(self, view: ClassView) -> None:
         before = self.facts.catalog.class_named(view.name)
         if before != view:
-            with self._naming(self._resources_of(before, view)):
+            with self._naming(self._resources_of(before, view)), self._keying():
                 self.facts.catalog.put_class(view)
                 self._recount_classes([view.name])
 
     def delete_class(self, name: ClassName) -> None:
         before = self.facts.catalog.class_named(name)
         if before is not None:
-            with self._naming(self._resources_of(before)):
+            with self._naming(self._resources_of(before)), self._keying():
                 self.facts.catalog.remove_class(name)
                 self._recount_classes([name])
 
@@ -257,25 +257,30 @@ class World:
     def put_instance(self, instance: InstanceView) -> None:
         before = self.facts.catalog.instance_named(instance.name)
         if before != instance:
-            with self._naming(_named_by(before, instance)):
+            with self._naming(_named_by(before, instance)), self._keying([instance.name]):
                 self.facts.catalog.put_instance(instance)
 
     def delete_instance(self, name: str) -> None:
-        with self._naming(_named_by(self.facts.catalog.instance_named(name))):
+        with self._naming(_named_by(self.facts.catalog.instance_named(name))), self._keying([name]):
             self.facts.catalog.remove_instance(name)
 
     def put_slice(self, view: SliceView) -> bool:
         """Returns whether claims for all devices of a class cost more or less afterwards."""
-        if self.facts.catalog.slice_named(view.name) == view:
+        found = self.facts.catalog.slice_named(view.name)
+        if found == view:
             return False
         before = self._asked_whole()
-        self.facts.catalog.put_slice(view)
+        changed = instances_of(found) ^ instances_of(view)
+        with self._keying(name for _, name in changed):
+            self.facts.catalog.put_slice(view)
         return self._published(before)
 
     def delete_slice(self, name: str) -> bool:
         """The same."""
         before = self._asked_whole()
-        self.facts.catalog.remove_slice(name)
+        gone = instances_of(self.facts.catalog.slice_named(name))
+        with self._keying(instance for _, instance in gone):
+            self.facts.catalog.remove_slice(name)
         return self._published(before)
 
     def _asked_whole(self) -> dict[ClassName, int]:
@@ -297,6 +302,16 @@ class World:
         for name, key in before.items():
             if accounted(name) != key:
                 self._recount_pods(list(pods[name]))
+
+    @contextmanager
+    def _keying(self, names: Iterable[str] | None = None) -> Iterator[None]:
+        """Classes that are gone may be known by other Instances afterwards, all for None."""
+        asked = self.facts.claims_of_class
+        known = self.facts.classes_asked() if names is None else map(ClassName, names)
+        accounted = self.facts.catalog.accounted_key
+        before = {name: accounted(name) for name in known if asked(name)}
+        yield
+        self._recount_classes(name for name, key in before.items() if accounted(name) != key)
 
     def _recount_classes(self, names: Iterable[ClassName]) -> None:
         for name in names:

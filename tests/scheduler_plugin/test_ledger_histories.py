@@ -52,6 +52,7 @@ REQUESTS: list[list[dict[str, Any]]] = [
     [a_request()],
     [a_request(count=2, slots="3"), a_request("gpu", name="other")],
     [a_request(allocationMode="All")],
+    [a_request("onvif-8120fe")],
     [a_choice(a_request(name="one"), a_request("gpu", name="two", count=2))],
 ]
 RESULTS: list[list[dict[str, Any]]] = [
@@ -292,14 +293,16 @@ class Histories(RuleBasedStateMachine):
 
     @rule(change=st.sampled_from(["put", "put", "delete"]), what=st.data())
     def change_class(self, change: str, what: st.DataObject) -> None:
-        name = what.draw(st.sampled_from(["onvif", "gpu"]))
+        name = what.draw(st.sampled_from(["onvif", "gpu", "onvif-8120fe"]))
         if change == "delete":
             found = self.classes.pop(name, None)
             self.world.delete_class(found.name if found else ClassName(name))
             return
         labels = {"moorage.dev/accounted": what.draw(st.sampled_from(["", "", "true", "false"]))}
         spec = {"extendedResourceName": f"example.com/{name}"}
-        if what.draw(st.booleans()):
+        if name == "onvif-8120fe":
+            self.classes[name] = our_class(name, labels=labels, configuration="onvif")
+        elif what.draw(st.booleans()):
             self.classes[name] = our_class(name, labels=labels)
         else:
             self.classes[name] = a_class(name, labels=labels, spec=spec)
@@ -312,6 +315,7 @@ class Histories(RuleBasedStateMachine):
             self.world.delete_slice(name)
             return
         devices = [("onvif", f"onvif-{number}") for number in range(count)]
+        devices[:1] = [("onvif", "onvif-8120fe")]
         place = {"nodeName": name} if node else {"allNodes": True}
         self.slices[name] = a_slice(name, *devices, **place)
         self.world.put_slice(self.slices[name])
