@@ -114,16 +114,23 @@ async def write_pool(
     once: until the last of several is there, the pool is incomplete in any case.
 
     Raises:
-        ApiError: A write failed; read again and plan again. Others may have been carried out.
+        ApiError: A write failed, and no other was begun since; read again and plan again.
     """
     for gone in plan.deletes:
         with counted(SLICE_WRITES, "delete"):
             seen = Preconditions(gone.uid, gone.resource_version)
             await delete(client, SLICES, gone.name, seen)
     answers: list[tuple[UpdateSlice | CreateSlice, JsonObject]] = []
+    failed = asyncio.Event()
 
     async def write(decision: UpdateSlice | CreateSlice) -> None:
-        answer = await _write_slice(client, decision)
+        if failed.is_set():  # An API server that is away is not asked for each of them.
+            return
+        try:
+            answer = await _write_slice(client, decision)
+        except ApiError:
+            failed.set()
+            raise
         note(answer)
         answers.append((decision, answer))
 

@@ -1,0 +1,60 @@
+"""The writes of a pool: some at once, and no others after one that failed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from driver.adoption import Adopted
+from driver.apiserver import WRITES_AT_ONCE, write_pool
+from driver.pools import PoolPlan, plan_pool
+from kube.api import ApiClient, JsonObject, Resource, UnavailableError
+from tests.driver.test_pools import a_pool, many
+from tests.fakes.slices import FakeSliceServer
+
+
+class FakeSlowServer(FakeSliceServer):
+    """Counts what is under way; is away where a test says so."""
+
+    def __init__(self, *, is_away: bool = False) -> None:
+        super().__init__()
+        self.is_away = is_away
+        self.asked = self.under_way = self.most = 0
+
+    async def create(self, resource: Resource, body: JsonObject) -> JsonObject:
+        self.asked += 1
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await asyncio.sleep(0)
+        self.under_way -= 1
+        if self.is_away:
+            raise UnavailableError("away")
+        return await super().create(resource, body)
+
+
+def a_plan(slices: int) -> PoolPlan:
+    plan = plan_pool(a_pool(*many(64 * slices)), (), Adopted())
+    assert isinstance(plan, PoolPlan)
+    assert len(plan.creates) == slices
+    return plan
+
+
+async def test_slices_are_written_some_at_once_and_all_are_noted() -> None:
+    server, noted = FakeSlowServer(), list[Any]()
+
+    await write_pool(cast(ApiClient, server), a_plan(20), Adopted(), noted.append)
+
+    assert 1 < server.most <= WRITES_AT_ONCE
+    assert len(noted) == len(server.objects) == 20
+
+
+async def test_an_api_server_that_is_away_is_not_asked_for_each_slice() -> None:
+    server, noted = FakeSlowServer(is_away=True), list[Any]()
+
+    with pytest.raises(UnavailableError):
+        await write_pool(cast(ApiClient, server), a_plan(40), Adopted(), noted.append)
+
+    assert server.asked <= WRITES_AT_ONCE
+    assert noted == []
