@@ -38,7 +38,7 @@ RESULTS = (Result("req", "moorage.dev", 1),)
 Decision: TypeAlias = EndedOwner | OwnerLeftAt | EvictForeign | Attribution | ClaimCleared
 
 numbers = st.integers(0, 11)
-claim_names = st.sampled_from(["c0", "c1", "labelled"])
+claim_names = st.sampled_from(["c0", "c1", "labelled", "stolen"])
 
 
 def new_world() -> World:
@@ -47,6 +47,7 @@ def new_world() -> World:
         a_queue("root"),
         a_queue("evicts", parent="root", claimSharing=evict),
         a_queue("keeps", parent="root"),
+        a_queue("closed", parent="root", namespaceSelector=None),
     )
 
 
@@ -68,7 +69,12 @@ class Owners(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        for name, queue in (("c0", ""), ("c1", ""), ("labelled", "evicts")):
+        for name, queue in (
+            ("c0", ""),
+            ("c1", ""),
+            ("labelled", "evicts"),
+            ("stolen", "closed"),
+        ):
             self.put_claim(a_claim(name, queue=queue))
         for number, claim in enumerate(("c0", "c0", "labelled", "labelled", "c1", "c1")):
             self.create_pod(f"p{number}", "evicts" if number % 2 == 0 else "keeps", claim)
@@ -127,6 +133,7 @@ class Owners(RuleBasedStateMachine):
         found = judge(pod, self.world.facts.claims_of(pod), self.world, self.now)
         if not isinstance(found, Admitted):
             return
+        assert "stolen" not in pod.claim_names, "its label names a queue that admits nobody"
         assume(pod, found, self.world, self.now)
         if steps > 1:
             self.reserve(pod)

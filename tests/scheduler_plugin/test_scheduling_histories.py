@@ -137,6 +137,12 @@ class Scheduling(RuleBasedStateMachine):
             self.add_pod(f"p{number}", queue, [claim], non_preemptible=number in (0, 3))
         self.add_pod("p5", "leaf", [], non_preemptible=False, own=1)
         self.add_pod("p6", "", ["c1"], non_preemptible=False)
+        self.add_pod("p7", "left", ["c0"], non_preemptible=False)
+        if group and (first := self.pod("p7")):
+            # Another of its queue joins it, non-preemptibly.
+            self.filter_one(first)
+            self.decide_one(first)
+            self.write_binding(0, "")
 
     @rule(
         name=pods,
