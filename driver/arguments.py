@@ -12,7 +12,7 @@ from pathlib import Path
 from driver.discovery.handlers import DEBUG_ECHO_FILE, HANDLER_NAMES
 from driver.discovery.reach import Network, parse_networks, services_around
 from driver.durations import parse_duration
-from driver.handler_limits import DEVICES, MOST_DEVICES
+from driver.handler_limits import DEVICES, MOST_DEVICES, NETWORK_HANDLERS
 from driver.handler_requests import (
     AGENT_FOLDER,
     AGENT_SOCKET,
@@ -24,6 +24,9 @@ from driver.metrics_address import DEFAULT as DEFAULT_METRICS_ADDRESS
 from driver.metrics_address import Address, parse_address
 from driver.offer_paths import OfferPath
 from driver.permissions_settings import permissions_arguments
+
+NETWORK_HANDLERS_GROUP = 65532
+"""As in the manifests."""
 
 
 def parser_of(environ: Mapping[str, str]) -> argparse.ArgumentParser:
@@ -79,6 +82,20 @@ def _node_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str])
         metavar="FILE",
         help="where discovery handlers of other processes register; empty: nowhere"
         f" (default: {AGENT_FOLDER / AGENT_SOCKET})",
+    )
+    parser.add_argument(
+        "--network-handlers-folder",
+        type=_path_or_none,
+        metavar="DIR",
+        help=f"where {' and '.join(NETWORK_HANDLERS)} may register that run without privileges, and"
+        " listen (default: none)",
+    )
+    parser.add_argument(
+        "--network-handlers-group",
+        default=NETWORK_HANDLERS_GROUP,
+        type=_positive,
+        metavar="GID",
+        help=f"whose the folder is (default: {NETWORK_HANDLERS_GROUP})",
     )
     _limit_arguments(parser)
     _tls_arguments(parser, "--handler-tls", ("", "", ""))

@@ -34,6 +34,7 @@ from driver.handler_limits import (
     HandlerLimits,
     admitted,
     host_paths,
+    refused_in_folder,
     refused_name,
 )
 from driver.handler_messages import devices_of, request_of
@@ -150,6 +151,17 @@ class ExternalHandlers:
             registration.shared,
         )
         await asyncio.shield(self._enter(endpoint))
+
+    async def register_in(self, folder: str, registration: Registration) -> None:
+        """A handler without privileges registers, in a folder for such.
+
+        Raises:
+            TableFullError: If there is no room for it.
+            NotAllowedError: If it may not, there.
+        """
+        if why := refused_in_folder(registration, folder):
+            raise NotAllowedError(why)
+        await self.register(registration)
 
     async def _enter(self, endpoint: Endpoint) -> None:
         await self._write()
@@ -295,7 +307,8 @@ class ExternalHandlers:
         paths = host_paths(devices)
         real = await asyncio.to_thread(real_paths, paths) if paths else {}
         trusted = registration.is_trusted
-        taken, refused = admitted(devices, self._limits, real, trusted=trusted)
+        name = registration.endpoint.name
+        taken, refused = admitted(devices, name, self._limits, real, trusted=trusted)
         return taken, (*refused, *problems)
 
     def _reached(self, endpoint: Endpoint, conversation: Conversation) -> None:

@@ -16,6 +16,9 @@ from driver.discovery.details import shown
 from driver.handler_table import Registration
 
 DEVICES = "/dev"
+NETWORK_HANDLERS = ("onvif", "opcua")
+"""Those of ours that read what strangers send."""
+
 MOST_DEVICES = 5_000
 PARTS_OF_A_DEVICE = 64
 """Properties, mounts and device nodes that a device of an answer has on average, at most."""
@@ -35,12 +38,14 @@ class HandlerLimits:
             may be a pattern: `/dev/video*`.
         mount_paths: The same of files and folders.
         reserved: Names that no handler of another process may bear: those of ours in this one.
+        nodeless: Names of handlers whose devices are on the network: they give nothing of a node.
         most_devices: Of one handler, over all Configurations.
     """
 
     device_paths: tuple[str, ...] = (DEVICES,)
     mount_paths: tuple[str, ...] = ()
     reserved: frozenset[str] = frozenset()
+    nodeless: frozenset[str] = frozenset(NETWORK_HANDLERS)
     most_devices: int = MOST_DEVICES
 
 
@@ -55,20 +60,35 @@ def refused_name(registration: Registration, limits: HandlerLimits) -> str | Non
     return f"name: {shown(name)} is the driver's own; --external-handlers would allow it."
 
 
+def refused_in_folder(registration: Registration, folder: str) -> str | None:
+    """Why a handler may not register in the folder of those without privileges; None if it may.
+
+    Only handlers of networks may, which are asked at sockets in that folder.
+    """
+    name, address = registration.endpoint.name, registration.endpoint.address
+    if name not in NETWORK_HANDLERS:
+        return f"name: {shown(name)} is none of {', '.join(NETWORK_HANDLERS)}, who register here."
+    if registration.network or address.rpartition("/")[0] != folder:
+        return f"endpoint: {shown(address)} is no socket in {folder}."
+    return None
+
+
 def admitted(
-    devices: Iterable[Device], limits: HandlerLimits, real: RealPaths, *, trusted: bool
+    devices: Iterable[Device], name: str, limits: HandlerLimits, real: RealPaths, *, trusted: bool
 ) -> tuple[tuple[Device, ...], tuple[str, ...]]:
     """The devices that may be published, and why the others are not, as sentences.
 
     Args:
         devices: As the handler reports them.
+        name: The handler's.
         limits: The settings.
         real: Of all `host_paths`.
         trusted: Whether the handler is on this node, or known by its certificate.
     """
     taken, problems = [], []
     for device in devices:
-        why = _refusal(device, limits, real, trusted=trusted)
+        why = _whole_refusal(device, name, limits, trusted=trusted)
+        why = why or _refusal(device, limits, real)
         if why is None:
             taken.append(device)
         else:
@@ -84,11 +104,19 @@ def host_paths(devices: Iterable[Device]) -> frozenset[str]:
     return frozenset((*mounts, *specs))
 
 
-def _refusal(
-    device: Device, limits: HandlerLimits, real: RealPaths, *, trusted: bool
+def _whole_refusal(
+    device: Device, name: str, limits: HandlerLimits, *, trusted: bool
 ) -> str | None:
-    if (device.mounts or device.device_specs) and not trusted:
+    if not device.mounts and not device.device_specs:
+        return None
+    if name in limits.nodeless:
+        return f"it is of this node, and those of {shown(name)} are on the network"
+    if not trusted:
         return "it is of this node, and its handler speaks over the network without TLS"
+    return None
+
+
+def _refusal(device: Device, limits: HandlerLimits, real: RealPaths) -> str | None:
     mounts = (_mount_refusal(m.host_path, limits, real) for m in device.mounts)
     specs = (_spec_refusal(s.host_path, limits, real) for s in device.device_specs)
     return next((why for why in (*mounts, *specs) if why), None)

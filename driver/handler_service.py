@@ -25,7 +25,7 @@ from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
 from driver.handler_messages import properties_of, response_of
 from driver.handler_requests import Handler, InvalidDetailsError, Place, Request, TlsFiles
 from driver.handler_tls import server_credentials
-from driver.kubelet_sockets import Socket, SocketRun, socket_run
+from driver.kubelet_sockets import Access, Socket, SocketError, SocketRun, socket_run
 from driver.unix_channels import unix_channel
 
 logger = logging.getLogger(__name__)
@@ -98,10 +98,19 @@ class UnixEndpoint:
     def __init__(self, path: Path, service: Service) -> None:
         self.address = str(path)
         self.type = v0.RegisterDiscoveryHandlerRequest.UDS
-        self._socket = Socket(path, partial(_add, service))
+        self._socket = Socket(path, partial(_add, service), access=Access())
 
     async def open(self) -> None:
-        await self._socket.open()
+        """Listen; where the folder is not there yet, or not ours yet, as soon as it is."""
+        told = ""
+        while True:
+            try:
+                return await self._socket.open()
+            except (SocketError, OSError) as error:
+                if str(error) != told:
+                    logger.warning("not listening yet: %s", error)
+                told = str(error)
+            await asyncio.sleep(LOOK_SECONDS)
 
     async def keep(self) -> None:
         """Bring back a socket that somebody has cleared away."""
@@ -144,7 +153,7 @@ async def serve(handler: Handler, place: Place) -> NoReturn:
     """Serve a handler until cancelled.
 
     Raises:
-        SocketError: If it cannot listen at its socket.
+        SocketError: If its socket's path is too long.
         RuntimeError: If it cannot listen at its port.
         OSError: If its certificate cannot be read.
     """

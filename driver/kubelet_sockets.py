@@ -24,6 +24,10 @@ logger = logging.getLogger(__name__)
 LONGEST_PATH = 107
 """Bytes of a UNIX socket's path, without the final NUL (`sockaddr_un.sun_path`)."""
 
+_GROUP_SOCKET = 0o770
+_GROUP_FOLDER = 0o2770
+"""Sockets in it belong to its group."""
+
 LARGEST_MESSAGE_BYTES = 1 << 20
 """Some thousand claims; the kubelet sends those of one pod."""
 
@@ -74,6 +78,23 @@ class KubeletPaths:
         return f"-{self.pod_uid}" if self.pod_uid else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may connect to a socket beside its owner: the members of a group.
+
+    Attributes:
+        group: Its number; None for that of the folder, or of whoever listens.
+    """
+
+    group: int | None = None
+
+    def give(self, path: Path) -> None:
+        """Let them; the owner needs no capability if he is a member himself."""
+        if self.group is not None:
+            os.chown(path, -1, self.group)
+        path.chmod(_GROUP_FOLDER if path.is_dir() else _GROUP_SOCKET)
+
+
 class Socket:
     """A gRPC server at a path, for as long as the path is its own."""
 
@@ -82,8 +103,10 @@ class Socket:
         path: Path,
         add_services: Callable[[grpc.aio.Server], None],
         largest_message_bytes: int = LARGEST_MESSAGE_BYTES,
+        access: Access | None = None,
     ) -> None:
         self.path = path
+        self._access = access
         self._largest_message_bytes = largest_message_bytes
         self._hidden = path.with_name(f".{path.name}")
         self._add_services = add_services
@@ -108,6 +131,11 @@ class Socket:
         except (OSError, RuntimeError) as error:
             raise SocketError(f"nobody can listen at {self._hidden}: {error}") from error
         await server.start()
+        try:
+            if self._access is not None:
+                self._access.give(self._hidden)
+        except OSError as error:
+            raise SocketError(f"{self._hidden} cannot be given to others: {error}") from error
         self._inode = _inode(self._hidden)
         self._hidden.replace(self.path)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from driver.api import DRIVER_NAME
 from driver.apiserver import ClaimReader
@@ -16,8 +17,9 @@ from driver.disk_turns import PathTurns
 from driver.dra_kubelet import serve
 from driver.external_handlers import ExternalHandlers
 from driver.handler_main import handler_settings
+from driver.handler_requests import AGENT_SOCKET
 from driver.kubelet_claims import KubeletClaims
-from driver.kubelet_sockets import KubeletPaths
+from driver.kubelet_sockets import Access, KubeletPaths
 from driver.metrics import (
     CLAIMS_PREPARED,
     handler_samples,
@@ -79,14 +81,25 @@ async def run_node(settings: NodeSettings) -> None:
         cluster.on_seen(node_claims.devices_changed)
         tasks.create_task(cluster.run())
         tasks.create_task(external.run())
-        if settings.registration_socket is not None:
-            socket = RegistrationSocket(settings.registration_socket, external.register)
+        for socket in _registration_sockets(settings, external):
             tasks.create_task(socket.serve())
         tasks.create_task(_offer_slots(client, settings, cluster, path, events.record))
         tasks.create_task(_tell_metrics(settings, node, sources, cluster, path))
         if await _has_claims(settings, paths, path):
             async with serve(paths, claims, cluster):
                 await node_claims.run()
+
+
+def _registration_sockets(
+    settings: NodeSettings, external: ExternalHandlers
+) -> Iterator[RegistrationSocket]:
+    """Where discovery handlers of other processes register."""
+    if settings.registration_socket is not None:
+        yield RegistrationSocket(settings.registration_socket, external.register)
+    if (folder := settings.network_handlers_folder) is not None:
+        register = partial(external.register_in, str(folder))
+        access = Access(settings.network_handlers_group)
+        yield RegistrationSocket(folder / AGENT_SOCKET, register, access)
 
 
 async def _has_claims(settings: NodeSettings, paths: KubeletPaths, path: NodePath) -> bool:

@@ -19,7 +19,7 @@ from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
 from driver.external_handlers import NotAllowedError
 from driver.handler_messages import registration_of
 from driver.handler_table import Registration, TableFullError
-from driver.kubelet_sockets import Socket, SocketError, is_dead
+from driver.kubelet_sockets import Access, Socket, SocketError, is_dead
 
 logger = logging.getLogger(__name__)
 
@@ -58,9 +58,10 @@ class Registrations(v0_grpc.RegistrationServicer):
 class RegistrationSocket:
     """Serves at the path whenever nobody else does."""
 
-    def __init__(self, path: Path, register: Register) -> None:
+    def __init__(self, path: Path, register: Register, access: Access | None = None) -> None:
         self._path = path
         self._register = register
+        self._access = access
         self._socket: Socket | None = None
         self._told = ""
 
@@ -83,7 +84,10 @@ class RegistrationSocket:
         if self._path.exists() and not (self._path.is_socket() and is_dead(self._path)):
             self._tell(f"{self._path} is another agent's; handlers that register there are its")
             return
-        socket = Socket(self._path, self._add_service)
+        if self._access is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._access.give(self._path.parent)
+        socket = Socket(self._path, self._add_service, access=self._access)
         await socket.open()
         self._socket, self._told = socket, ""
         logger.info("discovery handlers may register socket=%s", self._path)

@@ -55,6 +55,9 @@ class NodeSettings(CommonSettings):
         debug_echo_file: While it says OFFLINE, the debugEcho handler finds nothing.
         debug_echo_shared: Whether debugEcho's devices are shared where the details do not say.
         embedded_handlers: Names of the discovery handlers that run in this process.
+        network_handlers_folder: Where handlers of networks register that have no privileges; None
+            for nowhere.
+        network_handlers_group: Whose that is.
         handler_limits: What handlers of other processes may be, give and have.
         handler_tls: What handlers on the network are shown, and asked for; None if nothing is.
         registration_socket: Where other discovery handlers register; None for nowhere.
@@ -70,6 +73,8 @@ class NodeSettings(CommonSettings):
     debug_echo_file: Path
     debug_echo_shared: bool
     embedded_handlers: frozenset[str]
+    network_handlers_folder: Path | None
+    network_handlers_group: int
     handler_limits: HandlerLimits
     handler_tls: TlsFiles | None
     registration_socket: Path | None
@@ -163,6 +168,8 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         debug_echo_file=arguments.debug_echo_file,
         debug_echo_shared=arguments.debug_echo_shared == "true",
         embedded_handlers=arguments.embedded_handlers,
+        network_handlers_folder=arguments.network_handlers_folder,
+        network_handlers_group=arguments.network_handlers_group,
         handler_limits=_limits(arguments),
         handler_tls=_tls(arguments, "handler_tls"),
         registration_socket=arguments.handler_registration_socket,

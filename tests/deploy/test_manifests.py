@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from driver.api import DRIVER_NAME, NODE_LABEL
+from driver.handler_limits import NETWORK_HANDLERS
 from driver.handler_requests import AGENT_SOCKET
 from driver.settings import (
     HandlerProcessSettings,
@@ -261,3 +262,25 @@ def test_examples_run_a_handler_where_the_driver_looks(path: Path) -> None:
     (mount,), (volume,) = container["volumeMounts"], pod["volumes"]
     assert mount["mountPath"] == volume["hostPath"]["path"] == str(settings.folder)
     assert (settings.address is None) is bool(pod.get("hostNetwork"))
+
+
+def test_handlers_of_networks_run_without_privileges_where_the_driver_takes_them() -> None:
+    driver = driver_settings(pod_spec(*DAEMON))
+    pod = pod_spec("DaemonSet", "moorage-network-handlers")
+    assert isinstance(driver, NodeSettings)
+    found = [parse_settings(c["command"][1:], {}) for c in pod["containers"]]
+
+    names = {one.name for one in found if isinstance(one, HandlerProcessSettings)}
+    assert names == set(NETWORK_HANDLERS)
+    assert names.isdisjoint(driver.embedded_handlers)
+    assert names.isdisjoint(driver.handler_limits.reserved)
+    for one, container in zip(found, pod["containers"], strict=True):
+        assert isinstance(one, HandlerProcessSettings)
+        assert one.folder == driver.network_handlers_folder
+        (mount,), (volume,) = container["volumeMounts"], pod["volumes"]
+        assert mount["mountPath"] == volume["hostPath"]["path"] == str(one.folder)
+    groups = pod_spec(*DAEMON)["securityContext"]["supplementalGroups"]
+    assert [driver.network_handlers_group] == groups
+    assert pod["securityContext"]["runAsGroup"] in groups
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert pod["automountServiceAccountToken"] is False

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
+import tempfile
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import grpc.aio
@@ -21,6 +24,7 @@ from driver.handler_limits import HandlerLimits, admitted, host_paths
 from driver.handler_requests import Place
 from driver.handler_table import HandlerState
 from driver.handler_wire import excess
+from driver.kubelet_sockets import Access
 from kube.api import Backoff
 from tests.driver.builders import a_configuration
 from tests.driver.discovery.certificates import Authority
@@ -36,6 +40,7 @@ from tests.driver.handler_nodes import (
     running,
 )
 
+ROOT = Path(__file__).parent.parent.parent
 ACTIVE = HandlerState.ACTIVE
 PORT = "127.0.0.1:23818"
 SECRET = ValueReference(kind="Secret", namespace="n", name="s", key="k")
@@ -61,7 +66,7 @@ def mount_of(path: str, *, read_only: bool = True) -> Device:
 def why_not(device: Device, limits: HandlerLimits, **real: str | None) -> str:
     """Why a device is left out, "" if it is not; where paths lead is given, else to themselves."""
     leads = {path: real.get("leads", path) for path in host_paths([device])}
-    taken, problems = admitted([device], limits, leads, trusted=True)
+    taken, problems = admitted([device], "shelf", limits, leads, trusted=True)
     assert bool(taken) is not bool(problems)
     return " ".join(problems)
 
@@ -339,3 +344,78 @@ async def test_a_certificate_that_was_renewed_is_shown_without_a_restart(
                 await node.until_devices()
                 await node.until_state(ACTIVE)
             (tmp_path / "data" / "handlers.json").unlink()
+
+
+def test_what_is_on_the_network_has_nothing_of_a_node() -> None:
+    """Its handlers read what strangers send."""
+    taken, (why,) = admitted(
+        [node_of("/dev/sda"), Device("camera")], "onvif", HandlerLimits(), {}, trusted=True
+    )
+
+    assert taken == (Device("camera"),)
+    assert why.endswith('it is of this node, and those of "onvif" are on the network.')
+
+
+async def test_in_the_folder_without_privileges_only_handlers_of_networks_register(
+    tmp_path: Path,
+) -> None:
+    """Its group, and nobody else, may connect."""
+    node, folder = ANode(tmp_path), tmp_path / "network"
+    place = Place(folder)
+    agent = registration_socket.RegistrationSocket(
+        place.agent_socket, partial(node.external.register_in, str(folder)), Access(65532)
+    )
+    async with running(node.run(serves=False)), running(agent.serve()):
+        for name, endpoint, why in (
+            ("shelf", f"{folder}/shelf.sock", "none of onvif, opcua"),
+            ("onvif", f"{tmp_path}/onvif.sock", "no socket in"),
+            ("onvif", f"{folder}/../onvif.sock", "no socket in"),
+        ):
+            with pytest.raises(grpc.aio.AioRpcError, match="PERMISSION_DENIED") as refused:
+                await register(place.agent_socket, endpoint, name=name)
+            assert why in str(refused.value.details())
+        with pytest.raises(grpc.aio.AioRpcError, match="PERMISSION_DENIED"):
+            await register(place.agent_socket, "http://10.0.0.1:1", name="opcua", endpoint_type=1)
+        await register(place.agent_socket, f"{folder}/onvif.sock", name="onvif")
+        assert len(node.states("onvif")) == 1
+        for path, mode in ((folder, 0o2770), (place.agent_socket, 0o770)):
+            status = path.stat()
+            assert (status.st_gid, status.st_mode & 0o7777) == (65532, mode)
+
+
+UNPRIVILEGED = """
+import os, sys
+from pathlib import Path
+from driver.handler_sdk import Device, Handler, Place, run
+
+async def discover(request):
+    yield [Device("camera")]
+
+os.setgroups([])
+os.setgid(65532)
+os.setuid(65532)
+run(Handler("onvif", discover), Place(Path(sys.argv[1])))
+"""
+
+
+async def test_a_handler_without_privileges_waits_for_its_folder_and_serves() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("root alone becomes another user")
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        folder = Path(name) / "network"
+        asked = a_configuration("shelf", handler="onvif", discovery_details="")
+        node = ANode(Path(name), configurations=[asked])
+        register_in = partial(node.external.register_in, str(folder))
+        socket = Place(folder).agent_socket
+        agent = registration_socket.RegistrationSocket(socket, register_in, Access(65532))
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", UNPRIVILEGED, str(folder)), cwd=ROOT
+        )
+        try:
+            async with running(node.run(serves=False)), running(agent.serve()):
+                await node.until_devices("camera")
+                assert (folder / "onvif.sock").stat().st_uid == 65532
+        finally:
+            process.kill()
+            await process.wait()

@@ -20,7 +20,11 @@ NODE_FLAGS = (
     "--handler-mount-paths=/tmp/moorage-*",
 )
 SHARED_FLAGS = ("--lost-node-grace=2s", "--instance-classes")
-WORKLOADS = ("driver-node-daemonset.yaml", "driver-shared-deployment.yaml")
+WORKLOADS = (
+    "driver-node-daemonset.yaml",
+    "driver-shared-deployment.yaml",
+    "network-handlers-daemonset.yaml",
+)
 
 
 @dataclass(frozen=True)
