@@ -120,6 +120,40 @@ async def test_no_more_is_read_than_an_answer_may_have() -> None:
             await cameras.clock(Target(address))
 
 
+@pytest.mark.parametrize(
+    ("head", "part", "pause", "why"),
+    [
+        (
+            b"Transfer-Encoding: chunked",
+            b"3e8\r\n%s\r\n" % bytes(1000),
+            0,
+            "more than 262144 bytes",
+        ),
+        (b"Content-Length: 50000000", b"<a>" * 1000, 0, "more than 262144 bytes"),
+        (b"Content-Length: 5000", b"<", 0.01, "no answer within 1 seconds"),
+    ],
+)
+@pytest.mark.usefixtures("_impatient")
+async def test_chunks_without_end_megabytes_and_drips_cost_the_camera_alone(
+    head: bytes, part: bytes, pause: float, why: str
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"Envelope>")
+        writer.write(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n")
+        with suppress(ConnectionError):
+            while True:
+                writer.write(part)
+                await writer.drain()
+                await asyncio.sleep(pause)
+        writer.transport.abort()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        address = Address(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", "u")
+        async with Cameras(None, 9) as cameras:
+            with pytest.raises(UnreachableError, match=why):
+                await cameras.clock(Target(address))
+
+
 async def test_nobody_listens() -> None:
     async with FakeCamera(GOOD).serving() as address:
         pass
