@@ -110,7 +110,7 @@ class PodQueues:
 
         It does not matter whether the rest is gone or to come, which a restart would not know.
         """
-        return bool(pod.queue) or self.missing(pod) is None
+        return bool(self.queue_of(pod)) or self.missing(pod) is None
 
     def queue_of(self, pod: PodView) -> QueueName:
         """The queue of a pod, whether it exists or not; "" for none, and where it is not known.

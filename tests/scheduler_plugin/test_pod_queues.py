@@ -114,6 +114,16 @@ def test_bound_pod_of_an_unknown_group_is_charged_to_nobody_until_it_is_known() 
     assert usage(world, "vision")[ONVIF] == 2
 
 
+def test_group_says_the_queue_whatever_is_known_of_the_namespace() -> None:
+    consumer = grouped("a", non_preemptible=True)
+    world = a_robots_world(consumer, an_allocated_claim("cam", "a", queue="vision"))
+    world.put_group(GROUP)
+
+    world.delete_namespace("default")
+
+    assert world.ledger.of(QueueName("vision")).non_preemptible[ONVIF] == 1
+
+
 # Namespaces.
 
 
