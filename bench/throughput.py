@@ -43,7 +43,7 @@ BARE, LEAST, PLUGIN = "bare", "do-nothing", "plugin"
 PEERS = (BARE, LEAST, PLUGIN)
 RELEASED, PILED = "released", "piled"
 ARRIVALS = (RELEASED, PILED)
-MOST_SECONDS = 120.0
+MOST_SECONDS = 600.0
 EXTENDER, API_SERVER = "extender", "kube-apiserver"
 PARTS = (API_SERVER, "etcd", measured_cluster.SCHEDULER_PART)
 
