@@ -117,7 +117,7 @@ def test_who_leaves_the_line_leaves_no_trace(story: Story) -> None:
     story.wait_refused("freed", "OverLimit")
     story.until("it says nothing of the gate", lambda: not told(story, "freed"))
     place = json.loads(story.plugin.page(f"/waiting/{story.namespace}/last"))
-    assert (place["place"], place["waiting"]) == (1, 1)
+    assert (place["place"], place["waiting"]) == (2, 2), "who was refused stands in line, too"
     story.delete("pod", "freed")
     story.delete("pod", "first")
     story.wait_bound("last")
