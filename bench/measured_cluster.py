@@ -50,11 +50,18 @@ Sample = tuple[str, Mapping[str, str], float]
 
 
 @contextmanager
-def control_plane(nodes: int, work_dir: Path = WORK_DIR) -> Iterator[Cluster]:
+def control_plane(
+    nodes: int, work_dir: Path = WORK_DIR, *, feature_gates: Mapping[str, bool] | None = None
+) -> Iterator[Cluster]:
     """Audit is off: writing every body of every write down is no part of scheduling."""
     parts = (*CONTROL_PLANE, SCHEDULER_PART)
     settings = ClusterSettings(
-        work_dir=work_dir, nodes=0, fake_nodes=nodes, parts=parts, audit=False
+        work_dir=work_dir,
+        nodes=0,
+        fake_nodes=nodes,
+        parts=parts,
+        audit=False,
+        feature_gates=feature_gates or {},
     )
     cluster = Cluster.up(settings)
     try:

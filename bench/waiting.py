@@ -160,9 +160,10 @@ async def set_limit(client: ApiClient, limit: int) -> None:
 
 
 def measure(
-    peers: Sequence[str], rounds: int, load: Load, waiting: int
+    peers: Sequence[str], rounds: int, load: Load, waiting: int, gates: Sequence[str] = ()
 ) -> list[dict[str, Figures]]:
-    with measured_cluster.control_plane(load.nodes) as cluster:
+    switched = {name: value == "true" for name, _, value in (gate.partition("=") for gate in gates)}
+    with measured_cluster.control_plane(load.nodes, feature_gates=switched) as cluster:
         asyncio.run(furnish(cluster, load))
 
         def measured(peer: str) -> Figures:
@@ -192,14 +193,17 @@ def report(rounds: Sequence[dict[str, Figures]], load: Load, waiting: int) -> No
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS)
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=(NONE, GATE, RETRY))
     parser.add_argument("--nodes", type=int, default=500)
     parser.add_argument("--claims", type=int, default=200)
     parser.add_argument("--pods", type=int, default=1_000)
     parser.add_argument("--waiting", type=int, default=5_000)
+    parser.add_argument("--feature-gates", nargs="+", default=(), metavar="NAME=false")
     arguments = parser.parse_args()
     load = Load(arguments.nodes, arguments.claims, arguments.pods)
-    rounds = measure(arguments.peers, arguments.rounds, load, arguments.waiting)
+    rounds = measure(
+        arguments.peers, arguments.rounds, load, arguments.waiting, arguments.feature_gates
+    )
     report(rounds, load, arguments.waiting)
 
 
