@@ -37,7 +37,7 @@ from driver.handler_limits import (
     refused_in_folder,
     refused_name,
 )
-from driver.handler_messages import devices_of, request_of
+from driver.handler_messages import devices_of, problem_of, request_of
 from driver.handler_reports import Report
 from driver.handler_requests import TlsFiles
 from driver.handler_table import (
@@ -265,7 +265,8 @@ class ExternalHandlers:
                         self._note_problem(endpoint, name, response)
                     else:
                         devices, problems = await self._admitted(registration, response)
-                        self._note_problem(endpoint, name, _few([*withheld, *problems]))
+                        told = (*withheld, *problem_of(response), *problems)
+                        self._note_problem(endpoint, name, _few(told))
                         yield Answer(devices, registration.shared)
                     await asyncio.sleep((clock() - began) * PAUSE_PER_WORK)
         except DiscoveryError as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -17,6 +18,9 @@ from driver.discovery.handlers import (
 from driver.handler_requests import Handler, InvalidDetailsError, Place, Request
 from driver.handler_service import serve
 from driver.settings import HandlerProcessSettings, NodeSettings
+
+LOOK_SECONDS = 1.0
+"""How often a handler is asked whether it has another problem."""
 
 
 def handler_settings(settings: NodeSettings | HandlerProcessSettings) -> HandlerSettings:
@@ -56,8 +60,33 @@ def through_sdk(ours: DiscoveryHandler[Any], *, shared: bool) -> Handler:
                 f"This handler was started for devices that are {'' if shared else 'not '}shared."
             )
         found = ours.discover(details, request.properties)
-        async with aclosing(found):
-            async for devices in found:
+        async with aclosing(found), aclosing(_again(found, problem)) as lists:
+            async for devices in lists:
                 yield devices
 
-    return Handler(ours.name, discover, shared)
+    def problem() -> str | None:
+        return ours.problem
+
+    return Handler(ours.name, discover, shared, problem)
+
+
+async def _again(
+    lists: AsyncGenerator[tuple[Device, ...], None], problem: Callable[[], str | None]
+) -> AsyncGenerator[tuple[Device, ...], None]:
+    """Yield each list, and the last one again whenever there is another problem."""
+    last: tuple[Device, ...] | None = None
+    told: str | None = None
+    coming = asyncio.ensure_future(anext(lists, None))
+    try:
+        while True:
+            done, _ = await asyncio.wait((coming,), timeout=LOOK_SECONDS)
+            if done and (last := coming.result()) is None:
+                return
+            if done:
+                coming = asyncio.ensure_future(anext(lists, None))
+            if last is not None and (done or problem() != told):
+                told = problem()
+                yield last
+    finally:
+        coming.cancel()
+        await asyncio.wait((coming,))

@@ -19,6 +19,7 @@ from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handler_table import Endpoint, Registration
 
 LONGEST_NAME = 253
+LONGEST_PROBLEM = 1024
 LONGEST_SOCKET_PATH = 107
 """Bytes of a UNIX socket's path."""
 
@@ -91,14 +92,14 @@ def properties_of(request: v0.DiscoverRequest) -> Properties:
     }
 
 
-def response_of(devices: Iterable[Device]) -> v0.DiscoverResponse:
+def response_of(devices: Iterable[Device], problem: str | None = None) -> v0.DiscoverResponse:
     """What a handler answers.
 
     Bytes that were no UTF-8 stand in a device as lone surrogates, which no message can carry: such
     a property is left out, and a device with such a path. Its id only has to be its own.
     """
     said = (device for device in devices if all(map(_is_text, _paths(device))))
-    return v0.DiscoverResponse(devices=map(_message, said))
+    return v0.DiscoverResponse(devices=map(_message, said), problem=problem or "")
 
 
 def _paths(device: Device) -> Iterator[str]:
@@ -143,6 +144,12 @@ def devices_of(response: v0.DiscoverResponse) -> tuple[tuple[Device, ...], tuple
         else:
             devices[message.id] = _device(message, problems)
     return tuple(devices[id_] for id_ in sorted(devices)), tuple(problems)
+
+
+def problem_of(response: v0.DiscoverResponse) -> tuple[str, ...]:
+    """What a handler says is wrong, as a sentence that may be shown; () for nothing."""
+    text = response.problem[:LONGEST_PROBLEM]
+    return ("".join(one if one.isprintable() else "?" for one in text),) if text else ()
 
 
 def _device(message: v0.Device, problems: list[str]) -> Device:

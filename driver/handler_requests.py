@@ -47,11 +47,13 @@ class Handler:
     Attributes:
         name: What Configurations call it.
         shared: Whether several nodes may see one and the same device.
+        problem: Why devices cannot be discovered now, for users; asked with each list.
     """
 
     name: str
     discover: Discover
     shared: bool = False
+    problem: Callable[[], str | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,8 @@ class Service(v0_grpc.DiscoveryHandlerServicer):
         try:
             async with aclosing(self._handler.discover(asked)) as lists:
                 while (devices := await self._next(lists)) is not None:
-                    response = response_of(sorted(devices, key=lambda device: device.id))
+                    told = sorted(devices, key=lambda device: device.id)
+                    response = response_of(told, self._handler.problem())
                     if response != last:
                         yield response
                     last = response

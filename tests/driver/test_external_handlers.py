@@ -12,7 +12,8 @@ from typing import Any
 import grpc.aio
 import pytest
 
-from driver import discoveries, handler_service, registration_socket
+from driver import discoveries, handler_main, handler_service, registration_socket
+from driver.devices import Device
 from driver.discovery.handlers import Handlers, HandlerSettings
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.disk import Folder
@@ -466,3 +467,32 @@ async def test_the_socket_of_a_living_agent_is_left_alone_and_taken_over_when_it
         serving.cancel()
         await asyncio.wait([serving])
     assert not place.agent_socket.exists()
+
+
+async def test_what_is_wrong_with_our_handlers_is_told_from_their_own_process_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handler_main, "LOOK_SECONDS", 0.02)
+
+    class FakeHandler:
+        name = "debugEcho"
+        problem: str | None = None
+
+        def is_shared(self, _: object) -> bool:
+            return True
+
+        async def discover(self, *_: object) -> AsyncIterator[tuple[Device, ...]]:
+            yield (Device("foo0"),)
+            await asyncio.Event().wait()
+
+    ours: Any = FakeHandler()
+    asked = a_configuration("shelf", handler="debugEcho", discovery_details="descriptions: [foo0]")
+    node = ANode(tmp_path, configurations=[asked])
+    async with running(node.run()), running(serve(through_sdk(ours, shared=True), Place(tmp_path))):
+        await node.until_devices("foo0")
+        assert problems(node) == [None]
+        ours.problem = "No network interface\n takes multicast."
+        await node.until(lambda: problems(node) == ["No network interface? takes multicast."])
+        assert node.ids() == ["foo0"]
+        ours.problem = None
+        await node.until(lambda: problems(node) == [None])

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'driver/discovery_api/v0/discovery.proto\x12\x02v0\"\xc0\x01\n\x1fRegisterDiscoveryHandlerRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x02 \x01(\t\x12G\n\rendpoint_type\x18\x03 \x01(\x0e\x32\x30.v0.RegisterDiscoveryHandlerRequest.EndpointType\x12\x0e\n\x06shared\x18\x04 \x01(\x08\"$\n\x0c\x45ndpointType\x12\x07\n\x03UDS\x10\x00\x12\x0b\n\x07NETWORK\x10\x01\"\x07\n\x05\x45mpty\"\xc2\x01\n\x0f\x44iscoverRequest\x12\x19\n\x11\x64iscovery_details\x18\x01 \x01(\t\x12J\n\x14\x64iscovery_properties\x18\x02 \x03(\x0b\x32,.v0.DiscoverRequest.DiscoveryPropertiesEntry\x1aH\n\x18\x44iscoveryPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x1b\n\x05value\x18\x02 \x01(\x0b\x32\x0c.v0.ByteData:\x02\x38\x01\"$\n\x08\x42yteData\x12\x10\n\x03vec\x18\x01 \x01(\x0cH\x00\x88\x01\x01\x42\x06\n\x04_vec\"/\n\x10\x44iscoverResponse\x12\x1b\n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\n.v0.Device\"\xb8\x01\n\x06\x44\x65vice\x12\n\n\x02id\x18\x01 \x01(\t\x12.\n\nproperties\x18\x02 \x03(\x0b\x32\x1a.v0.Device.PropertiesEntry\x12\x19\n\x06mounts\x18\x03 \x03(\x0b\x32\t.v0.Mount\x12$\n\x0c\x64\x65vice_specs\x18\x04 \x03(\x0b\x32\x0e.v0.DeviceSpec\x1a\x31\n\x0fPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"E\n\x05Mount\x12\x16\n\x0e\x63ontainer_path\x18\x01 \x01(\t\x12\x11\n\thost_path\x18\x02 \x01(\t\x12\x11\n\tread_only\x18\x03 \x01(\x08\"L\n\nDeviceSpec\x12\x16\n\x0e\x63ontainer_path\x18\x01 \x01(\t\x12\x11\n\thost_path\x18\x02 \x01(\t\x12\x13\n\x0bpermissions\x18\x03 \x01(\t2\\\n\x0cRegistration\x12L\n\x18RegisterDiscoveryHandler\x12#.v0.RegisterDiscoveryHandlerRequest\x1a\t.v0.Empty\"\x00\x32M\n\x10\x44iscoveryHandler\x12\x39\n\x08\x44iscover\x12\x13.v0.DiscoverRequest\x1a\x14.v0.DiscoverResponse\"\x00\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'driver/discovery_api/v0/discovery.proto\x12\x02v0\"\xc0\x01\n\x1fRegisterDiscoveryHandlerRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x02 \x01(\t\x12G\n\rendpoint_type\x18\x03 \x01(\x0e\x32\x30.v0.RegisterDiscoveryHandlerRequest.EndpointType\x12\x0e\n\x06shared\x18\x04 \x01(\x08\"$\n\x0c\x45ndpointType\x12\x07\n\x03UDS\x10\x00\x12\x0b\n\x07NETWORK\x10\x01\"\x07\n\x05\x45mpty\"\xc2\x01\n\x0f\x44iscoverRequest\x12\x19\n\x11\x64iscovery_details\x18\x01 \x01(\t\x12J\n\x14\x64iscovery_properties\x18\x02 \x03(\x0b\x32,.v0.DiscoverRequest.DiscoveryPropertiesEntry\x1aH\n\x18\x44iscoveryPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x1b\n\x05value\x18\x02 \x01(\x0b\x32\x0c.v0.ByteData:\x02\x38\x01\"$\n\x08\x42yteData\x12\x10\n\x03vec\x18\x01 \x01(\x0cH\x00\x88\x01\x01\x42\x06\n\x04_vec\"A\n\x10\x44iscoverResponse\x12\x1b\n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\n.v0.Device\x12\x10\n\x07problem\x18\xe8\x07 \x01(\t\"\xb8\x01\n\x06\x44\x65vice\x12\n\n\x02id\x18\x01 \x01(\t\x12.\n\nproperties\x18\x02 \x03(\x0b\x32\x1a.v0.Device.PropertiesEntry\x12\x19\n\x06mounts\x18\x03 \x03(\x0b\x32\t.v0.Mount\x12$\n\x0c\x64\x65vice_specs\x18\x04 \x03(\x0b\x32\x0e.v0.DeviceSpec\x1a\x31\n\x0fPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"E\n\x05Mount\x12\x16\n\x0e\x63ontainer_path\x18\x01 \x01(\t\x12\x11\n\thost_path\x18\x02 \x01(\t\x12\x11\n\tread_only\x18\x03 \x01(\x08\"L\n\nDeviceSpec\x12\x16\n\x0e\x63ontainer_path\x18\x01 \x01(\t\x12\x11\n\thost_path\x18\x02 \x01(\t\x12\x13\n\x0bpermissions\x18\x03 \x01(\t2\\\n\x0cRegistration\x12L\n\x18RegisterDiscoveryHandler\x12#.v0.RegisterDiscoveryHandlerRequest\x1a\t.v0.Empty\"\x00\x32M\n\x10\x44iscoveryHandler\x12\x39\n\x08\x44iscover\x12\x13.v0.DiscoverRequest\x1a\x14.v0.DiscoverResponse\"\x00\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -48,17 +48,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BYTEDATA']._serialized_start=448
   _globals['_BYTEDATA']._serialized_end=484
   _globals['_DISCOVERRESPONSE']._serialized_start=486
-  _globals['_DISCOVERRESPONSE']._serialized_end=533
-  _globals['_DEVICE']._serialized_start=536
-  _globals['_DEVICE']._serialized_end=720
-  _globals['_DEVICE_PROPERTIESENTRY']._serialized_start=671
-  _globals['_DEVICE_PROPERTIESENTRY']._serialized_end=720
-  _globals['_MOUNT']._serialized_start=722
-  _globals['_MOUNT']._serialized_end=791
-  _globals['_DEVICESPEC']._serialized_start=793
-  _globals['_DEVICESPEC']._serialized_end=869
-  _globals['_REGISTRATION']._serialized_start=871
-  _globals['_REGISTRATION']._serialized_end=963
-  _globals['_DISCOVERYHANDLER']._serialized_start=965
-  _globals['_DISCOVERYHANDLER']._serialized_end=1042
+  _globals['_DISCOVERRESPONSE']._serialized_end=551
+  _globals['_DEVICE']._serialized_start=554
+  _globals['_DEVICE']._serialized_end=738
+  _globals['_DEVICE_PROPERTIESENTRY']._serialized_start=689
+  _globals['_DEVICE_PROPERTIESENTRY']._serialized_end=738
+  _globals['_MOUNT']._serialized_start=740
+  _globals['_MOUNT']._serialized_end=809
+  _globals['_DEVICESPEC']._serialized_start=811
+  _globals['_DEVICESPEC']._serialized_end=887
+  _globals['_REGISTRATION']._serialized_start=889
+  _globals['_REGISTRATION']._serialized_end=981
+  _globals['_DISCOVERYHANDLER']._serialized_start=983
+  _globals['_DISCOVERYHANDLER']._serialized_end=1060
 # @@protoc_insertion_point(module_scope)

@@ -153,16 +153,22 @@ class DiscoverResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     DEVICES_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    problem: _builtins.str
+    """Moorage's own: what keeps devices from being discovered now, for the status of Configurations.
+    Akri's agents leave it unread, and handlers written for Akri do not send it.
+    """
     @_builtins.property
     def devices(self) -> _containers.RepeatedCompositeFieldContainer[Global___Device]: ...
     def __init__(
         self,
         *,
         devices: _abc.Iterable[Global___Device] | None = ...,
+        problem: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices", b"devices"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices", b"devices", "problem", b"problem"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
