@@ -1,0 +1,76 @@
+"""One Configuration has many devices: those of another do not wait for all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.driver.installation import NODES
+from tests.e2e.driver.stories import Story
+
+MANY = 1_000
+"""Of each node; they take far longer than one."""
+
+SECONDS = 120.0
+
+
+@pytest.fixture
+def many(story: Story) -> Iterator[str]:
+    """The name of a Configuration of many devices; all are gone at the end."""
+    name = f"{story.name}-many"
+    yield name
+    there = ("configuration", name, f"--namespace={story.namespace}")
+    story.cluster.kubectl("delete", *there, "--ignore-not-found")
+    story.until("all of them are gone", lambda: not instances(story, name), SECONDS)
+
+
+def configure(story: Story, name: str, devices: int) -> None:
+    descriptions = [f"{name}-{number}" for number in range(devices)]
+    details = json.dumps({"descriptions": descriptions, "shared": False})
+    story.cluster.apply(
+        {
+            "apiVersion": "akri.sh/v0",
+            "kind": "Configuration",
+            "metadata": {"name": name, "namespace": story.namespace},
+            "spec": {"discoveryHandler": {"name": "debugEcho", "discoveryDetails": details}},
+        }
+    )
+
+
+def instances(story: Story, name: str) -> int:
+    found = story.cluster.list("instances", namespace=story.namespace)
+    return sum(one["spec"]["configurationName"] == name for one in found)
+
+
+def devices(story: Story, name: str) -> int:
+    return sum(
+        device["attributes"]["configuration"]["string"] == name
+        for found in story.cluster.list("resourceslices")
+        for device in found["spec"].get("devices") or ()
+    )
+
+
+def wait_there(story: Story, name: str) -> None:
+    """Until a Configuration of one device has it on every node, in slices and as an Instance."""
+    story.until(f"{name} has its Instances", lambda: instances(story, name) == len(NODES), SECONDS)
+    story.until(f"{name} is published", lambda: devices(story, name) == len(NODES), SECONDS)
+
+
+def test_a_new_configuration_does_not_wait_for_the_many_of_another(story: Story, many: str) -> None:
+    all_of_them = MANY * len(NODES)
+    configure(story, many, MANY)
+    story.until("some have come", lambda: instances(story, many) > 0, SECONDS)
+    configure(story, f"{story.name}-a", 1)
+
+    wait_there(story, f"{story.name}-a")
+    assert instances(story, many) < all_of_them, "it waited for the last of them"
+
+    story.until("all have come", lambda: instances(story, many) == all_of_them, SECONDS)
+    story.delete("configuration", many)
+    story.until("some have gone", lambda: instances(story, many) < all_of_them, SECONDS)
+    configure(story, f"{story.name}-b", 1)
+
+    wait_there(story, f"{story.name}-b")
+    assert instances(story, many) > 0, "it waited until the last of them had gone"
