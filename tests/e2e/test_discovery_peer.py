@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from driver.devices import Device, DeviceSpec, Mount
+from driver.handler_limits import HandlerLimits
 from local_cluster.go_toolchain import ensure_built
 from local_cluster.programs import DISCOVERY_PEER
 from tests.driver.handler_nodes import ANode, a_shelf, running
@@ -43,7 +44,8 @@ async def told(output: asyncio.StreamReader) -> Any:
 
 
 async def test_a_handler_in_another_language_is_asked_and_heard(tmp_path: Path, peer: str) -> None:
-    node = ANode(tmp_path, configurations=[a_shelf("b a")])
+    limits = HandlerLimits(mount_paths=("/etc/os-release", "/usr/lib/os-release"))
+    node = ANode(tmp_path, configurations=[a_shelf("b a")], limits=limits)
     node.properties = lambda _: {"secret": b"s", "none": None}
     async with running(node.run()), process(peer, "handler", str(tmp_path), "shelf") as output:
         await node.until_devices("a", "b")
