@@ -65,6 +65,11 @@ class Catalog:
     def instance_named(self, name: str) -> InstanceView | None:
         return self._instances.get(name)
 
+    def capacity(self, node: str, key: ResourceKey) -> int:
+        """The most uses of a Configuration's devices that a node can hold."""
+        instances = (found for found in self._instances.values() if node in found.nodes)
+        return sum(found.capacity for found in instances if found.configuration == key)
+
     def put_instance(self, view: InstanceView) -> None:
         self.remove_instance(view.name)
         self._instances[view.name] = view

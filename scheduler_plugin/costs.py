@@ -65,9 +65,13 @@ def granted_cost(pod: PodView, catalog: Catalog) -> Charges:
     """What a bound pod's requests cost beside its claims: devices of the device plugin.
 
     What `extendedResourceClaimStatus` covers is charged through that claim. Other vendors'
-    resources that no claim covers were served by their own device plugins.
+    resources that no claim covers were served by their own device plugins. What a kubelet shows of
+    a static pod nobody has judged: it costs no more than its node can hold.
     """
-    return _requests_cost(pod, catalog, legacy_only=True)
+    cost = _requests_cost(pod, catalog, legacy_only=True)
+    if not pod.is_mirror or pod.queue_is_bound:
+        return cost
+    return charges({key: min(amount, catalog.capacity(pod.node, key)) for key, amount in cost})
 
 
 def asked_cost(pod: PodView, catalog: Catalog) -> Charges:

@@ -17,6 +17,7 @@ from scheduler_plugin.fields import (
     JsonObject,
     a_list,
     an_object,
+    number,
     objects,
     own_text,
     readable,
@@ -66,10 +67,17 @@ class SliceView:
 
 @dataclass(frozen=True, slots=True)
 class InstanceView:
-    """An `akri.sh/v0` Instance: the Configuration that its devices are charged to."""
+    """An `akri.sh/v0` Instance: the Configuration that its devices are charged to.
+
+    Attributes:
+        nodes: Those that see it.
+        capacity: How many uses it has at one time.
+    """
 
     name: str
     configuration: ResourceKey
+    nodes: tuple[str, ...] = ()
+    capacity: int = 0
 
 
 @readable
@@ -114,6 +122,11 @@ def instance_view(obj: JsonObject) -> InstanceView:
     return InstanceView(
         own_text(metadata.get("name"), "metadata.name"),
         ResourceKey(text(spec.get("configurationName"), "spec.configurationName")),
+        tuple(
+            text(node, f"spec.nodes[{index}]")
+            for index, node in enumerate(a_list(spec.get("nodes"), "spec.nodes"))
+        ),
+        max(0, number(spec.get("capacity"), "spec.capacity", default=0)),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from scheduler_plugin.catalog import Catalog
 from scheduler_plugin.claims import ClaimView, ClassName
-from scheduler_plugin.names import AccountingSettings, ClaimUid, PodUid, QueueName
+from scheduler_plugin.names import NO_QUEUE, AccountingSettings, ClaimUid, PodUid, QueueName
 from scheduler_plugin.pod_queues import PodQueues
 from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
 from scheduler_plugin.queues import QueueTree
@@ -60,6 +60,7 @@ class Facts:
         self._in_namespace: Index[str, PodUid] = {}
         self._in_group: Index[tuple[str, str], PodUid] = {}
         self._of_resource: Index[str, PodUid] = {}
+        self._unjudged: dict[PodUid, None] = {}
 
     # Pods.
 
@@ -71,6 +72,8 @@ class Facts:
         _enter(self._in_namespace, (pod.namespace,), pod.uid)
         _enter(self._in_group, _group_keys(pod), pod.uid)
         _enter(self._of_resource, _resources(pod), pod.uid)
+        if pod.is_bound and pod.requests and not pod.queue_is_bound:
+            self._unjudged[pod.uid] = None
 
     def remove_pod(self, pod: PodView) -> None:
         """Take out a pod, which must be there."""
@@ -80,6 +83,7 @@ class Facts:
         _leave(self._in_namespace, (pod.namespace,), pod.uid)
         _leave(self._in_group, _group_keys(pod), pod.uid)
         _leave(self._of_resource, _resources(pod), pod.uid)
+        self._unjudged.pop(pod.uid, None)
 
     def pod(self, uid: PodUid) -> PodView | None:
         return self._pods.get(uid)
@@ -106,6 +110,10 @@ class Facts:
 
     def pods_by_resource(self) -> Mapping[str, Iterable[PodUid]]:
         return self._of_resource
+
+    def pods_unjudged(self) -> list[PodUid]:
+        """The pods with requests that got a node without a verdict of ours."""
+        return list(self._unjudged)
 
     # Claims.
 
@@ -213,6 +221,15 @@ class Facts:
     def knows_queue_of(self, pod: PodView) -> bool:
         """Whether all is there that says the pod's queue, "none" included."""
         return self.pod_queues.knows_queue_of(pod)
+
+    def charged_queue(self, pod: PodView) -> QueueName:
+        """The queue that a bound pod's requests are charged to; "" for none.
+
+        What its binding says was judged. Whatever else says a queue, anybody may have written
+        where nothing judged the pod: its namespace must be one that may use the queue.
+        """
+        queue = self.queue_of(pod)
+        return queue if pod.queue_is_bound or self.may_use(pod, queue) else NO_QUEUE
 
     def awaits(self, pod: PodView) -> bool:
         """Whether the pod's queue, or who may use it, is not known yet."""

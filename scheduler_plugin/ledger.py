@@ -127,13 +127,29 @@ def _waits_for(claim: ClaimView, owner: QueueName | None, facts: Facts) -> Queue
 
 
 def pod_entry(pod: PodView, facts: Facts) -> PodEntry | None:
-    """A pod's entry; None for one without accounted requests, without a queue, or at its end."""
+    """A pod's entry; None for one without accounted requests, without a queue, or at its end.
+
+    One that got its node without a verdict is charged to no queue that it may not use.
+    """
     if pod.ended or not pod.requests:
         return None
     pod = facts.without_lost_claim(pod)
     cost = (granted_cost if pod.is_bound else asked_cost)(pod, facts.catalog)
-    queue = facts.queue_of(pod)
+    queue = (facts.charged_queue if pod.is_bound else facts.queue_of)(pod)
     return PodEntry(queue, cost, pod.non_preemptible, pod.is_bound) if cost and queue else None
+
+
+def why_unattributed(pod: PodView, facts: Facts) -> str:
+    """Why what a bound pod's requests use is charged to nobody, as a sentence; "" where it is."""
+    if pod.ended or not pod.is_bound or facts.awaits(pod) or facts.charged_queue(pod):
+        return ""
+    cost = granted_cost(facts.without_lost_claim(pod), facts.catalog)
+    if not cost:
+        return ""
+    used = ", ".join(f"{amount} {key}" for key, amount in cost)
+    queue = facts.queue_of(pod)
+    why = f'its namespace may not use queue "{queue}"' if queue else "it has no queue"
+    return f"{pod} got its node without a verdict, and {why}: its {used} are charged to nobody."
 
 
 class Ledger:

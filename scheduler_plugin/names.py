@@ -55,6 +55,9 @@ QUOTA_GATE = f"{GROUP}/quota"
 ADMITTED_CONDITION = f"{GROUP}/Admitted"
 """Condition of a pod: False, and why, while it waits at its gate."""
 
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+"""Annotation of a pod by which a kubelet shows a static one; it never changes."""
+
 POD_GROUP_ANNOTATION = "pod-group-name"
 
 QueueName = NewType("QueueName", str)

@@ -18,6 +18,7 @@ from scheduler_plugin.fields import (
 )
 from scheduler_plugin.names import (
     ADMITTED_CONDITION,
+    MIRROR_ANNOTATION,
     NO_QUEUE,
     POD_GROUP_ANNOTATION,
     PREEMPTIBILITY_LABELS,
@@ -69,6 +70,8 @@ class PodView:
         created: As the API writes it, so that text sorts as time does.
         bound_at: When it was bound, likewise; "" where it is not, or nothing tells.
         queue: Queue of the label or, once bound, of its binding's annotation; "" for neither.
+        queue_is_bound: Whether the queue is that of its binding, which was judged.
+        is_mirror: Whether a kubelet shows a static pod by it, which nobody judged.
         group: Name of its PodGroup in its namespace; "" for none.
         requests: Effective requests of extended resources, by name.
         extended_claim: The claim that kube-scheduler made for extended resources; "" for none.
@@ -101,6 +104,8 @@ class PodView:
     untried: bool = False
     deleting: bool = False
     scheduler: str = DEFAULT_SCHEDULER
+    queue_is_bound: bool = False
+    is_mirror: bool = False
 
     @property
     def is_bound(self) -> bool:
@@ -187,6 +192,8 @@ def pod_view(obj: JsonObject, settings: AccountingSettings) -> PodView:
         created=text(metadata.get("creationTimestamp"), "metadata.creationTimestamp"),
         bound_at=conditions.get("PodScheduled", _NEVER).since if node else "",
         queue=_queue_name(bound_queue or labels.get(settings.queue_label)),
+        queue_is_bound=bool(bound_queue),
+        is_mirror=MIRROR_ANNOTATION in annotations,
         group=text(annotations.get(POD_GROUP_ANNOTATION), "metadata.annotations"),
         non_preemptible=_non_preemptible(labels, priority, settings),
         node=node,

@@ -16,6 +16,7 @@ from scheduler_plugin.apiserver_finalizers import KeepingBinder, QueueKeeper
 from scheduler_plugin.apiserver_gate_writes import GateWrites
 from scheduler_plugin.apiserver_gates import GateWriter
 from scheduler_plugin.apiserver_queues import QueueStatusWriter
+from scheduler_plugin.apiserver_unattributed import UnattributedTeller
 from scheduler_plugin.cluster import ClusterWorld
 from scheduler_plugin.http_app import ExtenderApp
 from scheduler_plugin.http_pages import PagesApp
@@ -91,6 +92,9 @@ class Plugin:
         self._statuses = QueueStatusWriter(
             client, self._cluster.world, self._lease, self._events.record
         )
+        self._unattributed = UnattributedTeller(
+            self._cluster.world, self._lease, self._events.record
+        )
         self._queue_keeper = QueueKeeper(client, self._cluster, self._lease)
         keeping = KeepingBinder(binder, self._queue_keeper)
         self.extender = Extender(self._cluster, keeping, self._lease, _clock)
@@ -116,6 +120,7 @@ class Plugin:
         tasks.create_task(self._statuses.run())
         tasks.create_task(self._keeper.run())
         tasks.create_task(self._queue_keeper.run())
+        tasks.create_task(self._unattributed.run())
         tasks.create_task(self._expire())
         self._statuses.changed()
 

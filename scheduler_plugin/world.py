@@ -193,12 +193,15 @@ class World:
             else:
                 with self._moving(queue.name):
                     self.facts.tree.put(queue)
+        if before is None or before.namespaces != queue.namespaces:
+            self._recount_pods(self.facts.pods_unjudged())
 
     def delete_queue(self, name: QueueName) -> None:
         before = self.facts.tree.get(name)
         if before is not None:
             with self._listing(before.shares), self._moving(name):
                 self.facts.tree.remove(name)
+            self._recount_pods(self.facts.pods_unjudged())
 
     @contextmanager
     def _moving(self, name: QueueName) -> Iterator[None]:
@@ -259,10 +262,12 @@ class World:
         if before != instance:
             with self._naming(_named_by(before, instance)), self._keying([instance.name]):
                 self.facts.catalog.put_instance(instance)
+            self._recount_pods(self.facts.pods_unjudged())
 
     def delete_instance(self, name: str) -> None:
         with self._naming(_named_by(self.facts.catalog.instance_named(name))), self._keying([name]):
             self.facts.catalog.remove_instance(name)
+        self._recount_pods(self.facts.pods_unjudged())
 
     def put_slice(self, view: SliceView) -> bool:
         """Returns whether claims for all devices of a class cost more or less afterwards."""

@@ -12,6 +12,7 @@ from scheduler_plugin.claims import ClaimView, claim_view
 from scheduler_plugin.devices import ClassView, SliceView, class_view, slice_view
 from scheduler_plugin.fields import Unreadable
 from scheduler_plugin.names import (
+    QUEUE_ANNOTATION,
     QUEUE_LABEL,
     AccountingSettings,
     ClaimUid,
@@ -144,13 +145,19 @@ def an_allocated_claim(name: str = "cam", *pods: str, **overrides: Any) -> Claim
 
 
 def a_pod_object(name: str = "a", **overrides: Any) -> dict[str, Any]:
-    """A Pod; `queue`, `claims`, `requests`, `node`, `phase`, `priority` may be given."""
+    """A Pod; `queue`, `claims`, `requests`, `node`, `phase`, `priority` may be given.
+
+    One with a node was bound by Moorage, unless it is `unjudged`.
+    """
     labels = dict(overrides.get("labels", {}))
     if overrides.get("queue"):
         labels[QUEUE_LABEL] = overrides["queue"]
     if overrides.get("non_preemptible"):
         labels["moorage.dev/preemptibility"] = "non-preemptible"
     claims = [{"name": c, "resourceClaimName": c} for c in overrides.get("claims", ())]
+    annotations = dict(overrides.get("annotations", {}))
+    if overrides.get("queue") and overrides.get("node") and not overrides.get("unjudged"):
+        annotations.setdefault(QUEUE_ANNOTATION, overrides["queue"])
     spec: dict[str, Any] = {
         "schedulerName": "moorage",
         "resourceClaims": overrides.get("resource_claims", claims),
@@ -166,7 +173,7 @@ def a_pod_object(name: str = "a", **overrides: Any) -> dict[str, Any]:
             "uid": overrides.get("uid", f"uid-of-{name}"),
             "creationTimestamp": overrides.get("created", "2026-11-21T11:00:00Z"),
             "labels": labels,
-            "annotations": overrides.get("annotations", {}),
+            "annotations": annotations,
         },
         "spec": spec,
         "status": {"phase": overrides.get("phase", "Pending"), **overrides.get("status", {})},

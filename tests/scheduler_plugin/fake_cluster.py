@@ -159,5 +159,12 @@ class FakeBinder:
         assert request.name not in self.bound, "a pod is bound once"
         self.bound[request.name] = (request.node, request.queue)
         pod = self.cluster.pods[request.name]
-        self.cluster.store(replace(pod, node=request.node, queue=request.queue or pod.queue))
+        self.cluster.store(
+            replace(
+                pod,
+                node=request.node,
+                queue=request.queue or pod.queue,
+                queue_is_bound=bool(request.queue),
+            )
+        )
         return Bound()

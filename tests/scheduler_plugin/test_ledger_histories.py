@@ -82,6 +82,8 @@ def plain_usage(world: World, *, non_preemptible: bool) -> dict[QueueName, Charg
             charge(owner, plain_cost(claim, world))
     for pod in pods.values():
         queue = facts.queue_of(pod)
+        if not pod.queue_is_bound and not facts.may_use(pod, queue):
+            continue
         if queue and pod.node and not pod.ended and (pod.non_preemptible or not non_preemptible):
             is_covered = facts.claim_named(pod.namespace, pod.extended_claim) is not None
             asks = pod if is_covered else replace(pod, extended_resources=frozenset())
@@ -182,9 +184,10 @@ class Histories(RuleBasedStateMachine):
         """From now on the name is another object's."""
         self.births[name] = self.births.get(name, 0) + 1
 
-    @rule(name=queues, parent=parents, gpu=st.booleans())
-    def put_queue(self, name: str, parent: str, gpu: bool) -> None:
-        listed = {"gpu": (1, 2)} if gpu else {}
+    @rule(name=queues, parent=parents, gpu=st.booleans(), closed=seldom)
+    def put_queue(self, name: str, parent: str, gpu: bool, closed: bool) -> None:
+        listed: dict[str, Any] = {"gpu": (1, 2)} if gpu else {}
+        listed |= {"namespaceSelector": None} if closed else {}
         wanted = {} if parent in ("", name) else {"parent": parent}
         self.world.put_queue(a_queue(name, **wanted, **listed))
 
@@ -217,6 +220,8 @@ class Histories(RuleBasedStateMachine):
         non_preemptible, ended, grouped = traits
         if renew:
             self.bear(name)
+        annotations = {"pod-group-name": "group"} if grouped else {}
+        annotations |= {"kubernetes.io/config.mirror": "hash"} if name == "p3" else {}
         pod = a_pod(
             name,
             SETTINGS,
@@ -228,7 +233,8 @@ class Histories(RuleBasedStateMachine):
             phase="Succeeded" if ended else "Running",
             claims=claims,
             requests=requests,
-            annotations={"pod-group-name": "group"} if grouped else {},
+            annotations=annotations,
+            unjudged=name == "p3",
         )
         if covered is not None:
             claim, resource = covered
@@ -338,7 +344,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(more=st.booleans(), instance=st.booleans())
     def change_legacy_names(self, more: bool, instance: bool) -> None:
-        found = InstanceView("onvif-8120fe", ResourceKey("onvif"))
+        found = InstanceView("onvif-8120fe", ResourceKey("onvif"), ("node-a",), 1)
         if instance and more:
             self.instances[found.name] = found
             self.world.put_instance(found)

@@ -429,7 +429,7 @@ class Scheduling(RuleBasedStateMachine):
         if then == "killed":
             return
         self.world.assumptions.binding_asked(pod.uid)
-        self.unseen[pod.uid] = replace(pod, node="node-a", queue=request.queue)
+        self.unseen[pod.uid] = replace(pod, node="node-a", queue=request.queue, queue_is_bound=True)
         if not then:
             self.watch_pods()
 

@@ -1,0 +1,72 @@
+"""Pods that use devices on nobody's account: people are told, once for each.
+
+Static pods, and those that something else than this scheduler bound, were never judged; what they
+use is charged to no queue that they may not use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import NoReturn
+
+from kube.api import Event, EventType, ObjectReference
+from scheduler_plugin.apiserver import PODS
+from scheduler_plugin.bindings import Fence
+from scheduler_plugin.ledger import why_unattributed
+from scheduler_plugin.names import PodUid
+from scheduler_plugin.pods import PodView
+from scheduler_plugin.world import World
+
+logger = logging.getLogger(__name__)
+
+TICK_SECONDS = 5.0
+WRITE_SECONDS = 5.0
+
+
+class UnattributedTeller:
+    """Looks for such pods while `run` runs, and tells of them while the Lease is ours."""
+
+    def __init__(self, world: World, fence: Fence, record: Callable[[Event], None]) -> None:
+        """`record` takes Events and returns at once."""
+        self._world = world
+        self._fence = fence
+        self._record = record
+        self._told: set[PodUid] = set()
+
+    async def run(self) -> NoReturn:
+        """Look until cancelled."""
+        while True:
+            if not self._fence.why_not(WRITE_SECONDS):
+                self.look()
+            await asyncio.sleep(TICK_SECONDS)
+
+    def look(self) -> None:
+        """Tell of those that nobody was told of."""
+        facts = self._world.facts
+        uids = facts.pods_unjudged()
+        self._told &= set(uids)
+        for uid in uids:
+            pod = facts.pod(uid)
+            why = why_unattributed(pod, facts) if pod is not None and uid not in self._told else ""
+            if pod is not None and why:
+                self._told.add(uid)
+                logger.warning("charged to nobody pod=%s/%s: %s", pod.namespace, pod.name, why)
+                self._record(_event(pod, why))
+
+
+def _event(pod: PodView, why: str) -> Event:
+    return Event(
+        regarding=ObjectReference(
+            api_version=PODS.api_version,
+            kind="Pod",
+            name=pod.name,
+            namespace=pod.namespace,
+            uid=pod.uid,
+        ),
+        type=EventType.WARNING,
+        reason="Unattributed",
+        action="Charge",
+        note=why,
+    )

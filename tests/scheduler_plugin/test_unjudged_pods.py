@@ -1,0 +1,115 @@
+"""Pods that got a node without a verdict: charged to no queue that they may not use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kube.api import Event
+from scheduler_plugin.amounts import NO_CHARGES, ResourceKey
+from scheduler_plugin.apiserver_unattributed import UnattributedTeller
+from scheduler_plugin.devices import InstanceView
+from scheduler_plugin.pods import NamespaceView, PodView
+from scheduler_plugin.world import World
+from tests.scheduler_plugin.builders import a_pod, a_queue, a_world, amounts, put, usage
+
+ONVIF = ResourceKey("onvif")
+CLOSED = {"matchLabels": {"team": "victim"}}
+MIRROR = {"kubernetes.io/config.mirror": "hash"}
+
+
+def unjudged(name: str = "a", amount: int = 1, **overrides: Any) -> PodView:
+    asks = {"akri.sh/onvif": amount}
+    fields = {"queue": "victim", "node": "n", "requests": asks, "unjudged": True, **overrides}
+    return a_pod(name, **fields)
+
+
+def static(name: str = "a", amount: int = 1000) -> PodView:
+    return unjudged(name, amount, annotations=MIRROR)
+
+
+def a_cluster(selector: Any, *pods: PodView) -> World:
+    """Node `n` sees one Instance with room for two, and another node one more."""
+    world = a_world(a_queue("victim", namespaceSelector=selector, onvif=(4, 4)), *pods)
+    world.put_instance(InstanceView("onvif-a", ONVIF, ("n", "m"), 2))
+    world.put_instance(InstanceView("onvif-b", ONVIF, ("m",), 5))
+    return world
+
+
+@pytest.mark.parametrize("pod", [static(), unjudged()])
+def test_label_alone_charges_no_queue_that_the_namespace_may_not_use(pod: PodView) -> None:
+    assert usage(a_cluster(CLOSED, pod), "victim") == NO_CHARGES
+
+
+def test_static_pod_costs_no_more_than_its_node_holds() -> None:
+    assert usage(a_cluster({}, static()), "victim") == amounts(onvif=2)
+    assert usage(a_cluster({}, static(amount=1)), "victim") == amounts(onvif=1)
+
+
+def test_what_its_node_holds_may_change() -> None:
+    world = a_cluster({}, static())
+
+    world.put_instance(InstanceView("onvif-b", ONVIF, ("m", "n"), 5))
+    more = usage(world, "victim")
+    world.delete_instance("onvif-b")
+    world.delete_instance("onvif-a")
+
+    assert more == amounts(onvif=7)
+    assert usage(world, "victim") == NO_CHARGES
+
+
+def test_pod_is_charged_once_its_namespace_may_use_the_queue() -> None:
+    world = a_cluster(CLOSED, unjudged())
+
+    world.put_namespace(NamespaceView("default", {"team": "victim"}))
+    by_label = usage(world, "victim")
+    world.put_namespace(NamespaceView("default", {}))
+    closed = usage(world, "victim")
+    put(world, a_queue("victim", namespaceSelector={}))
+    opened = usage(world, "victim")
+
+    assert (by_label, closed, opened) == (amounts(onvif=1), NO_CHARGES, amounts(onvif=1))
+
+
+def test_pod_whose_queue_is_not_known_yet_is_charged_to_nobody_meanwhile() -> None:
+    world = a_world(unjudged(), namespaces=())
+    world.put_configuration(ONVIF)
+    world.put_namespace(NamespaceView("default", {}))
+    before = usage(world, "victim")
+
+    put(world, a_queue("victim"))
+
+    assert (before, usage(world, "victim")) == (NO_CHARGES, amounts(onvif=1))
+
+
+def test_what_was_judged_stays_charged_whatever_the_queue_says_later() -> None:
+    world = a_cluster({}, a_pod("a", queue="victim", node="n", requests={"akri.sh/onvif": 3}))
+
+    put(world, a_queue("victim", namespaceSelector=CLOSED))
+    world.delete_namespace("default")
+
+    assert usage(world, "victim") == amounts(onvif=3)
+
+
+class FakeFence:
+    """Always ours."""
+
+    def why_not(self, seconds: float) -> str:
+        return ""
+
+
+def test_people_are_told_once_what_is_charged_to_nobody() -> None:
+    told: list[Event] = []
+    world = a_cluster(CLOSED, static(), a_pod("b", node="n"))
+    teller = UnattributedTeller(world, FakeFence(), told.append)
+
+    teller.look()
+    teller.look()
+
+    (event,) = told
+    assert (event.reason, event.regarding.name) == ("Unattributed", "a")
+    assert event.note == (
+        "Pod default/a got its node without a verdict, and its namespace may not use queue"
+        ' "victim": its 2 onvif are charged to nobody.'
+    )
