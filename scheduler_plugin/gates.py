@@ -95,6 +95,7 @@ class GateKeeper:
         self._round = Round(self._waiting.lines, world)
         # What is to be looked at: pods, lines and spots; and whether to do so again after that.
         self._to_place: dict[PodUid, None] = {pod.uid: None for pod in world.facts.pods()}
+        self._to_review: list[PodUid] = []
         self._rechecked: list[Shape] = []
         self._stale: list[Shape] = []
         self._spots: list[Spot] = []
@@ -141,7 +142,7 @@ class GateKeeper:
             case GroupChanged(namespace, name):
                 self._review(facts.pods_in_group((namespace, name)))
             case OtherChanged():
-                self._review(self._waiting)
+                self._to_review = list(self._waiting)
 
     def look_again(self) -> None:
         """What is assumed elsewhere changed: there may be room."""
@@ -213,13 +214,13 @@ class GateKeeper:
     @property
     def is_busy(self) -> bool:
         """Whether it is known that somebody has to be looked at."""
-        to_look_at = self._to_place or self._rechecked or self._stale or self._spots
-        return bool(to_look_at or self._waiting.woken or self._round)
+        to_look_at = self._rechecked or self._stale or self._spots
+        return bool(self.is_reviewing or to_look_at or self._waiting.woken or self._round)
 
     @property
     def is_reviewing(self) -> bool:
         """Whether pods have to be looked at because something changed that is not theirs."""
-        return bool(self._to_place)
+        return bool(self._to_place or self._to_review)
 
     def next_look(self) -> float | None:
         """When to decide again even though nothing changes; None where nobody waits."""
@@ -279,7 +280,11 @@ class GateKeeper:
     def _takes_in(self) -> bool:
         """Take in one thing that changed; False where there is none."""
         if self._to_place:
-            self._place_one()
+            uid = next(iter(self._to_place))
+            del self._to_place[uid]
+            self._look_at_pod(uid)
+        elif self._to_review:
+            self._look_at_pod(self._to_review.pop())
         elif self._rechecked:
             self._recheck(self._rechecked.pop())
         elif self._spots:
@@ -292,9 +297,7 @@ class GateKeeper:
             return False
         return True
 
-    def _place_one(self) -> None:
-        uid = next(iter(self._to_place))
-        del self._to_place[uid]
+    def _look_at_pod(self, uid: PodUid) -> None:
         if uid in self._waiting:
             self._waiting.review(uid)
         else:
