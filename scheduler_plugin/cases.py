@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scheduler_plugin.amounts import NO_CHARGES, Charges
@@ -163,11 +163,8 @@ class _Asker:
         Only a pod that runs was asked about the ceilings for certain. Others that are reserved may
         be on their way as this one is, and would each take the other for the one that pays.
         """
-        others = self._others_that_run(claim)
-        adds = not others and not claim.other_consumers
-        queue_of = self.world.facts.queue_of
-        joins = any(p.non_preemptible and queue_of(p) == entry.owner for p in others)
-        first = not joins and self._is_first(claim, entry.owner)
+        adds = not claim.other_consumers and not any(self._others_that_run(claim))
+        first = self._is_first(claim, entry.owner) and not self._joins(claim, entry.owner)
         return Standing(
             claim=claim,
             owner=entry.owner,
@@ -179,9 +176,14 @@ class _Asker:
             counted_non_preemptible=entry.cost if first and entry.non_preemptible else NO_CHARGES,
         )
 
-    def _others_that_run(self, claim: ClaimView) -> list[PodView]:
+    def _others_that_run(self, claim: ClaimView) -> Iterator[PodView]:
         consumers = self.world.facts.consumers(claim)
-        return [p for p in consumers if p.uid != self.pod.uid and p.is_bound and not p.ended]
+        return (p for p in consumers if p.uid != self.pod.uid and p.is_bound and not p.ended)
+
+    def _joins(self, claim: ClaimView, owner: QueueName) -> bool:
+        """Whether a pod that runs is a non-preemptible use by the owner."""
+        others = (pod for pod in self._others_that_run(claim) if pod.non_preemptible)
+        return any(self.world.facts.queue_of(pod) == owner for pod in others)
 
     def _is_first(self, claim: ClaimView, owner: QueueName) -> bool:
         """Whether it would be a non-preemptible use by the owner, and joins none in flight."""
