@@ -210,8 +210,12 @@ class Scheduling(RuleBasedStateMachine):
     @rule(name=queues, limit=st.sampled_from([0, 1, 2]), quota=st.sampled_from([0, 1, 2]))
     def change_ceilings(self, name: str, limit: int, quota: int) -> None:
         """What runs stays, and what was admitted may still be written."""
+        found = self.world.facts.tree.get(QueueName(name))
+        if found is None:
+            return
         self.ceilings[name] = (min(quota, limit), limit)
-        put_ceilings(self.world, name, self.ceilings[name])
+        shares = a_queue(name, onvif=self.ceilings[name]).shares
+        self.world.put_queue(replace(found, shares=shares))
         self.note_allowed()
 
     def note_allowed(self) -> None:
