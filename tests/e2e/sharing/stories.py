@@ -248,6 +248,12 @@ class Story(View):
         for kind, name in reversed(self.made):
             with gone_is_fine():
                 self.api.delete(self.path(kind, name))
+            if kind == "queue":
+                # It is kept for a moment by what it was charged for, and its parent by it.
+                self.until(f"queue {name} is gone", partial(self._is_gone, kind, name))
+
+    def _is_gone(self, kind: str, name: str) -> bool:
+        return self.find(kind, name) is None
 
     def end_pods(self) -> None:
         """Delete pods and claims, and wait until devices and nodes are free."""
