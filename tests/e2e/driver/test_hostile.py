@@ -16,7 +16,7 @@ BOMB = "a: &a [b, b]\n" + "".join(
 DETAILS = {
     "bomb": ("udev", BOMB),
     "deep": ("onvif", "[" * 5_000),
-    "long": ("opcua", f"applicationNames: {{items: ['{'x' * 300_000}']}}"),
+    "long": ("opcua", f"applicationNames: {{items: ['{'x' * 100_000}']}}"),
     "rules": ("udev", json.dumps({"udevRules": ['KERNEL="' + "a" * 5_000 + '"']})),
     "nonsense": ("debugEcho", "descriptions: {a: [b]}"),
 }
