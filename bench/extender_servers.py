@@ -30,7 +30,6 @@ from aiohttp import web
 from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel
 
-from scheduler_plugin import http_responses
 from scheduler_plugin.extender_messages import (
     Answer,
     BindArguments,
@@ -194,29 +193,13 @@ class Server(NamedTuple):
     uvloop: bool = True
 
 
-async def raw_asgi(scope: Any, receive: Any, send: Any) -> None:
-    """The same application as an ASGI one; the body comes in one or more pieces."""
-    body, more = b"", True
-    while more:
-        message = await receive()
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-    response = await APP(http_responses.Request(scope["method"], scope["path"], body))
-    headers = [
-        (b"content-type", response.content_type),
-        (b"content-length", str(len(response.body)).encode()),
-    ]
-    await send({"type": "http.response.start", "status": response.status, "headers": headers})
-    await send({"type": "http.response.body", "body": response.body})
-
-
 APP = ExtenderApp(Plugin(Passed()))
 SERVERS = {
     OURS: Server(ours(Passed())),
     "ours, refusing": Server(ours(REFUSED)),
-    "raw ASGI, httptools, uvloop": Server(on_uvicorn(raw_asgi, "httptools")),
-    "raw ASGI, httptools, asyncio": Server(on_uvicorn(raw_asgi, "httptools"), uvloop=False),
-    "raw ASGI, h11, asyncio": Server(on_uvicorn(raw_asgi, "h11"), uvloop=False),
+    "raw ASGI, httptools, uvloop": Server(on_uvicorn(APP, "httptools")),
+    "raw ASGI, httptools, asyncio": Server(on_uvicorn(APP, "httptools"), uvloop=False),
+    "raw ASGI, h11, asyncio": Server(on_uvicorn(APP, "h11"), uvloop=False),
     "fastapi-models, httptools, uvloop": Server(on_uvicorn(fastapi_models(), "httptools")),
     "fastapi-raw, httptools, uvloop": Server(on_uvicorn(fastapi_raw(), "httptools")),
     "aiohttp.web, uvloop": Server(aiohttp_web),

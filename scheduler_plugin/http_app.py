@@ -1,9 +1,10 @@
-"""The calls of kube-scheduler as HTTP requests.
+"""The calls of kube-scheduler as HTTP requests: an ASGI application.
 
     bytes ──extender_messages──► arguments ──AnswersKubeScheduler──► answer ──► bytes
 
 Every call that failed is answered with status 200 and a sentence in `Error`: of any other status
-kube-scheduler logs the number alone.
+kube-scheduler logs the number alone. Nothing that a client does or leaves out keeps a call for
+longer than its limits.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeAlias
 
 from scheduler_plugin.extender_messages import (
     Answer,
@@ -26,8 +28,15 @@ from scheduler_plugin.extender_messages import (
     encode_preempt_error,
 )
 from scheduler_plugin.fields import JsonObject
-from scheduler_plugin.http_limits import DEFAULT_LIMITS, Limits
-from scheduler_plugin.http_responses import Cut, Request, Response, not_allowed, plain
+from scheduler_plugin.http_responses import (
+    Receive,
+    Response,
+    Scope,
+    Send,
+    not_allowed,
+    plain,
+    respond,
+)
 from scheduler_plugin.turns import Turns
 
 logger = logging.getLogger(__name__)
@@ -55,8 +64,42 @@ class AnswersKubeScheduler(Protocol):
         """Whether the pod has a node by now, whoever gave it one; False where nobody can tell."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one request may take.
+
+    Attributes:
+        body: Bytes of a body that is read. The largest pod that etcd takes is 1.5 MiB, and 5,000
+            names of the 253 characters that a name may have are 1.3 MiB.
+        discarded: Bytes of a longer body that are read and dropped: a client that has sent all of
+            it reads the answer, one that is cut off sees a broken connection.
+        receive_seconds: For a body to arrive.
+        bind_seconds: For a Bind; well inside the `httpTimeout` of 10 s, after which kube-scheduler
+            would not hear why.
+        stop_seconds: For requests under way when the server stops; more than one Bind takes, with
+            the look that follows one that failed.
+        binds: Calls of Bind that are under way; beyond that Filter is answered later.
+    """
+
+    body: int = 4 << 20
+    discarded: int = 32 << 20
+    receive_seconds: float = 5.0
+    bind_seconds: float = 6.0
+    stop_seconds: int = 9
+    binds: int = 32
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class _Cut(NamedTuple):
+    """A body that was not read to its end."""
+
+    why: str
+
+
 class ExtenderApp:
-    """Three verbs and nothing else. Whoever reaches it can bind pods."""
+    """The ASGI application: three verbs and nothing else. Whoever reaches it can bind pods."""
 
     def __init__(self, answers: AnswersKubeScheduler, limits: Limits = DEFAULT_LIMITS) -> None:
         self._answers = answers
@@ -68,15 +111,18 @@ class ExtenderApp:
             "/bind": (self._bind, encode_error),
         }
 
-    async def __call__(self, request: Request) -> Response:
-        method, path, body = request
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await respond(await self._answer(scope["method"], scope["path"], receive), send)
+
+    async def _answer(self, method: str, path: str, receive: Receive) -> Response:
         if path not in self._calls:
             return plain(404, f"There is no {path} here.")
-        return await self._call(path, body) if method == "POST" else not_allowed("POST")
+        return await self._call(path, receive) if method == "POST" else not_allowed("POST")
 
-    async def _call(self, path: str, body: bytes | Cut) -> Response:
+    async def _call(self, path: str, receive: Receive) -> Response:
         call, failed = self._calls[path]
-        if isinstance(body, Cut):
+        body = await _read(receive, self._limits)
+        if isinstance(body, _Cut):
             logger.warning("not answered path=%s why=%s", path, body.why)
             return Response(200, failed(body.why), closes=True)
         try:
@@ -155,3 +201,26 @@ def _given_up(work: asyncio.Future[str]) -> None:
 def _logged(path: str, malformed: NotAnswered) -> str:
     logger.warning("malformed path=%s why=%s", path, malformed.why)
     return malformed.why
+
+
+async def _read(receive: Receive, limits: Limits) -> bytes | _Cut:
+    """Read a body within the limits."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(limits.receive_seconds):
+            more = True
+            while more and size <= limits.discarded:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return _Cut(f"body: the client left after {size} bytes.")
+                part: bytes = message.get("body", b"")
+                size += len(part)
+                more = message.get("more_body", False)
+                if size <= limits.body:
+                    parts.append(part)
+    except TimeoutError:
+        return _Cut(f"body: stopped after {size} bytes for {limits.receive_seconds:g} s.")
+    if size > limits.body:
+        return _Cut(f"body: larger than {limits.body} bytes.")
+    return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -15,7 +15,15 @@ from typing import Protocol
 
 from scheduler_plugin.extender_messages import encode_waiting
 from scheduler_plugin.gate_decisions import WaitingPod
-from scheduler_plugin.http_responses import Request, Response, not_allowed, plain
+from scheduler_plugin.http_responses import (
+    Receive,
+    Response,
+    Scope,
+    Send,
+    not_allowed,
+    plain,
+    respond,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -40,14 +48,14 @@ class TellsWhoWaits(Protocol):
 
 
 class PagesApp:
-    """Two pages for probes, and one for each waiting pod."""
+    """The ASGI application: two pages for probes, and one for each waiting pod."""
 
     def __init__(self, readiness: TellsReadiness, waiting: TellsWhoWaits) -> None:
         self._readiness = readiness
         self._waiting = waiting
 
-    async def __call__(self, request: Request) -> Response:
-        return self._answer(request.method, request.path)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await respond(self._answer(scope["method"], scope["path"]), send)
 
     def _answer(self, method: str, path: str) -> Response:
         asked = _WAITING_POD.fullmatch(path)

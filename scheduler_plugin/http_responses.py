@@ -1,23 +1,15 @@
-"""What both HTTP applications of the plugin are asked, and what they answer: each in one piece."""
+"""What both HTTP applications of the plugin answer with: an ASGI response in one piece."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, NamedTuple, TypeAlias
 
-
-class Cut(NamedTuple):
-    """A body that was not read to its end."""
-
-    why: str
-
-
-class Request(NamedTuple):
-    """A request; its path without a query."""
-
-    method: str
-    path: str
-    body: bytes | Cut = b""
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Response(NamedTuple):
@@ -41,4 +33,14 @@ def not_allowed(method: str) -> Response:
     return plain(405, f"Only {method} is answered here.")
 
 
-Application: TypeAlias = Callable[[Request], Awaitable[Response]]
+async def respond(response: Response, send: Send) -> None:
+    """Send an answer."""
+    status, body, content_type, closes = response
+    headers = [
+        (b"content-type", content_type),
+        (b"content-length", str(len(body)).encode()),
+    ]
+    if closes:
+        headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,4 +1,4 @@
-"""What serves kube-scheduler and the pages: a socket, with TLS and limits."""
+"""What serves kube-scheduler and the pages: uvicorn on a socket, with TLS and limits of our own."""
 
 from __future__ import annotations
 
@@ -6,22 +6,29 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
 from kube.api import CertificateError, LiveTls, TlsFiles, follow_files, show_files
 from scheduler_plugin.client_names import why_not_heard
-from scheduler_plugin.http_connection import Connection, Connections
-from scheduler_plugin.http_limits import DEFAULT_LIMITS, Limits
-from scheduler_plugin.http_responses import Application, Request, Response, plain
+from scheduler_plugin.http_app import DEFAULT_LIMITS, Limits
+from scheduler_plugin.http_responses import Application, Receive, Scope, Send, plain, respond
 from scheduler_plugin.listening import Listening
 from scheduler_plugin.listening import TlsFiles as TlsPaths
 
 logger = logging.getLogger(__name__)
 
-BACKLOG = 1024
+HEAD_SECONDS = 10.0
+"""How long a request may have begun before its headers are there."""
+
+KEEP_ALIVE_SECONDS = 120
+"""More than the 90 s after which Go closes an idle connection: were we first, a call could cross
+the closing, and Go does not send a POST again."""
 
 
 class CannotListenError(Exception):
@@ -54,23 +61,15 @@ async def serving(
     """
     async with _mutual_tls(listening.tls) as tls:
         listener = _listener(listening)
+        protocol = _protocol(listening.tls)
+        server = _Server(_config(app, protocol, tls, limits))
+        task = asyncio.create_task(server.serve(sockets=[listener]))
         host, port = listener.getsockname()[:2]
-        connections = Connections()
-        app_for = _choosing(app, listening.tls)
-        server = await asyncio.get_running_loop().create_server(
-            lambda: Connection(app_for, limits, connections),
-            sock=listener,
-            ssl=tls,
-            backlog=BACKLOG,
-        )
-        task = asyncio.create_task(server.serve_forever())
         try:
             yield Bound(host, port, task)
         finally:
-            server.close()
-            await connections.stop(limits.stop_seconds)
-            task.cancel()
-            await asyncio.wait((task,))
+            server.should_exit = True
+            await task
 
 
 def _listener(listening: Listening) -> socket.socket:
@@ -78,10 +77,11 @@ def _listener(listening: Listening) -> socket.socket:
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
     address = (listening.host, listening.port)
     try:
-        listener = socket.create_server(address, family=family, backlog=BACKLOG)
+        listener = socket.create_server(address, family=family, backlog=1024)
     except OSError as error:
         message = f"cannot listen on {listening.host} port {listening.port}: {error.strerror}"
         raise CannotListenError(message) from error
+    # Head and body are written apart: each answer would wait 40 ms for the ACK of its head.
     # uvloop sets this by itself, asyncio not for a socket such as this.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
@@ -107,27 +107,95 @@ async def _mutual_tls(paths: TlsPaths | None) -> AsyncIterator[ssl.SSLContext | 
         await asyncio.wait([following])
 
 
-def _choosing(app: Application, tls: TlsPaths | None) -> Callable[[asyncio.Transport], Application]:
-    """Who answers a client: once, when the handshake is done, it is looked who is there."""
+def _config(
+    app: Application,
+    protocol: type[HttpToolsProtocol],
+    tls: ssl.SSLContext | None,
+    limits: Limits,
+) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=limits.stop_seconds,
+        ssl_context_factory=None if tls is None else lambda _config, _default: tls,
+    )
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server without its signal handlers: those are the process's own."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class _ImpatientProtocol(HttpToolsProtocol):
+    """uvicorn's protocol, with the limit that it lacks: on the time until the headers are there.
+
+    A connection without a first byte is as good as an idle one: Go opens some in advance.
+    """
+
+    _head: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_head(KEEP_ALIVE_SECONDS)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._await_head(HEAD_SECONDS)
+
+    def on_headers_complete(self) -> None:
+        self._unset_head()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unset_head()
+        super().connection_lost(exc)
+
+    def _await_head(self, seconds: float) -> None:
+        self._unset_head()
+        self._head = self.loop.call_later(seconds, self.transport.close)
+
+    def _unset_head(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
+
+
+def _protocol(tls: TlsPaths | None) -> type[HttpToolsProtocol]:
+    """How each connection is served: uvicorn makes its protocols of a class, without arguments."""
     if tls is None:
-        return lambda _: app
+        return _ImpatientProtocol
     allowed = tls.client_names
 
-    def app_for(transport: asyncio.Transport) -> Application:
-        certificate = transport.get_extra_info("ssl_object").getpeercert()
-        if why := why_not_heard(certificate or {}, allowed):
-            client = transport.get_extra_info("peername")
-            logger.warning("not heard client=%s why=%s", client, why)
-            return _refusing(why)
-        return app
+    class NamedClients(_ImpatientProtocol):
+        """Looks once, when the handshake is done, at who is there."""
 
-    return app_for
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            certificate = transport.get_extra_info("ssl_object").getpeercert()
+            if why := why_not_heard(certificate or {}, allowed):
+                logger.warning("not heard client=%s why=%s", self.client, why)
+                self.app = _refusing(why)
+
+    return NamedClients
 
 
 def _refusing(why: str) -> Application:
     """Answers everything with the reason."""
 
-    async def app(_: Request) -> Response:
-        return plain(403, why)
+    async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await respond(plain(403, why), send)
 
     return app

@@ -19,19 +19,17 @@ from typing import Any
 
 import aiohttp
 import pytest
-import uvloop
 
 from kube.api import follow_files
 from local_cluster.authority import Authority
 from local_cluster.certificates import CertificateSpec
-from scheduler_plugin import http_connection, turns
+from scheduler_plugin import http_server, turns
 from scheduler_plugin.extender_messages import Answer, BindArguments, NotAnswered, Passed
 from scheduler_plugin.fields import JsonObject
 from scheduler_plugin.gate_decisions import Place, WaitingPod
-from scheduler_plugin.http_app import ExtenderApp
-from scheduler_plugin.http_limits import Limits
+from scheduler_plugin.http_app import ExtenderApp, Limits
 from scheduler_plugin.http_pages import PagesApp
-from scheduler_plugin.http_responses import Application, Request, Response
+from scheduler_plugin.http_responses import Application
 from scheduler_plugin.http_server import Bound, CannotListenError, serving
 from scheduler_plugin.listening import Listening, TlsFiles
 from scheduler_plugin.names import QueueName, Reason
@@ -424,7 +422,7 @@ async def test_client_that_stalls_in_its_body_is_cut(plugin: FakePlugin) -> None
 async def test_client_that_stalls_in_its_headers_is_cut(
     plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch, begun: bytes, limit: str
 ) -> None:
-    monkeypatch.setattr(http_connection, limit, 0.05)
+    monkeypatch.setattr(http_server, limit, 0.05)
     async with served(plugin) as client:
         reader, writer = await client.stream()
         writer.write(begun)
@@ -436,7 +434,7 @@ async def test_client_that_stalls_in_its_headers_is_cut(
 async def test_client_that_stalls_in_its_second_headers_is_cut(
     plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_connection, "HEAD_SECONDS", 0.05)
+    monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.05)
     async with served(plugin) as client:
         reader, writer = await client.stream()
         writer.write(request("/filter", b"{}") + b"POST /filter")
@@ -469,83 +467,6 @@ async def test_what_is_not_http_is_refused(client: Client) -> None:
 
     assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
     writer.close()
-
-
-async def test_endless_headers_are_refused(client: Client) -> None:
-    reader, writer = await client.stream()
-    writer.write(b"POST /filter HTTP/1.1\r\n" + b"a: b\r\n" * 20_000)
-
-    assert (await reader.read()).startswith(b"HTTP/1.1 431 ")
-    writer.close()
-
-
-async def test_fault_of_an_application_ends_one_answer_alone(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    async def app(request: Request) -> Response:
-        if request.path == "/fault":
-            raise RuntimeError("a fault")
-        return Response(200, b"{}")
-
-    async with serving_app(app) as client:
-        assert await client.ask("GET", "/fault") == (500, "internal error")
-        assert await client.ask("GET", "/") == (200, "{}")
-
-    assert "a fault" in caplog.text
-
-
-async def test_body_that_is_announced_is_asked_for(client: Client) -> None:
-    reader, writer = await client.stream()
-    body = json.dumps(FILTER).encode()
-    head = request("/filter", body, "Expect: 100-continue")[: -len(body)]
-    writer.write(head)
-    assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
-    writer.write(body)
-
-    assert (await read_response(reader))[1]["Error"] == ""
-    writer.close()
-
-
-async def test_connection_is_closed_where_the_client_asks_for_it(client: Client) -> None:
-    reader, writer = await client.stream()
-    writer.write(request("/filter", json.dumps(FILTER).encode(), "Connection: close"))
-
-    head, _ = await read_response(reader)
-
-    assert b"connection: close" in head
-    assert await reader.read() == b""
-    writer.close()
-
-
-async def test_answer_to_head_has_no_body(pages: Client) -> None:
-    reader, writer = await pages.stream()
-    writer.write(b"HEAD /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
-
-    assert (await reader.read()).endswith(b"\r\n\r\n")
-    writer.close()
-
-
-async def test_client_that_does_not_read_is_left(
-    plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http_connection, "WRITE_SECONDS", 0.05)
-    names = ["x" * 250 for _ in range(5_000)]
-    body = json.dumps({**FILTER, "NodeNames": names}).encode()
-    async with served(plugin) as client:
-        _, writer = await client.stream()
-        for _ in range(12):
-            writer.write(request("/filter", body))
-
-        with pytest.raises(ConnectionError):
-            await drained_for_ever(writer)
-        writer.close()
-
-
-async def drained_for_ever(writer: asyncio.StreamWriter) -> None:
-    """Ends by what ends the connection."""
-    while True:
-        await writer.drain()
-        await asyncio.sleep(0)
 
 
 async def test_connection_is_kept_for_many_calls(client: Client) -> None:
@@ -939,22 +860,6 @@ async def status_over(context: ssl.SSLContext, url: str) -> int:
         session.get(url) as response,
     ):
         return response.status
-
-
-def test_loop_that_the_plugin_runs_on_serves_likewise(
-    authority: Authority, tls_files: TlsFiles
-) -> None:
-    """Uvloop's transports have the methods of asyncio's, and no class in common."""
-
-    async def ask() -> list[object]:
-        async with served(FakePlugin()) as client:
-            plain = [await client.call("/filter", FILTER) for _ in range(2)]
-        return [*plain, await filter_over(client_context(authority, authority), tls_files)]
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        answers = runner.run(ask())
-
-    assert answers == [{"NodeNames": FILTER["NodeNames"], "Error": ""}] * 3
 
 
 async def test_plain_http_is_not_heard_where_tls_is_served(tls_files: TlsFiles) -> None:
