@@ -27,7 +27,7 @@ from typing import Any, cast
 from bench import verdicts
 from scheduler_plugin.bindings import CarriesOut
 from scheduler_plugin.extender_messages import NotAnswered, decode_filter, encode_filter
-from scheduler_plugin.http_app import ExtenderApp
+from scheduler_plugin.http_app import ExtenderApp, Limits
 from scheduler_plugin.http_server import serving
 from scheduler_plugin.kube_scheduler import Extender
 from scheduler_plugin.kube_scheduler_binds import KnowsTheCluster
@@ -185,7 +185,9 @@ def exchange(connection: socket.socket, body: bytes) -> bytes:
 async def serve(size: Size) -> None:
     gc.freeze()
     listening = Listening(host="127.0.0.1", port=0, tls=None)
-    async with serving(ExtenderApp(extender(size)), listening) as bound:
+    # Nobody binds these pods.
+    limits = Limits(on_their_way=10**9)
+    async with serving(ExtenderApp(extender(size), limits), listening, limits) as bound:
         print(bound.port, flush=True)
         await asyncio.wait((bound.server,))
 

@@ -19,6 +19,7 @@ from scheduler_plugin.extender_messages import (
     Answer,
     BindArguments,
     NotAnswered,
+    Passed,
     decode_bind,
     decode_filter,
     decode_preempt,
@@ -38,6 +39,7 @@ from scheduler_plugin.http_responses import (
     respond,
 )
 from scheduler_plugin.turns import Turns
+from scheduler_plugin.verdicts import Refused
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +80,7 @@ class Limits:
             would not hear why.
         stop_seconds: For requests under way when the server stops; more than one Bind takes, with
             the look that follows one that failed.
-        binds: Calls of Bind that are under way; beyond that Filter is answered later.
+        on_their_way: Pods between Filter and the end of Bind; beyond that Filter is answered later.
     """
 
     body: int = 4 << 20
@@ -86,7 +88,7 @@ class Limits:
     receive_seconds: float = 5.0
     bind_seconds: float = 6.0
     stop_seconds: int = 9
-    binds: int = 32
+    on_their_way: int = 64
 
 
 DEFAULT_LIMITS = Limits()
@@ -104,7 +106,7 @@ class ExtenderApp:
     def __init__(self, answers: AnswersKubeScheduler, limits: Limits = DEFAULT_LIMITS) -> None:
         self._answers = answers
         self._limits = limits
-        self._turns = Turns(limits.binds)
+        self._turns = Turns(limits.on_their_way)
         self._calls: dict[str, tuple[_Call, _Encode]] = {
             "/filter": (self._filter, encode_error),
             "/preempt": (self._preempt, encode_preempt_error),
@@ -137,7 +139,12 @@ class ExtenderApp:
             return encode_error(_logged("/filter", call))
         await self._turns.next()
         await self._answers.settle()
-        return encode_filter(call, await self._answers.filter_once_known(call.pod))
+        answer = await self._answers.filter_once_known(call.pod)
+        if isinstance(answer, Passed):  # Then the pod can be read.
+            self._turns.begin(call.pod["metadata"]["uid"])
+        elif isinstance(answer, Refused):
+            self._turns.end(call.pod["metadata"]["uid"])
+        return encode_filter(call, answer)
 
     async def _preempt(self, body: bytes) -> bytes:
         call = decode_preempt(body)
@@ -149,8 +156,11 @@ class ExtenderApp:
         call = decode_bind(body)
         if isinstance(call, NotAnswered):
             return encode_error(_logged("/bind", call))
-        with self._turns.taken():
+        self._turns.bind(call.uid)
+        try:
             return encode_error(await self._bound(call))
+        finally:
+            self._turns.end(call.uid)
 
     async def _bound(self, call: BindArguments) -> str:
         """Bind, and call it a failure only where the pod is not bound after all.

@@ -196,37 +196,30 @@ async def test_filter_waits_until_one_of_many_before_is_bound(
     plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 60)
-    bound = asyncio.Event()
-
-    async def bind(_: BindArguments) -> str:
-        await bound.wait()
-        return ""
-
-    plugin.on_bind = bind
-    app = ExtenderApp(plugin, Limits(binds=1))
-    binding = asyncio.create_task(app._bind(json.dumps(BIND).encode()))
-    await asyncio.sleep(0)
-    next_pod = asyncio.create_task(app._filter(json.dumps(FILTER).encode()))
+    app = ExtenderApp(plugin, Limits(on_their_way=1))
+    await app._filter(json.dumps(FILTER).encode())
+    second = asyncio.create_task(app._filter(json.dumps(FILTER).encode()))
     for _ in range(3):
         await asyncio.sleep(0)
-    assert plugin.pods == []
-
-    bound.set()
-    await asyncio.gather(binding, next_pod)
-
     assert len(plugin.pods) == 1
 
+    await app._bind(json.dumps(BIND).encode())
+    await second
 
-async def test_pod_that_passed_and_waits_for_its_volume_keeps_nobody_waiting(
+    assert len(plugin.pods) == 2
+
+
+async def test_refused_pod_is_not_on_its_way(
     plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 60)
-    app = ExtenderApp(plugin, Limits(binds=1))
+    plugin.answer = REFUSED
+    app = ExtenderApp(plugin, Limits(on_their_way=1))
     async with asyncio.timeout(5):
-        for _ in range(3):
+        for _ in range(2):
             await app._filter(json.dumps(FILTER).encode())
 
-    assert len(plugin.pods) == 3
+    assert len(plugin.pods) == 2
 
 
 class FakeLines:

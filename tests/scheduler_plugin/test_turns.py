@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 
 import pytest
 
@@ -23,34 +22,70 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 60)
 
 
-async def test_there_is_room_until_so_many_are_bound_at_one_time(patient: None) -> None:
+@pytest.fixture
+async def full(patient: None) -> Turns:
     found = Turns(most=2)
-    with found.taken():
-        await found.next()
+    found.begin("a")
+    found.begin("b")
+    return found
 
 
-async def test_next_pod_waits_until_one_before_it_ended(patient: None) -> None:
+async def test_there_is_room_until_so_many_are_on_their_way(patient: None) -> None:
     found = Turns(most=2)
-    with found.taken():
-        with found.taken():
-            task = asyncio.create_task(found.next())
-            assert await is_kept(task)
-
-        await task
-
-
-async def test_call_that_failed_ended_too(patient: None) -> None:
-    found = Turns(most=1)
-    with suppress(ValueError), found.taken():
-        raise ValueError
+    found.begin("a")
 
     await found.next()
 
 
-async def test_nobody_waits_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "LONGEST_SECONDS", 0.001)
-    found = Turns(most=1)
-    with found.taken():
-        await found.next()
+async def test_next_pod_waits_until_one_before_it_ended(full: Turns) -> None:
+    task = asyncio.create_task(full.next())
+    assert await is_kept(task)
 
-        assert not found.has_room
+    full.end("another")
+    assert await is_kept(task)
+    full.end("a")
+
+    await task
+
+
+async def test_pod_that_is_asked_about_twice_counts_once(patient: None) -> None:
+    found = Turns(most=2)
+    found.begin("a")
+    found.begin("a")
+
+    await found.next()
+
+
+async def test_pod_that_waits_before_its_binding_keeps_nobody_waiting(
+    full: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "RESERVED_SECONDS", -1.0)
+    full.begin("a")
+    full.begin("b")
+
+    await full.next()
+    assert len(full) == 0
+
+
+async def test_nobody_waits_for_long(full: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "LONGEST_SECONDS", 0.001)
+
+    await full.next()
+    assert len(full) == 2
+
+
+async def test_pod_that_is_being_bound_counts_until_that_ends(
+    patient: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "RESERVED_SECONDS", -1.0)
+    found = Turns(most=1)
+    found.begin("a")
+    found.bind("a")
+    found.begin("a")
+    task = asyncio.create_task(found.next())
+    assert await is_kept(task)
+
+    found.end("a")
+
+    await task
+    assert len(found) == 0
