@@ -74,7 +74,7 @@ class ConditionWriter:
         """Write until cancelled."""
         while True:
             await self._asked.wait()
-            if self._must_wait() or not (self._stale or self._keeper.has_untold):
+            if self._must_wait() or not (self._stale or self._keeper.untold):
                 self._asked.clear()
                 continue
             failed = not await self._step()
@@ -86,9 +86,9 @@ class ConditionWriter:
         for uid in self._stale:
             del self._stale[uid]
             return await self._remove(uid)
-        for condition in self._keeper.take_conditions(self._clock(), 1):
+        for condition in self._keeper.untold.take(self._clock(), 1):
             write = self._writes.write_condition(condition)
-            return await self._tried(write, condition.uid, self._keeper.condition_failed)
+            return await self._tried(write, condition.uid, self._keeper.untold.failed)
         return True
 
     async def _remove(self, uid: PodUid) -> bool:

@@ -27,19 +27,18 @@ from scheduler_plugin.assumptions import LAPSE
 from scheduler_plugin.blockades import Blockades, Spot, spot_of
 from scheduler_plugin.due import Due
 from scheduler_plugin.gate_decisions import (
-    GateCondition,
     GateRemoval,
     LetGo,
     Place,
     Retry,
     WaitingPod,
-    gate_condition,
     waiting_pod,
 )
 from scheduler_plugin.names import QUOTA_GATE, PodUid
 from scheduler_plugin.pods import PodView
 from scheduler_plugin.resting_pods import RestingPods
 from scheduler_plugin.rounds import Round
+from scheduler_plugin.untold_pods import UntoldPods
 from scheduler_plugin.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.waiting_lines import Line, Shape, claim_uids
 from scheduler_plugin.waiting_pods import WaitingPods
@@ -68,9 +67,6 @@ PATIENCE = 20
 
 TRIED_SECONDS = 15.0
 """How long it holds that a pod fits which was told so: longer than kube-scheduler backs off."""
-
-MOST_LOOKED_AT = 10
-"""How many pods are looked at in one go for those that have to be told something."""
 
 
 class GateKeeper:
@@ -106,7 +102,7 @@ class GateKeeper:
         self._going: Due[PodUid] = Due()
         self._resting: Due[PodUid] = Due()
         self._failures = RestingPods()
-        self._untold: dict[PodUid, None] = {}
+        self.untold = UntoldPods(world, self._waiting)
         self._recheck_at = float("-inf")
 
     def __len__(self) -> int:
@@ -172,7 +168,7 @@ class GateKeeper:
         if pod is None or not pod.is_gated:
             return
         if line is None or line.reason not in ("", pod.admission):
-            self._untold[uid] = None
+            self.untold.note((uid,))
 
     def tried(self, uid: PodUid, moment: float) -> None:
         """kube-scheduler asked about a pod without a gate: what was decided of it is over."""
@@ -329,7 +325,7 @@ class GateKeeper:
         seconds = REMOVED_SECONDS if pod.is_gated else TRIED_SECONDS
         self._going.set(pod.uid, moment + seconds)
         self._waiting.leave(pod.uid)
-        self._untold.pop(pod.uid, None)
+        self.untold.drop(pod.uid)
         self._wake_claims_of(pod.uid)
 
     def _wake_claims_of(self, uid: PodUid) -> None:
@@ -344,7 +340,7 @@ class GateKeeper:
             self._blockades.put(line.shape, *spot)
         if line.reason != refused.reason:
             line.reason = refused.reason
-            self._untold |= dict.fromkeys(turn[-1] for turn in line.turns)
+            self.untold.note(turn[-1] for turn in line.turns)
 
     def _come_back(self, moment: float) -> None:
         """Pods that are still there although they should have gone by now, and those rested."""
@@ -375,36 +371,3 @@ class GateKeeper:
         if not pod.is_gated:
             return f"{pod} does not wait at its gate {QUOTA_GATE}."
         return waiting_pod(pod, self.place(pod.uid), self._world, now)
-
-    @property
-    def has_untold(self) -> bool:
-        """Whether there may be conditions to write: ask for them, again if there were none."""
-        return bool(self._untold or self._waiting.moved)
-
-    def take_conditions(self, now: datetime, most: int) -> tuple[GateCondition, ...]:
-        """Conditions to write: of pods whose reason is another than the one that is written."""
-        found: list[GateCondition] = []
-        self._untold |= self._waiting.moved
-        self._waiting.moved.clear()
-        for uid in list(islice(self._untold, MOST_LOOKED_AT)):
-            if len(found) == most:
-                break
-            del self._untold[uid]
-            found += self._condition(uid, now)
-        return tuple(found)
-
-    def _condition(self, uid: PodUid, now: datetime) -> Iterator[GateCondition]:
-        pod = self._world.facts.pod(uid)
-        if pod is None or not pod.is_gated or uid not in self._waiting:
-            return
-        condition = gate_condition(pod, self._world, now)
-        if condition is None:
-            # Somebody may get the room before it: then it has to be told after all.
-            self._untold[uid] = None
-        elif condition.reason != pod.admission:
-            yield condition
-
-    def condition_failed(self, uid: PodUid) -> None:
-        """A condition could not be written: it is told again."""
-        if uid in self._waiting:
-            self._untold[uid] = None

@@ -165,7 +165,7 @@ def test_nobody_is_told_what_it_waits_for(scene: Scene) -> None:
     scene.refused(a_plain_pod("a"))
     scene.told()
 
-    assert scene.keeper.take_conditions(NOW, 10) == ()
+    assert scene.keeper.untold.take(NOW, 10) == ()
 
 
 def test_who_is_not_tried_lets_others_go_and_comes_seldom(scene: Scene) -> None:

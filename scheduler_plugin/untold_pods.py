@@ -1,0 +1,66 @@
+"""The waiting pods whose condition may say something else than why they wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import islice
+
+from scheduler_plugin.gate_decisions import GateCondition, gate_condition
+from scheduler_plugin.names import PodUid
+from scheduler_plugin.waiting_pods import WaitingPods
+from scheduler_plugin.world import World
+
+MOST_LOOKED_AT = 10
+"""How many pods are looked at in one go for those that have to be told something."""
+
+
+class UntoldPods:
+    """Who has to be looked at. True while there may be conditions to write."""
+
+    def __init__(self, world: World, waiting: WaitingPods) -> None:
+        self._world = world
+        self._waiting = waiting
+        self._uids: dict[PodUid, None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._uids or self._waiting.moved)
+
+    def note(self, uids: Iterable[PodUid]) -> None:
+        """Why these wait may be another reason than the one that is written."""
+        self._uids |= dict.fromkeys(uids)
+
+    def drop(self, uid: PodUid) -> None:
+        """The pod goes."""
+        self._uids.pop(uid, None)
+
+    def failed(self, uid: PodUid) -> None:
+        """A condition could not be written: it is told again."""
+        if uid in self._waiting:
+            self._uids[uid] = None
+
+    def take(self, now: datetime, most: int) -> tuple[GateCondition, ...]:
+        """Conditions to write: of pods whose reason is another than the one that is written.
+
+        Ask again, even if there were none, as long as this is true.
+        """
+        found: list[GateCondition] = []
+        self._uids |= self._waiting.moved
+        self._waiting.moved.clear()
+        for uid in list(islice(self._uids, MOST_LOOKED_AT)):
+            if len(found) == most:
+                break
+            del self._uids[uid]
+            found += self._condition(uid, now)
+        return tuple(found)
+
+    def _condition(self, uid: PodUid, now: datetime) -> Iterator[GateCondition]:
+        pod = self._world.facts.pod(uid)
+        if pod is None or not pod.is_gated or uid not in self._waiting:
+            return
+        condition = gate_condition(pod, self._world, now)
+        if condition is None:
+            # Somebody may get the room before it: then it has to be told after all.
+            self._uids[uid] = None
+        elif condition.reason != pod.admission:
+            yield condition
