@@ -8,12 +8,11 @@ from local_cluster.api import ApiError
 from tests.e2e.legacy.stories import LegacyStory, container, wants
 from tests.e2e.sharing import objects
 from tests.e2e.sharing.admission import GATE, MANAGED
-from tests.e2e.sharing.objects import QUEUE
+from tests.e2e.sharing.objects import CHARGES, QUEUE
 from tests.e2e.webhook.installation import WebhookProcess
 
 NON_PREEMPTIBLE = "non-preemptible"
 ADMITTED = "moorage.dev/Admitted"
-CHARGES = "moorage.dev/charges"
 
 
 def test_requests_of_both_levels_are_charged_until_their_pods_end(story: LegacyStory) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.e2e.sharing.objects import QUEUE
+from tests.e2e.sharing.objects import CHARGES, QUEUE
 from tests.e2e.sharing.stories import CLAIM, NODE, Story
 
 HERE = {"kubernetes.io/hostname": NODE}
@@ -71,7 +71,8 @@ def test_an_owner_written_by_a_plugin_that_was_killed_before_the_binding_ends(
     assert story.owner_pod() == ""
 
 
-def test_a_claim_whose_queue_is_deleted_is_told(story: Story) -> None:
+def test_a_claim_whose_queue_is_taken_by_force_is_told(story: Story) -> None:
+    """A Queue that is charged stays until its charges end, unless somebody cuts that short."""
     vision, robots = story.queue("vision"), story.queue("robots")
     story.devices(1)
     story.claim(labels={QUEUE: vision})
@@ -79,6 +80,8 @@ def test_a_claim_whose_queue_is_deleted_is_told(story: Story) -> None:
     story.wait_bound("foreign")
 
     story.api.delete(story.path("queue", vision))
+    assert story.get("queue", vision)["metadata"]["finalizers"] == [CHARGES]
+    story.patch("queue", vision, {"metadata": {"finalizers": None}})
 
     told = story.wait_told(CLAIM, "QueueLost")
     assert f'belongs to queue "{vision}", which does not exist' in told
