@@ -36,14 +36,17 @@ Hearsay = dict[Address, dict[Sender, Heard]]
 class FakeCamera:
     """Listens on loopback and answers each request with the same bytes.
 
+    After them comes `endless`, if anything, again and again, with pauses of so many seconds.
+
     Attributes:
         asked: The requests, heads and bodies.
     """
 
-    def __init__(self, answer: bytes, *, endless: bool = False) -> None:
+    def __init__(self, answer: bytes, *, endless: bytes = b"", pause: float = 0) -> None:
         self.answer = answer
         self.asked: list[bytes] = []
         self._endless = endless
+        self._pause = pause
         self._tasks: set[asyncio.Task[None] | None] = set()
 
     @asynccontextmanager
@@ -63,8 +66,9 @@ class FakeCamera:
         writer.write(self.answer)
         try:
             while self._endless:
-                writer.write(bytes(65536))
+                writer.write(self._endless)
                 await writer.drain()
+                await asyncio.sleep(self._pause)
             await writer.drain()
             if self.answer:
                 writer.close()
@@ -115,7 +119,10 @@ async def test_a_silent_camera_is_unreachable() -> None:
 
 
 async def test_no_more_is_read_than_an_answer_may_have() -> None:
-    async with FakeCamera(FLOOD, endless=True).serving() as address, Cameras(None, 9) as cameras:
+    async with (
+        FakeCamera(FLOOD, endless=bytes(65536)).serving() as address,
+        Cameras(None, 9) as cameras,
+    ):
         with pytest.raises(UnreachableError, match="more than 262144 bytes"):
             await cameras.clock(Target(address))
 
@@ -137,21 +144,10 @@ async def test_no_more_is_read_than_an_answer_may_have() -> None:
 async def test_chunks_without_end_megabytes_and_drips_cost_the_camera_alone(
     head: bytes, part: bytes, pause: float, why: str
 ) -> None:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"Envelope>")
-        writer.write(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n")
-        with suppress(ConnectionError):
-            while True:
-                writer.write(part)
-                await writer.drain()
-                await asyncio.sleep(pause)
-        writer.transport.abort()
-
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        address = Address(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", "u")
-        async with Cameras(None, 9) as cameras:
-            with pytest.raises(UnreachableError, match=why):
-                await cameras.clock(Target(address))
+    camera = FakeCamera(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n", endless=part, pause=pause)
+    async with camera.serving() as address, Cameras(None, 9) as cameras:
+        with pytest.raises(UnreachableError, match=why):
+            await cameras.clock(Target(address))
 
 
 async def test_nobody_listens() -> None:
@@ -208,7 +204,7 @@ async def test_a_bad_camera_does_not_hold_up_the_others(heard: Hearsay) -> None:
     async with (
         FakeCamera(GOOD).serving() as good,
         FakeCamera(b"").serving() as silent,
-        FakeCamera(FLOOD, endless=True).serving() as flood,
+        FakeCamera(FLOOD, endless=bytes(65536)).serving() as flood,
     ):
         heard.update(dict.fromkeys((good, silent, flood), TOLD))
         heard[Address("http://no.such.host.invalid/", "u")] = TOLD
