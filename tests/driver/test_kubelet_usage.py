@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -36,6 +36,7 @@ from tests.driver.slot_builders import (
     FakeInstances,
     an_instance_object,
 )
+from tests.driver.tasks import running, until
 
 RESOURCE = f"akri.sh/{CAMERA_1}"
 SLOT_0, SLOT_1 = f"{CAMERA_1}-0", f"{CAMERA_1}-1"
@@ -91,22 +92,13 @@ class FakeNodeSide:
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.keeper.run())
-        try:
+        async with running(self.keeper.run()):
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
-            while not condition():  # noqa: ASYNC110  Many things make it true.
-                await asyncio.sleep(0.005)
 
     async def passes(self, number: int = 1) -> None:
         """Wait until so many more have begun."""
         wanted = self.asked + number
-        await self.until(lambda: self.asked >= wanted)
+        await until(lambda: self.asked >= wanted)
 
 
 async def test_at_the_start_what_nobody_uses_is_released() -> None:
@@ -115,7 +107,7 @@ async def test_at_the_start_what_nobody_uses_is_released() -> None:
     side.by_hand(SLOT_1, NODE_B)
 
     async with side.kept():
-        await side.until(lambda: side.slots.stored.usage() == {SLOT_1: NODE_B})
+        await until(lambda: side.slots.stored.usage() == {SLOT_1: NODE_B})
 
     assert side.pods.reads == 1
 
@@ -145,7 +137,7 @@ async def test_a_pod_that_goes_starts_a_pass() -> None:
         await side.passes()
         side.used, side.pods.stored = set(), ()
         side.keeper.pod_changed(Deleted(KEY, a_pod()))
-        await side.until(lambda: side.slots.stored.usage() == {})
+        await until(lambda: side.slots.stored.usage() == {})
 
 
 async def test_pods_without_devices_start_no_pass() -> None:
@@ -168,7 +160,7 @@ async def test_a_listing_that_lags_is_asked_for_again_soon() -> None:
     async with side.kept():
         await side.passes(2)
         side.used = set()
-        await side.until(lambda: side.slots.stored.usage() == {})
+        await until(lambda: side.slots.stored.usage() == {})
 
 
 async def test_without_the_kubelets_account_nothing_is_released() -> None:
@@ -180,7 +172,7 @@ async def test_without_the_kubelets_account_nothing_is_released() -> None:
         await side.passes(3)
         assert side.slots.writes == []
         side.used = set()
-        await side.until(lambda: side.slots.stored.usage() == {})
+        await until(lambda: side.slots.stored.usage() == {})
 
 
 async def test_a_slot_that_is_given_while_it_is_judged_stays() -> None:
@@ -191,7 +183,7 @@ async def test_a_slot_that_is_given_while_it_is_judged_stays() -> None:
 
     async with side.given.locks.of([CAMERA_1]):
         task = asyncio.create_task(side.keeper.run())
-        await side.until(lambda: side.pods.reads > 0)
+        await until(lambda: side.pods.reads > 0)
         side.given.note([DeviceKey(RESOURCE, SLOT_0)])
         side.used, side.pods.stored = {(USER, SLOT_0)}, (a_pod(),)
     await side.passes()
@@ -208,7 +200,7 @@ async def test_a_conflict_is_decided_anew_at_once() -> None:
     side.slots.stored.by_hand(SLOT_1, NODE_B)
 
     async with side.kept():
-        await side.until(lambda: side.slots.stored.usage() == {SLOT_1: NODE_B})
+        await until(lambda: side.slots.stored.usage() == {SLOT_1: NODE_B})
 
     assert len(side.slots.writes) == 2
 
@@ -219,9 +211,9 @@ async def test_a_write_that_is_refused_for_good_does_not_hold_up_the_rest() -> N
     side.slots.faults = [lambda *_: InvalidError("no", status=422)]
 
     async with side.kept():
-        await side.until(lambda: len(side.slots.writes) == 1)
+        await until(lambda: len(side.slots.writes) == 1)
         side.keeper.pod_changed(Added(KEY, a_pod()))
-        await side.until(lambda: side.slots.stored.usage() == {})
+        await until(lambda: side.slots.stored.usage() == {})
 
 
 async def test_a_container_without_a_slot_gets_it_back() -> None:
@@ -230,7 +222,7 @@ async def test_a_container_without_a_slot_gets_it_back() -> None:
     side.used = {(USER, SLOT_0)}
 
     async with side.kept():
-        await side.until(lambda: side.slots.stored.usage() == {SLOT_0: NODE_A})
+        await until(lambda: side.slots.stored.usage() == {SLOT_0: NODE_A})
 
     assert side.events == []
 
@@ -242,7 +234,7 @@ async def test_a_container_whose_slot_another_node_has_is_told_of_once() -> None
     side.used = {(USER, SLOT_0)}
 
     async with side.kept():
-        await side.until(lambda: bool(side.events))
+        await until(lambda: bool(side.events))
         side.keeper.pod_changed(Added(KEY, a_pod()))
         await side.passes(1)
         side.keeper.pod_changed(Added(KEY, a_pod()))
@@ -260,7 +252,7 @@ async def test_a_conflict_is_the_same_after_the_kubelet_did_not_answer() -> None
     used = side.used = {(USER, SLOT_0)}
 
     async with side.kept():
-        await side.until(lambda: bool(side.events))
+        await until(lambda: bool(side.events))
         for answer in (None, used, used):
             side.used = answer
             side.keeper.pod_changed(Added(KEY, a_pod()))
@@ -280,7 +272,7 @@ async def test_a_container_without_a_slot_is_thought_of_when_its_instance_change
     old, new = side.slots.views()[CAMERA_1], instance_slots(an_instance_object(**spec))
 
     async with side.kept():
-        await side.until(lambda: bool(side.events))
+        await until(lambda: bool(side.events))
         before = side.asked
         side.keeper.instance_changed(Modified(KEY, old, replace(new, name=CAMERA_2)))
         await none_begins(side, before)
@@ -299,9 +291,9 @@ async def test_a_write_that_fails_every_time_keeps_no_other_slot_taken() -> None
     side.slots.faults = [is_away] * 1000
 
     async with side.kept():
-        await side.until(lambda: side.slots.stored.usage() == {SLOT_0: NODE_A})
+        await until(lambda: side.slots.stored.usage() == {SLOT_0: NODE_A})
         side.slots.faults = []
-        await side.until(lambda: side.slots.stored.usage() == {})
+        await until(lambda: side.slots.stored.usage() == {})
 
 
 async def test_only_own_slots_that_change_start_a_pass() -> None:
@@ -334,7 +326,7 @@ async def test_once_it_is_alone_a_driver_remembers_whose_a_device_was(
         await side.passes()
         side.used, side.pods.stored = set(), (init_only,)
         side.keeper.pod_changed(Deleted(KEY, a_pod()))
-        await side.until(lambda: side.slots.stored.usage() == {})
+        await until(lambda: side.slots.stored.usage() == {})
 
 
 async def none_begins(side: FakeNodeSide, before: int) -> None:
@@ -385,8 +377,8 @@ async def test_an_own_release_starts_no_pass_and_what_another_makes_of_the_slot_
     side.slots.faults.append(shown)
     side.pods.stored = side.pods.seen = (a_pod(),)
     async with side.kept():
-        await side.until(lambda: side.slots.stored.usage() == {SLOT_1: NODE_A})
+        await until(lambda: side.slots.stored.usage() == {SLOT_1: NODE_A})
         if value == NODE_B:
-            await side.until(lambda: side.asked == 2)
+            await until(lambda: side.asked == 2)
         else:
             await none_begins(side, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,6 +27,7 @@ from tests.driver.claim_builders import (
     an_instance,
     some_instances,
 )
+from tests.driver.tasks import running, until
 from tests.driver.test_renewals import a_pod
 from tests.fakes.disk import Disk, FakeFolder
 
@@ -68,17 +69,8 @@ class World:
         self.see(at("/dev/a"))
         self.reader.put(WANTED)
         await self.claims.prepare([WANTED])
-        task = asyncio.create_task(self.followed.run())
-        try:
+        async with running(self.followed.run()):
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
-            while not condition():  # noqa: ASYNC110  Many things make it true.
-                await asyncio.sleep(0.005)
 
     def told(self) -> Sequence[tuple[str, str]]:
         return [(event.regarding.name, event.reason) for event in self.events]
@@ -92,7 +84,7 @@ def world(tmp_path: Path) -> World:
 async def test_pods_that_may_have_the_device_are_told_that_it_moved(world: World) -> None:
     async with world.running():
         world.see(at("/dev/b"))
-        await world.until(lambda: bool(world.events))
+        await until(lambda: bool(world.events))
 
     (event,) = world.events
     assert (event.regarding.kind, event.regarding.name) == ("Pod", "user")
@@ -103,12 +95,12 @@ async def test_pods_that_may_have_the_device_are_told_that_it_moved(world: World
 async def test_pods_are_told_once_that_a_path_is_taken(world: World) -> None:
     async with world.running():
         world.see(at("/dev/b"))
-        await world.until(lambda: len(world.events) == 1)
+        await until(lambda: len(world.events) == 1)
         for _ in range(3):
             world.see(at("/dev/b"), at("/dev/a", "loop-bbbbbb"))
-            await world.until(lambda: len(world.events) == 2)
+            await until(lambda: len(world.events) == 2)
         world.see()
-        await world.until(lambda: len(world.events) == 3)
+        await until(lambda: len(world.events) == 3)
 
     assert [reason for _, reason in world.told()] == [
         "DeviceMoved",
@@ -121,7 +113,7 @@ async def test_what_could_not_be_told_is_told_later(world: World) -> None:
     world.failures = 1
     async with world.running():
         world.see()
-        await world.until(lambda: bool(world.events))
+        await until(lambda: bool(world.events))
 
     assert world.told() == [("user", "DeviceAway")]
     assert world.lists == 2
@@ -132,6 +124,6 @@ async def test_nothing_is_asked_where_nothing_changed(world: World) -> None:
         world.see(at("/dev/a"))
         await asyncio.sleep(0)
         world.see(at("/dev/b"))
-        await world.until(lambda: bool(world.events))
+        await until(lambda: bool(world.events))
 
     assert world.lists == 1

@@ -30,6 +30,7 @@ from tests.driver.slot_builders import (
     a_camera,
     an_instance_object,
 )
+from tests.driver.tasks import running, until
 
 STORED = stored_instance(an_instance_object(CAMERA_1))
 
@@ -87,17 +88,8 @@ class FakeNode:
         stored = cast(Store[StoredInstance], FakeStored(self.slots))
         place = LeftoverPlace(NODE_A, root, root / "cdi")
         leftovers = NodeLeftovers(cast(ApiClient, self), place, stored, lambda _: None, self)
-        task = asyncio.create_task(leftovers.run())
-        try:
+        async with running(leftovers.run()):
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
-            while not condition():  # noqa: ASYNC110  Many things make it true.
-                await asyncio.sleep(0.005)
 
 
 async def test_a_kubelet_that_lists_nobody_yet_does_not_prove_that_nothing_is_left(
@@ -108,10 +100,10 @@ async def test_a_kubelet_that_lists_nobody_yet_does_not_prove_that_nothing_is_le
     node.pods.pods = (USER,)
 
     async with node.cleared(tmp_path):
-        await node.until(lambda: node.asked > 0)
+        await until(lambda: node.asked > 0)
         node.used = (USED,)
 
-        await node.until(lambda: node.slots.stored.usage() == {SLOT: NODE_A})
+        await until(lambda: node.slots.stored.usage() == {SLOT: NODE_A})
 
 
 def leads(link: Path, path: str) -> bool:
@@ -129,7 +121,7 @@ async def test_a_device_that_a_leftover_container_has_is_followed(
     async with node.cleared(tmp_path):
         for path in ("/dev/a", "/dev/b"):
             node.see(a_camera(device_specs=(DeviceSpec(path, path),)))
-            await node.until(partial(leads, link, path))
+            await until(partial(leads, link, path))
 
 
 def test_a_node_is_to_offer_none_of_the_resources_that_a_plugin_had() -> None:
