@@ -8,7 +8,7 @@ What the kubelet was answered stays its answer for the life of a pod, see `insta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
@@ -72,10 +72,11 @@ class GivenDevices:
         known = frozenset(views)
         if self._kept == (held, known, where):
             return
-        for change in await self.files.follow(held, where):
+        changes = await self.files.follow(held, where)
+        for change in changes:
             self._note(change, where)
         await self.files.keep(known)
-        self._note_taken(held, where)
+        self._note_taken(held, where, {change.instance for change in changes})
         self._kept = (held, known, where)
 
     def _note(self, change: GivenChange, where: Whereabouts) -> None:
@@ -89,8 +90,13 @@ class GivenDevices:
             self._untold[notice] = None
             self._telling.ask()
 
-    def _note_taken(self, held: Mapping[InstanceName, bool], where: Whereabouts) -> None:
-        """Once for as long as it lasts, and not what has just been told of the device."""
+    def _note_taken(
+        self,
+        held: Mapping[InstanceName, bool],
+        where: Whereabouts,
+        told: Collection[InstanceName],
+    ) -> None:
+        """Once for as long as it lasts, and not where the same change has told it of the device."""
         self._left = {name: left for name, left in self._left.items() if name in held}
         taken = frozenset(
             (name, path, owner)
@@ -98,7 +104,6 @@ class GivenDevices:
             for path in left
             if (owner := where.owner(path))
         )
-        told = {notice.instance for notice in self._untold}
         for name, path, owner in taken - self._taken:
             if name not in told:
                 self._untold[path_taken(name, path, owner)] = None

@@ -20,6 +20,7 @@ from driver.apiserver import PODS
 from driver.claim_notices import Notice, change_notices, pods_of, taken_notices
 from driver.kubelet_claims import KubeletClaims
 from driver.passes import Passes
+from driver.prepared import ClaimReference
 from driver.renewals import Renewal
 from kube.api import ApiClient, Event, EventType, JsonObject, ObjectReference
 
@@ -48,6 +49,7 @@ class NodeClaims:
         self._telling = Passes(self._tell, name="telling pods of their devices")
         self._untold: dict[Notice, None] = {}
         self._taken: frozenset[Notice] = frozenset()
+        self._just_told: set[ClaimReference] = set()
         claims.on_renewed(self._note_renewed)
 
     def devices_changed(self) -> None:
@@ -60,21 +62,24 @@ class NodeClaims:
         raise AssertionError("passes do not end")
 
     async def _renew(self) -> float:
+        self._just_told.clear()
         await self._claims.renew(again=True)
         self._note_taken()
         return LOOK_SECONDS
 
     def _note_renewed(self, renewals: tuple[Renewal, ...]) -> None:
         if (where := self._claims.where) is not None:
-            self._note(change_notices(renewals, where))
+            notices = change_notices(renewals, where)
+            self._just_told.update(notice.claim for notice in notices)
+            self._note(notices)
 
     def _note_taken(self) -> None:
-        """What has just been told of a device that moved is not told again."""
+        """What the same change has told of a device that moved is not told again."""
         if (where := self._claims.where) is None:
             return
         taken = taken_notices(self._claims.prepared.values(), where)
-        told = {notice.claim for notice in self._untold}
-        self._note(tuple(notice for notice in taken - self._taken if notice.claim not in told))
+        new = taken - self._taken
+        self._note(tuple(notice for notice in new if notice.claim not in self._just_told))
         self._taken = taken
 
     def _note(self, notices: tuple[Notice, ...]) -> None:

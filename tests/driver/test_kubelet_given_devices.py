@@ -101,6 +101,17 @@ async def test_a_device_that_is_held_is_followed_and_its_pods_hear_of_it(world: 
     assert world.leads() == "/dev/c"
 
 
+async def test_a_path_that_is_taken_while_pods_are_still_to_hear_of_the_device_is_told_too(
+    world: World,
+) -> None:
+    world.stored.by_hand(SLOT, NODE_A)
+    await world.told(at("/dev/a"))
+
+    await world.given.keep(Whereabouts(()))
+
+    assert await world.told(at("/dev/a", CAMERA_2)) == ["DeviceAway", "DevicePathTaken"]
+
+
 async def test_a_device_that_another_node_holds_is_not_written(world: World) -> None:
     world.stored.by_hand(SLOT, NODE_B)
 

@@ -109,6 +109,19 @@ async def test_pods_are_told_once_that_a_path_is_taken(world: World) -> None:
     ]
 
 
+async def test_path_that_is_taken_before_pods_heard_of_the_device_is_told_too(
+    world: World,
+) -> None:
+    world.failures = 1
+    async with world.running():
+        world.see()
+        await until(lambda: world.lists == 1)
+        world.see(at("/dev/a", "loop-bbbbbb"))
+        await until(lambda: len(world.events) == 2)
+
+    assert [reason for _, reason in world.told()] == ["DeviceAway", "DevicePathTaken"]
+
+
 async def test_what_could_not_be_told_is_told_later(world: World) -> None:
     world.failures = 1
     async with world.running():
