@@ -103,7 +103,7 @@ def waiting_pod(pod: PodView, place: Place | None, world: World, now: datetime) 
         queue=world.facts.queue_of(pod),
         place=place,
         reason=reason,
-        message=message or "It fits, and its gate is about to be removed.",
+        message=message or "It fits, and goes when its turn comes.",
     )
 
 

@@ -368,6 +368,7 @@ class GateKeeper:
         pod = self._world.facts.pod_named(namespace, name)
         if pod is None:
             return f"Pod {namespace}/{name} does not exist, or asks for no devices."
-        if not pod.is_gated:
-            return f"{pod} does not wait at its gate {QUOTA_GATE}."
-        return waiting_pod(pod, self.place(pod.uid), self._world, now)
+        waits = self._as_it_waits(pod.uid)
+        if waits is None:
+            return f"{pod} does not wait: it has no gate {QUOTA_GATE}, and was not refused."
+        return waiting_pod(waits, self.place(pod.uid), self._world, now)

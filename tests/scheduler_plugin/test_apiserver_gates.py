@@ -467,7 +467,9 @@ async def test_a_place_and_the_reason_of_now_are_told_on_request(scene: Scene) -
         assert found.reason == Reason.OVER_LIMIT
         unknown = "Pod default/px does not exist, or asks for no devices."
         assert scene.writer.waiting("default", "px") == unknown
-        gone = "Pod default/p0 does not wait at its gate moorage.dev/quota."
+        gone = (
+            "Pod default/p0 does not wait: it has no gate moorage.dev/quota, and was not refused."
+        )
         assert scene.writer.waiting("default", "p0") == gone
 
 

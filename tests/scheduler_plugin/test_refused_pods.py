@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 
 from scheduler_plugin.assumptions import LAPSE
-from scheduler_plugin.gate_decisions import GateRemoval, Retry
+from scheduler_plugin.gate_decisions import GateRemoval, Retry, WaitingPod
 from scheduler_plugin.gates import TRIED_SECONDS, GateKeeper
-from scheduler_plugin.names import ACCOUNTED_LABEL, POD_GROUP_ANNOTATION, QUOTA_GATE, QueueName
+from scheduler_plugin.names import (
+    ACCOUNTED_LABEL,
+    POD_GROUP_ANNOTATION,
+    QUOTA_GATE,
+    QueueName,
+    Reason,
+)
 from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
 from scheduler_plugin.refusals import MOST, Refusals
 from scheduler_plugin.verdicts import Admitted, assume, judge
@@ -103,6 +109,19 @@ def test_one_free_slot_wakes_one_of_a_thousand(scene: Scene) -> None:
     assert scene.told() == ["p000"]
     assert scene.told() == []
     assert scene.world.assumptions.usage.of(QueueName("a")) == amounts(onvif=1)
+
+
+def test_its_place_in_line_is_told_on_request(scene: Scene) -> None:
+    scene.refused(a_plain_pod("first"), a_plain_pod("second"))
+    scene.told()
+
+    found = scene.keeper.waiting("default", "second", scene.now)
+
+    assert isinstance(found, WaitingPod)
+    assert (str(found.place), found.reason) == (
+        '2 of 2 pods that wait in queue "a"',
+        Reason.OVER_LIMIT,
+    )
 
 
 def test_the_room_is_kept_for_who_was_told(scene: Scene) -> None:
