@@ -17,7 +17,7 @@ DEBUG_ECHO_FILE = "/var/lib/kubelet/debug-echo-availability.txt"
 NODE_FLAGS = (
     f"--debug-echo-file={DEBUG_ECHO_FILE}",
     "--rediscovery-interval=1s",
-    "--handler-mount-paths=/tmp/moorage-*",
+    "--handler-mount-paths=/tmp/moorage-*,/etc/os-release,/usr/lib/os-release",
 )
 SHARED_FLAGS = ("--lost-node-grace=2s", "--instance-classes")
 WORKLOADS = (
