@@ -132,8 +132,6 @@ def test_what_happened_while_the_plugin_was_down_is_charged_when_it_is_back(
 def test_with_all_of_moorage_down_pods_that_ask_for_no_device_are_scheduled_as_ever(
     story: Story,
 ) -> None:
-    story.devices(1)
-    story.claim()
     with story.plugin.down(), _webhook_down(story):
         story.plain_pod("unconcerned", schedulerName="default-scheduler")
         story.wait_bound("unconcerned")
@@ -141,14 +139,18 @@ def test_with_all_of_moorage_down_pods_that_ask_for_no_device_are_scheduled_as_e
 
 @contextmanager
 def _webhook_down(story: Story) -> Iterator[None]:
-    """The API server asks a webhook that nobody runs; pods that name a claim show it."""
+    """The API server asks a webhook that nobody runs; pods that ask for plugins show it."""
     certificate = story.cluster.issue_certificate("moorage-webhook")
     nobody = f"https://{story.cluster.host_address}:9"
     story.create("webhook", filled_in(certificate.ca, nobody))
 
     def is_refused() -> bool:
         try:
-            story.pod("concerned", "", schedulerName="default-scheduler")
+            story.plain_pod(
+                "concerned",
+                schedulerName="default-scheduler",
+                resources={"limits": {"akri.sh/camera": "1"}},
+            )
         except ApiError as error:
             return "failed calling webhook" in str(error)
         story.delete("pod", "concerned")
