@@ -177,6 +177,10 @@ class Identity:
         """What was wrong with it; empty if it was created."""
         return self.kubectl("create", "-f", "-", body=body).stderr
 
+    def replace(self, body: Any) -> str:
+        """The same, of an update."""
+        return self.kubectl("replace", "-f", "-", body=body).stderr
+
     def apply(self, body: Any, manager: str) -> str:
         server_side = ("apply", "--server-side", f"--field-manager={manager}")
         return self.kubectl(*server_side, "-f", "-", body=body).stderr
@@ -195,6 +199,10 @@ class Identity:
 
     def can(self, verb: str, resource: str, *options: str) -> bool:
         return self.kubectl("auth", "can-i", verb, resource, *options).returncode == 0
+
+
+def labelled(body: dict[str, Any]) -> dict[str, Any]:
+    return {**body, "metadata": {**body["metadata"], "labels": {"a": "b"}}}
 
 
 def wait_in_force(cluster: Cluster) -> None:
@@ -321,7 +329,7 @@ def test_a_node_writes_its_own_slices(node_a: Identity) -> None:
     own = resource_slice("own", nodeName="node-a")
 
     assert node_a.create(own) == ""
-    assert node_a.apply({**own, "metadata": {"name": "own", "labels": {"a": "b"}}}, "kubectl") == ""
+    assert node_a.replace(labelled(own)) == ""
     assert node_a.kubectl("delete", "resourceslice", "own").returncode == 0
 
 
@@ -331,12 +339,12 @@ def test_a_node_writes_no_other_slices(server: Cluster, node_a: Identity, node_b
 
     created = node_a.create(resource_slice("other", "node-b", nodeName="node-b"))
     deleted = node_a.kubectl("delete", "resourceslice", "theirs").stderr
-    labelled = node_a.kubectl("label", "resourceslice", "theirs", "a=b").stderr
+    written = node_a.replace(labelled(theirs))
     everywhere = node_a.create(resource_slice("everywhere", "shared/c", allNodes=True))
     intruding = node_a.create(resource_slice("intruding", "shared/c", nodeName="node-a"))
     foreign = node_a.create(resource_slice("foreign", driver="gpu.test", nodeName="node-a"))
 
-    for message in (created, deleted, labelled):
+    for message in (created, deleted, written):
         assert "only that node's ResourceSlices, not those of node-b." in message
     assert "not those of several nodes." in everywhere
     assert "may write only the pool of that name, not shared/c." in intruding
@@ -351,7 +359,7 @@ def test_the_shared_driver_writes_shared_pools_and_no_other_slices(server: Clust
     several = resource_slice("several", "shared/some.camera", allNodes=True)
 
     assert shared.create(several) == ""
-    assert shared.kubectl("replace", "-f", "-", body=several).stderr == ""
+    assert shared.replace(several) == ""
     assert shared.kubectl("delete", "resourceslice", "several").returncode == 0
     for slice_ in (
         resource_slice("another", "node-a", allNodes=True),
@@ -850,7 +858,11 @@ def test_the_node_driver_s_pod_can_do_its_work_without_capabilities(
     cluster: Cluster, image: str
 ) -> None:
     """The DaemonSet's own pod, but for its command: what it may do is what the driver may do."""
-    (daemon_set,) = objects_of_kind("DaemonSet")
+    daemon_set = next(
+        found
+        for found in objects_of_kind("DaemonSet")
+        if found["metadata"]["name"] == "moorage-driver-node"
+    )
     template = yaml.safe_load(yaml.safe_dump(daemon_set["spec"]["template"]))
     spec = {**template["spec"], "restartPolicy": "Never", "nodeName": "node-b"}
     spec["containers"][0]["command"] = ["python3.11", "-c", NODE_WORK]
