@@ -29,6 +29,8 @@ from tests.e2e import rights
 SYSTEM = "moorage-system"
 NODES = ("node-a", "node-b")
 NODES_KIND = Resource("", "v1", "nodes", namespaced=False)
+INSTANCES = Resource("akri.sh", "v0", "instances")
+CLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
 POD_SPEC = {
     "containers": [
         {
@@ -443,8 +445,7 @@ def a_shared_one(name: str, *nodes: str, **spec: Any) -> dict[str, Any]:
 
 def patch(who: Identity, device: str, **spec: Any) -> str:
     """What was wrong with a merge patch of an Instance's spec; empty if it was done."""
-    merge = ("patch", "instance", named(device), "--namespace=default", "--type=merge")
-    return who.kubectl(*merge, "-p", json.dumps({"spec": spec})).stderr
+    return who.merge_patch(INSTANCES.at(named(device), "default"), {"spec": spec})
 
 
 def test_a_node_writes_its_part_of_a_shared_instance(
@@ -612,18 +613,20 @@ def test_the_shared_driver_writes_no_vendor_s_class(server: Cluster) -> None:
 
     ours = {"app.kubernetes.io/managed-by": "moorage"}
     server.apply(a_class("vendors", **{"app.kubernetes.io/managed-by": "gpu-operator"}))
-    label = ("label", "deviceclass")
-    key, overwrite = "app.kubernetes.io/managed-by", "--overwrite"
+    key = "app.kubernetes.io/managed-by"
+
+    def label(name: str, **labels: str) -> str:
+        return shared.merge_patch(CLASSES.at(name), {"metadata": {"labels": labels}})
 
     def refused() -> bool:
         return sentence in shared.create({**a_class("new"), "metadata": {"name": "new"}})
 
     server.wait_until("the policy is in force", refused)
     assert shared.create(a_class("made", **ours)) == ""
-    assert shared.kubectl(*label, "made", "a=b").stderr == ""
-    for change in (("a=b",), (f"{key}=moorage", overwrite)):
-        assert sentence in shared.kubectl(*label, "vendors", *change).stderr, "took it"
-    assert sentence in shared.kubectl(*label, "made", f"{key}=other", overwrite).stderr, "gave it"
+    assert label("made", a="b") == ""
+    for change in ({"a": "b"}, ours):
+        assert sentence in label("vendors", **change), "took it"
+    assert sentence in label("made", **{key: "other"}), "gave it"
     assert sentence in shared.kubectl("delete", "deviceclass", "vendors").stderr
     assert sentence in shared.create(a_class("vendors-too", **{key: "gpu-operator"}))
     assert shared.kubectl("delete", "deviceclass", "made").returncode == 0
@@ -727,7 +730,8 @@ def test_the_shared_driver_clears_up_instances_and_no_more(server: Cluster) -> N
     assert patch(shared, "left", nodes=[]) == ""
     assert "that a node sees or uses" in shared.kubectl("delete", *in_default).stderr
     assert patch(shared, "left", deviceUsage={left[0]: None, left[1]: None}) == ""
-    assert shared.kubectl("annotate", *in_default, "moorage.dev/offline-since=now").stderr == ""
+    away = {"metadata": {"annotations": {"moorage.dev/offline-since": "now"}}}
+    assert shared.merge_patch(INSTANCES.at(named("left"), "default"), away) == ""
     assert shared.kubectl("delete", *in_default).returncode == 0
     assert not shared.can("create", "instances.akri.sh")
 
