@@ -59,6 +59,7 @@ class UdevHandler:
 
     async def _leave(self, subscription: Subscription) -> None:
         self._subscriptions.discard(subscription)
+        subscription.close()
         task = self._task
         if self._subscriptions or task is None:
             return

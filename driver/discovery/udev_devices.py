@@ -103,18 +103,24 @@ class Search:
             self._finds[path] = find
         return True
 
-    def devices(self) -> tuple[Device, ...]:
-        """All devices, in the order of their ids."""
+    @property
+    def due(self) -> float | None:
+        """When the devices are to be asked for again though nothing changed; see `Names`."""
+        return self._names.due
+
+    def devices(self, now: float) -> tuple[Device, ...]:
+        """All devices that have a name by now, in the order of their ids; see `Names.give`."""
         unique = {find.path: find for find in self._finds.values()}.values()
         groups = _grouped(unique) if self._details.group_recursive else _single(unique)
         found = {group[0].path: group for group in groups}
         tops = (group[0] for group in found.values())
-        ids = self._names.give(Claimant(top.path, top.identity, top.since) for top in tops)
+        ids = self._names.give((Claimant(top.path, top.identity, top.since) for top in tops), now)
         # Of a thousand devices one changes: the others are not made again.
         known = self._devices
         self._devices = {
             path: (group, self._again(known.get(path), group, ids[path]))
             for path, group in found.items()
+            if path in ids
         }
         devices = (device for _, device in self._devices.values())
         return tuple(sorted(devices, key=lambda device: device.id))

@@ -10,6 +10,10 @@ To Akri a device is its place in sysfs, and so it is here unless the details ask
 A device that lacks what is asked for is known by its path. So is one whose identity another device
 has already: of devices that say the same of themselves the first keeps the name as long as it is
 there. Nothing but the order of their arrival tells such devices apart.
+
+A device that is quickly moved to another port looks like that for a moment: udevd may tell of its
+arrival before it tells of its going. Hence a newcomer whose identity is taken has no name yet for
+`MOVE_SECONDS`; a name once given stays, since somebody may hold the device by it.
 """
 
 from __future__ import annotations
@@ -111,26 +115,55 @@ class Claimant(NamedTuple):
     since: int
 
 
+MOVE_SECONDS = 3.0
+"""How long the going of a device may be told after its arrival elsewhere."""
+
+
 class Names:
-    """The ids of devices; who has an identity keeps it while it is there."""
+    """The ids of devices; who has an identity keeps it while it is there.
+
+    Attributes:
+        due: When a newcomer whose identity is taken is named by its path; None if there is none.
+    """
 
     def __init__(self) -> None:
-        self._given: dict[str, tuple[str | None, str]] = {}
+        self.due: float | None = None
+        self._given: dict[str, tuple[str | None, str]] | None = None
+        self._newcomers: dict[str, tuple[str | None, float]] = {}
 
-    def give(self, claimants: Iterable[Claimant]) -> Mapping[str, str]:
-        """The ids of these and no other devices, by their paths."""
+    def give(self, claimants: Iterable[Claimant], now: float) -> Mapping[str, str]:
+        """The ids of these and no other devices, by their paths.
+
+        What was there before the first call was not moved since, so that it all has names at once.
+
+        Args:
+            claimants: All devices that are there.
+            now: In seconds, of any clock that never goes back.
+        """
         present = {claimant.path: claimant for claimant in claimants}
+        is_first, given = self._given is None, self._given or {}
         kept = {
             path: (identity, name)
-            for path, (identity, name) in self._given.items()
+            for path, (identity, name) in given.items()
             if path in present and present[path].identity == identity
         }
         taken = {name for _, name in kept.values()}
+        newcomers: dict[str, tuple[str | None, float]] = {}
         new = (claimant for path, claimant in present.items() if path not in kept)
         for claimant in sorted(new, key=lambda each: (each.since, each.path)):
-            wanted = claimant.identity
-            name = claimant.path if wanted is None or wanted in taken else wanted
+            path, wanted = claimant.path, claimant.identity
+            until = self._until(claimant, now)
+            if wanted in taken and not is_first and now < until:
+                newcomers[path] = (wanted, until)
+                continue
+            name = path if wanted is None or wanted in taken else wanted
             taken.add(name)
-            kept[claimant.path] = (wanted, name)
-        self._given = kept
+            kept[path] = (wanted, name)
+        self._given, self._newcomers = kept, newcomers
+        self.due = min((until for _, until in newcomers.values()), default=None)
         return {path: name for path, (_, name) in kept.items()}
+
+    def _until(self, claimant: Claimant, now: float) -> float:
+        """Until when it may turn out to be the device that has its identity."""
+        wanted, until = self._newcomers.get(claimant.path, (None, 0.0))
+        return until if wanted == claimant.identity else now + MOVE_SECONDS

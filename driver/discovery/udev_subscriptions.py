@@ -28,13 +28,24 @@ class Subscription:
         self._unnamed: frozenset[str] = frozenset()
         self._error: BaseException | None = None
         self._news = asyncio.Event()
+        self._again: asyncio.TimerHandle | None = None
 
     def offer(self) -> None:
         """Let the reader have what the search has found."""
+        loop = asyncio.get_running_loop()
         self.is_heard = True
-        self._devices = self.search.devices()
+        self._devices = self.search.devices(loop.time())
         self._tell_unnamed()
         self._news.set()
+        if self._again is not None:
+            self._again.cancel()
+        due = self.search.due
+        self._again = None if due is None else loop.call_at(due, self.offer)
+
+    def close(self) -> None:
+        """Offer nothing any more."""
+        if self._again is not None:
+            self._again.cancel()
 
     def _tell_unnamed(self) -> None:
         unnamed = frozenset(self.search.unnamed())

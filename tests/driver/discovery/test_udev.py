@@ -316,7 +316,7 @@ async def test_a_broken_socket_is_replaced(loops: Loops) -> None:
         assert handler.problem is None
 
 
-def test_a_device_that_udevd_may_not_be_done_with_is_believed_at_the_second_sight(
+async def test_a_device_that_udevd_may_not_be_done_with_is_believed_at_the_second_sight(
     loops: Loops,
 ) -> None:
     """No udevd runs, so that no device is ever settled."""

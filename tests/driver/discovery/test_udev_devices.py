@@ -25,7 +25,7 @@ def a_search(*rules: str, fields: str = "") -> Search:
 def found(search: Search, *devices: FakeDevice) -> tuple[Device, ...]:
     for device in devices:
         search.look(device.path, device)
-    return search.devices()
+    return search.devices(now=0.0)
 
 
 LOOP = FakeDevice(path="/devices/virtual/block/loop7", node="/dev/loop7")
@@ -139,7 +139,7 @@ def test_only_what_changes_something_is_a_change() -> None:
     changes = [search.look(LOOP.path, device) for device in steps]
 
     assert changes == [False, False, True, False, True, True, True, False]
-    assert search.devices() == ()
+    assert search.devices(now=0.0) == ()
 
 
 def test_another_node_at_the_same_path_is_a_change() -> None:
@@ -147,7 +147,7 @@ def test_another_node_at_the_same_path_is_a_change() -> None:
     found(search, LOOP)
 
     assert search.look(LOOP.path, replace(LOOP, node="/dev/loop8"))
-    assert search.devices()[0].properties["UDEV_DEVNODE"] == "/dev/loop8"
+    assert search.devices(now=0.0)[0].properties["UDEV_DEVNODE"] == "/dev/loop8"
 
 
 def test_what_is_no_text_is_refused_and_what_was_found_stays() -> None:
@@ -159,7 +159,7 @@ def test_what_is_no_text_is_refused_and_what_was_found_stays() -> None:
     with pytest.raises(UnicodeEncodeError):
         search.look(LOOP.path, replace(LOOP, node="/dev/\udcff"))
 
-    assert [device.id for device in search.devices()] == [LOOP.path]
+    assert [device.id for device in search.devices(now=0.0)] == [LOOP.path]
 
 
 def test_bytes_that_are_no_text_can_be_matched() -> None:
@@ -204,12 +204,29 @@ def test_devices_of_one_serial_or_none_are_all_there_and_told() -> None:
     assert sorted(search.unnamed()) == ["/devices/block/b", LOOP.path]
 
 
+def test_a_disk_that_is_told_of_before_it_left_its_old_port_is_the_same() -> None:
+    search = a_search('SUBSYSTEM=="block"', fields="identity: serial")
+    there, here = (
+        FakeDevice(path=f"/devices/block/{name}", properties={"ID_SERIAL": "S"}) for name in "ab"
+    )
+    [before] = found(search, there)
+
+    [still] = found(search, here)
+    assert (still.id, still.properties["UDEV_DEVPATH"]) == (before.id, there.path)
+    assert search.due is not None
+    search.look(there.path, None)
+    [after] = search.devices(now=0.1)
+
+    assert (after.id, after.properties["UDEV_DEVPATH"]) == (before.id, here.path)
+    assert search.due is None
+
+
 def test_a_changed_property_is_a_change() -> None:
     search = a_search('KERNEL=="loop7"')
     found(search, LOOP)
 
     assert search.look(LOOP.path, replace(LOOP, properties={"TAGS": ":a:"}))
-    assert search.devices()[0].attributes == {"TAGS": ":a:"}
+    assert search.devices(now=0.0)[0].attributes == {"TAGS": ":a:"}
 
 
 def test_a_group_tells_virtual_machines_of_each_node_and_of_its_top() -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver.discovery.udev_identity import IDENTITIES, Claimant, Names, arrival_of, identity_of
+from driver.discovery.udev_identity import (
+    IDENTITIES,
+    MOVE_SECONDS,
+    Claimant,
+    Names,
+    arrival_of,
+    identity_of,
+)
 from tests.driver.discovery.views import FakeDevice
 
 HUB = FakeDevice(
@@ -119,23 +127,49 @@ def test_of_two_with_one_identity_the_first_has_it_until_it_goes() -> None:
     names = Names()
     first, second = Claimant("/b", "serial:1", 5), Claimant("/a", "serial:1", 9)
 
-    assert names.give([second, first]) == {"/b": "serial:1", "/a": "/a"}
-    assert names.give([second]) == {"/a": "/a"}
-    assert names.give([second, first]) == {"/b": "serial:1", "/a": "/a"}
+    assert names.give([second, first], 0.0) == {"/b": "serial:1", "/a": "/a"}
+    assert names.give([second], 1.0) == {"/a": "/a"}
+    assert names.give([second, first], 2.0) == {"/b": "serial:1", "/a": "/a"}
 
 
 def test_a_device_comes_back_elsewhere_under_its_name() -> None:
     names = Names()
 
-    assert names.give([Claimant("/a", "serial:1", 0)]) == {"/a": "serial:1"}
-    assert names.give([Claimant("/b", "serial:1", 0)]) == {"/b": "serial:1"}
+    assert names.give([Claimant("/a", "serial:1", 0)], 0.0) == {"/a": "serial:1"}
+    assert names.give([Claimant("/b", "serial:1", 0)], 0.0) == {"/b": "serial:1"}
+
+
+def test_a_device_that_is_told_of_elsewhere_before_it_goes_has_its_name_when_it_went() -> None:
+    names = Names()
+    before, after = Claimant("/a", "serial:1", 5), Claimant("/b", "serial:1", 9)
+    names.give([before], 0.0)
+
+    assert names.give([before, after], 10.0) == {"/a": "serial:1"}
+    assert names.due == 10.0 + MOVE_SECONDS
+    assert names.give([before, after], 11.0) == {"/a": "serial:1"}
+    assert names.due == 10.0 + MOVE_SECONDS
+    assert names.give([after], 12.0) == {"/b": "serial:1"}
+    assert names.due is None
+
+
+def test_a_second_device_of_one_identity_is_known_by_its_path_after_a_moment() -> None:
+    names = Names()
+    first, second = Claimant("/a", "serial:1", 5), Claimant("/b", "serial:1", 9)
+    names.give([first], 0.0)
+    names.give([first, second], 10.0)
+    assert names.due is not None
+
+    assert names.give([first, second], names.due) == {"/a": "serial:1", "/b": "/b"}
+    assert names.due is None
+    assert names.give([second], 20.0) == {"/b": "/b"}
 
 
 def test_a_device_whose_identity_changes_is_another() -> None:
     names = Names()
-    names.give([Claimant("/a", None, 0), Claimant("/b", "x", 0)])
+    names.give([Claimant("/a", None, 0), Claimant("/b", "x", 0)], 0.0)
 
-    assert names.give([Claimant("/a", "x", 0), Claimant("/b", None, 0)]) == {"/a": "x", "/b": "/b"}
+    given = names.give([Claimant("/a", "x", 0), Claimant("/b", None, 0)], 0.0)
+    assert given == {"/a": "x", "/b": "/b"}
 
 
 CLAIMANTS = st.lists(
@@ -149,24 +183,29 @@ CLAIMANTS = st.lists(
 )
 
 
-@given(st.lists(CLAIMANTS, max_size=6))
+@given(st.lists(st.tuples(CLAIMANTS, st.sampled_from([0.5, 2 * MOVE_SECONDS])), max_size=6))
 def test_nobody_is_dropped_no_name_is_given_twice_and_who_stays_keeps_his(
-    steps: list[list[Claimant]],
+    steps: list[tuple[list[Claimant], float]],
 ) -> None:
-    names, other = Names(), Names()
+    names, other, now = Names(), Names(), 0.0
     before: dict[str, tuple[str | None, str]] = {}
-    for claimants in steps:
-        given = names.give(claimants)
+    for claimants, passed in steps:
+        now += passed
+        given = names.give(claimants, now)
 
-        assert other.give(reversed(claimants)) == given
-        assert sorted(given) == sorted(claimant.path for claimant in claimants)
+        assert other.give(reversed(claimants), now) == given
         assert len(set(given.values())) == len(given)
-        assert all(given[c.path] in (c.path, c.identity) for c in claimants)
         for claimant in claimants:
             identity, name = before.get(claimant.path, (None, ""))
-            assert (
-                claimant.path not in before
-                or claimant.identity != identity
-                or (given[claimant.path] == name)
-            )
-        before = {c.path: (c.identity, given[c.path]) for c in claimants}
+            if claimant.path in before and claimant.identity == identity:
+                assert given[claimant.path] == name
+            if claimant.path not in given:
+                assert claimant.identity in given.values()
+                assert names.due is not None
+                assert now < names.due <= now + MOVE_SECONDS
+            else:
+                assert given[claimant.path] in (claimant.path, claimant.identity)
+        before = {c.path: (c.identity, given[c.path]) for c in claimants if c.path in given}
+
+        later = Names.give(copy.deepcopy(names), claimants, now + MOVE_SECONDS)
+        assert sorted(later) == sorted(claimant.path for claimant in claimants)
