@@ -28,7 +28,7 @@ from bench.process_figures import cpu_seconds, peak_mib, resident_mib
 from kube.api import JsonObject, Resource, connect
 from local_cluster import loop_devices
 from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
-from tests.driver.discovery import machines
+from tests.driver.discovery.opcua import machines
 
 FIRST = 200_000
 PRESS = 9
@@ -47,7 +47,7 @@ DETAILS: Mapping[str, object] = {
         }
     },
 }
-IMPORTS = "import driver.settings, driver.node_main, driver.discovery.udev"
+IMPORTS = "import driver.settings, driver.node_main, driver.discovery.udev.handler"
 RESIDENT = "; print(int(open('/proc/self/statm').read().split()[1]) * 4096 / 2**20)"
 
 

@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from driver.devices import Device
-from driver.discovery.netlink import Source, udevd_source
-from driver.discovery.udev import UdevHandler
-from driver.discovery.udev_details import UdevDetails, parse_udev_details
-from driver.discovery.udev_watch import UdevSettings
-from tests.driver.discovery.loops import Loops, loops
+from driver.discovery.udev.details import UdevDetails, parse_udev_details
+from driver.discovery.udev.handler import UdevHandler
+from driver.discovery.udev.netlink import Source, udevd_source
+from driver.discovery.udev.watch import UdevSettings
+from tests.driver.discovery.udev.loops import Loops, loops
 
 BLOCK = 10
 """Plugs before it is the other's turn."""

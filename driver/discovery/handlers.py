@@ -83,50 +83,50 @@ class _Entry:
 
 
 def _parse_udev(details: str) -> object:
-    from driver.discovery.udev_details import parse_udev_details
+    from driver.discovery.udev.details import parse_udev_details
 
     return parse_udev_details(details)
 
 
 def _build_udev(settings: HandlerSettings) -> DiscoveryHandler[Any]:
-    from driver.discovery.udev import UdevHandler
-    from driver.discovery.udev_watch import UdevSettings
+    from driver.discovery.udev.handler import UdevHandler
+    from driver.discovery.udev.watch import UdevSettings
 
     return UdevHandler(UdevSettings(rescan_interval=settings.rescan_interval))
 
 
 def _parse_debug_echo(details: str) -> object:
-    from driver.discovery.debug_echo_details import parse_debug_echo_details
+    from driver.discovery.debug_echo.details import parse_debug_echo_details
 
     return parse_debug_echo_details(details)
 
 
 def _build_debug_echo(settings: HandlerSettings) -> DiscoveryHandler[Any]:
-    from driver.discovery.debug_echo import DebugEchoHandler
+    from driver.discovery.debug_echo.handler import DebugEchoHandler
 
     return DebugEchoHandler(settings.debug_echo_file, shared=settings.debug_echo_shared)
 
 
 def _parse_onvif(details: str) -> object:
-    from driver.discovery.onvif_details import parse_onvif_details
+    from driver.discovery.onvif.details import parse_onvif_details
 
     return parse_onvif_details(details)
 
 
 def _build_onvif(settings: HandlerSettings) -> DiscoveryHandler[Any]:
-    from driver.discovery.onvif import OnvifHandler
+    from driver.discovery.onvif.handler import OnvifHandler
 
     return OnvifHandler(settings.rediscovery_interval, settings.reach)
 
 
 def _parse_opcua(details: str) -> object:
-    from driver.discovery.opcua_details import parse_opcua_details
+    from driver.discovery.opcua.details import parse_opcua_details
 
     return parse_opcua_details(details)
 
 
 def _build_opcua(settings: HandlerSettings) -> DiscoveryHandler[Any]:
-    from driver.discovery.opcua import OpcuaHandler
+    from driver.discovery.opcua.handler import OpcuaHandler
 
     return OpcuaHandler(settings.rediscovery_interval, settings.reach)
 

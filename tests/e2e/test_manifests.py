@@ -805,7 +805,7 @@ def output_of(cluster: Cluster, namespace: str, pod: dict[str, Any]) -> str:
 IMPORTS = """
 import aiohttp, google.protobuf, grpc, kubernetes, kubernetes.aio, pyudev, ssl, yaml
 import binder, driver.api, kube, scheduler_plugin, webhook
-import driver.discovery.onvif, driver.discovery.opcua, driver.discovery.udev
+import driver.discovery.onvif.handler, driver.discovery.opcua.handler, driver.discovery.udev.handler
 pyudev.Context()
 assert yaml.__with_libyaml__
 assert ssl.create_default_context().cert_store_stats()["x509_ca"] > 100

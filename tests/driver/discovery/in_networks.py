@@ -17,9 +17,9 @@ from typing import Any
 from driver.devices import Device
 from driver.discovery import turns
 from driver.discovery.handlers import DiscoveryHandler, Handlers, HandlerSettings, parse_details
-from driver.discovery.onvif_details import OnvifDetails
-from tests.driver.discovery.cameras import IPV6_UUID, PORT, CameraProcess, ip
-from tests.driver.discovery.machines import Machines
+from driver.discovery.onvif.details import OnvifDetails
+from tests.driver.discovery.onvif.cameras import IPV6_UUID, PORT, CameraProcess, ip
+from tests.driver.discovery.opcua.machines import Machines
 
 SOON = timedelta(milliseconds=50)
 

@@ -6,7 +6,7 @@ import pytest
 
 from driver.api import Problem
 from driver.discovery.filters import ACCEPT_ALL, Filter
-from driver.discovery.onvif_details import OnvifDetails, parse_onvif_details
+from driver.discovery.onvif.details import OnvifDetails, parse_onvif_details
 
 PATH = "spec.discoveryHandler.discoveryDetails"
 

@@ -7,7 +7,7 @@ import sys
 from datetime import timedelta
 
 from driver.discovery.handlers import Handlers, HandlerSettings, check_details, parse_details
-from driver.discovery.udev_details import UdevDetails
+from driver.discovery.udev.details import UdevDetails
 
 RULES = """udevRules: ['KERNEL=="loop7"']"""
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver.discovery.onvif_holders import Holder, holder_of, rival
+from driver.discovery.onvif.holders import Holder, holder_of, rival
+from driver.discovery.onvif.routes import source_towards
 from driver.discovery.reach import Ip, Reach, parse_networks, services_around, unmapped
-from driver.discovery.routes import source_towards
 
 REACH = Reach(parse_networks("10.20.0.0/16, fd00::/8"), parse_networks("10.96.0.0/12"))
 SOURCE = ip_address("10.0.0.1")

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.devices import Device
-from driver.discovery import ws_discovery
-from driver.discovery.onvif_devices import Address
-from driver.discovery.onvif_messages import Match
+from driver.discovery.onvif import ws_discovery
+from driver.discovery.onvif.devices import Address
+from driver.discovery.onvif.messages import Match
+from driver.discovery.onvif.ws_discovery import Answers, Heard, Sender, _Listener
 from driver.discovery.turns import MOST_REASONS, Reasons, changes, growing_changes, pause
-from driver.discovery.ws_discovery import Answers, Heard, Sender, _Listener
-from tests.driver.discovery.cameras import PROBE_MATCH
+from tests.driver.discovery.onvif.cameras import PROBE_MATCH
 
 ONE, OTHER = (Device("a"),), (Device("b"),)
 

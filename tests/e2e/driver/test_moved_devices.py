@@ -11,7 +11,7 @@ import pytest
 
 from local_cluster import debian, loop_devices
 from local_cluster.loop_devices import LoopDevice
-from tests.driver.discovery.cameras import CameraProcess
+from tests.driver.discovery.onvif.cameras import CameraProcess
 from tests.e2e.driver import lives
 from tests.e2e.driver.stories import TOLD, Story
 from tests.e2e.driver.test_networks import beside

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from local_cluster.layout import layout_of
-from tests.driver.discovery.cameras import CameraProcess
-from tests.driver.discovery.machines import start
+from tests.driver.discovery.onvif.cameras import CameraProcess
+from tests.driver.discovery.opcua.machines import start
 from tests.e2e.driver import lives
 from tests.e2e.driver.installation import NODES
 from tests.e2e.driver.stories import Story

@@ -1,0 +1,67 @@
+"""The debugEcho handler: devices that exist in words only, for trying things out.
+
+A file takes them away and brings them back: while it says OFFLINE, there are none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from datetime import timedelta
+from pathlib import Path
+
+from driver.devices import Device
+from driver.discovery.debug_echo.details import DebugEchoDetails
+from driver.discovery.handlers import NO_PROPERTIES, Properties
+
+OFFLINE = "OFFLINE"
+DESCRIPTION = "DEBUG_ECHO_DESCRIPTION"
+
+LOOK_INTERVAL = timedelta(seconds=1)
+"""How often the file is looked at."""
+
+
+class DebugEchoHandler:
+    """The debugEcho handler.
+
+    Args:
+        availability: The file; one that cannot be read says nothing.
+        shared: Whether devices are shared where the details do not say.
+    """
+
+    name = "debugEcho"
+    problem = None
+
+    def __init__(
+        self,
+        availability: Path,
+        look_interval: timedelta = LOOK_INTERVAL,
+        *,
+        shared: bool = True,
+    ) -> None:
+        self._availability = availability
+        self._shared = shared
+        self._look_interval = look_interval
+
+    def is_shared(self, details: DebugEchoDetails) -> bool:
+        """As the details say, else as this handler was told."""
+        return self._shared if details.shared is None else details.shared
+
+    async def discover(
+        self, details: DebugEchoDetails, properties: Properties = NO_PROPERTIES
+    ) -> AsyncGenerator[tuple[Device, ...], None]:
+        """Yield the devices described, or none, and again whenever the file says otherwise."""
+        devices = tuple(Device(text, {DESCRIPTION: text}) for text in details.descriptions)
+        shown: tuple[Device, ...] | None = None
+        while True:
+            found = () if self._is_offline() else devices
+            if found != shown:
+                shown = found
+                yield found
+            await asyncio.sleep(self._look_interval.total_seconds())
+
+    def _is_offline(self) -> bool:
+        try:
+            return OFFLINE in self._availability.read_text(errors="replace")
+        except OSError:
+            return False

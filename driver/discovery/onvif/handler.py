@@ -1,0 +1,350 @@
+"""The onvif handler: every camera that answers a probe, and then a question, is a device.
+
+probe ──► addresses ──► filters on UUID and scopes ──► clock ──► facts ──► other filters ──► devices
+
+Who answers tells of himself: an address that is not his is not asked (`reach`), and of two with one
+UUID the first that was known is the camera (`holders`).
+A probe's answer is easily lost. So a camera that was there is asked directly for some turns more:
+only one that does not answer then, or has been unheard of for `TURNS_UNHEARD`, is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from driver.devices import Device
+from driver.discovery.details import shown
+from driver.discovery.handlers import NO_PROPERTIES, Properties
+from driver.discovery.onvif.camera_places import CameraPlaces
+from driver.discovery.onvif.cameras import (
+    Cameras,
+    Target,
+    UnauthorizedError,
+    UnreachableError,
+    tls,
+)
+from driver.discovery.onvif.credentials import Credentials, read_credentials
+from driver.discovery.onvif.details import OnvifDetails
+from driver.discovery.onvif.devices import (
+    Address,
+    Camera,
+    Facts,
+    devices,
+    is_ipv6,
+    is_name,
+    is_wanted,
+    may_be_wanted,
+)
+from driver.discovery.onvif.holders import Holder, holder_of, rival
+from driver.discovery.onvif.messages import Login
+from driver.discovery.onvif.ws_discovery import Heard, NotSentError, Sender, ask
+from driver.discovery.reach import SENDERS_ONLY, Reach
+from driver.discovery.turns import REDISCOVERY_INTERVAL, Reasons, changes
+
+logger = logging.getLogger(__name__)
+
+AUTHORITIES = "ca_certificates"
+"""The property with certificates, in PEM, by which those of cameras are checked."""
+
+MOST_CAMERAS = 2_000
+MOST_AT_ONCE = 256
+TURNS_UNHEARD = 3
+WITHHELD = (
+    "The default credentials are not sent to cameras that no certificate vouches for: those that"
+    " speak http, and all where the property ca_certificates is missing. defaultCredentials: Anyone"
+    " in the details sends them."
+)
+TURNS_OF_FACTS = 30
+"""What a camera said of itself holds for so many turns, and so does its refusal to say it."""
+
+
+class OnvifHandler:
+    """The onvif handler.
+
+    Args:
+        interval: Between two looks for the same Configuration.
+        reach: Which addresses are asked.
+    """
+
+    name = "onvif"
+
+    def __init__(
+        self, interval: timedelta = REDISCOVERY_INTERVAL, reach: Reach = SENDERS_ONLY
+    ) -> None:
+        self._interval = interval
+        self._places = CameraPlaces(reach)
+        self._reasons = Reasons(logger)
+
+    @property
+    def problem(self) -> str | None:
+        return self._reasons.problem
+
+    def is_shared(self, _: OnvifDetails) -> bool:
+        """Always, as Akri has it."""
+        return True
+
+    async def discover(
+        self, details: OnvifDetails, properties: Properties = NO_PROPERTIES
+    ) -> AsyncGenerator[tuple[Device, ...], None]:
+        """Yield all cameras, and again whenever there are others or one says something else."""
+        credentials = read_credentials(properties)
+        authorities, flaws = _authorities(properties)
+        async with Cameras(authorities, MOST_AT_ONCE) as cameras:
+            logins = _Logins(credentials, details.default_to_anyone, authorities is not None)
+            follower = _Follower(details, logins, cameras, self._places)
+
+            async def look() -> tuple[Device, ...] | None:
+                found = await follower.look()
+                reasons = (*credentials.flaws, *flaws, *follower.reasons)
+                self._reasons.tell(follower, reasons)
+                return found
+
+            try:
+                async with aclosing(changes(look, self._interval)) as answers:
+                    async for found in answers:
+                        yield found
+            finally:
+                self._reasons.forget(follower)
+
+
+@dataclass(slots=True)
+class _Known:
+    """A camera that was there in the last turn, or may be.
+
+    Attributes:
+        heard: By those who told of it; of one that was there the one whom it is asked after.
+        unheard: For how many turns.
+        turns: For how many turns more its facts hold.
+        ip: Of a host that is a name, once it was looked up.
+    """
+
+    heard: tuple[Heard, ...]
+    unheard: int = 0
+    facts: Facts = field(default_factory=Facts)
+    turns: int = 0
+    ip: str | None = None
+
+    @property
+    def told(self) -> Heard:
+        return self.heard[0]
+
+    def hear(self, senders: Mapping[Sender, Heard]) -> None:
+        """Take what is heard of it in a turn.
+
+        Of a name only from whom it was found to be true; of an address it is, whoever told of it.
+        """
+        others = () if self.ip is not None else senders.values()
+        heard = senders.get(self.told.sender) or next(iter(others), None)
+        self.unheard = 0 if heard else self.unheard + 1
+        self.heard = (heard or self.told,)
+
+
+@dataclass(slots=True)
+class _Locked:
+    """A camera that did not accept its login.
+
+    Attributes:
+        turns: For how many turns it is not asked.
+    """
+
+    why: str
+    turns: int = TURNS_OF_FACTS
+
+
+@dataclass(frozen=True, slots=True)
+class _Logins:
+    """Who asks which camera.
+
+    Attributes:
+        to_anyone: See `OnvifDetails.default_to_anyone`.
+        verifies: Whether certificates of cameras are checked.
+    """
+
+    credentials: Credentials
+    to_anyone: bool
+    verifies: bool
+
+    def of(self, address: Address) -> Login | None:
+        own = self.credentials.own_of(address.uuid)
+        return own or (None if self._is_withheld(address) else self.credentials.default)
+
+    def withheld(self, address: Address) -> bool:
+        """Whether there is a login that this camera is not shown."""
+        default = self.credentials.default is not None
+        return default and not self.credentials.own_of(address.uuid) and self._is_withheld(address)
+
+    def _is_withheld(self, address: Address) -> bool:
+        return not self.to_anyone and not (self.verifies and address.url.startswith("https:"))
+
+
+class _Follower:
+    """Follows the cameras of one Configuration from turn to turn."""
+
+    def __init__(
+        self, details: OnvifDetails, logins: _Logins, cameras: Cameras, places: CameraPlaces
+    ) -> None:
+        self._details = details
+        self._logins = logins
+        self._cameras = cameras
+        self._places = places
+        self._known: dict[Address, _Known] = {}
+        self._locked: dict[Address, _Locked] = {}
+        self.reasons: list[str] = []
+
+    async def look(self) -> tuple[Device, ...] | None:
+        """All devices; None while they cannot be known."""
+        self.reasons = []
+        try:
+            answers = await ask(self._details.timeout_seconds, self._places.refusal())
+        except NotSentError as error:
+            self.reasons.append(str(error))
+            return None
+        self.reasons.extend(answers.reasons())
+        candidates = self._candidates(answers.heard)
+        before, self._known = self._known, {}
+        await self._examine_all(candidates, _holders(before))
+        wanted = (
+            Camera(address, known.told.scopes, known.facts)
+            for address, known in self._known.items()
+            if self._wanted(address, known)
+        )
+        return devices(wanted, by_uuid=self._details.by_uuid)
+
+    def _candidates(self, heard: Mapping[Address, Mapping[Sender, Heard]]) -> dict[Address, _Known]:
+        """Those to ask in this turn: the ones that were there before come first."""
+        before = self._known
+        for address, known in before.items():
+            known.hear(heard.get(address, {}))
+        self._wait_for_locked()
+        fresh = [a for a in heard if a not in before and a not in self._locked]
+        # Of a camera with both the IPv4 address is the one that is shown.
+        new = {a: _Known(tuple(heard[a].values())) for a in sorted(fresh, key=is_ipv6)}
+        candidates = [
+            (address, known)
+            for address, known in {**before, **new}.items()
+            if known.unheard < TURNS_UNHEARD
+            and may_be_wanted(self._details, address.uuid, known.told.scopes)
+        ]
+        if len(candidates) > MOST_CAMERAS:
+            self.reasons.append(f"There are more than {MOST_CAMERAS} cameras; the others are left.")
+        return dict(candidates[:MOST_CAMERAS])
+
+    def _wait_for_locked(self) -> None:
+        for address, locked in list(self._locked.items()):
+            locked.turns -= 1
+            self.reasons.append(locked.why)
+            if locked.turns <= 0:
+                del self._locked[address]
+
+    async def _examine_all(
+        self, candidates: Mapping[Address, _Known], holders: dict[str, Holder]
+    ) -> None:
+        """Keep those that answer; of two that bear one UUID the second only if the first does not.
+
+        Args:
+            candidates: Whom to ask.
+            holders: Of UUIDs, in the turn before.
+        """
+        first: dict[Address, _Known] = {}
+        later: dict[Address, _Known] = {}
+        for address, known in candidates.items():
+            sender = known.told.sender.ip
+            is_second = rival(holders, address.uuid, sender) is not None
+            (later if is_second else first)[address] = known
+            holders.setdefault(address.uuid, holder_of(sender, known.told.named))
+        await self._examine_some(first)
+        holders = _holders(self._known)
+        left = {a: k for a, k in later.items() if self._is_free(a, k, holders)}
+        await self._examine_some(left)
+
+    def _is_free(self, address: Address, known: _Known, holders: dict[str, Holder]) -> bool:
+        """Whether nobody else has its UUID now; told if somebody has."""
+        sender = known.told.sender.ip
+        other = rival(holders, address.uuid, sender)
+        if other is None:
+            holders.setdefault(address.uuid, holder_of(sender, known.told.named))
+            return True
+        self.reasons.append(
+            f"{sender} answers with the UUID {shown(address.uuid)} of the camera at {other.sender},"
+            " which was known first; nothing is asked of it."
+        )
+        return False
+
+    async def _examine_some(self, candidates: Mapping[Address, _Known]) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            asked = {a: tasks.create_task(self._examine(a, k)) for a, k in candidates.items()}
+        self._known |= {a: candidates[a] for a, task in asked.items() if task.result()}
+
+    async def _examine(self, address: Address, known: _Known) -> bool:
+        """Whether a camera answers; then also what it says of itself is known."""
+        login = self._logins.of(address)
+        try:
+            await self._locate(address, known)
+            target = Target(address, known.told.sender.zone, login, known.ip)
+            now = await self._cameras.clock(target)
+            known.turns -= 1
+            if known.turns < 0:
+                told = await self._cameras.facts(target, now)
+                known.facts = told.or_else(known.facts)
+                known.turns = TURNS_OF_FACTS
+        except UnreachableError as error:
+            self._fail(address, login, error)
+            return False
+        if known.facts == Facts() and self._logins.withheld(address):
+            self.reasons.append(WITHHELD)
+        return True
+
+    async def _locate(self, address: Address, known: _Known) -> None:
+        """Look a name up, and choose who told of it by the address that it has."""
+        if known.ip is None and is_name(address.url):
+            found = await self._places.locate(address, known.heard)
+            known.heard, known.ip = (found.heard,), found.ip
+
+    def _fail(self, address: Address, login: Login | None, error: UnreachableError) -> None:
+        why = f"{shown(address.url)}: {error}."
+        self.reasons.append(why)
+        if not isinstance(error, UnauthorizedError):
+            return
+        if self._logins.withheld(address):
+            self.reasons.append(WITHHELD)
+        if login is not None and len(self._locked) < MOST_CAMERAS:
+            self._locked[address] = _Locked(why)
+
+    def _wanted(self, address: Address, known: _Known) -> bool:
+        """Whether a camera that answers is wanted; told if that cannot be known."""
+        if is_wanted(self._details, known.facts):
+            return True
+        if known.facts.network is None:
+            why = "it does not say its IP and MAC address, by which it is filtered"
+            self.reasons.append(f"{shown(address.url)}: {why}.")
+        return False
+
+
+def _holders(known: Mapping[Address, _Known]) -> dict[str, Holder]:
+    """Who has which UUID: of a camera with several addresses the one that was known first."""
+    holders: dict[str, Holder] = {}
+    for address, one in known.items():
+        holders.setdefault(address.uuid, holder_of(one.told.sender.ip, one.told.named))
+    return holders
+
+
+def _authorities(properties: Properties) -> tuple[str | None, tuple[str, ...]]:
+    """The certificates of a Configuration, and what is wrong with them.
+
+    Those that cannot be read vouch for no camera.
+    """
+    told = properties.get(AUTHORITIES)
+    if told is None:
+        return None, ()
+    try:
+        text = told.decode()
+        tls(text)
+    except (ValueError, ssl.SSLError):
+        return "", (f"The property {AUTHORITIES} holds no certificates in PEM.",)
+    return text, ()

@@ -1,0 +1,219 @@
+"""WS-Discovery: asks the cameras in reach of every network interface to say where they are.
+
+The probe goes out several times, since datagrams get lost, over IPv4 and IPv6. Anybody may answer,
+so at most `MOST_ANSWERS` are read in a turn, and what answers no question of this turn, or makes
+no sense, is only counted. Whoever answers tells of himself: see `reach`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from driver.discovery.details import shown
+from driver.discovery.onvif.devices import Address, addresses, host_of
+from driver.discovery.onvif.messages import Match, matches, probe
+from driver.discovery.onvif.xml_trees import XmlError
+
+PORT = 3702
+GROUPS = {socket.AF_INET: "239.255.255.250", socket.AF_INET6: "ff02::c"}
+MOST_ANSWERS = 4_000
+MOST_REFUSED = 32
+"""Addresses that are not asked, and told."""
+
+MOST_SENDERS = 4
+"""Who tell of one address by a name; of addresses themselves only one does."""
+
+_SENT_AT = (0.0, 0.15, 0.4)
+"""When a probe is sent, as parts of the time that a turn waits; cameras wait up to 0.5 s."""
+
+_LOOPBACK = "lo"
+
+
+class NotSentError(Exception):
+    """Raised when no probe left this machine; the text is a sentence."""
+
+
+class Sender(NamedTuple):
+    """Who answered.
+
+    Attributes:
+        ip: His address, without a zone.
+        zone: The network interface at which a link-local IPv6 address was heard; 0 for none.
+    """
+
+    ip: str
+    zone: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What was heard of one address.
+
+    Attributes:
+        named: All hosts that the sender said are the camera's.
+    """
+
+    scopes: tuple[str, ...]
+    sender: Sender
+    named: frozenset[str] = frozenset()
+
+
+Refusal = Callable[[str, Sender], str | None]
+"""(host, who told of it) → why nobody is asked there; names are judged when they are looked up."""
+
+
+@dataclass(slots=True)
+class Answers:
+    """What was heard in a turn.
+
+    Attributes:
+        heard: By address and who told of it, in the order in which they came.
+        refused: Why some addresses are not asked, by URL and who told of it.
+        unreadable: How many answers made no sense.
+        unasked: How many answered no question of this turn.
+        unread: How many came after `MOST_ANSWERS`.
+    """
+
+    heard: dict[Address, dict[Sender, Heard]] = field(default_factory=dict)
+    refused: dict[tuple[str, Sender], str] = field(default_factory=dict)
+    unreadable: int = 0
+    unasked: int = 0
+    unread: int = 0
+
+    def reasons(self) -> tuple[str, ...]:
+        """Why something was not taken, in sentences."""
+        told = [
+            f"{shown(url)}, told by {sender.ip}, is not asked: its address {why}."
+            for (url, sender), why in self.refused.items()
+        ]
+        if self.unreadable:
+            told.append("Some answers to the probe make no sense.")
+        if self.unasked:
+            told.append("Some answers to the probe are to no question of this turn.")
+        if self.unread:
+            told.append("There are more answers to the probe than are read in a turn.")
+        return tuple(told)
+
+    def take(self, match: Match, sender: Sender, refusal: Refusal) -> None:
+        """Take what one answer says, as far as it may."""
+        told = tuple(addresses(match))
+        heard = Heard(match.scopes, sender, frozenset(host_of(one.url) for one in told))
+        for address in told:
+            if why := refusal(host_of(address.url), sender):
+                if len(self.refused) < MOST_REFUSED:
+                    self.refused[address.url, sender] = why
+                continue
+            senders = self.heard.setdefault(address, {})
+            if sender in senders or len(senders) < MOST_SENDERS:
+                senders[sender] = heard
+
+
+async def ask(seconds: float, refusal: Refusal) -> Answers:
+    """Send probes, and listen for so long.
+
+    Args:
+        seconds: How long.
+        refusal: Which addresses are not asked.
+
+    Raises:
+        NotSentError: If none could be sent.
+    """
+    answers = Answers()
+    loop = asyncio.get_running_loop()
+    question = str(uuid.uuid4())
+
+    def listener() -> _Listener:
+        return _Listener(question, answers, refusal)
+
+    with _sockets() as sockets:
+        transports = []
+        try:
+            for sock in sockets:
+                made = await loop.create_datagram_endpoint(listener, sock=sock)
+                transports.append(made[0])
+            await _send(sockets, probe(question), seconds)
+        finally:
+            for transport in transports:
+                transport.abort()
+    return answers
+
+
+class _Listener(asyncio.DatagramProtocol):
+    """Reads answers."""
+
+    def __init__(self, question: str, answers: Answers, refusal: Refusal) -> None:
+        self._question = question
+        self._answers = answers
+        self._refusal = refusal
+        self._left = MOST_ANSWERS
+
+    def datagram_received(self, data: bytes, addr: tuple[str | int, ...]) -> None:
+        if not self._left:
+            self._answers.unread += 1
+            return
+        self._left -= 1
+        sender = Sender(str(addr[0]).partition("%")[0], int(addr[3]) if len(addr) > 3 else 0)
+        try:
+            for match in matches(data):
+                if match.relates_to == self._question:
+                    self._answers.take(match, sender, self._refusal)
+                else:
+                    self._answers.unasked += 1
+        except XmlError:
+            self._answers.unreadable += 1
+
+
+@contextmanager
+def _sockets() -> Iterator[list[socket.socket]]:
+    """A socket of each family that there is."""
+    made = []
+    try:
+        for family in GROUPS:
+            with suppress(OSError):
+                sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+                made.append(sock)
+                sock.bind(("", 0))
+        yield made
+    finally:
+        for sock in made:
+            sock.close()
+
+
+async def _send(sockets: list[socket.socket], message: bytes, seconds: float) -> None:
+    waited, sent = 0.0, 0
+    for part in _SENT_AT:
+        await asyncio.sleep((part - waited) * seconds)
+        waited = part
+        sent += sum(_send_everywhere(sock, message) for sock in sockets)
+    if not sent:
+        raise NotSentError("No network interface takes multicast.")
+    await asyncio.sleep((1 - waited) * seconds)
+
+
+def _send_everywhere(sock: socket.socket, message: bytes) -> int:
+    """Send over every interface; returns over how many it could be."""
+    sent = 0
+    for index, name in socket.if_nameindex():
+        if name == _LOOPBACK:
+            continue
+        with suppress(OSError):  # it is down, has no address, or no room
+            _choose(sock, index)
+            sock.sendto(message, (GROUPS[socket.AddressFamily(sock.family)], PORT))
+            sent += 1
+    return sent
+
+
+def _choose(sock: socket.socket, index: int) -> None:
+    """Send multicast over this interface from now on."""
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, index)
+    else:
+        chosen = struct.pack("=4s4si", b"", b"", index)
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, chosen)

@@ -1,0 +1,236 @@
+"""The opcua handler: every server that the configured URLs tell of is a device."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from datetime import timedelta
+from functools import partial
+from typing import NamedTuple
+
+from driver.devices import Device
+from driver.discovery.details import shown
+from driver.discovery.handlers import NO_PROPERTIES, Properties
+from driver.discovery.opcua.applications import (
+    Application,
+    Place,
+    device,
+    devices,
+    place_of,
+    skipped,
+    wanted,
+)
+from driver.discovery.opcua.details import OpcuaDetails
+from driver.discovery.opcua.servers import (
+    Told,
+    UnreachableError,
+    addresses_of,
+    find_servers,
+    is_served,
+)
+from driver.discovery.reach import SENDERS_ONLY, Reach, read_ip
+from driver.discovery.turns import (
+    REDISCOVERY_INTERVAL,
+    DeviceLists,
+    Reasons,
+    growing_changes,
+)
+
+logger = logging.getLogger(__name__)
+
+MOST_AT_ONCE = 64
+"""Connections."""
+
+MOST_SERVERS = 2_000
+
+
+class OpcuaHandler:
+    """The opcua handler.
+
+    Args:
+        interval: Between two looks at the same Configuration's servers.
+        reach: Which addresses are asked.
+    """
+
+    name = "opcua"
+
+    def __init__(
+        self, interval: timedelta = REDISCOVERY_INTERVAL, reach: Reach = SENDERS_ONLY
+    ) -> None:
+        self._interval = interval
+        self._reach = reach
+        self._reasons = Reasons(logger)
+
+    @property
+    def problem(self) -> str | None:
+        return self._reasons.problem
+
+    def is_shared(self, _: OpcuaDetails) -> bool:
+        """Always, as Akri has it."""
+        return True
+
+    async def discover(
+        self, details: OpcuaDetails, properties: Properties = NO_PROPERTIES
+    ) -> AsyncGenerator[tuple[Device, ...], None]:
+        """Yield all servers, and again whenever there are others.
+
+        A server that comes is told as soon as it answers, whoever else keeps silent. The first
+        answer waits for all: it says that what is not in it is not there.
+        """
+        follower = object()
+
+        async def look(before: tuple[Device, ...] | None) -> DeviceLists:
+            tell = partial(self._reasons.tell, follower)
+            async with aclosing(_Turn(details, self._reach, tell).look(before)) as lists:
+                async for found in lists:
+                    yield found
+
+        try:
+            async with aclosing(growing_changes(look, self._interval)) as answers:
+                async for found in answers:
+                    yield found
+        finally:
+            self._reasons.forget(follower)
+
+
+class _Lead(NamedTuple):
+    """A server that was told of.
+
+    Attributes:
+        by: The address of whoever told.
+    """
+
+    application: Application
+    place: Place
+    by: str
+
+
+class _Turn:
+    """One look."""
+
+    def __init__(
+        self, details: OpcuaDetails, reach: Reach, on_end: Callable[[list[str]], None]
+    ) -> None:
+        """`on_end` hears, before the last list is yielded, what was not discovered and why."""
+        self._on_end = on_end
+        self._details = details
+        self._reach = reach
+        self._connections = asyncio.Semaphore(MOST_AT_ONCE)
+        self.reasons: list[str] = []
+
+    async def look(self, before: tuple[Device, ...] | None) -> DeviceLists:
+        """Yield what was there before with what is new, each time that one is found; then all."""
+        new: dict[str, Device] = {}
+        known, changed = {device.id for device in before or ()}, asyncio.Event()
+
+        def tell(device: Device) -> None:
+            # Before the first look ended, what is missing in an answer would be taken for gone.
+            if before is not None and device.id not in known:
+                new.setdefault(device.id, device)
+                changed.set()
+
+        looking = asyncio.create_task(self._look(tell))
+        looking.add_done_callback(lambda _: changed.set())
+        try:
+            while True:
+                await changed.wait()
+                if looking.done():
+                    break
+                changed.clear()
+                yield devices((*(before or ()), *new.values()))[:MOST_SERVERS]
+            found = await looking
+            self._on_end(self.reasons)
+            yield found
+        finally:
+            looking.cancel()
+
+    async def _look(self, tell: Callable[[Device], None]) -> tuple[Device, ...]:
+        async with asyncio.TaskGroup() as tasks:
+            urls = self._details.discovery_urls
+            asked = [tasks.create_task(self._follow(url, tell)) for url in urls]
+        found = [one for task in asked for one in task.result()]
+        # What a server says of itself counts before what others say of it.
+        found.sort(key=lambda one: not one[0].place.is_own)
+        there = devices(device for _, device in found)
+        if len(there) > MOST_SERVERS:
+            self._tell_of_too_many()
+        return there[:MOST_SERVERS]
+
+    async def _follow(self, url: str, tell: Callable[[Device], None]) -> list[tuple[_Lead, Device]]:
+        """The servers that a URL tells of and that are there, each told when it is found."""
+        leads = await self._ask(url)
+        if len(leads) > MOST_SERVERS:
+            self._tell_of_too_many()
+
+        async def find(lead: _Lead) -> Device | None:
+            found = await self._find(lead)
+            if found is not None:
+                tell(found)
+            return found
+
+        async with asyncio.TaskGroup() as tasks:
+            finding = [(one, tasks.create_task(find(one))) for one in leads[:MOST_SERVERS]]
+        return [(one, found) for one, task in finding if (found := task.result()) is not None]
+
+    def _tell_of_too_many(self) -> None:
+        self.reasons.append(f"There are more than {MOST_SERVERS} servers; the others are left.")
+
+    async def _ask(self, url: str) -> list[_Lead]:
+        """The wanted servers that a URL tells of, and where each is."""
+        try:
+            async with self._connections:
+                told = await find_servers(url)
+        except UnreachableError as error:
+            self.reasons.append(f"{shown(url)}: {error}.")
+            return []
+        self._tell_of_skipped(url, told)
+        found = []
+        for application in wanted(told.applications, self._details.application_names):
+            place = place_of(application, url, alone=len(told.applications) == 1)
+            if place is None:
+                where = f"{shown(application.name)} of {shown(url)}"
+                self.reasons.append(f"{where}: it has no URL of OPC UA over TCP.")
+            else:
+                found.append(_Lead(application, place, told.by))
+        return found
+
+    def _tell_of_skipped(self, url: str, told: Told) -> None:
+        for application in skipped(told.applications, self._details.application_names):
+            why = "it is a client and a server (ClientAndServer); only servers are devices"
+            self.reasons.append(f"{shown(application.name)} of {shown(url)}: {why}, as in Akri.")
+
+    async def _find(self, lead: _Lead) -> Device | None:
+        """The device that a server is, if it is where it was told to be."""
+        async with self._connections:
+            url, addresses = await self._locate(lead)
+            where = f"{shown(lead.application.name)} at {shown(url)}"
+            if isinstance(addresses, str):
+                self.reasons.append(f"{where}, told by {lead.by}, is not asked: {addresses}.")
+            elif await is_served(url, addresses):
+                return device(url, lead.application)
+            else:
+                self.reasons.append(f"{where}: no OPC UA server answers there.")
+        return None
+
+    async def _locate(self, lead: _Lead) -> tuple[str, list[str] | str]:
+        """Where a server is, and at which addresses it is asked, or why at none."""
+        place = lead.place
+        addresses = await self._asked_of(place.url, lead.by)
+        if addresses == [] or (isinstance(addresses, str) and place.is_own):
+            return place.instead, await self._asked_of(place.instead, lead.by)
+        return place.url, addresses
+
+    async def _asked_of(self, url: str, by: str) -> list[str] | str:
+        """The addresses of a URL that are asked, or why none of them is."""
+        asked, refusal = [], ""
+        for address in await addresses_of(url):
+            why = self._refusal(address, by)
+            asked += [] if why else [address]
+            refusal = why or refusal
+        return asked or (f"its address {refusal}" if refusal else [])
+
+    def _refusal(self, address: str, by: str) -> str | None:
+        here, there = read_ip(address), read_ip(by)
+        return self._reach.refusal_of_told(here, there) if here and there else None

@@ -1,0 +1,98 @@
+"""What claims can select a device by: its udev properties, and where it hangs.
+
+Kubernetes' own attributes come first, then what people ask for most, then the rest by name. Left
+out is what changes whenever a device is plugged in, what its environment says already, and what
+has no room in an attribute.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from driver.discovery.udev.passthrough import pci_address
+from driver.discovery.udev.rules import DeviceView, self_and_ancestors
+from driver.names import VALUE_LIMIT
+
+PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
+PCI_BUS_ID = "resource.kubernetes.io/pciBusID"
+
+_FIRST = (
+    "ID_VENDOR",
+    "ID_MODEL",
+    "ID_SERIAL_SHORT",
+    "ID_VENDOR_ID",
+    "ID_MODEL_ID",
+    "ID_BUS",
+    "ID_PATH",
+    "SUBSYSTEM",
+    "DEVTYPE",
+    "DRIVER",
+    "TAGS",
+    "DEVLINKS",
+)
+_LEFT_OUT = frozenset(
+    {
+        "ACTION",
+        "CURRENT_TAGS",
+        "DEVNAME",
+        "DEVNUM",
+        "DEVPATH",
+        "DISKSEQ",
+        "IFINDEX",
+        "MAJOR",
+        "MINOR",
+        "SEQNUM",
+        "SYNTH_UUID",
+        "USEC_INITIALIZED",
+    }
+)
+_MEASURED = ("POWER_SUPPLY_",)
+"""Prefixes of what devices measure all the time."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
+_ROOT = re.compile(r"/(pci[0-9a-f]{4,}:[0-9a-f]{2})/")
+_BUS_ID = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_USB_ATTRIBUTES = {
+    "ID_VENDOR_ID": "idVendor",
+    "ID_MODEL_ID": "idProduct",
+    "ID_SERIAL_SHORT": "serial",
+}
+"""What the kernel says where no udevd does."""
+
+
+def attributes_of(device: DeviceView) -> dict[str, str]:
+    """The attributes of a device, the important ones first."""
+    told = {**_of_usb(device), **device.properties}
+    fitting = {name: value for name, value in told.items() if _fits(name, value)}
+    names = [*(name for name in _FIRST if name in fitting), *sorted(fitting.keys() - set(_FIRST))]
+    return {**_standard(device.path), **{name: fitting[name] for name in names}}
+
+
+def _standard(path: str) -> Mapping[str, str]:
+    standard = {}
+    if root := _ROOT.search(path):
+        standard[PCIE_ROOT] = root[1]
+    address = pci_address(path)
+    if address is not None and _BUS_ID.fullmatch(address):
+        standard[PCI_BUS_ID] = address
+    return standard
+
+
+def _of_usb(device: DeviceView) -> Mapping[str, str]:
+    if "/usb" not in device.path:
+        return {}
+    for each in self_and_ancestors(device):
+        if each.attribute("idVendor") is not None:
+            told = {name: each.attribute(file) for name, file in _USB_ATTRIBUTES.items()}
+            return {name: value for name, value in told.items() if value}
+    return {}
+
+
+def _fits(name: str, value: str) -> bool:
+    if name in _LEFT_OUT or name.startswith(_MEASURED) or not _NAME.fullmatch(name):
+        return False
+    try:
+        return len(value.encode()) <= VALUE_LIMIT
+    except UnicodeEncodeError:  # bytes that are no UTF-8
+        return False

@@ -1,0 +1,194 @@
+"""From what rules select to the devices that a Configuration gets.
+
+    path, view ──look──► Search ──devices──► sorted tuple of Device
+
+A selected device without a device node stands for its first ancestor that has one, as in Akri: a
+rule may name an interface of a USB camera, and the container needs the camera's node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from driver.devices import Device, DeviceSpec
+from driver.discovery.udev.attributes import attributes_of
+from driver.discovery.udev.details import UdevDetails
+from driver.discovery.udev.identity import (
+    DEVPATH_IDENTITY,
+    Claimant,
+    Names,
+    arrival_of,
+    identity_of,
+)
+from driver.discovery.udev.passthrough import NO_PASSTHROUGH, Passthrough
+from driver.discovery.udev.rules import DeviceView, self_and_ancestors
+
+DEVPATH = "UDEV_DEVPATH"
+DEVNODE = "UDEV_DEVNODE"
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """What a selected device stands for.
+
+    Attributes:
+        path: The device's path in sysfs, without the mount point.
+        node: None where neither the device nor any ancestor has a device node.
+        identity: What the details ask to know it by; None where that is its path.
+        since: When it arrived, see `identity.arrival_of`.
+        attributes: See `attributes`.
+        iommu_group: Its name, if the device's VFIO nodes are asked for.
+    """
+
+    path: str
+    node: str | None
+    identity: str | None = None
+    since: int = 0
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    iommu_group: str | None = None
+
+
+Group = tuple[Find, ...]
+
+
+class Search:
+    """What the rules of one Configuration have found so far.
+
+    Looking at a path tells how the device is now, so it may be done in any order, any number of
+    times, and for devices that come and go meanwhile.
+    """
+
+    def __init__(self, details: UdevDetails, passthrough: Passthrough = NO_PASSTHROUGH) -> None:
+        self._details = details
+        self._passthrough = passthrough
+        self._finds: dict[str, Find] = {}
+        self._names = Names()
+        self._devices: dict[str, tuple[Group, Device]] = {}
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._finds
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The selected devices."""
+        return tuple(self._finds)
+
+    def has_below(self, path: str) -> bool:
+        """Whether a device below this path is selected."""
+        return any(each.startswith(f"{path}/") for each in self.paths)
+
+    def may_select(self, subsystem: str, sys_name: str) -> bool:
+        """Whether it is worth to look at a device of this name."""
+        return any(rule.may_match(subsystem, sys_name) for rule in self._details.rules)
+
+    def look(self, path: str, device: DeviceView | None) -> bool:
+        """Take note of a device as it is now; whether that changes anything.
+
+        Args:
+            path: The device's path.
+            device: None if it is gone.
+
+        Raises:
+            UnicodeEncodeError: If it is selected and its name is no text.
+        """
+        find = None
+        if device is not None and any(rule.matches(device) for rule in self._details.rules):
+            find = self._find(device)
+        if find == self._finds.get(path):
+            return False
+        if find is None:
+            del self._finds[path]
+        else:
+            self._finds[path] = find
+        return True
+
+    @property
+    def due(self) -> float | None:
+        """When the devices are to be asked for again though nothing changed; see `Names`."""
+        return self._names.due
+
+    def devices(self, now: float) -> tuple[Device, ...]:
+        """All devices that have a name by now, in the order of their ids; see `Names.give`."""
+        unique = {find.path: find for find in self._finds.values()}.values()
+        groups = _grouped(unique) if self._details.group_recursive else _single(unique)
+        found = {group[0].path: group for group in groups}
+        tops = (group[0] for group in found.values())
+        ids = self._names.give((Claimant(top.path, top.identity, top.since) for top in tops), now)
+        # Of a thousand devices one changes: the others are not made again.
+        known = self._devices
+        self._devices = {
+            path: (group, self._again(known.get(path), group, ids[path]))
+            for path, group in found.items()
+            if path in ids
+        }
+        devices = (device for _, device in self._devices.values())
+        return tuple(sorted(devices, key=lambda device: device.id))
+
+    def unnamed(self) -> tuple[str, ...]:
+        """Paths of the devices of the last list that are known by their path for want of better."""
+        if self._details.identity == DEVPATH_IDENTITY:
+            return ()
+        return tuple(path for path, (_, device) in self._devices.items() if device.id == path)
+
+    def _find(self, device: DeviceView) -> Find:
+        top = next((each for each in self_and_ancestors(device) if each.node is not None), device)
+        identity = identity_of(top, self._details.identity)
+        return Find(
+            path=_text(top.path),
+            node=None if top.node is None else _text(top.node),
+            identity=None if identity is None else _text(identity),
+            since=0 if identity is None else arrival_of(top),
+            attributes=attributes_of(top),
+            iommu_group=top.link("iommu_group") if self._passthrough.vfio else None,
+        )
+
+    def _again(self, known: tuple[Group, Device] | None, group: Group, name: str) -> Device:
+        if known is not None and known[0] == group and known[1].id == name:
+            return known[1]
+        return self._device(group, name)
+
+    def _device(self, group: Group, name: str) -> Device:
+        top, asked = group[0], self._passthrough
+        nodes = [find.node for find in group if find.node is not None]
+        properties = {DEVPATH: top.path, **asked.pci(top.path)}
+        for i, node in enumerate(nodes):
+            suffix = f"_{i}" if self._details.group_recursive else ""
+            told = {DEVNODE: node, **asked.usb(node)}
+            properties.update((f"{variable}{suffix}", value) for variable, value in told.items())
+        specs = (DeviceSpec(node, node, self._details.permissions) for node in nodes)
+        return Device(
+            id=name,
+            properties=properties,
+            device_specs=(*specs, *asked.specs(top.path, top.iommu_group)),
+            attributes=top.attributes,
+        )
+
+
+def _text(value: str) -> str:
+    """The value itself.
+
+    Raises:
+        UnicodeEncodeError: If it holds bytes that are no UTF-8, which no Instance can hold.
+    """
+    value.encode()
+    return value
+
+
+def _single(finds: Iterable[Find]) -> Iterator[Group]:
+    return ((find,) for find in finds)
+
+
+def _grouped(finds: Iterable[Find]) -> Iterator[Group]:
+    """Groups of a device and all that are below it, each with the topmost first.
+
+    Paths are compared part by part: `…/1-10` is not below `…/1-1`.
+    """
+    group: Group = ()
+    for find in sorted(finds, key=lambda find: find.path.split("/")):
+        if group and not find.path.startswith(f"{group[0].path}/"):
+            yield group
+            group = ()
+        group += (find,)
+    if group:
+        yield group

@@ -1,0 +1,74 @@
+"""The udev handler: devices of this node that rules select, as they come and go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from driver.devices import Device
+from driver.discovery.handlers import NO_PROPERTIES, Properties
+from driver.discovery.udev.details import UdevDetails
+from driver.discovery.udev.passthrough import passthrough_of
+from driver.discovery.udev.subscriptions import Subscription
+from driver.discovery.udev.watch import UdevSettings, Watch
+
+
+class UdevHandler:
+    """The udev handler; one watch serves all that discover, as long as there is one."""
+
+    name = "udev"
+
+    def __init__(self, settings: UdevSettings | None = None) -> None:
+        self._settings = settings or UdevSettings()
+        self._subscriptions: set[Subscription] = set()
+        self._watch: Watch | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def problem(self) -> str | None:
+        """Why devices cannot be discovered now; the handler keeps trying."""
+        return None if self._watch is None else self._watch.problem
+
+    def is_shared(self, details: UdevDetails) -> bool:
+        """Never: what udev finds is a part of this node."""
+        return False
+
+    async def discover(
+        self, details: UdevDetails, properties: Properties = NO_PROPERTIES
+    ) -> AsyncGenerator[tuple[Device, ...], None]:
+        """Yield all devices that the rules select, sorted by id, and again whenever they change.
+
+        Close it (`contextlib.aclosing`) when done: the watch ends with its last reader.
+        """
+        subscription = Subscription(details, passthrough_of(properties))
+        self._join(subscription)
+        try:
+            while True:
+                yield await subscription.next_list()
+        finally:
+            await self._leave(subscription)
+
+    def _join(self, subscription: Subscription) -> None:
+        self._subscriptions.add(subscription)
+        if self._watch is not None and self._task is not None and not self._task.done():
+            self._watch.scan((subscription,))
+            return
+        self._watch = Watch(self._settings, self._subscriptions)
+        self._task = asyncio.create_task(self._watch.run(), name="udev watch")
+        self._task.add_done_callback(self._tell_readers)
+
+    async def _leave(self, subscription: Subscription) -> None:
+        self._subscriptions.discard(subscription)
+        subscription.close()
+        task = self._task
+        if self._subscriptions or task is None:
+            return
+        self._watch = self._task = None
+        task.cancel()
+        await asyncio.wait({task})
+
+    def _tell_readers(self, task: asyncio.Task[None]) -> None:
+        """A watch only ends by itself through a mistake of ours: nobody shall wait for it."""
+        if not task.cancelled() and (error := task.exception()):
+            for subscription in self._subscriptions:
+                subscription.fail(error)

@@ -1,0 +1,169 @@
+"""What makes a device the same one when it is plugged in again.
+
+To Akri a device is its place in sysfs, and so it is here unless the details ask for more:
+
+    devpath   the path in sysfs, `/devices/…`: another port is another device
+    serial    what the hardware says of itself, and which of its functions it is
+    by-id     udevd's link in `/dev/…/by-id`
+    by-path   udevd's link in `/dev/…/by-path`, else its `ID_PATH`
+
+A device that lacks what is asked for is known by its path. So is one whose identity another device
+has already: of devices that say the same of themselves the first keeps the name as long as it is
+there. Nothing but the order of their arrival tells such devices apart.
+
+A device that is quickly moved to another port looks like that for a moment: udevd may tell of its
+arrival before it tells of its going. Hence a newcomer whose identity is taken has no name yet for
+`MOVE_SECONDS`; a name once given stays, since somebody may hold the device by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from driver.discovery.udev.rules import DeviceView, self_and_ancestors
+
+DEVPATH_IDENTITY = "devpath"
+IDENTITIES = (DEVPATH_IDENTITY, "serial", "by-id", "by-path")
+
+
+def identity_of(device: DeviceView, kind: str) -> str | None:
+    """The identity of a device, never a path; None if it has none of this kind.
+
+    Args:
+        device: As it is now.
+        kind: One of `IDENTITIES`.
+    """
+    match kind:
+        case "serial":
+            value = _serial_and_function(device)
+        case "by-id":
+            value = _link(device, "by-id")
+        case "by-path":
+            value = _link(device, "by-path") or _port(device)
+        case _:
+            value = None
+    return f"{kind}:{value}" if value else None
+
+
+def arrival_of(device: DeviceView) -> int:
+    """When udevd first saw it, in microseconds since the machine started; 0 where it did not."""
+    since = device.property("USEC_INITIALIZED") or ""
+    return int(since) if since.isascii() and since.isdigit() else 0
+
+
+def _serial_and_function(device: DeviceView) -> str | None:
+    serial = _serial(device)
+    if serial is None:
+        return None
+    return "/".join((serial, *_function(device)))
+
+
+def _serial(device: DeviceView) -> str | None:
+    """As udevd knows it, else as the kernel does; of both, vendor and product are a part."""
+    short, bus = device.property("ID_SERIAL_SHORT"), device.property("ID_BUS")
+    vendor, product = device.property("ID_VENDOR_ID"), device.property("ID_MODEL_ID")
+    if short and vendor and product:
+        return f"{vendor}:{product}:{short}"
+    # For a USB device without a serial udevd puts vendor and model there.
+    if (whole := device.property("ID_SERIAL")) and (short or bus != "usb"):
+        return whole
+    for each in self_and_ancestors(device):
+        vendor, serial = each.attribute("idVendor"), (each.attribute("serial") or "").strip()
+        if vendor is not None:
+            return f"{vendor}:{each.attribute('idProduct')}:{serial}" if serial else None
+        if serial:
+            return serial
+    return None
+
+
+def _function(device: DeviceView) -> Iterator[str]:
+    """Which part of the hardware it is: a camera has several devices, a disk has partitions."""
+    yield device.subsystem or ""
+    for each in self_and_ancestors(device):
+        if each.attribute("idVendor") is not None:
+            break
+        if interface := each.attribute("bInterfaceNumber"):
+            yield f"interface{interface.strip()}"
+            break
+    if index := device.attribute("index"):
+        yield f"index{index.strip()}"
+    if partition := device.property("PARTN"):
+        yield f"part{partition}"
+
+
+def _link(device: DeviceView, folder: str) -> str | None:
+    links = (device.property("DEVLINKS") or "").split()
+    return min((link for link in links if f"/{folder}/" in link), default=None)
+
+
+def _port(device: DeviceView) -> str | None:
+    port = device.property("ID_PATH")
+    return f"{port}/{device.subsystem}" if port else None
+
+
+class Claimant(NamedTuple):
+    """A device that is to be named.
+
+    Attributes:
+        identity: None for a device that is known by its path.
+        since: Its time of arrival, see `arrival_of`.
+    """
+
+    path: str
+    identity: str | None
+    since: int
+
+
+MOVE_SECONDS = 3.0
+"""How long the going of a device may be told after its arrival elsewhere."""
+
+
+class Names:
+    """The ids of devices; who has an identity keeps it while it is there.
+
+    Attributes:
+        due: When a newcomer whose identity is taken is named by its path; None if there is none.
+    """
+
+    def __init__(self) -> None:
+        self.due: float | None = None
+        self._given: dict[str, tuple[str | None, str]] | None = None
+        self._newcomers: dict[str, tuple[str | None, float]] = {}
+
+    def give(self, claimants: Iterable[Claimant], now: float) -> Mapping[str, str]:
+        """The ids of these and no other devices, by their paths.
+
+        What was there before the first call was not moved since, so that it all has names at once.
+
+        Args:
+            claimants: All devices that are there.
+            now: In seconds, of any clock that never goes back.
+        """
+        present = {claimant.path: claimant for claimant in claimants}
+        is_first, given = self._given is None, self._given or {}
+        kept = {
+            path: (identity, name)
+            for path, (identity, name) in given.items()
+            if path in present and present[path].identity == identity
+        }
+        taken = {name for _, name in kept.values()}
+        newcomers: dict[str, tuple[str | None, float]] = {}
+        new = (claimant for path, claimant in present.items() if path not in kept)
+        for claimant in sorted(new, key=lambda each: (each.since, each.path)):
+            path, wanted = claimant.path, claimant.identity
+            until = self._until(claimant, now)
+            if wanted in taken and not is_first and now < until:
+                newcomers[path] = (wanted, until)
+                continue
+            name = path if wanted is None or wanted in taken else wanted
+            taken.add(name)
+            kept[path] = (wanted, name)
+        self._given, self._newcomers = kept, newcomers
+        self.due = min((until for _, until in newcomers.values()), default=None)
+        return {path: name for path, (_, name) in kept.items()}
+
+    def _until(self, claimant: Claimant, now: float) -> float:
+        """Until when it may turn out to be the device that has its identity."""
+        wanted, until = self._newcomers.get(claimant.path, (None, 0.0))
+        return until if wanted == claimant.identity else now + MOVE_SECONDS

@@ -1,0 +1,92 @@
+"""Device events from the kernel or from udevd, over netlink."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import socket
+from enum import IntEnum
+from pathlib import Path
+
+from driver.discovery.udev.uevents import Uevent, parse_uevent
+
+_NETLINK_KOBJECT_UEVENT = 15
+_SO_RCVBUFFORCE = 33
+_LONGEST_MESSAGE = 64 * 1024
+_AT_ONCE = 512
+
+
+class Source(IntEnum):
+    """Who is listened to; the numbers are netlink's multicast groups."""
+
+    KERNEL = 1
+    UDEVD = 2
+
+
+class EventsLostError(Exception):
+    """Raised when the kernel dropped events since the receive buffer was full."""
+
+
+def udevd_source(control: Path = Path("/run/udev/control")) -> Source:
+    """Choose udevd where one runs whose events can be heard, else the kernel.
+
+    udevd's control socket must exist and belong to this network namespace: udevd's events stay in
+    its own, and the file outlives a udevd that was killed.
+    """
+    if not control.exists():
+        return Source.KERNEL
+    sockets = Path("/proc/net/unix").read_text(errors="surrogateescape")
+    listening = any(line.endswith(f" {control}") for line in sockets.splitlines())
+    return Source.UDEVD if listening else Source.KERNEL
+
+
+class UeventSocket:
+    """A netlink socket that hears all device events from its creation on.
+
+    Not pyudev's Monitor: that reports a full buffer as an error without a number, and reads the
+    device's data with each event, where here an event only says what to look at. For the same
+    reason the sender need not be checked: a forged event makes this process look once more.
+    """
+
+    def __init__(self, source: Source, receive_buffer_bytes: int) -> None:
+        self._socket = socket.socket(
+            socket.AF_NETLINK, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC, _NETLINK_KOBJECT_UEVENT
+        )
+        try:
+            self._enlarge(receive_buffer_bytes)
+            self._socket.setblocking(False)
+            self._socket.bind((0, source))
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def _enlarge(self, size: int) -> None:
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
+        with contextlib.suppress(PermissionError):  # CAP_NET_ADMIN goes beyond rmem_max
+            self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, size)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def receive(self) -> list[Uevent]:
+        """Events that are there; not all at once if they are very many.
+
+        Raises:
+            EventsLostError: If events are missing before those that can still be received.
+        """
+        events = []
+        for _ in range(_AT_ONCE):
+            try:
+                event = parse_uevent(self._socket.recv(_LONGEST_MESSAGE))
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno == errno.ENOBUFS:
+                    raise EventsLostError from error
+                raise
+            if event is not None:
+                events.append(event)
+        return events

@@ -1,0 +1,166 @@
+"""Rules of the udev handler: which devices they select.
+
+A rule is a list of match keys, `SUBSYSTEM=="block", ATTR{size}!="0"`, and selects the devices for
+which all of them hold.
+
+Every value is a glob (`globs`), whatever the key. Akri reads a value as a glob where libudev can
+filter by it and as a regular expression elsewhere (plural keys, `DRIVER`, most of `!=`), so that
+`video*` means two things there; here it means what it means to udevd.
+
+Also as udevd does it, where Akri differs:
+
+* A device that lacks an attribute fulfils neither `ATTR{x}=="…"` nor `ATTR{x}!="…"`. A missing
+  property, driver or subsystem counts as empty: `ENV{x}!="a"` holds, `ENV{x}=="?*"` does not.
+* Plural keys (`KERNELS`, `ATTRS{x}` …) look at the device and its ancestors, and all plural keys
+  of a rule must hold for one and the same of these. Akri finds an ancestor for each on its own,
+  and takes a negated one to mean that no ancestor matches.
+* `DEVPATH` is compared with the device's path; Akri adds the path to those that it looks at.
+* Blanks at the end of an attribute do not count, unless the value of the key ends with one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from driver.discovery.udev.globs import Glob
+
+
+class DeviceView(Protocol):
+    """What may be asked of a device; each answer may cost a read of sysfs."""
+
+    @property
+    def path(self) -> str:
+        """The device's path without the mount point of sysfs, `/devices/…`."""
+
+    @property
+    def sys_name(self) -> str:
+        """The last part of the path, with `/` for `!`."""
+
+    @property
+    def subsystem(self) -> str | None: ...
+
+    @property
+    def driver(self) -> str | None: ...
+
+    @property
+    def node(self) -> str | None:
+        """Path of the device node, `/dev/…`."""
+
+    @property
+    def parent(self) -> DeviceView | None: ...
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """What the kernel's uevent and udevd's database say."""
+
+    def attribute(self, name: str) -> str | None:
+        """What a file of the device's folder in sysfs holds, without the newline at its end."""
+
+    def property(self, name: str) -> str | None:
+        """One of the properties."""
+
+    def link(self, name: str) -> str | None:
+        """The last part of what a link in the device's folder points to."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchKey:
+    """One comparison of a rule.
+
+    Attributes:
+        key: As written, `ATTR` or `ATTRS`.
+        name: What stands in braces, for the keys that have some.
+        negated: Whether the operator is `!=`.
+    """
+
+    key: str
+    name: str | None
+    negated: bool
+    glob: Glob
+
+    def holds(self, device: DeviceView) -> bool:
+        """Whether it holds for this very device, whatever its ancestors are."""
+        values = READERS[PLURAL_KEYS.get(self.key, self.key)](device, self)
+        return values is not None and any(map(self.glob.matches, values)) != self.negated
+
+    def __str__(self) -> str:
+        name = "" if self.name is None else f"{{{self.name}}}"
+        value = self.glob.text.replace('"', '\\"')
+        return f'{self.key}{name}{"!=" if self.negated else "=="}"{value}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule; all its keys must hold.
+
+    Attributes:
+        keys: On the device itself, those that are cheap to check first.
+        ancestor_keys: The plural ones.
+    """
+
+    keys: tuple[MatchKey, ...]
+    ancestor_keys: tuple[MatchKey, ...] = ()
+
+    def may_match(self, subsystem: str, sys_name: str) -> bool:
+        """Whether a device may match of which no more is known than its name."""
+        known = {"SUBSYSTEM": subsystem, "KERNEL": sys_name}
+        return all(
+            key.glob.matches(known[key.key]) != key.negated for key in self.keys if key.key in known
+        )
+
+    def matches(self, device: DeviceView) -> bool:
+        """Whether the rule selects the device."""
+        return all(key.holds(device) for key in self.keys) and (
+            not self.ancestor_keys
+            or any(
+                all(key.holds(each) for key in self.ancestor_keys)
+                for each in self_and_ancestors(device)
+            )
+        )
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.keys + self.ancestor_keys))
+
+
+def self_and_ancestors(device: DeviceView) -> Iterator[DeviceView]:
+    """The device, its parent, and so on to the root."""
+    current: DeviceView | None = device
+    while current is not None:
+        yield current
+        current = current.parent
+
+
+Reader = Callable[[DeviceView, MatchKey], Iterable[str] | None]
+"""The values that a key is compared with; None where the key holds in no way."""
+
+
+def _attribute(device: DeviceView, key: MatchKey) -> Iterable[str] | None:
+    value = device.attribute(key.name or "")
+    if value is None:
+        return None
+    wanted = key.glob.text
+    blanks_count = not wanted or wanted[-1].isspace()
+    return (value if blanks_count else value.rstrip(" \t\r\n"),)
+
+
+def _tags(device: DeviceView, _key: MatchKey) -> Iterable[str]:
+    # CURRENT_TAGS is what TAG means since systemd 247; an older udevd writes TAGS only.
+    tags = device.property("CURRENT_TAGS") or device.property("TAGS") or ""
+    return filter(None, tags.split(":"))
+
+
+READERS: Mapping[str, Reader] = {
+    "SUBSYSTEM": lambda device, _key: (device.subsystem or "",),
+    "KERNEL": lambda device, _key: (device.sys_name,),
+    "DEVPATH": lambda device, _key: (device.path,),
+    "DRIVER": lambda device, _key: (device.driver or "",),
+    "ENV": lambda device, key: (device.property(key.name or "") or "",),
+    "TAG": _tags,
+    "ATTR": _attribute,
+}
+"""How each key is answered, in the order in which a rule checks them: cheap ones first."""
+
+PLURAL_KEYS = {f"{key}S": key for key in ("SUBSYSTEM", "KERNEL", "DRIVER", "TAG", "ATTR")}
+NAMED_KEYS = frozenset({"ATTR", "ATTRS", "ENV"})

@@ -1,0 +1,70 @@
+"""Readers of the udev handler."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from driver.devices import Device
+from driver.discovery.udev.details import UdevDetails
+from driver.discovery.udev.devices import Search
+from driver.discovery.udev.passthrough import NO_PASSTHROUGH, Passthrough
+
+logger = logging.getLogger(__name__)
+
+
+class Subscription:
+    """A search and its reader, who gets the newest list and may skip some.
+
+    Attributes:
+        is_heard: Whether all devices were looked at once, so that the list is complete.
+    """
+
+    def __init__(self, details: UdevDetails, passthrough: Passthrough = NO_PASSTHROUGH) -> None:
+        self.search = Search(details, passthrough)
+        self.is_heard = False
+        self._devices: tuple[Device, ...] = ()
+        self._shown: tuple[Device, ...] | None = None
+        self._unnamed: frozenset[str] = frozenset()
+        self._error: BaseException | None = None
+        self._news = asyncio.Event()
+        self._again: asyncio.TimerHandle | None = None
+
+    def offer(self) -> None:
+        """Let the reader have what the search has found."""
+        loop = asyncio.get_running_loop()
+        self.is_heard = True
+        self._devices = self.search.devices(loop.time())
+        self._tell_unnamed()
+        self._news.set()
+        if self._again is not None:
+            self._again.cancel()
+        due = self.search.due
+        self._again = None if due is None else loop.call_at(due, self.offer)
+
+    def close(self) -> None:
+        """Offer nothing any more."""
+        if self._again is not None:
+            self._again.cancel()
+
+    def _tell_unnamed(self) -> None:
+        unnamed = frozenset(self.search.unnamed())
+        for path in sorted(unnamed - self._unnamed):
+            logger.warning("device has no identity of its own: its path stands for it: %s", path)
+        self._unnamed = unnamed
+
+    def fail(self, error: BaseException) -> None:
+        """Let the reader have an error instead of any further list."""
+        self._error = error
+        self._news.set()
+
+    async def next_list(self) -> tuple[Device, ...]:
+        """The next list that differs from the one before."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            if self._error is not None:
+                raise self._error
+            if self._devices != self._shown:
+                self._shown = self._devices
+                return self._devices

@@ -1,0 +1,139 @@
+"""Devices as sysfs and udevd's database show them, read through libudev."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import pyudev
+
+from driver.discovery.udev.uevents import sys_name_of
+
+SYSFS = Path("/sys")
+_FOLDERS = (("class", "*"), ("bus", "*/devices"))
+
+
+class Listed(NamedTuple):
+    """A device of which only names were read."""
+
+    path: str
+    subsystem: str
+
+    @property
+    def sys_name(self) -> str:
+        return sys_name_of(self.path)
+
+
+def listed_devices(sysfs: Path = SYSFS) -> Iterator[Listed]:
+    """All devices that have a subsystem, by their links in `/sys/class` and `/sys/bus`.
+
+    Raises:
+        OSError: If sysfs cannot be read.
+    """
+    for top, pattern in _FOLDERS:
+        (sysfs / top).stat()  # glob takes a missing folder for an empty one
+        for folder in sorted((sysfs / top).glob(pattern)):
+            subsystem = folder.relative_to(sysfs / top).parts[0]
+            for target in _links(folder):
+                path = os.path.normpath(f"{folder}/{target}").removeprefix(str(sysfs))
+                yield Listed(path, subsystem)
+
+
+def _links(folder: Path) -> Iterator[str]:
+    try:
+        names = os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):  # the module was unloaded meanwhile
+        return
+    for name in names:
+        # Not a device (`/sys/class/net/bonding_masters`), or gone.
+        with suppress(OSError):
+            yield os.readlink(f"{folder}/{name}")
+
+
+class SysfsDevice:
+    """A device, read when asked; a new object reads anew.
+
+    The kernel and udevd do not promise UTF-8. Bytes that are none are kept as surrogates, which
+    patterns can match and which no Configuration can contain.
+    """
+
+    def __init__(self, device: pyudev.Device) -> None:
+        self._device = device
+
+    @property
+    def path(self) -> str:
+        return _text(lambda: self._device.device_path) or ""
+
+    @property
+    def sys_name(self) -> str:
+        return _text(lambda: self._device.sys_name) or ""
+
+    @property
+    def subsystem(self) -> str | None:
+        return _text(lambda: self._device.subsystem)
+
+    @property
+    def driver(self) -> str | None:
+        return _text(lambda: self._device.driver)
+
+    @property
+    def node(self) -> str | None:
+        return _text(lambda: self._device.device_node)
+
+    @property
+    def parent(self) -> SysfsDevice | None:
+        parent = self._device.parent
+        return None if parent is None else SysfsDevice(parent)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether udevd is done with it; it keeps nothing of a device without a number."""
+        return bool(self._device.is_initialized) or not self._device.device_number
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return {name: self.property(name) or "" for name in self._device.properties}
+
+    def attribute(self, name: str) -> str | None:
+        value = self._device.attributes.get(name)
+        return None if value is None else str(os.fsdecode(value))
+
+    def property(self, name: str) -> str | None:
+        return _text(lambda: self._device.properties.get(name))
+
+    def link(self, name: str) -> str | None:
+        try:
+            target = os.readlink(f"{SYSFS}{self.path}/{name}")
+        except OSError:
+            return None
+        return target.rsplit("/", 1)[-1]
+
+
+class Libudev:
+    """Looks devices up. libudev is not thread-safe: one object for each thread."""
+
+    def __init__(self) -> None:
+        self._context = pyudev.Context()
+
+    def device(self, path: str) -> SysfsDevice | None:
+        """The device at a path as it is now; None if there is none.
+
+        Events also tell of drivers, modules and queues, which are no devices and never listed.
+        """
+        try:
+            found = pyudev.Devices.from_sys_path(self._context, os.fsencode(f"{SYSFS}{path}"))
+        except pyudev.DeviceNotFoundError:
+            return None
+        device = SysfsDevice(found)
+        is_device = path.startswith("/devices/") and device.subsystem is not None
+        return device if is_device else None
+
+
+def _text(read: Callable[[], str | None]) -> str | None:
+    try:
+        return read()
+    except UnicodeDecodeError as error:
+        return os.fsdecode(error.object)

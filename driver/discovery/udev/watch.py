@@ -1,0 +1,216 @@
+"""Watches the devices of this node for any number of searches.
+
+    netlink ──paths──► worker thread: libudev, rules ──changed searches──► subscriptions
+
+An event is only a hint where to look: what a device is like is read afterwards, so that events may
+come twice, late, or for a device that is gone again. A scan is a hint for every path at once and
+goes on in small steps beside the events. Hence nothing need be merged and no order matters, but
+one: the socket is open before the first scan begins.
+
+libudev is used by one thread only, which also keeps slow reads of sysfs off the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+from driver.discovery.udev.looker import Looker
+from driver.discovery.udev.netlink import EventsLostError, Source, UeventSocket, udevd_source
+from driver.discovery.udev.subscriptions import Subscription
+from driver.discovery.udev.uevents import sys_name_of
+
+logger = logging.getLogger(__name__)
+
+STEP = 64
+"""Paths looked at before others get their turn; ten milliseconds or so."""
+
+_FIRST_RETRY_SECONDS = 0.5
+_LAST_RETRY_SECONDS = 30.0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UdevSettings:
+    """Settings of the udev handler.
+
+    Attributes:
+        rescan_interval: How often all devices are read anew.
+        source_interval: How often it is seen whether udevd was started or ended.
+        receive_buffer_bytes: Room for events that are not read yet. The kernel charges it to the
+            process as far as it is filled; when it is full, events are lost and a scan follows.
+        source: Tells who is to be listened to.
+    """
+
+    rescan_interval: timedelta = timedelta(seconds=60)
+    source_interval: timedelta = timedelta(seconds=5)
+    receive_buffer_bytes: int = 16 * 1024 * 1024
+    source: Callable[[], Source] = udevd_source
+
+
+class Scan:
+    """Paths that are still to be looked at for some subscriptions; None before they are listed."""
+
+    def __init__(self, subscriptions: Iterable[Subscription]) -> None:
+        self.subscriptions = tuple(subscriptions)
+        self.paths: deque[str] | None = None
+
+
+class Watch:
+    """The netlink socket, the worker thread, and what they still have to do."""
+
+    def __init__(self, settings: UdevSettings, subscriptions: set[Subscription]) -> None:
+        self.problem: str | None = None
+        self._settings = settings
+        self._subscriptions = subscriptions
+        self._paths: dict[str, None] = {}
+        self._scans: deque[Scan] = deque()
+        self._broken: OSError | None = None
+        self._wake = asyncio.Event()
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="udev")
+
+    def scan(self, subscriptions: Iterable[Subscription]) -> None:
+        """Look at all devices for these subscriptions, after other scans."""
+        self._scans.append(Scan(subscriptions))
+        self._wake.set()
+
+    def scan_anew(self) -> None:
+        """Look at all devices for all, from the beginning if a scan is under way."""
+        self._scans.clear()
+        self.scan(self._subscriptions)
+
+    async def run(self) -> None:
+        """Watch until cancelled; failures are told in `problem` and tried again."""
+        failures = 0
+        try:
+            while True:
+                try:
+                    await self._follow()
+                except (OSError, ImportError) as error:
+                    failures = 1 if self.problem is None else failures + 1
+                    self._report(f"Devices cannot be discovered: {error}.")
+                    doubled = _FIRST_RETRY_SECONDS * 2 ** min(failures - 1, 10)
+                    await asyncio.sleep(min(doubled, _LAST_RETRY_SECONDS))
+        finally:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+
+    async def _follow(self) -> None:
+        """Follow one source of events, until it is no longer the right one."""
+        loop = asyncio.get_running_loop()
+        source = await self._in_thread(self._settings.source)
+        looker = await self._in_thread(lambda: Looker(settles=source is Source.UDEVD))
+        socket = UeventSocket(source, self._settings.receive_buffer_bytes)
+        self._broken = None
+        try:
+            loop.add_reader(socket, self._receive, socket)
+            logger.info("listening to device events: source=%s", source.name.lower())
+            while True:
+                self.scan_anew()
+                rescan_at = loop.time() + self._settings.rescan_interval.total_seconds()
+                while loop.time() < rescan_at:
+                    await self._work_until(rescan_at, looker)
+                    if await self._in_thread(self._settings.source) is not source:
+                        return
+        finally:
+            loop.remove_reader(socket)
+            socket.close()
+
+    async def _work_until(self, rescan_at: float, looker: Looker) -> None:
+        """Until then, or until it is time to see whether this is still the right source."""
+        check_at = (
+            asyncio.get_running_loop().time() + self._settings.source_interval.total_seconds()
+        )
+        deadline = min(rescan_at, check_at)
+        while self._paths or self._scans or await self._is_woken_before(deadline):
+            await self._step(looker)
+
+    def _receive(self, socket: UeventSocket) -> None:
+        try:
+            events = socket.receive()
+        except EventsLostError:
+            logger.warning("device events were lost, scanning all devices")
+            self.scan_anew()
+            return
+        except OSError as error:
+            self._broken = error
+            self._wake.set()
+            return
+        for event in events:
+            self._note(event.path, event.subsystem)
+            if event.old_path is not None:
+                self._note_move(event.old_path, event.subsystem)
+
+    def _note(self, path: str, subsystem: str) -> None:
+        name = sys_name_of(path)
+        if any(each.search.may_select(subsystem, name) for each in self._subscriptions):
+            self._paths[path] = None
+            self._wake.set()
+
+    def _note_move(self, old_path: str, subsystem: str) -> None:
+        self._note(old_path, subsystem)
+        # What is below a device moves with it, without events of its own.
+        if any(each.search.has_below(old_path) for each in self._subscriptions):
+            self.scan_anew()
+
+    async def _is_woken_before(self, deadline: float) -> bool:
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._wake.wait()
+        except TimeoutError:
+            return False
+        self._wake.clear()
+        if self._broken is not None:
+            raise self._broken
+        return True
+
+    async def _step(self, looker: Looker) -> None:
+        if self._paths:
+            paths = list(self._paths)[:STEP]
+            for path in paths:
+                del self._paths[path]
+            await self._look(looker, paths, tuple(self._subscriptions), told=True)
+        if self._scans:
+            await self._scan_step(looker, self._scans[0])
+
+    async def _scan_step(self, looker: Looker, scan: Scan) -> None:
+        if scan.paths is None:
+            scan.paths = await self._in_thread(lambda: looker.paths(scan.subscriptions))
+        paths = [scan.paths.popleft() for _ in range(min(STEP, len(scan.paths)))]
+        await self._look(looker, paths, scan.subscriptions, told=False)
+        if scan.paths or not self._scans or self._scans[0] is not scan:
+            return
+        self._scans.popleft()
+        self._report(None)
+        for subscription in scan.subscriptions:
+            if not subscription.is_heard:
+                subscription.offer()
+
+    async def _look(
+        self,
+        looker: Looker,
+        paths: Sequence[str],
+        subscriptions: Sequence[Subscription],
+        *,
+        told: bool,
+    ) -> None:
+        changed = await self._in_thread(lambda: looker.look(paths, subscriptions, told=told))
+        for subscription in changed:
+            if subscription.is_heard:
+                subscription.offer()
+
+    def _report(self, problem: str | None) -> None:
+        if problem is not None and problem != self.problem:
+            logger.warning("devices cannot be discovered: handler=udev problem=%s", problem)
+        elif problem is None and self.problem is not None:
+            logger.info("devices are discovered again: handler=udev")
+        self.problem = problem
+
+    async def _in_thread(self, function: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, function)
