@@ -40,7 +40,6 @@ from kube.api import (
     Change,
     Deleted,
     Event,
-    EventType,
     Modified,
     ObjectReference,
 )
@@ -242,20 +241,5 @@ class NodeSlots:
         for problem in usage_problems(slots, self._node):
             if problem not in before:
                 logger.warning("odd deviceUsage instance=%s: %s", slots.name, problem)
-                self._record(_odd_usage(slots, problem))
-
-
-def _odd_usage(slots: InstanceSlots, problem: str) -> Event:
-    return Event(
-        regarding=ObjectReference(
-            api_version=INSTANCES.api_version,
-            kind="Instance",
-            name=slots.name,
-            namespace=slots.namespace,
-            uid=slots.uid,
-        ),
-        type=EventType.WARNING,
-        reason="OddDeviceUsage",
-        action="Read",
-        note=problem,
-    )
+                instance = ObjectReference.of(INSTANCES, "Instance", slots)
+                self._record(Event.warning(instance, "OddDeviceUsage", "Read", problem))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 from kube.objects import JsonObject, micro_time
 from kube.resources import ObjectPath, Resource
@@ -34,6 +34,19 @@ class EventType(StrEnum):
     WARNING = "Warning"
 
 
+class NamedObject(Protocol):
+    """What is known of an object in a namespace says which one it is."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def namespace(self) -> str: ...
+
+    @property
+    def uid(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectReference:
     """The object that an event is about."""
@@ -43,6 +56,17 @@ class ObjectReference:
     name: str
     namespace: str = ""
     uid: str = ""
+
+    @classmethod
+    def of(cls, resource: Resource, kind: str, found: NamedObject) -> Self:
+        """The object of this resource that something is known of."""
+        return cls(
+            api_version=resource.api_version,
+            kind=kind,
+            name=found.name,
+            namespace=found.namespace,
+            uid=found.uid,
+        )
 
     @property
     def json(self) -> dict[str, str]:
@@ -70,6 +94,13 @@ class Event:
     action: str
     note: str
     related: ObjectReference | None = None
+
+    @classmethod
+    def warning(cls, regarding: ObjectReference, reason: str, action: str, note: str) -> Self:
+        """What people should look at."""
+        return cls(
+            regarding=regarding, type=EventType.WARNING, reason=reason, action=action, note=note
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from kube.api import (
     Change,
     Deleted,
     Event,
-    EventType,
     JsonObject,
     ObjectReference,
     Preconditions,
@@ -183,20 +182,8 @@ def _rest_seconds(failures: int) -> float:
 
 def mismatch_event(edit: LabelEdit) -> Event:
     """What is said about a claim's edited label."""
-    claim = edit.claim
-    return Event(
-        regarding=ObjectReference(
-            api_version=CLAIMS.api_version,
-            kind="ResourceClaim",
-            name=claim.name,
-            namespace=claim.namespace,
-            uid=claim.uid,
-        ),
-        type=EventType.WARNING,
-        reason=str(QueueCondition.OWNER_MISMATCH),
-        action="Charge",
-        note=str(edit),
-    )
+    claim = ObjectReference.of(CLAIMS, "ResourceClaim", edit.claim)
+    return Event.warning(claim, str(QueueCondition.OWNER_MISMATCH), "Charge", str(edit))
 
 
 def _body(name: QueueName, status: JsonObject) -> JsonObject:

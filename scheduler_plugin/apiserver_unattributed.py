@@ -11,12 +11,11 @@ import logging
 from collections.abc import Callable
 from typing import NoReturn
 
-from kube.api import Event, EventType, ObjectReference
+from kube.api import Event, ObjectReference
 from scheduler_plugin.apiserver import PODS
 from scheduler_plugin.bindings import Fence
 from scheduler_plugin.ledger import why_unattributed
 from scheduler_plugin.names import PodUid
-from scheduler_plugin.pods import PodView
 from scheduler_plugin.world import World
 
 logger = logging.getLogger(__name__)
@@ -53,20 +52,5 @@ class UnattributedTeller:
             if pod is not None and why:
                 self._told.add(uid)
                 logger.warning("charged to nobody pod=%s/%s: %s", pod.namespace, pod.name, why)
-                self._record(_event(pod, why))
-
-
-def _event(pod: PodView, why: str) -> Event:
-    return Event(
-        regarding=ObjectReference(
-            api_version=PODS.api_version,
-            kind="Pod",
-            name=pod.name,
-            namespace=pod.namespace,
-            uid=pod.uid,
-        ),
-        type=EventType.WARNING,
-        reason="Unattributed",
-        action="Charge",
-        note=why,
-    )
+                found = ObjectReference.of(PODS, "Pod", pod)
+                self._record(Event.warning(found, "Unattributed", "Charge", why))
