@@ -267,13 +267,13 @@ class ClaimKeeper:
     def _done(self, uid: ClaimUid, step: Step) -> None:
         if isinstance(step, EvictForeign):
             self._rests.succeeded(uid)
-            self._rests.rest(uid, self.monotonic() + EVICTED_SECONDS)
+            self._rests.rest(uid, self.monotonic(), EVICTED_SECONDS)
         self.changed([uid])
 
     def _hold_back(self, step: Step, why: str) -> None:
         if not isinstance(step, EvictForeign):
             return
-        self._rests.failed(step.uid, self.monotonic(), _held_back_seconds)
+        self._rests.again(step.uid, self.monotonic(), _held_back_seconds)
         logger.warning("eviction held back claim=%s/%s: %s", step.namespace, step.name, why)
         self.steps.record(apiserver_events.held_back(step, why))
         self.changed([step.uid])

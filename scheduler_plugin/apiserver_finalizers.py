@@ -33,6 +33,7 @@ from scheduler_plugin.bindings import (
     Outcome,
 )
 from scheduler_plugin.charged_queues import ChargedQueues, Keep, is_charged, unkept
+from scheduler_plugin.due import Due
 from scheduler_plugin.names import CHARGES_FINALIZER, QUEUE_KIND, QueueName
 from scheduler_plugin.world import World
 
@@ -74,8 +75,8 @@ class QueueKeeper:
         self._locks: KeyLocks[QueueName] = KeyLocks()
         # Whose finalizer is being removed, or that failed: it may be gone, whatever is known.
         self._releasing: set[QueueName] = set()
-        # What was written last, and when: an object that cannot be read shows it to nobody.
-        self._wrote: dict[QueueName, tuple[bool, float]] = {}
+        # What was written, until it may be again: an object that cannot be read does not show it.
+        self._wrote: Due[tuple[QueueName, bool]] = Due()
         self._more = asyncio.Event()
         self._more.set()
 
@@ -124,14 +125,17 @@ class QueueKeeper:
             options=WRITE,
         )
         logger.info("finalizer queue=%s kept=%s", name, keep.kept)
-        self._wrote[name] = keep.kept, asyncio.get_running_loop().time()
+        self._wrote.set((name, keep.kept), self._now() + LOOK_SECONDS)
+        self._wrote.drop((name, not keep.kept))
         self._cluster.note_queue(answer)
 
     async def run(self) -> NoReturn:
         """Look until cancelled; failures are retried for ever, and logged."""
         while True:
+            due = self._charged.next_moment()
+            look_at = self._now() + LOOK_SECONDS
             with suppress(TimeoutError):
-                async with asyncio.timeout(TICK_SECONDS if self._charged.waits else LOOK_SECONDS):
+                async with asyncio.timeout_at(min(look_at, look_at if due is None else due)):
                     await self._more.wait()
             self._more.clear()
             if not self._fence.why_not(WRITE_SECONDS):
@@ -140,22 +144,21 @@ class QueueKeeper:
 
     async def _look_at_all(self) -> None:
         self._charged.forget_gone()
+        self._wrote.take(self._now())
         names = [queue.name for queue in self._cluster.world.facts.tree]
-        self._wrote = {name: wrote for name, wrote in self._wrote.items() if name in set(names)}
         for start in range(0, len(names), STRIDE):
             await self._look(names[start : start + STRIDE])
             await asyncio.sleep(0)
 
     async def _look(self, names: Sequence[QueueName]) -> None:
-        now = asyncio.get_running_loop().time()
+        now = self._now()
         for name in names:
             found = self._charged.look(name, now)
-            if found is not None and not self._wrote_just_now(found, now):
+            if found is not None and (name, found.kept) not in self._wrote:
                 await self._carry_out(found)
 
-    def _wrote_just_now(self, found: Keep, now: float) -> bool:
-        kept, at = self._wrote.get(found.queue.name, (not found.kept, 0.0))
-        return kept == found.kept and now < at + LOOK_SECONDS
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
 
     async def _carry_out(self, found: Keep) -> None:
         name = found.queue.name

@@ -36,8 +36,13 @@ from scheduler_plugin.bindings import Fence
 from scheduler_plugin.due import Due, Rests
 from scheduler_plugin.label_edits import LabelEdit
 from scheduler_plugin.names import FIELD_MANAGER, QUEUE_KIND, QueueCondition, QueueName
-from scheduler_plugin.queue_status import QueueObject, queue_object, queue_status
-from scheduler_plugin.status_rests import SHORTEST, StatusRests
+from scheduler_plugin.queue_status import (
+    SHORTEST_SECONDS,
+    QueueObject,
+    queue_object,
+    queue_status,
+    rest_seconds,
+)
 from scheduler_plugin.world import World
 
 logger = logging.getLogger(__name__)
@@ -72,8 +77,8 @@ class QueueStatusWriter:
         self._record = record
         self._queues = Store(client, QUEUES.select(), queue_object, settings=watch)
         self._asked: Due[QueueName] = Due()
-        self._rests: Rests[QueueName] = Rests(BACKOFF.cap_seconds)
-        self._spans = StatusRests()
+        self._failures: Rests[QueueName] = Rests(BACKOFF.cap_seconds)
+        self._writes: Rests[QueueName] = Rests()
         self._more = asyncio.Event()
 
     def changed(self, _: object = None) -> None:
@@ -94,7 +99,7 @@ class QueueStatusWriter:
     def _queue_changed(self, change: Change[QueueObject]) -> None:
         """Also when somebody else wrote the status."""
         if isinstance(change, Deleted):
-            self._spans.forget(QueueName(change.key.name))
+            self._writes.forget(QueueName(change.key.name))
         self._ask(QueueName(change.key.name))
         self._more.set()
 
@@ -102,7 +107,8 @@ class QueueStatusWriter:
         """Make a queue due: now, or when its rest is over."""
         if name not in self._asked:
             now = self._now()
-            self._asked.set(name, self._rests.until(name, now) or now)
+            tables = (self._writes, self._failures)
+            self._asked.set(name, max(table.until(name, now) or now for table in tables))
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -139,7 +145,7 @@ class QueueStatusWriter:
     async def _bring_up_to_date(self, name: QueueName) -> None:
         try:
             await self._write(name)
-            self._rests.succeeded(name)
+            self._failures.succeeded(name)
         except Exception as error:  # noqa: BLE001  An odd object must not end the process.
             await self._put_off(name, error)
 
@@ -150,8 +156,7 @@ class QueueStatusWriter:
         if found is None or status is None:
             return
         # From before the write: what asks for the queue meanwhile must wait, too.
-        began = self._now()
-        self._rests.rest(name, began + self._spans.begin(name, began))
+        self._writes.again(name, self._now(), rest_seconds)
         path = QUEUES.at(name, subresource="status")
         answer = await self._client.apply(
             path,
@@ -165,9 +170,10 @@ class QueueStatusWriter:
     async def _put_off(self, name: QueueName, error: Exception) -> None:
         """Try this queue again later; while the server is away, all of them."""
         now = self._now()
-        until = self._rests.failed(name, now, _rest_seconds)
+        self._writes.forget(name)
+        until = self._failures.again(name, now, _failed_seconds)
         bug = None if isinstance(error, ApiError) else error
-        attempt = self._rests.failures(name)
+        attempt = self._failures.times(name)
         logger.warning(
             "status not written queue=%s attempt=%d error=%s", name, attempt, error, exc_info=bug
         )
@@ -176,8 +182,8 @@ class QueueStatusWriter:
             await asyncio.sleep(max(until - now, error.retry_after_seconds or 0.0))
 
 
-def _rest_seconds(failures: int) -> float:
-    return max(SHORTEST, BACKOFF.delay(failures, random.random))
+def _failed_seconds(failures: int) -> float:
+    return max(SHORTEST_SECONDS, BACKOFF.delay(failures, random.random))
 
 
 def mismatch_event(edit: LabelEdit) -> Event:

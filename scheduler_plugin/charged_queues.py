@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from scheduler_plugin.due import Due
 from scheduler_plugin.names import Queue, QueueName
 from scheduler_plugin.world import World
 
@@ -57,14 +58,14 @@ def unkept(
 
 
 class ChargedQueues:
-    """What is to be done about the finalizers, and since when queues are charged for nothing.
+    """What is to be done about the finalizers, and when those of idle queues are due to go.
 
-    Times are seconds of a clock that never goes back.
+    Moments are seconds of the monotonic clock.
     """
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._idle_since: dict[QueueName, float] = {}
+        self._idle: Due[QueueName] = Due()
 
     def look(self, name: QueueName, now: float) -> Keep | None:
         """What is to be written on a queue now; None for nothing, or not yet."""
@@ -72,23 +73,23 @@ class ChargedQueues:
         if queue is None:
             return None
         if is_charged(name, self._world):
-            self._idle_since.pop(name, None)
+            self._idle.drop(name)
             # Nothing can be added to what is on its way out.
             stays = queue.is_kept or queue.is_deleting
             return None if stays else Keep(queue, kept=True)
         if not queue.is_kept:
-            self._idle_since.pop(name, None)
+            self._idle.drop(name)
             return None
-        since = self._idle_since.setdefault(name, now)
-        is_over = queue.is_deleting or now >= since + REST_SECONDS
-        return Keep(queue, kept=False) if is_over else None
+        over_at = self._idle.at(name)
+        if over_at is None:
+            self._idle.set(name, over_at := now + REST_SECONDS)
+        return Keep(queue, kept=False) if queue.is_deleting or over_at <= now else None
 
     def forget_gone(self) -> None:
         """Forget what is known of queues that are gone."""
-        tree = self._world.facts.tree
-        self._idle_since = {n: since for n, since in self._idle_since.items() if n in tree}
+        for name in [name for name in self._idle if name not in self._world.facts.tree]:
+            self._idle.drop(name)
 
-    @property
-    def waits(self) -> bool:
-        """Whether time alone may make something due."""
-        return bool(self._idle_since)
+    def next_moment(self) -> float | None:
+        """When time alone makes something due; None for never."""
+        return self._idle.next_moment()

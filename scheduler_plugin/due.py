@@ -1,4 +1,4 @@
-"""When is it due: one moment for each of many things, and how long what failed rests.
+"""When is it due: one moment for each of many things, and how long what was tried rests.
 
 Moments are seconds of the monotonic clock (an event loop's, say), so that nothing rings late or
 rests for longer where somebody sets the clock.
@@ -78,47 +78,47 @@ class Due(Generic[K]):
 
 
 class Rests(Generic[K]):
-    """How often each thing failed in a row, and until when it rests.
+    """How often each thing was tried in a row, and until when it rests.
 
-    What has not failed again for a while after its rest is forgotten.
+    What is not tried again for a while after its rest is forgotten: it starts a new row.
     """
 
-    def __init__(self, forgotten_after: float) -> None:
-        """`forgotten_after` is in seconds, from the end of a rest."""
+    def __init__(self, forgotten_after: float | None = None) -> None:
+        """`forgotten_after` is in seconds from the end of a rest; None: as long as it rested."""
         self._forgotten_after = forgotten_after
-        self._failures: dict[K, int] = {}
+        self._times: dict[K, int] = {}
         self._until: dict[K, float] = {}
         self._forgotten: Due[K] = Due()
 
     def __len__(self) -> int:
         return len(self._forgotten)
 
-    def failed(self, thing: K, now: float, seconds: Callable[[int], float]) -> float:
-        """Note a failure; returns until when it rests.
+    def again(self, thing: K, now: float, seconds: Callable[[int], float]) -> float:
+        """Note that it failed, or was done, once more; returns until when it rests.
 
         Args:
-            thing: What failed.
+            thing: What was tried.
             now: The moment.
-            seconds: How long it rests, by how often it failed in a row.
+            seconds: How long it rests, by how often that was in a row.
         """
         self._forget_old(now)
-        failures = self._failures[thing] = self._failures.get(thing, 0) + 1
-        until = now + seconds(failures)
-        self.rest(thing, until)
-        return until
+        times = self._times[thing] = self._times.get(thing, 0) + 1
+        self.rest(thing, now, seconds(times))
+        return self._until[thing]
 
-    def rest(self, thing: K, until: float) -> None:
-        """Let it rest, however often it failed."""
-        self._until[thing] = until
-        self._forgotten.set(thing, until + self._forgotten_after)
+    def rest(self, thing: K, now: float, seconds: float) -> None:
+        """Let it rest, however often it was tried."""
+        until = self._until[thing] = now + seconds
+        after = seconds if self._forgotten_after is None else self._forgotten_after
+        self._forgotten.set(thing, until + after)
 
     def succeeded(self, thing: K) -> None:
-        """Its failures are made up for; its rest goes on."""
-        self._failures.pop(thing, None)
+        """Its row has ended; its rest goes on."""
+        self._times.pop(thing, None)
 
-    def failures(self, thing: K) -> int:
-        """How often it failed in a row."""
-        return self._failures.get(thing, 0)
+    def times(self, thing: K) -> int:
+        """How often in a row."""
+        return self._times.get(thing, 0)
 
     def until(self, thing: K, now: float) -> float | None:
         """Until when it rests; None where it does not."""
@@ -126,8 +126,8 @@ class Rests(Generic[K]):
         return until if until is not None and until > now else None
 
     def forget(self, thing: K) -> None:
-        """It may be tried at once, as if it had never failed; or it is gone."""
-        self._failures.pop(thing, None)
+        """It may be tried at once, as if it never had been; or it is gone."""
+        self._times.pop(thing, None)
         self._until.pop(thing, None)
         self._forgotten.drop(thing)
 

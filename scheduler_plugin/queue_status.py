@@ -27,6 +27,15 @@ from scheduler_plugin.world import World
 CLAIMS_NAMED = 3
 """How many claims a condition names."""
 
+SHORTEST_SECONDS = 1.0
+LONGEST_SECONDS = 5.0
+"""Between these a status rests after a write. One change is shown at once.
+
+Under load every figure changes all the time, and whoever reads them a second later reads another
+one anyway: there the writes would be a tenth of the API server's work, which costs as much for a
+merge patch of one figure as for an apply of them all.
+"""
+
 _LONGEST_MESSAGE = 32768
 _FIGURES = ("usage", "usageNonPreemptible", "requested", "claims")
 _REASONS = {
@@ -49,6 +58,11 @@ class QueueObject:
     @property
     def name(self) -> QueueName:
         return QueueName(self.queue.name)
+
+
+def rest_seconds(writes: int) -> float:
+    """For how long a status rests that was written so often without being quiet between."""
+    return min(LONGEST_SECONDS, SHORTEST_SECONDS * (1 << min(writes - 1, 30)))
 
 
 @dataclass(frozen=True, slots=True)

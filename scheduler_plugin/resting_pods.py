@@ -27,7 +27,7 @@ class RestingPods:
 
     def failed(self, pod: PodUid, moment: float) -> float:
         """Note a failure; returns until when the pod rests."""
-        return self._rests.failed(pod, moment, _seconds)
+        return self._rests.again(pod, moment, _seconds)
 
     def forget(self, pod: PodUid) -> None:
         """It succeeded, or is gone."""
@@ -43,7 +43,7 @@ class RestingPods:
             return ""
         tried_at = now + timedelta(seconds=until - moment + 0.5)
         return (
-            f"Its last {self._rests.failures(pod)} bindings failed: it is tried again at"
+            f"Its last {self._rests.times(pod)} bindings failed: it is tried again at"
             f" {tried_at:%Y-%m-%dT%H:%M:%SZ}, and others go first."
         )
 

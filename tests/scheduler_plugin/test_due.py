@@ -61,38 +61,46 @@ def test_the_latest_word_about_each_thing_counts(
 def test_each_failure_in_a_row_makes_the_rest_longer() -> None:
     rests = Rests[str](60.0)
 
-    assert [rests.failed("a", 10.0, doubled) for _ in range(3)] == [12.0, 14.0, 18.0]
+    assert [rests.again("a", 10.0, doubled) for _ in range(3)] == [12.0, 14.0, 18.0]
     assert rests.until("a", 17.0) == 18.0
     assert rests.until("a", 18.0) is None
-    assert rests.failures("a") == 3
+    assert rests.times("a") == 3
     assert rests.until("b", 10.0) is None
 
 
 def test_success_makes_up_for_all_failures_and_ends_no_rest() -> None:
     rests = Rests[str](60.0)
-    rests.failed("a", 10.0, doubled)
-    rests.rest("a", 13.0)
+    rests.again("a", 10.0, doubled)
+    rests.rest("a", 10.0, 3.0)
 
     rests.succeeded("a")
 
     assert rests.until("a", 12.0) == 13.0
-    assert rests.failed("a", 10.0, doubled) == 12.0
+    assert rests.again("a", 10.0, doubled) == 12.0
 
 
 def test_what_is_forgotten_may_be_tried_at_once() -> None:
     rests = Rests[str](60.0)
-    rests.failed("a", 10.0, doubled)
+    rests.again("a", 10.0, doubled)
 
     rests.forget("a")
 
-    assert (rests.until("a", 10.0), rests.failures("a"), len(rests)) == (None, 0, 0)
+    assert (rests.until("a", 10.0), rests.times("a"), len(rests)) == (None, 0, 0)
 
 
 def test_what_is_long_ago_is_forgotten() -> None:
     rests = Rests[str](60.0)
     for number in range(50):
-        rests.failed(f"gone-{number}", 10.0, doubled)
+        rests.again(f"gone-{number}", 10.0, doubled)
 
-    rests.failed("a", 72.0, doubled)
+    rests.again("a", 72.0, doubled)
 
     assert len(rests) == 1
+
+
+def test_row_ends_where_it_is_quiet_for_as_long_as_the_rest_was() -> None:
+    rests = Rests[str]()
+    rests.again("a", 10.0, doubled)
+
+    assert rests.again("a", 13.9, doubled) == 17.9
+    assert rests.again("a", 21.9, doubled) == 23.9

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from scheduler_plugin.due import Rests
 from scheduler_plugin.names import Queue
-from scheduler_plugin.queue_status import queue_object, queue_status
+from scheduler_plugin.queue_status import queue_object, queue_status, rest_seconds
 from scheduler_plugin.world import World
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -359,3 +360,16 @@ def test_changed_spec_touches_the_queue_alone_and_an_equal_one_nothing() -> None
     put_object(world, changed)
 
     assert not world.has_news
+
+
+def test_queue_that_changes_all_the_time_is_written_ever_less_often() -> None:
+    writes, now, found = Rests[str](), 0.0, []
+
+    for _ in range(5):
+        until = writes.again("vision", now, rest_seconds)
+        found.append(until - now)
+        now = until
+
+    assert found == [1.0, 2.0, 4.0, 5.0, 5.0]
+    assert writes.again("vision", now + 6.0, rest_seconds) == now + 7.0
+    assert rest_seconds(10_000) == 5.0
