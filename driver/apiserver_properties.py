@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from driver.api import Configuration, ConfigurationName
-from driver.discovery.handlers import Properties
+from driver.discovery.contract import Properties
 from driver.discovery_properties import (
     KeptObject,
     Reading,

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from driver.api import Configuration, ConfigurationName, ValueReference
 from driver.devices import Device
-from driver.discovery.handlers import DiscoveryHandler, Properties, parse_details
+from driver.discovery.contract import DiscoveryHandler, Properties
+from driver.discovery.handlers import parse_details
 
 EMBEDDED = ""
 """The key of the source in this process; it sorts first, so its devices win."""

@@ -8,13 +8,8 @@ from contextlib import aclosing
 from typing import Any
 
 from driver.devices import Device
-from driver.discovery.handlers import (
-    DiscoveryHandler,
-    Handlers,
-    HandlerSettings,
-    is_shared_by_default,
-    parse_details,
-)
+from driver.discovery.contract import DiscoveryHandler
+from driver.discovery.handlers import Handlers, HandlerSettings, is_shared_by_default, parse_details
 from driver.handler_requests import Handler, InvalidDetailsError, Place, Request
 from driver.handler_service import serve
 from driver.settings import HandlerProcessSettings, NodeSettings

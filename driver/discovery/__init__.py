@@ -3,5 +3,5 @@
 A room for each protocol (`udev`, `onvif`, `opcua`, `debug_echo`), with its details, its devices and
 its handler; beside them what they share: how details, filters and places in a text are read, which
 addresses of strangers are asked (`reach`), and the turns of those that nobody tells of changes.
-Start reading at `handlers`, which knows all four by name.
+`contract` says what a handler is. Start reading at `handlers`, which knows all four by name.
 """

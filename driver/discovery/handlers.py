@@ -6,48 +6,17 @@ most nodes use one handler. Parsing needs none of them.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from driver.api import Problem
-from driver.devices import Device
+from driver.discovery.contract import DiscoveryHandler
 from driver.discovery.reach import SENDERS_ONLY, Reach
 
-Details = TypeVar("Details", contravariant=True)
-
-Properties = Mapping[str, bytes | None]
-"""A Configuration's `discoveryProperties`, resolved, by name; None for one without a value."""
-
-NO_PROPERTIES: Properties = {}
-
 DEBUG_ECHO_FILE = Path("/tmp/debug-echo-availability.txt")
-
-
-class DiscoveryHandler(Protocol[Details]):
-    """Finds devices of one kind."""
-
-    name: str
-
-    @property
-    def problem(self) -> str | None:
-        """Why devices cannot be discovered now, in one sentence; the handler keeps trying."""
-
-    def is_shared(self, details: Details) -> bool:
-        """Whether several nodes may see one and the same device that these details ask for."""
-
-    def discover(
-        self, details: Details, properties: Properties = NO_PROPERTIES
-    ) -> AsyncGenerator[tuple[Device, ...], None]:
-        """Yield all devices, sorted by id, and again whenever they change.
-
-        When the properties change, a new call takes the place of this one.
-
-        Nothing is yielded before the devices are known, so that 'none' is never mistaken for
-        'not heard yet', nor while they cannot be known.
-        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

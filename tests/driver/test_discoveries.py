@@ -14,7 +14,7 @@ from driver import discoveries as module
 from driver.api import Configuration, ConfigurationName
 from driver.devices import Device
 from driver.discoveries import Discoveries
-from driver.discovery.handlers import NO_PROPERTIES, Properties
+from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery_sources import (
     Answer,
     DiscoveryError,

@@ -11,8 +11,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from driver.devices import Device
+from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.debug_echo.details import DebugEchoDetails
-from driver.discovery.handlers import NO_PROPERTIES, Properties
 
 OFFLINE = "OFFLINE"
 DESCRIPTION = "DEBUG_ECHO_DESCRIPTION"

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from driver.devices import Device
+from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.details import shown
-from driver.discovery.handlers import NO_PROPERTIES, Properties
 from driver.discovery.onvif.camera_places import CameraPlaces
 from driver.discovery.onvif.cameras import (
     Cameras,

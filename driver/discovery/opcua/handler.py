@@ -11,8 +11,8 @@ from functools import partial
 from typing import NamedTuple
 
 from driver.devices import Device
+from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.details import shown
-from driver.discovery.handlers import NO_PROPERTIES, Properties
 from driver.discovery.opcua.applications import (
     Application,
     Place,

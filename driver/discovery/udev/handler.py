@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from driver.devices import Device
-from driver.discovery.handlers import NO_PROPERTIES, Properties
+from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.udev.details import UdevDetails
 from driver.discovery.udev.passthrough import passthrough_of
 from driver.discovery.udev.subscriptions import Subscription

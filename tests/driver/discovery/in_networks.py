@@ -16,7 +16,8 @@ from typing import Any
 
 from driver.devices import Device
 from driver.discovery import turns
-from driver.discovery.handlers import DiscoveryHandler, Handlers, HandlerSettings, parse_details
+from driver.discovery.contract import DiscoveryHandler
+from driver.discovery.handlers import Handlers, HandlerSettings, parse_details
 from driver.discovery.onvif.details import OnvifDetails
 from tests.driver.discovery.onvif.cameras import IPV6_UUID, PORT, CameraProcess, ip
 from tests.driver.discovery.opcua.machines import Machines
