@@ -27,7 +27,7 @@ DetailsCheck = Callable[[str, str], tuple[Problem, ...]]
 
 _HANDLER = "spec.discoveryHandler"
 _NOT_RUN = ("brokerSpec", "instanceServiceSpec", "configurationServiceSpec")
-"""Parts of Akri's Configuration that are kept and not acted on (DESIGN §5, out of scope)."""
+"""Parts of Akri's Configuration that are kept and not acted on (see `docs/coming-from-akri.md`)."""
 
 _EFFECTS: tuple[str, ...] = get_args(TaintEffect)
 

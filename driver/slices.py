@@ -1,6 +1,6 @@
 """Devices as ResourceSlices show them: from Instances to the devices of one pool.
 
-An Instance becomes one device or several (DESIGN, section 5):
+An Instance becomes one device or several:
 
     capacity 1                                         one exclusive device
     capacity N, unique devices, consumable capacity    one device with N slots

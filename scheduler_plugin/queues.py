@@ -191,7 +191,7 @@ class QueueTree:
     def shares_with(self, owner: QueueName, other: QueueName) -> bool:
         """Whether pods of the other queue may use the owner's claims.
 
-        A child is as foreign to its parent as any other queue: DESIGN knows owner and foreign.
+        A child is as foreign to its parent as any other queue: there are owner and foreign only.
         """
         if owner == other:
             return True

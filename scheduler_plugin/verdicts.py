@@ -3,9 +3,9 @@
     pod, claims, world ──judge──► Admitted ──assume──► world, ──bind_request──► binder
                              └──► Refused(reason, sentence)
 
-The rules stand in `RULES`, in the order of DESIGN, section 3: rule by rule, and within a rule
-claim by claim. The first that fails is the reason. A verdict does not look at nodes, so that it
-is the same for all of them, to the byte.
+The rules stand in `RULES`, in this order: rule by rule, and within a rule claim by claim. The
+first that fails is the reason. A verdict does not look at nodes, so that it is the same for all of
+them, to the byte.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A ledger that followed any history equals one that is built from the objects as they are.
 
 Three ledgers are compared: the one that followed, one that was fed the present objects in another
-order, and the plain sum that DESIGN describes, written here without an index or an increment.
+order, and the plain sum that the design tells, written here without an index or an increment.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ RESULTS: list[list[dict[str, Any]]] = [
 
 
 def plain_usage(world: World, *, non_preemptible: bool) -> dict[QueueName, Charges]:
-    """DESIGN, section 3, by going through everything."""
+    """What `docs/design/owners.md` says, by going through everything."""
     facts = world.facts
     parts: dict[QueueName, list[Charges]] = {}
 
