@@ -8,7 +8,7 @@ WORKERS ?= 2
 CLUSTER ?= .cluster
 
 .DEFAULT_GOAL := help
-.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy demo image bench proto lock cluster-up cluster-down clean
+.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy demo image bench proto crds lock cluster-up cluster-down clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,12 +24,13 @@ $(READY): requirements-dev.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-check: $(READY) ## Format, lint, types, import contracts, stale stubs (changes nothing)
+check: $(READY) ## Format, lint, types, import contracts, stale stubs and schemas (changes nothing)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet --no-cache .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tests.stubs --check
+	$(BIN)/python -m tests.crds --check
 
 format: $(READY) ## Format and repair what ruff can
 	$(BIN)/ruff format .
@@ -62,6 +63,9 @@ demo: $(READY) ## The main job on a real cluster (KEEP=1 keeps it, LEGACY=1: wit
 
 proto: $(READY) ## Generate the stubs of the kubelet's contracts
 	$(BIN)/python -m tests.stubs --write
+
+crds: $(READY) ## Generate the schemas of the definitions in deploy/crds
+	$(BIN)/python -m tests.crds --write
 
 image: $(READY) ## Build the container image (.artifacts/moorage.tar)
 	@mkdir -p .artifacts

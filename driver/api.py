@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, NewType
 
+from driver.durations import parse_duration as parse_duration
+
 DRIVER_NAME = "moorage.dev"
 """Name of the DRA driver: in slices, classes, sockets, and the domain of unqualified attributes."""
 

@@ -1,0 +1,220 @@
+"""The Queue as a model: the source of its definition, and what the webhook reads Queues by.
+
+Absent and inherited are one thing in `claimSharing`, so nothing there has a default: a queue gets
+each field from its nearest ancestor that sets it. What one Queue alone can get wrong is said here.
+What takes a second object to see (a parent that is missing, cycles, children that have more than
+their parent) is the webhook's to say, and the scheduler plugin's in the conditions.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from driver.api import parse_duration
+from kube.models import (
+    OBJECT_NAME,
+    OBJECT_NAME_OR_NONE,
+    Conditions,
+    Counter,
+    LabelSelector,
+    Metadata,
+    Model,
+    extensions,
+    extra,
+    flaw,
+    rule,
+)
+
+LONGEST_NAME = 63
+"""Of a Queue: it is a label's value."""
+
+Word = Literal["Allow", "Deny"]
+QueueName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=OBJECT_NAME)]
+Ceiling = Annotated[int, Field(ge=-1, json_schema_extra={"format": "int64"})]
+
+
+def _short_enough(text: str) -> str:
+    if parse_duration(text) is None:
+        raise ValueError("A grace period may last at most 8784h, a year.")
+    return text
+
+
+GracePeriod = Annotated[
+    str,
+    Field(max_length=64, pattern=r"^(0|([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms))+)$"),
+    extra(
+        validations=[
+            rule(
+                "duration(self) <= duration('8784h')",
+                "a grace period may last at most 8784h, a year",
+            )
+        ]
+    ),
+    AfterValidator(_short_enough),
+]
+
+
+class ClaimSharing(Model):
+    """Whether and how pods of other queues use claims that this queue owns.
+
+    Each field that is absent is inherited from the parent.
+    """
+
+    policy: Word | None = None
+    """Whether pods of other queues may use this queue's claims. Absent in a root means Allow."""
+    queues: Annotated[list[QueueName] | None, Field(max_length=1000), extra(list_type="set")] = None
+    """Queues that Deny does not keep off, each with its descendants. Absent in a root means
+    none."""
+    on_owner_exit: Literal["Keep", "Evict"] | None = None
+    """What becomes of pods of other queues that outlive the last pod of this one on a claim. Absent
+    in a root means Keep."""
+    owner_exit_grace_period: GracePeriod | None = None
+    """How long pods of other queues may outlive the last pod of this one before they are evicted,
+    such as 30s or 5m. Absent in a root means 5m."""
+    evict_foreign: Word | None = None
+    """Whether the annotation moorage.dev/evict-foreign of a claim may ask for the eviction of other
+    queues' pods. Absent in a root means Allow."""
+    label_at_create: Word | None = None
+    """Whether users may name this queue on a claim that they create. Absent in a root means
+    Allow."""
+
+
+class Share(Model):
+    """Quota and limit of one class of devices."""
+
+    model_config = ConfigDict(
+        json_schema_extra=extensions(
+            validations=[
+                rule(
+                    "self.limit == -1 || self.quota <= self.limit",
+                    "the limit must be -1, which is none, or at least the quota"
+                    " (of which -1 is the limit)",
+                    ".limit",
+                )
+            ]
+        )
+    )
+    device_class: Annotated[str, Field(min_length=1, max_length=253, pattern=OBJECT_NAME)]
+    """The DeviceClass, or the Configuration whose devices it is about, by name."""
+    quota: Ceiling = 0
+    """Uses that are guaranteed, and the ceiling of use by pods that are not preemptible. -1 is the
+    limit, and where there is none unlimited."""
+    limit: Ceiling = -1
+    """The ceiling of all use. -1 is none."""
+
+    @field_validator("limit")
+    @classmethod
+    def _covers_the_quota(cls, limit: int, info: ValidationInfo) -> int:
+        quota = info.data.get("quota", -1)
+        if limit != -1 and quota > limit:
+            raise ValueError(f"The limit {limit} is below the quota {quota}.")
+        return limit
+
+
+class QueueSpec(Model):
+    """What the queue may use, and who may use what it owns."""
+
+    parent: Annotated[str, Field(max_length=LONGEST_NAME, pattern=OBJECT_NAME_OR_NONE)] | None = (
+        None
+    )
+    """The queue that this one is a part of. Absent or empty, it is the root of a tree. A parent
+    that does not exist makes it a root, too, and a condition says so."""
+    namespace_selector: Annotated[LabelSelector | None, extra(map_type="atomic")] = None
+    """Labels of the namespaces whose pods and claims may use this queue. Empty selects all
+    namespaces. Absent selects none: such a queue is a parent of others."""
+    claim_sharing: ClaimSharing | None = None
+    resources: Annotated[
+        list[Share] | None,
+        Field(max_length=1000),
+        extra(list_type="map", list_map_keys=["deviceClass"]),
+    ] = None
+    """What the queue is given. A class that is not listed has quota 0 and no limit here; an
+    ancestor's limit counts all the same."""
+
+    @field_validator("resources")
+    @classmethod
+    def _once_each(cls, shares: list[Share] | None) -> list[Share] | None:
+        seen: set[str] = set()
+        for number, share in enumerate(shares or ()):
+            if share.device_class in seen:
+                message = f"{share.device_class} is listed twice."
+                raise flaw(message, f"[{number}].deviceClass")
+            seen.add(share.device_class)
+        return shares
+
+
+class ClaimCounts(Model):
+    """How many claims the queue has to do with."""
+
+    owned: Counter | None = None
+    """Allocated claims that the queue owns, its descendants' not counted."""
+    shared_out: Counter | None = None
+    """Those of them that pods of other queues use, too."""
+    orphans: Counter | None = None
+    """Claims that pods of the queue use and that nobody owns or is charged for; absent where there
+    are none."""
+
+
+class QueueStatus(Model):
+    """What the queue is charged. Written by the scheduler plugin."""
+
+    observed_generation: Counter | None = None
+    """The generation of the spec that the status is about."""
+    usage: dict[str, Counter] | None = None
+    """What the queue and its descendants are charged, by class. A claim counts once, however many
+    pods use it."""
+    usage_non_preemptible: dict[str, Counter] | None = None
+    """The part of the usage that pods hold which are not preemptible."""
+    requested: dict[str, Counter] | None = None
+    """The usage and what waiting pods ask for, together."""
+    claims: ClaimCounts | None = None
+    conditions: Conditions = None
+    """The state in detail. Accepted says whether the spec can be read; where it cannot, the queue
+    counts as it did before. ParentMissing: the queue counts as a root. ParentCycle: the ceilings of
+    the cycle hold for all that are in it or below it. OwnerMismatch: somebody edited the label of a
+    claim that names this queue or is charged to it."""
+
+
+class QueueModel(Model):
+    """Whom the use of devices is charged to.
+
+    Queues form trees: what is charged to a queue is charged to its ancestors, too.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra=extensions(
+            validations=[
+                rule(
+                    "size(self.metadata.name) <= 63",
+                    "the name of a queue is a label's value and may have at most 63 characters",
+                ),
+                rule(
+                    "!has(self.spec) || !has(self.spec.parent)"
+                    " || self.spec.parent != self.metadata.name",
+                    "a queue cannot be its own parent",
+                    ".spec.parent",
+                ),
+            ]
+        )
+    )
+    metadata: Metadata
+    spec: QueueSpec | None = None
+    status: QueueStatus | None = None
+
+    @model_validator(mode="after")
+    def _fits_its_name(self) -> Self:
+        name = self.metadata.name
+        if len(name) > LONGEST_NAME:
+            raise flaw(f"{len(name)} characters; as a label it may have 63.", ".metadata.name")
+        if self.spec and self.spec.parent == name:
+            raise flaw("A queue cannot be its own parent.", ".spec.parent")
+        return self
