@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import random
-from dataclasses import replace
 from typing import NoReturn
 
 from kube.api import ApiClient, LiveTls, TlsFiles, connect, follow_files, show_files
 from webhook.apiserver import Admission
-from webhook.apiserver_certificates import CertificateKeeper
-from webhook.certificates import OwnCa
+from webhook.certificates.apiserver import CertificateKeeper
+from webhook.certificates.rotation import OwnCa
 from webhook.cluster import Cluster
 from webhook.https_server import Application, HttpsServer
 from webhook.settings import WebhookSettings
@@ -64,8 +62,7 @@ def _certificate(
 ) -> _FromFiles | CertificateKeeper:
     if isinstance(source, TlsFiles):
         return _FromFiles(source, tls)
-    policy = replace(source.policy, jitter=random.random())
-    return CertificateKeeper(client, replace(source, policy=policy), tls)
+    return CertificateKeeper(client, source, tls)
 
 
 async def _tell_when_ready(cluster: Cluster) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from kube.api import TlsFiles
 from scheduler_plugin.api import QUEUE_LABEL, AccountingSettings
-from webhook.certificate_settings import add_flags, certificate_source
-from webhook.certificates import OwnCa
+from webhook.certificates.rotation import OwnCa
+from webhook.certificates.settings import add_flags, certificate_source
 from webhook.surroundings import Hold, OtherSchedulers, PodSettings
 
 

@@ -15,11 +15,10 @@ import pytest
 from kube.api import CertificateError, LiveTls, TlsCredential, TlsFiles, follow_files, show_files
 from local_cluster.authority import Authority
 from local_cluster.certificates import CertificateSpec
-from webhook import authority
-from webhook.certificates import Policy
+from webhook.certificates.authority import new_authority, new_certificate, pem_of
 
 NOW = datetime.now(UTC)
-POLICY = Policy(frozenset({"localhost"}), timedelta(days=1))
+LIFE = timedelta(days=1)
 SOON = 0.001
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -54,7 +53,8 @@ class Listener:
 
 
 def a_credential(client_ca: bytes = b"") -> TlsCredential:
-    return TlsCredential(*authority.provisional(POLICY, NOW), client_ca)
+    made = new_certificate(new_authority(LIFE, NOW), ("localhost",), LIFE, NOW)
+    return TlsCredential(pem_of([made.certificate]), made.key_pem(), client_ca)
 
 
 def der(credential: TlsCredential) -> bytes:

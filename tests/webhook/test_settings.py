@@ -9,7 +9,7 @@ import pytest
 
 from kube.api import TlsFiles
 from tests.deploy.documents import objects_of_kind
-from webhook.certificates import OwnCa, Policy
+from webhook.certificates.rotation import OwnCa
 from webhook.settings import parse_settings
 from webhook.surroundings import Hold, OtherSchedulers, PodSettings
 
@@ -102,8 +102,8 @@ def test_its_own_ca_unless_it_is_told_of_files() -> None:
     assert isinstance(own, OwnCa)
     assert (own.namespace, own.secret) == ("moorage-system", "moorage-webhook-tls")
     assert own.registration == "moorage"
-    assert own.policy.names == {"moorage-webhook.moorage-system.svc"}
-    assert own.policy.life == timedelta(days=90)
+    assert own.names == {"moorage-webhook.moorage-system.svc"}
+    assert own.life == timedelta(days=90)
     assert parse_settings(list(FILES), {}).certificate == TlsFiles(Path("/c"), Path("/k"))
 
 
@@ -117,10 +117,11 @@ def test_what_is_told_of_its_own_ca() -> None:
         "here",
         "there",
         "other",
-        Policy(frozenset({"moorage-webhook.here.svc"}), timedelta(hours=12)),
+        frozenset({"moorage-webhook.here.svc"}),
+        timedelta(hours=12),
     )
     assert isinstance(named, OwnCa)
-    assert named.policy.names == {"a.example", "::1", "10.0.0.1"}
+    assert named.names == {"a.example", "::1", "10.0.0.1"}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,8 +13,8 @@ from local_cluster.api import Cluster
 from tests.e2e.webhook import rotating
 from tests.e2e.webhook.installation import NAMESPACE
 from tests.e2e.webhook.rotating import NAME, SECRET, SECRETS, VALIDATING, Replica, Rotation
-from webhook import authority
-from webhook.certificates import Policy
+from webhook.certificates.authority import is_signed_by, new_authority, new_certificate, pem_of
+from webhook.certificates.rotation import Kept
 
 LIFE = timedelta(days=rotating.DAYS)
 
@@ -49,16 +50,12 @@ async def rotation(server: Cluster, admin: ApiClient, replicas: tuple[Replica, .
     return found
 
 
-def policy(rotation: Rotation) -> Policy:
-    return Policy(frozenset({rotation.replicas[0].host}), LIFE)
-
-
 async def test_replicas_that_start_together_agree(rotation: Rotation) -> None:
     data = await rotation.data()
 
-    assert await rotation.everybody_shows(data[authority.CERTIFICATE])
-    assert await rotation.bundles() == [data[authority.CA_CERTIFICATES]] * 2
-    assert len(authority.read(data).trusted) == 1
+    assert await rotation.everybody_shows(data["tls.crt"])
+    assert await rotation.bundles() == [data["ca.crt"]] * 2
+    assert len(Kept.of(data).trusted) == 1
 
 
 async def test_certificate_and_authority_are_renewed_without_a_refused_call(
@@ -69,39 +66,41 @@ async def test_certificate_and_authority_are_renewed_without_a_refused_call(
 
     async with rotation.called_all_the_time():
         # As if two thirds of the certificate's life were over, but not those of its authority's.
-        names = policy(rotation).names
-        late = authority.with_certificate(before, names, policy(rotation), now - 0.7 * LIFE)
-        await rotation.write(late)
+        kept = Kept.of(before)
+        assert kept.signer is not None
+        names = (rotation.replicas[0].host,)
+        late = replace(kept, served=new_certificate(kept.signer, names, LIFE, now - 0.7 * LIFE))
+        await rotation.write(late.data())
 
         async def is_renewed() -> bool:
-            found = (await rotation.data())[authority.CERTIFICATE]
-            return found != late[authority.CERTIFICATE] and await rotation.everybody_shows(found)
+            found = (await rotation.data())["tls.crt"]
+            return found != late.data()["tls.crt"] and await rotation.everybody_shows(found)
 
         await rotation.until("the certificate is renewed", is_renewed)
-        renewed = await rotation.data()
-        assert renewed[authority.CA_CERTIFICATES] == before[authority.CA_CERTIFICATES]
+        renewed = Kept.of(await rotation.data())
+        assert renewed.trusted == kept.trusted
 
         # As if an authority had been made long ago, and never been put to use.
-        trusted = authority.read(renewed).trusted
-        await rotation.write(
-            authority.with_authority(renewed, trusted, policy(rotation), now - 3.5 * LIFE)
-        )
+        ended = new_authority(LIFE, now - 3.5 * LIFE)
+        trusted = (*renewed.trusted, ended.certificate)
+        await rotation.write(replace(renewed, trusted=trusted, signer=ended).data())
 
         async def is_replaced() -> bool:
             data = await rotation.data()
-            kept = authority.read(data)
+            kept = Kept.of(data)
             return (
                 len(kept.trusted) == 3
-                and kept.signer == kept.trusted[-1]
+                and kept.signer is not None
+                and kept.signer.certificate == kept.trusted[-1]
                 and kept.served is not None
-                and kept.served.signed_by == kept.signer.identity
-                and await rotation.everybody_shows(data[authority.CERTIFICATE])
+                and is_signed_by(kept.served.certificate, kept.trusted[-1])
+                and await rotation.everybody_shows(data["tls.crt"])
             )
 
         await rotation.until("a certificate of the new authority is shown", is_replaced)
-        kept = authority.read(await rotation.data())
-        assert await rotation.bundles() == [authority.joined(kept.trusted)] * 2
-        assert set(trusted) < set(kept.trusted)
+        replaced = Kept.of(await rotation.data())
+        assert await rotation.bundles() == [pem_of(replaced.trusted)] * 2
+        assert set(trusted) < set(replaced.trusted)
 
 
 async def test_a_registration_without_a_bundle_is_repaired(rotation: Rotation) -> None:
@@ -113,7 +112,7 @@ async def test_a_registration_without_a_bundle_is_repaired(rotation: Rotation) -
 
     async def is_repaired() -> bool:
         data = await rotation.data()
-        return await rotation.bundles() == [data[authority.CA_CERTIFICATES]] * 2
+        return await rotation.bundles() == [data["ca.crt"]] * 2
 
     # The API server may ask by what it knew before.
     await rotation.until("the bundles are there again", is_repaired)
@@ -129,8 +128,8 @@ async def test_a_secret_that_is_lost_is_made_anew_without_a_refused_call(
         await rotation.admin.delete(SECRETS.at(SECRET, NAMESPACE))
         await rotation.until("another certificate is shown", lambda: _is_another(rotation, before))
 
-    kept = authority.read(await rotation.data())
-    assert kept.signer not in authority.read(before).trusted
+    kept = Kept.of(await rotation.data())
+    assert kept.signer not in Kept.of(before).trusted
 
 
 async def test_a_secret_of_no_use_is_made_anew_without_a_refused_call(rotation: Rotation) -> None:
@@ -172,7 +171,7 @@ async def _is_another(rotation: Rotation, before: dict[str, bytes]) -> bool:
         data = await rotation.data()
     except NotFoundError:
         return False
-    served = authority.read(data).served
-    if served is None or served == authority.read(before).served:
+    served = Kept.of(data).served
+    if served is None or served == Kept.of(before).served:
         return False
-    return await rotation.everybody_shows(data[authority.CERTIFICATE])
+    return await rotation.everybody_shows(data["tls.crt"])

@@ -35,15 +35,16 @@ from kube.api import (
     TlsCredential,
     UnavailableError,
 )
-from webhook import apiserver_certificates, authority
-from webhook.apiserver_certificates import KINDS, SECRETS, CertificateKeeper
-from webhook.certificates import OwnCa, Policy
+from webhook.certificates import apiserver
+from webhook.certificates.apiserver import KINDS, SECRETS, CertificateKeeper
+from webhook.certificates.authority import is_signed_by, read_certificates
+from webhook.certificates.rotation import Kept, OwnCa
 
 NAME = "moorage-webhook"
 LIFE = timedelta(seconds=20)
 """So that authorities are trusted everywhere, it is taken, after 20 ms."""
 
-OWN = OwnCa("moorage", "webhook-certificate", NAME, Policy(frozenset({"webhook.test"}), LIFE))
+OWN = OwnCa("moorage", "webhook-certificate", NAME, frozenset({"webhook.test"}), LIFE)
 SECRET = SECRETS.at(OWN.secret, OWN.namespace)
 REGISTRATIONS = tuple(kind.at(NAME) for kind in KINDS)
 SECONDS = 8.0
@@ -147,9 +148,9 @@ class FakeListener:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apiserver_certificates, "PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(apiserver, "PAUSE_SECONDS", 0.001)
     quick = partial(Backoff, first_seconds=0.001, cap_seconds=0.002)
-    monkeypatch.setattr(apiserver_certificates, "Backoff", quick)
+    monkeypatch.setattr(apiserver, "Backoff", quick)
 
 
 def a_server(*faults: Fault) -> FakeApiServer:
@@ -195,15 +196,15 @@ def bundles(server: FakeApiServer) -> Iterator[bytes]:
 
 def is_trusted(server: FakeApiServer, shown: TlsCredential) -> bool:
     """Whether every API server would take the certificate."""
-    own = authority.read({**data(server), authority.CERTIFICATE: shown.certificate})
-    if own.served is None:
-        return False
-    signers = [{one.identity for one in authority.bundle(found)} for found in bundles(server)]
-    return all(own.served.signed_by in trusted for trusted in signers)
+    (certificate,) = read_certificates(shown.certificate)
+    return all(
+        any(is_signed_by(certificate, one) for one in read_certificates(found))
+        for found in bundles(server)
+    )
 
 
 def is_in_order(server: FakeApiServer, *listeners: FakeListener) -> bool:
-    certificate = data(server).get(authority.CERTIFICATE)
+    certificate = data(server).get("tls.crt")
     return all(
         listener.shown[-1].certificate == certificate and is_trusted(server, listener.shown[-1])
         for listener in listeners
@@ -251,7 +252,7 @@ async def test_a_fault_in_any_call_is_got_over(fault: Fault, call: int) -> None:
 
     assert not server.faults, "the call was made"
     assert is_in_order(server, listener)
-    assert len(authority.read(data(server)).trusted) == 1, "nothing was made twice"
+    assert len(Kept.of(data(server)).trusted) == 1, "nothing was made twice"
 
 
 @given(faults=st.lists(st.sampled_from(Fault), max_size=40))
@@ -261,7 +262,7 @@ def test_any_row_of_faults_is_got_over(faults: list[Fault]) -> None:
         server = a_server(*faults)
         listener = await kept(server)
         assert is_in_order(server, listener)
-        assert len(authority.read(data(server)).trusted) == 1
+        assert len(Kept.of(data(server)).trusted) == 1
 
     asyncio.run(told())
 
@@ -289,7 +290,7 @@ async def test_two_that_start_together_end_with_one_certificate() -> None:
     async with running(a_keeper(server, listeners[0])), running(a_keeper(server, listeners[1])):
         await until(lambda: is_in_order(server, *listeners))
 
-    assert len(authority.read(data(server)).trusted) == 1
+    assert len(Kept.of(data(server)).trusted) == 1
 
 
 async def test_a_lost_secret_is_made_anew_while_the_old_certificate_is_trusted() -> None:
@@ -301,8 +302,8 @@ async def test_a_lost_secret_is_made_anew_while_the_old_certificate_is_trusted()
         del server.objects[str(SECRET)]
         await until(lambda: bool(data(server)) and is_in_order(server, listener))
 
-    old = authority.bundle(before.certificate)
+    old = read_certificates(before.certificate)
     assert old
     assert listener.shown[-1] != before
     for found in bundles(server):
-        assert len(authority.bundle(found)) == 2, "the old authority is trusted until it expires"
+        assert len(read_certificates(found)) == 2, "the old authority is trusted until it expires"

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from kube.api import TlsFiles
-from webhook.certificates import OwnCa, Policy
+from webhook.certificates.rotation import OwnCa
 
 SECRET = ("moorage-system", "moorage-webhook-tls")
 SERVICE = "moorage-webhook"
@@ -79,10 +79,8 @@ def _own_ca(given: argparse.Namespace) -> OwnCa:
         namespace,
         name,
         given.webhook_configuration or REGISTRATION,
-        Policy(
-            names=given.tls_names or frozenset({f"{SERVICE}.{namespace}.svc"}),
-            life=timedelta(days=given.certificate_days or DAYS),
-        ),
+        names=given.tls_names or frozenset({f"{SERVICE}.{namespace}.svc"}),
+        life=timedelta(days=given.certificate_days or DAYS),
     )
 
 

@@ -1,0 +1,1 @@
+"""Tests of the webhook: its rules, and what it makes of whatever comes in."""

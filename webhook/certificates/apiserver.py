@@ -1,0 +1,218 @@
+"""Keeps the webhook's CA: reads the Secret and the registrations, and writes what is decided.
+
+A watch of each object wakes it, so that a registration that is applied without a `caBundle` is
+repaired at once; what it decides by is read anew each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import NoReturn
+
+from kube.api import (
+    AlreadyExistsError,
+    ApiClient,
+    ApiError,
+    Backoff,
+    CertificateError,
+    ConflictError,
+    JsonObject,
+    LiveTls,
+    NotFoundError,
+    ObjectPath,
+    Preconditions,
+    Resource,
+    Store,
+    TlsCredential,
+    WriteOptions,
+)
+from webhook.certificates import authority, rotation
+from webhook.certificates.authority import Pair
+from webhook.certificates.rotation import Bundle, Kept, OwnCa
+
+logger = logging.getLogger(__name__)
+
+ADMISSION = "admissionregistration.k8s.io"
+SECRETS = Resource("", "v1", "secrets")
+KINDS = tuple(
+    Resource(ADMISSION, "v1", plural, namespaced=False)
+    for plural in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+)
+LABELS = {"app.kubernetes.io/name": "moorage-webhook", "app.kubernetes.io/part-of": "moorage"}
+
+CALL_SECONDS = 10.0
+WRITE = WriteOptions(timeout_seconds=CALL_SECONDS)
+PAUSE_SECONDS = 0.1
+"""Between two looks: somebody else who writes a `caBundle` of his own is not to be outpaced."""
+
+
+class CertificateKeeper:
+    """Keeps the Secret and the registrations as they should be, and shows the certificate."""
+
+    def __init__(self, client: ApiClient, own: OwnCa, live: LiveTls) -> None:
+        """Until there is a certificate, one that nobody trusts answers the probes."""
+        self._client = client
+        self._own = own
+        self._live = live
+        self._secret = SECRETS.at(own.secret, own.namespace)
+        self._shown: Pair | None = None
+        self._bundles: tuple[Bundle, ...] = ()
+        self._since = 0.0
+        self._woken = asyncio.Event()
+        self._trouble = ""
+        unknown = authority.new_authority(own.life, _now())
+        live.show(_credential(authority.new_certificate(unknown, own.names, own.life, _now())))
+
+    def why_not_ready(self) -> str:
+        return "" if self._shown else "There is no certificate yet."
+
+    async def run(self) -> NoReturn:
+        """Keep them until cancelled; failures are retried for ever, and logged."""
+        chosen = {"field_selector": f"metadata.name={self._own.registration}"}
+        by_name = {"field_selector": f"metadata.name={self._own.secret}"}
+        watched = (
+            SECRETS.select(self._own.namespace, **by_name),
+            *(kind.select(**chosen) for kind in KINDS),
+        )
+        async with asyncio.TaskGroup() as tasks:
+            for selection in watched:
+                store = Store(self._client, selection, _version)
+                store.subscribe(lambda _change: self._woken.set())
+                tasks.create_task(store.run())
+            await self._look_for_ever()
+        raise AssertionError("the keeper ended")
+
+    async def _look_for_ever(self) -> NoReturn:
+        backoff, failures = Backoff(), 0
+        while True:
+            # Before the look: a change in the middle of it is reason for another.
+            self._woken.clear()
+            try:
+                if await self._look():
+                    self._woken.set()
+                failures, self._trouble = 0, ""
+            except (ApiError, TimeoutError, CertificateError) as error:
+                failures += 1
+                self._tell(str(error) or type(error).__name__)
+            await asyncio.sleep(PAUSE_SECONDS + backoff.delay(failures, random.random))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._own.settle.total_seconds()):
+                    await self._woken.wait()
+
+    def _tell(self, trouble: str) -> None:
+        """Once, and not again while it lasts."""
+        if trouble != self._trouble:
+            logger.warning("certificates not kept: %s", trouble)
+        self._trouble = trouble
+
+    async def _look(self) -> bool:
+        """Show what may be shown, and take one step; False where there is none to take."""
+        paths = [kind.at(self._own.registration) for kind in KINDS]
+        registrations = [(path, found) for path in paths if (found := await self._get(path))]
+        secret = await self._get(self._secret) or {}
+        kept, now = Kept.of(_data(secret)), _now()
+        bundles = tuple(_bundle(one) for _, found in registrations for one in _entries(found))
+        self._show(kept, bundles)
+        step = rotation.next_step(self._own, kept, bundles, now, settled=self._settled(bundles))
+        if step is None:
+            return False
+        # Where somebody else was first, what he wrote is read next.
+        with suppress(ConflictError, AlreadyExistsError):
+            if isinstance(step, Kept):
+                await self._store(secret, kept, step)
+            else:
+                for path, found in registrations:
+                    await self._announce(path, found, step.trusted, now)
+        return True
+
+    async def _get(self, path: ObjectPath) -> JsonObject | None:
+        try:
+            return await self._client.get(path, timeout_seconds=CALL_SECONDS)
+        except NotFoundError:
+            return None
+
+    def _settled(self, bundles: tuple[Bundle, ...]) -> bool:
+        clock = asyncio.get_running_loop().time()
+        if bundles != self._bundles:
+            self._bundles, self._since = bundles, clock
+        return clock - self._since >= self._own.settle.total_seconds()
+
+    def _show(self, kept: Kept, bundles: tuple[Bundle, ...]) -> None:
+        served = kept.served
+        if served is None or served == self._shown or not rotation.may_serve(kept, bundles):
+            return
+        self._live.show(_credential(served))
+        self._shown = served
+        until = served.certificate.not_valid_after_utc
+        logger.info("certificate served until=%s", until.isoformat())
+
+    async def _store(self, secret: JsonObject, before: Kept, step: Kept) -> None:
+        if secret and before.signer is None:
+            logger.warning("no authority of use in the Secret %s: made anew", self._secret)
+        encoded = {name: b64encode(value).decode() for name, value in step.data().items()}
+        if secret:
+            # With the resourceVersion that was read: nobody's write is lost.
+            await self._client.replace(self._secret, {**secret, "data": encoded}, options=WRITE)
+        else:
+            body = {**_new_secret(self._own), "data": encoded}
+            await self._client.create(SECRETS, body, options=WRITE)
+        what = "certificate" if before.signer == step.signer else "authority"
+        logger.info("a new %s stored in %s", what, self._secret)
+
+    async def _announce(
+        self, path: ObjectPath, found: JsonObject, trusted: Bundle, now: datetime
+    ) -> None:
+        entries = [
+            _trusting(entry, rotation.wanted_bundle(_bundle(entry), trusted, now))
+            for entry in _entries(found)
+        ]
+        if entries == _entries(found):
+            return
+        version = Preconditions(resource_version=found["metadata"]["resourceVersion"])
+        patch = {"webhooks": entries}
+        await self._client.merge_patch(path, patch, preconditions=version, options=WRITE)
+        logger.info("caBundle written to %s", path)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)  # noqa: TID251  The shell is where time comes from.
+
+
+def _version(obj: JsonObject) -> str:
+    return str(obj["metadata"]["resourceVersion"])
+
+
+def _credential(pair: Pair) -> TlsCredential:
+    return TlsCredential(authority.pem_of([pair.certificate]), pair.key_pem())
+
+
+def _new_secret(own: OwnCa) -> JsonObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "kubernetes.io/tls",
+        "metadata": {"name": own.secret, "namespace": own.namespace, "labels": LABELS},
+    }
+
+
+def _data(secret: JsonObject) -> Mapping[str, bytes]:
+    return {name: b64decode(value) for name, value in (secret.get("data") or {}).items()}
+
+
+def _entries(registration: JsonObject) -> Sequence[JsonObject]:
+    return registration.get("webhooks") or []
+
+
+def _bundle(entry: JsonObject) -> Bundle:
+    return authority.read_certificates(b64decode(entry["clientConfig"].get("caBundle") or ""))
+
+
+def _trusting(entry: JsonObject, wanted: Bundle) -> JsonObject:
+    pem = b64encode(authority.pem_of(wanted)).decode()
+    return {**entry, "clientConfig": {**entry["clientConfig"], "caBundle": pem}}
