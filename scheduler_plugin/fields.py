@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
 from functools import wraps
 from sys import intern
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
-from driver.api import Problem
+from driver.api import Problem, parse_duration
 
 JsonObject: TypeAlias = Mapping[str, Any]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,25 @@ def number(value: object, path: str, *, default: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise _WrongTypeError(path, value, "a whole number")
     return value
+
+
+def word(value: object, path: str, words: type[E]) -> E | None:
+    """One of some words; None where there is none."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or value not in list(words):
+        raise _WrongTypeError(path, value, f"one of {', '.join(words)}")
+    return words(value)
+
+
+def duration(value: object, path: str) -> timedelta | None:
+    """A duration such as 5m; None where there is none."""
+    if value is None:
+        return None
+    found = parse_duration(value) if isinstance(value, str) else None
+    if found is None:
+        raise _WrongTypeError(path, value, "a duration such as 30s or 5m")
+    return found
 
 
 def flag(value: object, path: str) -> bool:

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from driver.api import parse_duration
+from driver.api import Problem, parse_duration
 from kube.models import (
     OBJECT_NAME,
     OBJECT_NAME_OR_NONE,
@@ -31,6 +31,7 @@ from kube.models import (
     extensions,
     extra,
     flaw,
+    flaws,
     rule,
 )
 
@@ -218,3 +219,8 @@ class QueueModel(Model):
         if self.spec and self.spec.parent == name:
             raise flaw("A queue cannot be its own parent.", ".spec.parent")
         return self
+
+
+def queue_problems(body: object) -> tuple[Problem, ...]:
+    """All that is wrong with a Queue by itself."""
+    return tuple(Problem(path, sentence) for path, sentence in flaws(QueueModel, body))

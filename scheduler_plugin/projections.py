@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from driver.api import Problem
 from scheduler_plugin.amounts import ResourceKey
 from scheduler_plugin.claims import ClaimView, claim_view
 from scheduler_plugin.fields import JsonObject, Unreadable
@@ -26,15 +25,11 @@ class ClaimVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnreadableQueue(Unreadable):
-    """A Queue with problems, for its status."""
+    """A Queue that cannot be read, for its status."""
 
     name: str
     uid: str
     generation: int
-    problems: tuple[Problem, ...]
-
-    def __str__(self) -> str:
-        return "; ".join(map(str, self.problems))
 
 
 def project_claim(obj: JsonObject, *, queue_label: str) -> ClaimVersion | Unreadable:
@@ -63,7 +58,7 @@ def project_queue(obj: JsonObject) -> Queue | UnreadableQueue:
         return queue
     metadata = obj["metadata"]  # A stored object has it.
     uid, generation = metadata["uid"], metadata.get("generation") or 0
-    return UnreadableQueue(queue[0], metadata["name"], uid, generation, queue)
+    return UnreadableQueue(queue.problem, metadata["name"], uid, generation)
 
 
 def project_configuration(obj: JsonObject) -> ResourceKey:

@@ -36,7 +36,6 @@ from scheduler_plugin.api import (
     ClassView,
     InstanceView,
     NamespaceView,
-    Queue,
     QueueName,
     QueueTree,
     ResourceKey,
@@ -85,7 +84,7 @@ class Cluster:
         tree = QueueTree()
         self._client = client
         self._settings = settings
-        self._queues = Store(client, QUEUES.select(), _queue)
+        self._queues = Store(client, QUEUES.select(), _reader(parse_queue))
         self._namespaces = Store(client, NAMESPACES.select(), _reader(namespace_view))
         self._claims = Store(client, CLAIMS.select(), self._read_claim)
         self._templates = Store(client, TEMPLATES.select(), self._read_template)
@@ -271,10 +270,3 @@ def _read(view: T | Unreadable) -> T:
     if isinstance(view, Unreadable):
         raise ValueError(str(view))  # noqa: TRY004  The object is wrong, not our types.
     return view
-
-
-def _queue(body: JsonObject) -> Queue:
-    found = parse_queue(body)
-    if isinstance(found, tuple):
-        raise ValueError("; ".join(map(str, found)))  # noqa: TRY004
-    return found

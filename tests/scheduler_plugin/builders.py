@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from driver.api import CONFIGURATION_LABEL, DRIVER_NAME, Problem
+from driver.api import CONFIGURATION_LABEL, DRIVER_NAME
 from scheduler_plugin.amounts import Charges, ResourceKey, charges
 from scheduler_plugin.claims import ClaimView, claim_view
 from scheduler_plugin.devices import ClassView, SliceView, class_view, slice_view
@@ -74,12 +74,6 @@ def a_queue(name: str = "vision", **spec: Any) -> Queue:
     queue = parse_queue(a_queue_object(name, **spec))
     assert isinstance(queue, Queue), queue
     return queue
-
-
-def problems(obj: Any) -> tuple[Problem, ...]:
-    found = parse_queue(obj)
-    assert isinstance(found, tuple), found
-    return found
 
 
 def a_request(

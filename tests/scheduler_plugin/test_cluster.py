@@ -142,17 +142,17 @@ def test_pod_that_uses_no_devices_is_not_kept(cluster: ClusterWorld) -> None:
     assert [pod.name for pod in cluster.world.facts.pods()] == ["user"]
 
 
-def test_unreadable_queue_counts_as_before_and_is_named_with_all_problems(
+def test_unreadable_queue_counts_as_before_and_is_named_with_its_problem(
     cluster: ClusterWorld,
 ) -> None:
     changes: list[WorldChange] = []
     cluster.subscribe(changes.append)
     put_queue(cluster, a_queue_object("vision", parent="research"), 5)
-    put_queue(cluster, a_queue_object("vision", parent="vision", claimSharing=7), 6)
+    put_queue(cluster, a_queue_object("vision", parent="lab", claimSharing=7), 6)
 
     (queue,) = cluster.unreadable_queues()
     assert (queue.name, queue.uid, queue.generation) == ("vision", "uid-of-vision", 1)
-    assert [p.path for p in queue.problems] == ["spec.parent", "spec.claimSharing"]
+    assert queue.problem.path == "spec.claimSharing"
     kept = cluster.world.facts.tree.get(QueueName("vision"))
     assert kept is not None
     assert kept.parent == "research"

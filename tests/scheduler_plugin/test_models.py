@@ -1,0 +1,125 @@
+"""The Queue's model: what is wrong with one, and that the plugin's light reader reads the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driver.durations import parse_duration
+from scheduler_plugin.amounts import Ceiling
+from scheduler_plugin.fields import Unreadable
+from scheduler_plugin.models import QueueModel, Share, queue_problems
+from scheduler_plugin.names import Queue
+from scheduler_plugin.queue_objects import parse_queue
+from tests.scheduler_plugin.builders import a_queue_object
+from tests.schema_objects import admitted, nearly_admitted, schema_of
+
+SCHEMA = schema_of("queues.moorage.dev")
+SPECS = st.one_of(admitted(SCHEMA), nearly_admitted(SCHEMA))
+NAMES = st.sampled_from(["vision", "a", "A!", "a" * 63, "a" * 64])
+
+GRACE = "spec.claimSharing.ownerExitGracePeriod"
+SECOND = "spec.resources[1].deviceClass"
+EXPRESSION = "spec.namespaceSelector.matchExpressions[0]"
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"parent": "vision"}, "spec.parent"),
+        ({"parent": "Vision!"}, "spec.parent"),
+        ({"parent": 7}, "spec.parent"),
+        ({"claimSharing": []}, "spec.claimSharing"),
+        ({"claimSharing": {"policy": "Maybe"}}, "spec.claimSharing.policy"),
+        ({"claimSharing": {"queues": ["a", "B"]}}, "spec.claimSharing.queues[1]"),
+        ({"claimSharing": {"onOwnerExit": "Run"}}, "spec.claimSharing.onOwnerExit"),
+        ({"claimSharing": {"ownerExitGracePeriod": "-5m"}}, GRACE),
+        ({"claimSharing": {"ownerExitGracePeriod": "9999h"}}, GRACE),
+        ({"resources": {}}, "spec.resources"),
+        ({"resources": [7]}, "spec.resources[0]"),
+        ({"resources": [{"deviceClass": "a", "quota": 2, "limit": 1}]}, "spec.resources[0].limit"),
+        ({"resources": [{"deviceClass": "a", "quota": -2}]}, "spec.resources[0].quota"),
+        ({"resources": [{"deviceClass": "a", "quota": True}]}, "spec.resources[0].quota"),
+        ({"resources": [{"deviceClass": "a", "limit": 1.5}]}, "spec.resources[0].limit"),
+        ({"resources": [{"deviceClass": "a"}, {"deviceClass": "a"}]}, SECOND),
+        ({"resources": [{"quota": 1}]}, "spec.resources[0].deviceClass"),
+        ({"namespaceSelector": 1}, "spec.namespaceSelector"),
+        ({"namespaceSelector": {"matchLabels": {"a": 1}}}, "spec.namespaceSelector.matchLabels[a]"),
+        (
+            {"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "Like"}]}},
+            f"{EXPRESSION}.operator",
+        ),
+        (
+            {"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}},
+            f"{EXPRESSION}.values",
+        ),
+    ],
+)
+def test_problem_names_its_field(spec: dict[str, Any], path: str) -> None:
+    assert [problem.path for problem in queue_problems(a_queue_object(**spec))] == [path]
+
+
+def test_all_problems_are_found_at_once() -> None:
+    spec: dict[str, Any] = {"claimSharing": {"policy": "x"}, "resources": [{"quota": "1"}]}
+
+    assert [problem.path for problem in queue_problems(a_queue_object(**spec))] == [
+        "spec.claimSharing.policy",
+        "spec.resources[0].deviceClass",
+        "spec.resources[0].quota",
+    ]
+
+
+def test_name_that_is_no_label_is_refused() -> None:
+    (problem,) = queue_problems(a_queue_object("a" * 64))
+
+    assert str(problem) == "metadata.name: 64 characters; as a label it may have 63."
+
+
+@given(NAMES, SPECS)
+def test_the_light_reader_reads_what_the_model_admits(name: str, spec: Any) -> None:
+    obj = {"metadata": {"name": name}, "spec": spec}
+
+    problems, queue = queue_problems(obj), parse_queue(obj)
+
+    if isinstance(queue, Unreadable):
+        assert problems, queue
+    if not problems:
+        assert isinstance(queue, Queue)
+        assert_same(queue, QueueModel.model_validate(obj))
+
+
+def assert_same(queue: Queue, model: QueueModel) -> None:
+    spec = model.spec
+    assert spec is not None
+    assert (queue.name, queue.parent) == (model.metadata.name, spec.parent or "")
+    sharing = spec.claim_sharing
+    if sharing is not None:
+        grace = sharing.owner_exit_grace_period
+        assert queue.sharing.policy == sharing.policy
+        assert queue.sharing.queues == (None if sharing.queues is None else tuple(sharing.queues))
+        assert queue.sharing.on_owner_exit == sharing.on_owner_exit
+        assert queue.sharing.owner_exit_grace_period == (grace and parse_duration(grace))
+        assert queue.sharing.evict_foreign == sharing.evict_foreign
+        assert queue.sharing.label_at_create == sharing.label_at_create
+    shares = {key: (_number(s.quota), _number(s.limit)) for key, s in queue.shares.items()}
+    assert shares == {s.device_class: (_quota(s), s.limit) for s in spec.resources or ()}
+    selector = spec.namespace_selector
+    assert (queue.namespaces is None) == (selector is None)
+    if selector is not None and queue.namespaces is not None:
+        labels = selector.match_labels or {}
+        assert [(r.key, r.operator, r.values) for r in queue.namespaces.requirements] == [
+            *((key, "In", (value,)) for key, value in labels.items()),
+            *((e.key, e.operator, tuple(e.values or ())) for e in selector.match_expressions or ()),
+        ]
+
+
+def _number(ceiling: Ceiling) -> int:
+    return -1 if ceiling.most is None else ceiling.most
+
+
+def _quota(share: Share) -> int:
+    """All that a queue may use is guaranteed where the quota has no end."""
+    return share.limit if share.quota == -1 else share.quota
