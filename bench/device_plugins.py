@@ -21,10 +21,10 @@ import grpc.aio
 
 from bench.process_figures import cpu_seconds, resident_mib
 from driver.api import InstanceName
-from driver.container_responses import ContainerResponse
-from driver.kubelet_device_plugins import DevicePlugins
-from driver.plugin_devices import PluginDevice
-from driver.slot_allocation import OfInstance, Plugin, Refused
+from driver.device_plugin.containers.responses import ContainerResponse
+from driver.device_plugin.kubelet.device_plugins import DevicePlugins
+from driver.device_plugin.slots.allocation import OfInstance, Plugin, Refused
+from driver.device_plugin.slots.plugin_devices import PluginDevice
 from tests.fakes.device_manager import FakeDeviceManager
 
 READY_SECONDS = 120.0

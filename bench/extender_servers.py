@@ -30,7 +30,10 @@ from aiohttp import web
 from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel
 
-from scheduler_plugin.extender_messages import (
+from scheduler_plugin.extender.http_app import ExtenderApp
+from scheduler_plugin.extender.http_server import serving
+from scheduler_plugin.extender.listening import Listening
+from scheduler_plugin.extender.messages import (
     Answer,
     BindArguments,
     NotAnswered,
@@ -39,12 +42,9 @@ from scheduler_plugin.extender_messages import (
     encode_error,
     encode_filter,
 )
-from scheduler_plugin.fields import JsonObject
-from scheduler_plugin.http_app import ExtenderApp
-from scheduler_plugin.http_server import serving
-from scheduler_plugin.listening import Listening
-from scheduler_plugin.names import Reason
-from scheduler_plugin.verdicts import Refused
+from scheduler_plugin.judging.verdicts import Refused
+from scheduler_plugin.objects.fields import JsonObject
+from scheduler_plugin.objects.names import Reason
 
 OURS = "ours"
 NAMES = (500, 5_000)

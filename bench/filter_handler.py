@@ -25,16 +25,16 @@ from time import perf_counter, thread_time
 from typing import Any, cast
 
 from bench import verdicts
-from scheduler_plugin.bindings import CarriesOut
-from scheduler_plugin.extender_messages import NotAnswered, decode_filter, encode_filter
-from scheduler_plugin.http_app import ExtenderApp, Limits
-from scheduler_plugin.http_server import serving
-from scheduler_plugin.kube_scheduler import Extender
-from scheduler_plugin.kube_scheduler_binds import KnowsTheCluster
-from scheduler_plugin.listening import Listening
-from scheduler_plugin.names import QUEUE_LABEL, AccountingSettings, Queue
-from scheduler_plugin.queue_objects import parse_queue
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.extender.http_app import ExtenderApp, Limits
+from scheduler_plugin.extender.http_server import serving
+from scheduler_plugin.extender.kube_scheduler import Extender
+from scheduler_plugin.extender.kube_scheduler_binds import KnowsTheCluster
+from scheduler_plugin.extender.listening import Listening
+from scheduler_plugin.extender.messages import NotAnswered, decode_filter, encode_filter
+from scheduler_plugin.objects.bindings import CarriesOut
+from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, Queue
+from scheduler_plugin.objects.queue_objects import parse_queue
 
 FULL = "full"
 """A queue whose limit is reached."""

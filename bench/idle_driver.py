@@ -47,7 +47,7 @@ DETAILS: Mapping[str, object] = {
         }
     },
 }
-IMPORTS = "import driver.settings, driver.node_main, driver.discovery.udev.handler"
+IMPORTS = "import driver.running.settings, driver.running.node_main, driver.discovery.udev.handler"
 RESIDENT = "; print(int(open('/proc/self/statm').read().split()[1]) * 4096 / 2**20)"
 
 

@@ -30,7 +30,7 @@ from pathlib import Path
 import pyudev
 
 from bench.hotplug import percentile
-from driver.disk import Folder
+from driver.plumbing.disk import Folder
 from local_cluster import debian, loop_devices
 from local_cluster.api import Cluster, ClusterSettings
 from local_cluster.loop_devices import LoopDevice

@@ -18,20 +18,20 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from driver.adoption import Adopted
 from driver.api import Configuration, ConfigurationName, DeviceName, InstanceName, NodeName
 from driver.derived import derived
 from driver.devices import Device, DeviceSpec
-from driver.instance_names import TakenNames
-from driver.instance_objects import StoredInstance, instance_body, stored_instance
-from driver.instances import Instance, instances_of
-from driver.inventory import Inventory
-from driver.local_instances import Keeping, plan_instances
-from driver.pools import DesiredPool, PoolPlan, plan_pool
-from driver.publication import Publication, local_supply, publish
-from driver.resource_slices import NodeScope, SliceView, slice_view
-from driver.shards import DeviceGroup
-from driver.slices import Features
+from driver.instances.instances import Instance, instances_of
+from driver.instances.inventory import Inventory
+from driver.instances.local import Keeping, plan_instances
+from driver.instances.names import TakenNames
+from driver.instances.stored.objects import StoredInstance, instance_body, stored_instance
+from driver.publishing.shown.publication import Publication, local_supply, publish
+from driver.publishing.shown.slices import Features
+from driver.publishing.written.adoption import Adopted
+from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
+from driver.publishing.written.resource_slices import NodeScope, SliceView, slice_view
+from driver.publishing.written.shards import DeviceGroup
 
 NODE = NodeName("node-a")
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

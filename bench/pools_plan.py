@@ -13,9 +13,15 @@ from time import perf_counter
 from typing import Any
 
 from driver.api import NodeName
-from driver.pools import DesiredPool, PoolPlan, plan_pool
-from driver.resource_slices import NodeScope, SliceDevice, SliceView, slice_device, slice_view
-from driver.shards import DeviceGroup
+from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
+from driver.publishing.written.resource_slices import (
+    NodeScope,
+    SliceDevice,
+    SliceView,
+    slice_device,
+    slice_view,
+)
+from driver.publishing.written.shards import DeviceGroup
 
 DEVICES = 1000
 ROUNDS = 200

@@ -35,7 +35,7 @@ from bench.allocations import (
 from bench.do_nothing_device_plugin import socket_name
 from bench.hotplug import base, percentile
 from bench.process_figures import cpu_seconds, resident_mib
-from driver.node_slots import RESEND_SECONDS
+from driver.device_plugin.node_slots import RESEND_SECONDS
 from kube.api import ApiClient, Change, Deleted, JsonObject, Modified, Resource, Store, connect
 from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings, Component
 from local_cluster.component_handles import ComponentProcess

@@ -16,14 +16,14 @@ from datetime import UTC, datetime
 from time import perf_counter
 
 from driver.api import CONFIGURATION_LABEL
-from scheduler_plugin.claims import ClaimView, claim_view
-from scheduler_plugin.devices import ClassView, class_view
-from scheduler_plugin.fields import Unreadable
-from scheduler_plugin.names import QUEUE_LABEL, AccountingSettings, Queue
-from scheduler_plugin.pods import NamespaceView, PodView, pod_view
-from scheduler_plugin.queue_objects import parse_queue
-from scheduler_plugin.verdicts import Admitted, assume, judge
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.verdicts import Admitted, assume, judge
+from scheduler_plugin.objects.claims import ClaimView, claim_view
+from scheduler_plugin.objects.devices import ClassView, class_view
+from scheduler_plugin.objects.fields import Unreadable
+from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, Queue
+from scheduler_plugin.objects.pods import NamespaceView, PodView, pod_view
+from scheduler_plugin.objects.queue_objects import parse_queue
 
 SIZES = (100, 1_000, 10_000, 100_000)
 ROUNDS = 2_000

@@ -26,24 +26,24 @@ from typing import Any, cast
 
 from bench import verdicts
 from kube.api import ApiClient
-from scheduler_plugin.apiserver_gate_writes import GateWrites, SeesPods
-from scheduler_plugin.apiserver_gates import GateWriter
-from scheduler_plugin.claims import ClaimView, ClassName, claim_view
-from scheduler_plugin.devices import SliceView
-from scheduler_plugin.fields import Unreadable
-from scheduler_plugin.gates import GateKeeper
-from scheduler_plugin.names import (
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_changes import OtherChanged, QueueChanged
+from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites, SeesPods
+from scheduler_plugin.cluster.apiserver_gates import GateWriter
+from scheduler_plugin.objects.claims import ClaimView, ClassName, claim_view
+from scheduler_plugin.objects.devices import SliceView
+from scheduler_plugin.objects.fields import Unreadable
+from scheduler_plugin.objects.names import (
     ADMITTED_CONDITION,
     QUEUE_LABEL,
     QUOTA_GATE,
     Queue,
     QueueName,
 )
-from scheduler_plugin.pods import PodView, pod_view
-from scheduler_plugin.queue_objects import parse_queue
-from scheduler_plugin.refusals import Refusals
-from scheduler_plugin.world import World
-from scheduler_plugin.world_changes import OtherChanged, QueueChanged
+from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.objects.queue_objects import parse_queue
+from scheduler_plugin.waiting.gates import GateKeeper
+from scheduler_plugin.waiting.refusals import Refusals
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 QUIET_SECONDS = 0.5

@@ -2,8 +2,8 @@
 
     request ──► who owns it (pure) ─patch─► claim ──► binding (pure) ─create─► pod
                                             claim ◄── take back, where the pod was not bound
-    changed claim ──► what next? (scheduler_plugin.upkeep) ──► keeper ─patch─► claim
-                                                                  └──evict──► foreign pods
+    changed claim ──► what next? (scheduler_plugin.keeping) ──► keeper ─patch─► claim
+                                                                   └──evict──► foreign pods
 
 It decides nothing about queues. Each write names the UID and the version of what it was decided
 on, so that it happens to that or not at all; whatever is done twice is done once.

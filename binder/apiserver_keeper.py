@@ -2,7 +2,7 @@
 
     changed claim ─┐                                 ┌─ later: an alarm
     alarm ─────────┼─► asked ─► what does it need? ──┤
-    all, each minute┘   (scheduler_plugin.upkeep)    └─ now: to do ─► API server ─► changed claim
+    all, each minute┘   (scheduler_plugin.keeping)   └─ now: to do ─► API server ─► changed claim
 
 It hears of claims that changed, and of those that no decision in flight is about any more. Because
 it may not have been there, or may have been told not to write, it looks at all claims when it

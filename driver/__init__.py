@@ -1,11 +1,12 @@
 """The driver: devices of a node, as Instances and ResourceSlices, and prepared for its kubelet.
 
-    registration_socket ──handlers of other processes──► external_handlers ──devices──┐
-    discovery/* ──devices─────────────────────────────────────────────► discoveries ◄─┘
-    discoveries ──devices──► instances ──Instance──► apiserver
-                                 └──► slices ──ResourceSlice──► apiserver
-    dra_kubelet ──claim──► claims ──► cdi, checkpoint ──files──► node
+    discovery, handlers ──devices──► instances ──► publishing ──ResourceSlices──► API server
+                                         │              └─ what a claim got ─► preparing ──► kubelet
+                                         └──────────► device_plugin ──slots──► kubelet without DRA
+    configurations ──what is asked for──► all of them; running puts them together
 
+A device comes in at `discovery` or `handlers`, gets its name in `instances`, is shown in
+`publishing` and prepared in `preparing`, and never walks back: rooms import only rooms below them.
 Modules named after a domain noun are pure; modules named after an outside party talk to it.
-Start reading at `__main__`.
+Start reading at `running.node_main`.
 """

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Coroutine
 from typing import NoReturn, assert_never
 
-from driver.permissions import InputError
-from driver.permissions_settings import PermissionsSettings
-from driver.settings import (
+from driver.configurations.permissions import InputError
+from driver.running.permissions_settings import PermissionsSettings
+from driver.running.settings import (
     HandlerProcessSettings,
     NodeSettings,
     Settings,
@@ -41,19 +41,19 @@ def _work(settings: Settings) -> Coroutine[None, None, None]:
     # Each command imports what it needs and no more: memory on a node is mostly imports.
     match settings:
         case NodeSettings():
-            from driver.node_main import run_node
+            from driver.running.node_main import run_node
 
             return run_node(settings)
         case SharedSettings():
-            from driver.shared_main import run_shared
+            from driver.running.shared_main import run_shared
 
             return run_shared(settings)
         case HandlerProcessSettings():
-            from driver.handler_main import run_handler
+            from driver.running.handler_main import run_handler
 
             return run_handler(settings)
         case PermissionsSettings():
-            from driver.permissions_main import run_permissions
+            from driver.running.permissions_main import run_permissions
 
             return run_permissions(settings)
         case _:

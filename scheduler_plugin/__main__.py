@@ -10,7 +10,7 @@ import os
 import sys
 from typing import NoReturn
 
-from scheduler_plugin.scheduler_configuration import scheduler_configuration
+from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration
 from scheduler_plugin.settings import PrintConfigSettings, ServeSettings, parse_settings
 
 
@@ -27,7 +27,7 @@ def _serve(settings: ServeSettings) -> NoReturn:
     import uvloop
 
     from kube.api import log_to_stderr, run_process
-    from scheduler_plugin.http_server import CannotListenError
+    from scheduler_plugin.extender.http_server import CannotListenError
     from scheduler_plugin.serve_main import run_serve
 
     log_to_stderr(settings.log_level, "scheduler_plugin", "binder")

@@ -1,7 +1,16 @@
 """The only door into the scheduler plugin: names, shapes, queues, and what is accounted."""
 
-from scheduler_plugin.amounts import Ceiling, Charges, ResourceKey
-from scheduler_plugin.bindings import (
+from scheduler_plugin.accounting.costs import is_accounted
+from scheduler_plugin.accounting.queues import EffectiveSharing, QueueTree, why_not_admitted
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.due import Due, Rests
+from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodToEvict
+from scheduler_plugin.keeping.leftovers import ClaimCleared, LostQueue, lost_queue
+from scheduler_plugin.keeping.orphans import Attribution
+from scheduler_plugin.keeping.owner_life import EndedOwner, ended_owner
+from scheduler_plugin.keeping.upkeep import Step, Upkeep
+from scheduler_plugin.objects.amounts import Ceiling, Charges, ResourceKey
+from scheduler_plugin.objects.bindings import (
     BindFailed,
     BindRequest,
     Bound,
@@ -11,21 +20,17 @@ from scheduler_plugin.bindings import (
     Fence,
     Outcome,
 )
-from scheduler_plugin.catalog import Catalog
-from scheduler_plugin.claims import (
+from scheduler_plugin.objects.catalog import Catalog
+from scheduler_plugin.objects.claims import (
     ClaimTemplateView,
     ClaimView,
     ClassName,
     claim_template_view,
     claim_view,
 )
-from scheduler_plugin.costs import is_accounted
-from scheduler_plugin.devices import ClassView, InstanceView, class_view, instance_view
-from scheduler_plugin.due import Due, Rests
-from scheduler_plugin.fields import Unreadable
-from scheduler_plugin.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodToEvict
-from scheduler_plugin.leftovers import ClaimCleared, LostQueue, lost_queue
-from scheduler_plugin.names import (
+from scheduler_plugin.objects.devices import ClassView, InstanceView, class_view, instance_view
+from scheduler_plugin.objects.fields import Unreadable
+from scheduler_plugin.objects.names import (
     ACCOUNTED_LABEL,
     CHARGES_FINALIZER,
     EVICT_FOREIGN_ANNOTATION,
@@ -56,20 +61,15 @@ from scheduler_plugin.names import (
     Share,
     SharingPolicy,
 )
-from scheduler_plugin.orphans import Attribution
-from scheduler_plugin.owner_life import EndedOwner, ended_owner
-from scheduler_plugin.pods import (
+from scheduler_plugin.objects.pods import (
     NamespaceView,
     PodClaim,
     PodView,
     namespace_view,
     pod_view,
 )
-from scheduler_plugin.queue_objects import parse_queue
-from scheduler_plugin.queues import EffectiveSharing, QueueTree, why_not_admitted
-from scheduler_plugin.selectors import LabelSelector, Operator, Requirement
-from scheduler_plugin.upkeep import Step, Upkeep
-from scheduler_plugin.world import World
+from scheduler_plugin.objects.queue_objects import parse_queue
+from scheduler_plugin.objects.selectors import LabelSelector, Operator, Requirement
 
 __all__ = [
     "ACCOUNTED_LABEL",

@@ -12,22 +12,8 @@ from typing import NoReturn
 
 from binder.api import Binder, ClaimKeeper
 from kube.api import ApiClient, EventRecorder, connect
-from scheduler_plugin.apiserver_finalizers import KeepingBinder, QueueKeeper
-from scheduler_plugin.apiserver_gate_writes import GateWrites
-from scheduler_plugin.apiserver_gates import GateWriter
-from scheduler_plugin.apiserver_queues import QueueStatusWriter
-from scheduler_plugin.apiserver_unattributed import UnattributedTeller
-from scheduler_plugin.cluster import ClusterWorld
-from scheduler_plugin.http_app import ExtenderApp
-from scheduler_plugin.http_pages import PagesApp
-from scheduler_plugin.http_server import serving
-from scheduler_plugin.kube_scheduler import Extender
-from scheduler_plugin.kube_scheduler_lease import KubeSchedulerLease
-from scheduler_plugin.names import FIELD_MANAGER
-from scheduler_plugin.settings import ServeSettings
-from scheduler_plugin.upkeep import Upkeep
-from scheduler_plugin.world import World
-from scheduler_plugin.world_changes import (
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
     GroupChanged,
     NamespaceChanged,
@@ -36,6 +22,20 @@ from scheduler_plugin.world_changes import (
     QueueChanged,
     WorldChange,
 )
+from scheduler_plugin.cluster.apiserver_finalizers import KeepingBinder, QueueKeeper
+from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
+from scheduler_plugin.cluster.apiserver_gates import GateWriter
+from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
+from scheduler_plugin.cluster.apiserver_unattributed import UnattributedTeller
+from scheduler_plugin.cluster.stores import ClusterWorld
+from scheduler_plugin.extender.http_app import ExtenderApp
+from scheduler_plugin.extender.http_pages import PagesApp
+from scheduler_plugin.extender.http_server import serving
+from scheduler_plugin.extender.kube_scheduler import Extender
+from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
+from scheduler_plugin.keeping.upkeep import Upkeep
+from scheduler_plugin.objects.names import FIELD_MANAGER
+from scheduler_plugin.settings import ServeSettings
 
 logger = logging.getLogger(__name__)
 

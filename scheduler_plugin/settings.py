@@ -15,10 +15,9 @@ from pathlib import Path
 
 from driver.api import Problem
 from kube.api import Resource
-from scheduler_plugin.client_names import KUBE_SCHEDULER
-from scheduler_plugin.kube_scheduler_lease import LeaseSettings
-from scheduler_plugin.leftovers import GRACE as LEFTOVER_GRACE
-from scheduler_plugin.listening import (
+from scheduler_plugin.extender.client_names import KUBE_SCHEDULER
+from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
+from scheduler_plugin.extender.listening import (
     ADDRESS_FLAG,
     PAGES_FLAG,
     Listening,
@@ -26,7 +25,9 @@ from scheduler_plugin.listening import (
     parse_listening,
     parse_pages_address,
 )
-from scheduler_plugin.names import (
+from scheduler_plugin.extender.scheduler_configuration import CallerFiles
+from scheduler_plugin.keeping.leftovers import GRACE as LEFTOVER_GRACE
+from scheduler_plugin.objects.names import (
     NO_QUEUE,
     QUEUE_LABEL,
     AccountingSettings,
@@ -34,7 +35,6 @@ from scheduler_plugin.names import (
     OwnerLifetime,
     QueueName,
 )
-from scheduler_plugin.scheduler_configuration import CallerFiles
 
 _NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _LABEL_KEY = re.compile(rf"({_NAME}/)?[A-Za-z0-9]([-_.A-Za-z0-9]{{0,61}}[A-Za-z0-9])?")

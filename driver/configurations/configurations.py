@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
 from driver.api import MAX_CAPACITY, Configuration, ConfigurationName, Problem, TaintEffect
+from driver.configurations.property_fields import discovery_properties, property_problems
+from driver.configurations.user_attributes import attribute_problems, user_attributes
 from driver.device_ids import name_problems
 from driver.discovery.details import shown
-from driver.discovery_property_fields import discovery_properties, property_problems
 from driver.durations import parse_duration
-from driver.handler_reports import unread_properties, unregistered
-from driver.user_attributes import attribute_problems, user_attributes
+from driver.handlers.reports import unread_properties, unregistered
 
 JsonObject = Mapping[str, Any]
 

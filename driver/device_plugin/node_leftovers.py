@@ -4,7 +4,7 @@ A pod that was started through the device plugin keeps its slots until it ends, 
 devices by then. The kubelet goes on listing its devices, without a plugin and after a restart of
 its own too, so that the same `SlotKeeper` frees its slots; `publication` deducts them until then.
 
-So that containers of these resources can be started, see `kubelet_empty_plugins`, plugins that give
+So that containers of these resources can be started, see `kubelet.empty_plugins`, plugins that give
 nothing are registered meanwhile.
 
 What the Node offers of its resources is none from the start. The kubelet says so when it writes its
@@ -25,20 +25,20 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from driver.api import NodeName
-from driver.apiserver import NODES, field_manager
-from driver.apiserver_slots import SlotObjects
-from driver.deductions import holds_slots
 from driver.device_ids import configuration_resource, instance_resource
-from driver.disk_cdi import instance_files
-from driver.instance_objects import StoredInstance
-from driver.kubelet_allocations import Given
-from driver.kubelet_given_devices import GivenDevices
-from driver.kubelet_pod_resources import PodResources
-from driver.kubelet_usage import NodePodObjects, SlotKeeper
-from driver.node_allocatable import status_patch
-from driver.node_pods import Listing, uncovered
-from driver.passes import Passes
-from driver.whereabouts import Whereabouts
+from driver.device_plugin.containers.disk_cdi import instance_files
+from driver.device_plugin.kubelet.allocations import Given
+from driver.device_plugin.kubelet.given_devices import GivenDevices
+from driver.device_plugin.kubelet.pod_resources import PodResources
+from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper
+from driver.device_plugin.slots.allocatable import status_patch
+from driver.device_plugin.slots.apiserver_slots import SlotObjects
+from driver.instances.slots.node_pods import Listing, uncovered
+from driver.instances.stored.objects import StoredInstance
+from driver.plumbing.apiserver import NODES, field_manager
+from driver.plumbing.apiserver_passes import Passes
+from driver.preparing.whereabouts import Whereabouts
+from driver.publishing.shown.deductions import holds_slots
 from kube.api import ApiClient, ApiError, Event, JsonObject, Store, WriteOptions
 
 logger = logging.getLogger(__name__)
@@ -220,7 +220,7 @@ class _Leftovers:
         while not self._holds():
             await self._next_look()
         # Its stubs take memory that nobody needs where nothing is left.
-        from driver.kubelet_empty_plugins import EmptyPlugins, plugins_in_use
+        from driver.device_plugin.kubelet.empty_plugins import EmptyPlugins, plugins_in_use
 
         plugins = EmptyPlugins(self._kubelet_root)
         async with asyncio.TaskGroup() as tasks:

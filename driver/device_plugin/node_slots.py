@@ -16,24 +16,24 @@ from pathlib import Path
 from typing import NoReturn, Protocol
 
 from driver.api import InstanceName, NodeName
-from driver.apiserver import INSTANCES
-from driver.apiserver_node_status import NodeStatus
-from driver.apiserver_slots import SlotObjects
-from driver.disk_cdi import instance_files
-from driver.instances import Instance
-from driver.inventory import Inventory
-from driver.kubelet_allocations import Given, KubeletAllocations
-from driver.kubelet_device_plugins import DevicePlugins
-from driver.kubelet_given_devices import GivenDevices
-from driver.kubelet_pod_resources import PodResources
-from driver.kubelet_usage import NodePodObjects, SlotKeeper
+from driver.device_plugin.containers.disk_cdi import instance_files
+from driver.device_plugin.kubelet.allocations import Given, KubeletAllocations
+from driver.device_plugin.kubelet.device_plugins import DevicePlugins
+from driver.device_plugin.kubelet.given_devices import GivenDevices
+from driver.device_plugin.kubelet.pod_resources import PodResources
+from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper
+from driver.device_plugin.slots.allocation import Offer, Plugin
+from driver.device_plugin.slots.apiserver_node_status import NodeStatus
+from driver.device_plugin.slots.apiserver_slots import SlotObjects
+from driver.device_plugin.slots.plugin_devices import healthy_devices
+from driver.device_plugin.slots.plugin_lists import Offered, PluginListing, PluginLists, offered_by
+from driver.instances.instances import Instance
+from driver.instances.inventory import Inventory
+from driver.instances.slots.slots import InstanceSlots, usage_problems
 from driver.names import attribute_value
-from driver.passes import Passes
-from driver.plugin_devices import healthy_devices
-from driver.plugin_lists import Offered, PluginListing, PluginLists, offered_by
-from driver.slot_allocation import Offer, Plugin
-from driver.slots import InstanceSlots, usage_problems
-from driver.whereabouts import Whereabouts
+from driver.plumbing.apiserver import INSTANCES
+from driver.plumbing.apiserver_passes import Passes
+from driver.preparing.whereabouts import Whereabouts
 from kube.api import (
     Added,
     ApiClient,

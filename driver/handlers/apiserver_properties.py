@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from driver.api import Configuration, ConfigurationName
 from driver.discovery.contract import Properties
-from driver.discovery_properties import (
+from driver.handlers.discovery_properties import (
     KeptObject,
     Reading,
     entries_of,
@@ -81,7 +81,7 @@ class NodeProperties:
         self._log(configurations)
 
     def read(self, configuration: Configuration) -> Properties | None:
-        """See `discovery_sources.ReadProperties`."""
+        """See `sources.ReadProperties`."""
         return resolve(configuration, self._readings(configuration))
 
     def problems(self, configuration: Configuration) -> tuple[str, ...]:

@@ -8,12 +8,12 @@ from collections.abc import AsyncGenerator, Callable
 import grpc.aio
 
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.discovery_sources import DiscoveryError
-from driver.handler_messages import target_of
-from driver.handler_requests import TlsFiles
-from driver.handler_table import Registration
-from driver.handler_tls import channel_credentials
-from driver.unix_channels import unix_channel
+from driver.handlers.messages import target_of
+from driver.handlers.requests import TlsFiles
+from driver.handlers.sources import DiscoveryError
+from driver.handlers.table import Registration
+from driver.handlers.tls import channel_credentials
+from driver.plumbing.unix_channels import unix_channel
 
 CONNECT_SECONDS = 10.0
 

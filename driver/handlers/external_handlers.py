@@ -4,7 +4,7 @@
     conversations ──reached, lost──┘
 
 The table is written down, so that the next run of the driver asks the same handlers at once and
-does not take their devices for gone. What a handler says is checked, see `handler_messages`.
+does not take their devices for gone. What a handler says is checked, see `messages`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ from driver.api import ConfigurationName
 from driver.devices import Device
 from driver.discovery.details import shown
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.discovery_sources import Answer, DiscoveryError, Question, pause_until
-from driver.disk import Folder, real_paths
-from driver.handler_conversations import LostError, RefusedError, discover
-from driver.handler_file import dump, load, load_removed
-from driver.handler_limits import (
+from driver.handlers.conversations import LostError, RefusedError, discover
+from driver.handlers.file import dump, load, load_removed
+from driver.handlers.limits import (
     DEFAULT_LIMITS,
     HandlerLimits,
     admitted,
@@ -37,17 +35,19 @@ from driver.handler_limits import (
     refused_in_folder,
     refused_name,
 )
-from driver.handler_messages import devices_of, problem_of, request_of
-from driver.handler_reports import Report
-from driver.handler_requests import TlsFiles
-from driver.handler_table import (
+from driver.handlers.messages import devices_of, problem_of, request_of
+from driver.handlers.reports import Report
+from driver.handlers.requests import TlsFiles
+from driver.handlers.sources import Answer, DiscoveryError, Question, pause_until
+from driver.handlers.table import (
     Conversation,
     Endpoint,
     HandlerState,
     HandlerTable,
     Registration,
 )
-from driver.handler_wire import excess, too_many
+from driver.handlers.wire import excess, too_many
+from driver.plumbing.disk import Folder, real_paths
 
 logger = logging.getLogger(__name__)
 

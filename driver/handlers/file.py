@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable
 
-from driver.handler_table import Endpoint, Registration
+from driver.handlers.table import Endpoint, Registration
 
 _FIELDS = {"name": str, "address": str, "network": bool, "shared": bool}
 

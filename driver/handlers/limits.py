@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 
 from driver.devices import Device
 from driver.discovery.details import shown
-from driver.handler_table import Registration
+from driver.handlers.table import Registration
 
 DEVICES = "/dev"
 NETWORK_HANDLERS = ("onvif", "opcua")

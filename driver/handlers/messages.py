@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from driver.devices import Device, DeviceSpec, Mount
 from driver.discovery.details import shown
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.handler_table import Endpoint, Registration
+from driver.handlers.table import Endpoint, Registration
 
 LONGEST_NAME = 253
 LONGEST_PROBLEM = 1024

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable
 
 from driver.api import Configuration, ConfigurationName
 from driver.discovery.handlers import HANDLER_NAMES, Handlers
-from driver.discovery_sources import EmbeddedSource, Source
-from driver.external_handlers import ExternalHandlers
-from driver.handler_reports import Report
-from driver.handler_table import HandlerState
-from driver.metrics import HandlerStanding
+from driver.handlers.external_handlers import ExternalHandlers
+from driver.handlers.reports import Report
+from driver.handlers.sources import EmbeddedSource, Source
+from driver.handlers.table import HandlerState
+from driver.plumbing.metrics import HandlerStanding
 
 
 class NodeSources:
-    """See `discovery_sources.Sources`; a handler of both kinds may have one name."""
+    """See `sources.Sources`; a handler of both kinds may have one name."""
 
     def __init__(self, embedded: Handlers, external: ExternalHandlers) -> None:
         self._embedded = embedded

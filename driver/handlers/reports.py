@@ -15,7 +15,7 @@ from typing import Any
 
 from driver.api import AKRI_GROUP, AKRI_VERSION, NodeName
 from driver.discovery.details import shown
-from driver.handler_table import HandlerState
+from driver.handlers.table import HandlerState
 
 LONGEST_MESSAGE = 1024
 MOST_NODES = 3

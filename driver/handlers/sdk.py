@@ -1,6 +1,6 @@
 """Write a discovery handler: a name, and an async generator that yields the devices there are.
 
-    from driver.handler_sdk import Device, Handler, Request, run
+    from driver.handlers.sdk import Device, Handler, Request, run
 
     async def discover(request: Request):
         while True:
@@ -22,7 +22,7 @@ import signal
 from contextlib import suppress
 
 from driver.devices import Device, DeviceSpec, Mount
-from driver.handler_requests import (
+from driver.handlers.requests import (
     Handler,
     InvalidDetailsError,
     Place,
@@ -30,7 +30,7 @@ from driver.handler_requests import (
     TlsFiles,
     place_from,
 )
-from driver.handler_service import serve
+from driver.handlers.service import serve
 
 __all__ = [
     "Device",

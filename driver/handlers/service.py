@@ -22,11 +22,11 @@ import grpc.aio
 from driver.devices import Device
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
-from driver.handler_messages import properties_of, response_of
-from driver.handler_requests import Handler, InvalidDetailsError, Place, Request, TlsFiles
-from driver.handler_tls import server_credentials
-from driver.kubelet_sockets import Access, Socket, SocketError, SocketRun, socket_run
-from driver.unix_channels import unix_channel
+from driver.handlers.messages import properties_of, response_of
+from driver.handlers.requests import Handler, InvalidDetailsError, Place, Request, TlsFiles
+from driver.handlers.tls import server_credentials
+from driver.plumbing.kubelet_sockets import Access, Socket, SocketError, SocketRun, socket_run
+from driver.plumbing.unix_channels import unix_channel
 
 logger = logging.getLogger(__name__)
 

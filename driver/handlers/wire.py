@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from driver.handler_limits import PARTS_OF_A_DEVICE
+from driver.handlers.limits import PARTS_OF_A_DEVICE
 
 _SMALL = 16 * 1024
 """Bytes of an answer that is small in memory, whatever it holds."""

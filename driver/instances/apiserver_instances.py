@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, assert_never
 
 from driver.api import DRIVER_NAME, NODE_LABEL, SHARED_LABEL_VALUE, NodeName
-from driver.apiserver import INSTANCES, delete, each, field_manager
-from driver.instance_objects import (
+from driver.instances.shared import JoinInstance, LeaveInstance, SharedDecision, entry_body
+from driver.instances.stored.objects import (
     ApplyInstance,
     DeleteInstance,
     InstanceDecision,
@@ -16,7 +16,7 @@ from driver.instance_objects import (
     is_anothers,
 )
 from driver.names import label_value
-from driver.shared_instances import JoinInstance, LeaveInstance, SharedDecision, entry_body
+from driver.plumbing.apiserver import INSTANCES, delete, each, field_manager
 from kube.api import (
     ApiClient,
     ConflictError,

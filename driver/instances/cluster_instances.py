@@ -21,10 +21,9 @@ from driver.api import (
     ConfigurationName,
     NodeName,
 )
-from driver.apiserver import INSTANCES, NODES, PODS, each, field_manager
-from driver.apiserver_instances import delete_instance
-from driver.instance_objects import DeleteInstance
-from driver.lost_nodes import (
+from driver.instances.apiserver_instances import delete_instance
+from driver.instances.shared_turns import OfferThrough, plan_turns, turn_patch
+from driver.instances.slots.lost_nodes import (
     NOBODY,
     Absences,
     NodeState,
@@ -36,12 +35,10 @@ from driver.lost_nodes import (
     plan_lost_nodes,
     plan_strangers,
 )
-from driver.node_pods import node_pod
-from driver.offer_paths import OfferPath
-from driver.passes import Passes
-from driver.shared_turns import OfferThrough, plan_turns, turn_patch
-from driver.slots import SlotWrite, merge_patch
-from driver.unseen_instances import (
+from driver.instances.slots.node_pods import node_pod
+from driver.instances.slots.slots import SlotWrite, merge_patch
+from driver.instances.stored.objects import DeleteInstance
+from driver.instances.unseen import (
     FreeInstance,
     InstanceSight,
     KeepNodes,
@@ -54,6 +51,9 @@ from driver.unseen_instances import (
     nodes_patch,
     plan_unseen,
 )
+from driver.offer_paths import OfferPath
+from driver.plumbing.apiserver import INSTANCES, NODES, PODS, each, field_manager
+from driver.plumbing.apiserver_passes import Passes
 from kube.api import (
     ApiClient,
     ApiError,

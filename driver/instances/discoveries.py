@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from driver.api import Configuration, ConfigurationName
 from driver.devices import Device
-from driver.discovery_sources import (
+from driver.handlers.sources import (
     Answer,
     DiscoveryError,
     Question,
@@ -26,7 +26,7 @@ from driver.discovery_sources import (
     no_properties,
     question_of,
 )
-from driver.inventory import Heard
+from driver.instances.inventory import Heard
 from kube.api import Backoff
 
 logger = logging.getLogger(__name__)

@@ -5,8 +5,8 @@ resource names and environment of an Akri cluster stay what they were.
 
     devices, Configuration ──instances_of──► Instance
 
-What is written of those that only one node sees is decided in `local_instances`, and of the others
-in `shared_instances`.
+What is written of those that only one node sees is decided in `local`, and of the others
+in `shared`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from driver.api import (
 )
 from driver.derived import Deriving, derived
 from driver.devices import Device, DeviceSpec, Mount, device_digest, device_hash
-from driver.instance_names import (
+from driver.instances.names import (
     NONE_TAKEN,
     Candidate,
     Collision,

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from driver.api import Configuration, ConfigurationName, NodeName
-from driver.configurations import Verdict, holders
+from driver.configurations.configurations import Verdict, holders
 from driver.devices import Device
-from driver.instance_names import NONE_TAKEN, Collision, TakenNames
-from driver.instances import Instance, instances_of
+from driver.instances.instances import Instance, instances_of
+from driver.instances.names import NONE_TAKEN, Collision, TakenNames
 
 
 @dataclass(frozen=True, slots=True)

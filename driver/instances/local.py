@@ -6,7 +6,7 @@
       ▲                             │
       └──── its device is back ─────┘
 
-What several nodes see is decided in `shared_instances`.
+What several nodes see is decided in `shared`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from driver.api import ConfigurationName, InstanceName
 from driver.derived import derived
-from driver.instance_objects import (
+from driver.instances.stored.objects import (
     ApplyInstance,
     DeleteInstance,
     InstanceDecision,
@@ -26,7 +26,7 @@ from driver.instance_objects import (
     is_anothers,
     says,
 )
-from driver.offline_marks import offline_mark
+from driver.instances.stored.offline_marks import offline_mark
 
 _NO_TIME = timedelta()
 

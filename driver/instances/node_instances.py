@@ -17,12 +17,15 @@ from datetime import UTC, datetime
 from typing import NoReturn
 
 from driver.api import Configuration, InstanceName, NodeName
-from driver.apiserver_instances import instances_of_node, write_instances
-from driver.configurations import offline_grace
+from driver.configurations.configurations import offline_grace
 from driver.derived import derived
-from driver.fair_turns import batched, fair_order
-from driver.instance_names import ANOTHER_NODES, TakenNames
-from driver.instance_objects import (
+from driver.instances.apiserver_instances import instances_of_node, write_instances
+from driver.instances.fair_turns import batched, fair_order
+from driver.instances.inventory import Inventory
+from driver.instances.local import InstancePlan, Keeping, plan_instances
+from driver.instances.names import ANOTHER_NODES, TakenNames
+from driver.instances.shared import SharedDecision, plan_shared, shared_body
+from driver.instances.stored.objects import (
     ApplyInstance,
     InstanceDecision,
     StoredInstance,
@@ -30,12 +33,9 @@ from driver.instance_objects import (
     is_of_another,
     stored_instance,
 )
-from driver.inventory import Inventory
-from driver.local_instances import InstancePlan, Keeping, plan_instances
 from driver.names import attribute_value
-from driver.passes import Passes, put_right
-from driver.publication import Publication
-from driver.shared_instances import SharedDecision, plan_shared, shared_body
+from driver.plumbing.apiserver_passes import Passes, put_right
+from driver.publishing.shown.publication import Publication
 from kube.api import ApiClient, ApiError, JsonObject, Store
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ All nodes that see a device write one object, each without waiting for the other
   another device of the same hash is another owner, and the API server refuses its body.
 * Its entry in `nodes` is each node's own, and so is the owner of that field.
 * The object is removed by the shared driver, when no node sees the device any more: see
-  `unseen_instances`.
+  `unseen`.
 
 Nothing here depends on what another node will do next. Two nodes that both take themselves for the
 first write the same body, and then the one that is not sees the other and stops.
@@ -32,8 +32,8 @@ from driver.api import (
     InstanceName,
     NodeName,
 )
-from driver.instance_objects import StoredInstance, is_anothers, labelled_body
-from driver.instances import Instance
+from driver.instances.instances import Instance
+from driver.instances.stored.objects import StoredInstance, is_anothers, labelled_body
 from driver.offer_paths import OfferPath
 
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.api import OFFERED_THROUGH
+from driver.instances.slots.slots import InstanceSlots
+from driver.instances.unseen import InstanceSight
 from driver.names import attribute_value
 from driver.offer_paths import OfferPath
-from driver.slots import InstanceSlots
-from driver.unseen_instances import InstanceSight
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,12 @@ from driver.api import (
     ConfigurationName,
     NodeName,
 )
-from driver.configurations import offline_grace
+from driver.configurations.configurations import offline_grace
 from driver.derived import Deriving
-from driver.instance_objects import DeleteInstance
+from driver.instances.slots.slots import SLOTS_FINALIZER, InstanceSlots, instance_slots
+from driver.instances.stored.objects import DeleteInstance
+from driver.instances.stored.offline_marks import offline_since
 from driver.names import attribute_value, label_value
-from driver.offline_marks import offline_since
-from driver.slots import SLOTS_FINALIZER, InstanceSlots, instance_slots
 
 NEWBORN = timedelta(seconds=10)
 """A younger Instance is not removed: the node that made it may not have entered itself yet."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from driver.api import ConfigurationName
 from driver.derived import derived
 from driver.discovery.details import shown
-from driver.instances import Instance
+from driver.instances.instances import Instance
 
 UNUSABLE = re.compile(r"[\0\ud800-\udfff]")
 """A NUL ends a variable; lone surrogates stand for bytes that were no UTF-8."""

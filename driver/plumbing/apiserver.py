@@ -8,20 +8,20 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from driver.adoption import Adopted, adopt
 from driver.api import (
     AKRI_GROUP,
     AKRI_VERSION,
     DRIVER_NAME,
     NodeName,
 )
-from driver.classes import ApplyClass, ClassDecision, probe_class
-from driver.metrics import SLICE_WRITES
-from driver.pools import PoolPlan
-from driver.prometheus import counted
-from driver.resource_slices import slice_view
-from driver.slice_writes import CreateSlice, Owner, UpdateSlice
-from driver.slices import Features, features_of, probe_slice
+from driver.configurations.classes import ApplyClass, ClassDecision, probe_class
+from driver.plumbing.metrics import SLICE_WRITES
+from driver.plumbing.prometheus import counted
+from driver.publishing.shown.slices import Features, features_of, probe_slice
+from driver.publishing.written.adoption import Adopted, adopt
+from driver.publishing.written.pools import PoolPlan
+from driver.publishing.written.resource_slices import slice_view
+from driver.publishing.written.slice_writes import CreateSlice, Owner, UpdateSlice
 from kube.api import (
     ApiClient,
     ApiError,

@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NoReturn, TypeVar
 
-from driver.metrics import PASS_SECONDS, PASSES
-from driver.prometheus import counted, timed
+from driver.plumbing.metrics import PASS_SECONDS, PASSES
+from driver.plumbing.prometheus import counted, timed
 from kube.api import ApiError, Backoff, Change, Deleted, UnavailableError
 
 logger = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from driver.api import NodeName
-from driver.handler_table import HandlerState
-from driver.inventory import Inventory
-from driver.slots import InstanceSlots
+from driver.handlers.table import HandlerState
+from driver.instances.inventory import Inventory
+from driver.instances.slots.slots import InstanceSlots
 
 
 class Kind(StrEnum):

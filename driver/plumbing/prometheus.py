@@ -15,7 +15,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from driver.metrics import FAMILIES, Family, Kind, Sample
+from driver.plumbing.metrics import FAMILIES, Family, Kind, Sample
 
 __all__ = [
     "CONTENT_TYPE_LATEST",

@@ -16,12 +16,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from driver import checkpoint
 from driver.api import DRIVER_NAME, ClaimUid
-from driver.checkpoint import Unreadable
 from driver.devices import DeviceSpec, Mount
-from driver.prepared import PreparedClaim, PreparedClaims, PreparedDevice
-from driver.unusable_properties import UNUSABLE
+from driver.instances.unusable_properties import UNUSABLE
+from driver.preparing import checkpoint
+from driver.preparing.checkpoint import Unreadable
+from driver.preparing.prepared import PreparedClaim, PreparedClaims, PreparedDevice
 
 KIND = f"{DRIVER_NAME}/claim"
 

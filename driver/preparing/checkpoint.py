@@ -33,7 +33,7 @@ from typing import Any
 
 from driver.api import ClaimUid, DeviceName, InstanceName, NodeName
 from driver.devices import DeviceSpec, Mount
-from driver.prepared import (
+from driver.preparing.prepared import (
     AllocatedDevice,
     ClaimReference,
     PreparedClaim,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.api import DRIVER_NAME, ClaimUid, DeviceName, InstanceName
-from driver.instances import Instance
+from driver.instances.instances import Instance
 from driver.names import is_shared_pool
-from driver.prepared import (
+from driver.preparing.prepared import (
     AllocatedDevice,
     ClaimReference,
     PreparedClaim,

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-from driver import checkpoint
 from driver.api import NodeName
-from driver.checkpoint import Unreadable
-from driver.prepared import PreparedClaims
+from driver.preparing import checkpoint
+from driver.preparing.checkpoint import Unreadable
+from driver.preparing.prepared import PreparedClaims
 
 logger = logging.getLogger(__name__)
 

@@ -14,15 +14,15 @@ from contextlib import asynccontextmanager
 from functools import partial
 from weakref import WeakValueDictionary
 
-from driver import cdi
 from driver.api import ClaimUid, NodeName
-from driver.cdi import RemoveFile, WriteFile
-from driver.checkpoint import Unreadable
-from driver.checkpoint_file import CheckpointFile, Files
-from driver.claims import AllocatedClaim, Failure, held_claim
-from driver.disk import ProcessLock
-from driver.prepared import PreparedClaim, PreparedClaims
-from driver.renewals import Renewal
+from driver.plumbing.disk import ProcessLock
+from driver.preparing import cdi
+from driver.preparing.cdi import RemoveFile, WriteFile
+from driver.preparing.checkpoint import Unreadable
+from driver.preparing.claims import AllocatedClaim, Failure, held_claim
+from driver.preparing.disk_checkpoint import CheckpointFile, Files
+from driver.preparing.prepared import PreparedClaim, PreparedClaims
+from driver.preparing.renewals import Renewal
 
 logger = logging.getLogger(__name__)
 

@@ -16,9 +16,10 @@ from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from driver.api import ClaimUid
-from driver.calls import finish
-from driver.cdi import unusable_properties
-from driver.claims import (
+from driver.plumbing.disk import real_path
+from driver.plumbing.kubelet_calls import finish
+from driver.preparing.cdi import unusable_properties
+from driver.preparing.claims import (
     AllocatedClaim,
     Failure,
     Instances,
@@ -27,11 +28,10 @@ from driver.claims import (
     plan_prepare,
     reference_problem,
 )
-from driver.disk import real_path
-from driver.node import Node
-from driver.prepared import ClaimReference, PreparedClaim, PreparedClaims
-from driver.renewals import Renewal, current, renew, with_real_paths
-from driver.whereabouts import Whereabouts
+from driver.preparing.disk_grants import Node
+from driver.preparing.prepared import ClaimReference, PreparedClaim, PreparedClaims
+from driver.preparing.renewals import Renewal, current, renew, with_real_paths
+from driver.preparing.whereabouts import Whereabouts
 
 logger = logging.getLogger(__name__)
 

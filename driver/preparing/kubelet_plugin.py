@@ -17,9 +17,7 @@ from typing import Any
 
 import grpc.aio
 
-from driver import cdi
 from driver.api import DRIVER_NAME, ClaimUid
-from driver.claims import Failure, Instances
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.kubelet_api.dra.v1 import api_pb2_grpc as v1_grpc
 from driver.kubelet_api.dra.v1beta1 import api_pb2 as v1beta1
@@ -28,11 +26,13 @@ from driver.kubelet_api.dra_health.v1alpha1 import api_pb2 as health
 from driver.kubelet_api.dra_health.v1alpha1 import api_pb2_grpc as health_grpc
 from driver.kubelet_api.pluginregistration.v1 import api_pb2 as registration
 from driver.kubelet_api.pluginregistration.v1 import api_pb2_grpc as registration_grpc
-from driver.kubelet_claims import InstanceSource, KubeletClaims
-from driver.kubelet_sockets import KubeletPaths, Socket, remove_dead_sockets
-from driver.metrics import CLAIM_REQUEST_SECONDS, CLAIM_REQUESTS
-from driver.prepared import ClaimReference, PreparedClaim, PreparedDevice
-from driver.prometheus import count, timed
+from driver.plumbing.kubelet_sockets import KubeletPaths, Socket, remove_dead_sockets
+from driver.plumbing.metrics import CLAIM_REQUEST_SECONDS, CLAIM_REQUESTS
+from driver.plumbing.prometheus import count, timed
+from driver.preparing import cdi
+from driver.preparing.claims import Failure, Instances
+from driver.preparing.kubelet_claims import InstanceSource, KubeletClaims
+from driver.preparing.prepared import ClaimReference, PreparedClaim, PreparedDevice
 
 logger = logging.getLogger(__name__)
 

@@ -20,11 +20,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from driver.api import ClaimUid
-from driver.claims import Failure, as_prepared, in_order, prepared_device, unusable
-from driver.instances import Instance
+from driver.instances.instances import Instance
 from driver.names import is_shared_pool
-from driver.prepared import PreparedClaim, PreparedClaims, PreparedDevice
-from driver.whereabouts import Whereabouts, spot_of
+from driver.preparing.claims import Failure, as_prepared, in_order, prepared_device, unusable
+from driver.preparing.prepared import PreparedClaim, PreparedClaims, PreparedDevice
+from driver.preparing.whereabouts import Whereabouts, spot_of
 
 Resolve = Callable[[str], str]
 """Where a path of the host leads."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from driver.api import ConfigurationName, InstanceName
-from driver.instances import Instance
-from driver.prepared import PreparedDevice
+from driver.instances.instances import Instance
+from driver.preparing.prepared import PreparedDevice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

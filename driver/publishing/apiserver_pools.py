@@ -11,14 +11,14 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from driver.adoption import Adopted, feature_gates
 from driver.api import DRIVER_NAME
-from driver.apiserver import write_pool
-from driver.pools import DesiredPool, PoolPlan, Refused, plan_pool
-from driver.publication import Publication, either, publication_of, stored_devices
-from driver.resource_slices import Scope, SliceDevice, SliceView
-from driver.shards import DeviceGroup
-from driver.slice_writes import Owner
+from driver.plumbing.apiserver import write_pool
+from driver.publishing.shown.publication import Publication, either, publication_of, stored_devices
+from driver.publishing.written.adoption import Adopted, feature_gates
+from driver.publishing.written.pools import DesiredPool, PoolPlan, Refused, plan_pool
+from driver.publishing.written.resource_slices import Scope, SliceDevice, SliceView
+from driver.publishing.written.shards import DeviceGroup
+from driver.publishing.written.slice_writes import Owner
 from kube.api import ApiClient, ApiError, JsonObject, UnavailableError
 
 logger = logging.getLogger(__name__)

@@ -18,19 +18,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 from driver.api import DRIVER_NAME, ConfigurationName
-from driver.apiserver import SLICES, each
-from driver.apiserver_claims import AllocationWatch
-from driver.apiserver_pools import Pool, PoolPublisher, StoredSlices
-from driver.cluster_instances import BY_CONFIGURATION
-from driver.configurations import Verdict
-from driver.lost_nodes import NodeState
+from driver.configurations.configurations import Verdict
+from driver.instances.cluster_instances import BY_CONFIGURATION
+from driver.instances.slots.lost_nodes import NodeState
+from driver.instances.unseen import InstanceSight
 from driver.names import configuration_of_pool, is_shared_pool, shared_pool
-from driver.passes import Passes, put_right
-from driver.publication import Publication, Supply, claimable_instances, publish
-from driver.resource_slices import AllNodesScope, SliceView, slice_view
-from driver.shared_pools import Nodes, Urgency, nodes_of, shared_supply, urgency
-from driver.slices import Features
-from driver.unseen_instances import InstanceSight
+from driver.plumbing.apiserver import SLICES, each
+from driver.plumbing.apiserver_passes import Passes, put_right
+from driver.publishing.apiserver_allocations import AllocationWatch
+from driver.publishing.apiserver_pools import Pool, PoolPublisher, StoredSlices
+from driver.publishing.shown.publication import Publication, Supply, claimable_instances, publish
+from driver.publishing.shown.shared_pools import Nodes, Urgency, nodes_of, shared_supply, urgency
+from driver.publishing.shown.slices import Features
+from driver.publishing.written.resource_slices import AllNodesScope, SliceView, slice_view
 from kube.api import ApiClient, Change, Modified, Store
 
 logger = logging.getLogger(__name__)

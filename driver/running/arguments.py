@@ -12,18 +12,18 @@ from pathlib import Path
 from driver.discovery.handlers import DEBUG_ECHO_FILE, HANDLER_NAMES
 from driver.discovery.reach import Network, parse_networks, services_around
 from driver.durations import parse_duration
-from driver.handler_limits import DEVICES, MOST_DEVICES, NETWORK_HANDLERS
-from driver.handler_requests import (
+from driver.handlers.limits import DEVICES, MOST_DEVICES, NETWORK_HANDLERS
+from driver.handlers.requests import (
     AGENT_FOLDER,
     AGENT_SOCKET,
     NETWORK_PORT,
     TLS_VARIABLES,
     place_from,
 )
-from driver.metrics_address import DEFAULT as DEFAULT_METRICS_ADDRESS
-from driver.metrics_address import Address, parse_address
 from driver.offer_paths import OfferPath
-from driver.permissions_settings import permissions_arguments
+from driver.running.metrics_address import DEFAULT as DEFAULT_METRICS_ADDRESS
+from driver.running.metrics_address import Address, parse_address
+from driver.running.permissions_settings import permissions_arguments
 
 NETWORK_HANDLERS_GROUP = 65532
 """As in the manifests."""

@@ -14,8 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from driver.api import AKRI_GROUP, AKRI_VERSION, ConfigurationName, InstanceName
-from driver.apiserver import CLASSES, CONFIGURATIONS, write_classes
-from driver.classes import (
+from driver.configurations.classes import (
     StoredClass,
     WantedClasses,
     plan_classes,
@@ -23,12 +22,13 @@ from driver.classes import (
     taken,
     wanted_classes,
 )
-from driver.cluster_instances import BY_CONFIGURATION, GATHER_SECONDS, ClusterInstances
-from driver.configurations import Verdict, conditions, holders, judge, status_body
+from driver.configurations.configurations import Verdict, conditions, holders, judge, status_body
 from driver.discovery.handlers import HANDLER_NAMES, check_details
-from driver.handler_reports import without_lost_nodes
-from driver.passes import Passes
-from driver.unseen_instances import InstanceSight
+from driver.handlers.reports import without_lost_nodes
+from driver.instances.cluster_instances import BY_CONFIGURATION, GATHER_SECONDS, ClusterInstances
+from driver.instances.unseen import InstanceSight
+from driver.plumbing.apiserver import CLASSES, CONFIGURATIONS, write_classes
+from driver.plumbing.apiserver_passes import Passes
 from kube.api import (
     ApiClient,
     Change,

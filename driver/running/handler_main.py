@@ -10,9 +10,9 @@ from typing import Any
 from driver.devices import Device
 from driver.discovery.contract import DiscoveryHandler
 from driver.discovery.handlers import Handlers, HandlerSettings, is_shared_by_default, parse_details
-from driver.handler_requests import Handler, InvalidDetailsError, Place, Request
-from driver.handler_service import serve
-from driver.settings import HandlerProcessSettings, NodeSettings
+from driver.handlers.requests import Handler, InvalidDetailsError, Place, Request
+from driver.handlers.service import serve
+from driver.running.settings import HandlerProcessSettings, NodeSettings
 
 LOOK_SECONDS = 1.0
 """How often a handler is asked whether it has another problem."""

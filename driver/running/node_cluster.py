@@ -20,34 +20,34 @@ from datetime import UTC, datetime
 from typing import Any
 
 from driver.api import DRIVER_NAME, ConfigurationName, DeviceName, NodeName
-from driver.apiserver import (
+from driver.configurations.configurations import Verdict, concerns_devices, judge
+from driver.discovery.handlers import check_details
+from driver.handlers.apiserver_properties import NodeProperties
+from driver.handlers.node_sources import NodeSources
+from driver.instances.discoveries import Discoveries
+from driver.instances.instances import Instance
+from driver.instances.inventory import Inventory, in_force, inventory_of, withdrawn
+from driver.instances.names import Collision, collision_sentence
+from driver.instances.node_instances import NodeInstances
+from driver.instances.stored.objects import StoredInstance
+from driver.plumbing.apiserver import (
     CONFIGURATIONS,
     SLICES,
     read_owner,
 )
-from driver.apiserver_claims import AllocationWatch
-from driver.apiserver_path import NodePath, TakenPath
-from driver.apiserver_pools import Pool, PoolPublisher, StoredSlices
-from driver.apiserver_properties import NodeProperties
-from driver.configurations import Verdict, concerns_devices, judge
-from driver.deductions import held_slots
-from driver.discoveries import Discoveries
-from driver.discovery.handlers import check_details
-from driver.instance_names import Collision, collision_sentence
-from driver.instance_objects import StoredInstance
-from driver.instances import Instance
-from driver.inventory import Inventory, in_force, inventory_of, withdrawn
-from driver.kubelet_claims import Sight
-from driver.node_handlers import NodeHandlers
-from driver.node_instances import NodeInstances
-from driver.node_reports import NodeReports
-from driver.node_sources import NodeSources
-from driver.passes import Passes, put_right
-from driver.publication import Publication, Supply, local_supply, publish
-from driver.resource_slices import NodeScope, slice_view
-from driver.shared_pools import shared_devices
-from driver.slices import Features, device_names
-from driver.whereabouts import Whereabouts
+from driver.plumbing.apiserver_passes import Passes, put_right
+from driver.preparing.kubelet_claims import Sight
+from driver.preparing.whereabouts import Whereabouts
+from driver.publishing.apiserver_allocations import AllocationWatch
+from driver.publishing.apiserver_path import NodePath, TakenPath
+from driver.publishing.apiserver_pools import Pool, PoolPublisher, StoredSlices
+from driver.publishing.shown.deductions import held_slots
+from driver.publishing.shown.publication import Publication, Supply, local_supply, publish
+from driver.publishing.shown.shared_pools import shared_devices
+from driver.publishing.shown.slices import Features, device_names
+from driver.publishing.written.resource_slices import NodeScope, slice_view
+from driver.running.node_handlers import NodeHandlers
+from driver.running.node_reports import NodeReports
 from kube.api import Added, ApiClient, Change, Deleted, Modified, Store
 
 logger = logging.getLogger(__name__)

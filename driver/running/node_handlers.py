@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, NoReturn, Protocol
 
 from driver.api import Configuration, ConfigurationName, NodeName
-from driver.apiserver import CONFIGURATIONS, each, field_manager
-from driver.configurations import Verdict, holders
-from driver.handler_reports import Report, entry_of, status_apply
-from driver.passes import Passes
+from driver.configurations.configurations import Verdict, holders
+from driver.handlers.reports import Report, entry_of, status_apply
+from driver.plumbing.apiserver import CONFIGURATIONS, each, field_manager
+from driver.plumbing.apiserver_passes import Passes
 from kube.api import (
     ApiClient,
     ConflictError,

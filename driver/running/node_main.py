@@ -7,34 +7,34 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from driver.api import DRIVER_NAME
-from driver.apiserver import ClaimReader
-from driver.apiserver_path import NodePath
-from driver.checkpoint_file import NAME as CHECKPOINT
-from driver.cluster import NodeCluster, OfferPlace
+from driver.device_plugin.node_leftovers import LeftoverPlace, NodeLeftovers
 from driver.discovery.handlers import Handlers
-from driver.disk import Folder, ProcessLock, boot_id
-from driver.disk_turns import PathTurns
-from driver.dra_kubelet import serve
-from driver.external_handlers import ExternalHandlers
-from driver.handler_main import handler_settings
-from driver.handler_requests import AGENT_SOCKET
-from driver.kubelet_claims import KubeletClaims
-from driver.kubelet_sockets import Access, KubeletPaths
-from driver.metrics import (
+from driver.handlers.external_handlers import ExternalHandlers
+from driver.handlers.node_sources import NodeSources
+from driver.handlers.registration_socket import RegistrationSocket
+from driver.handlers.requests import AGENT_SOCKET
+from driver.offer_paths import OfferPath
+from driver.plumbing.apiserver import ClaimReader
+from driver.plumbing.disk import Folder, ProcessLock, boot_id
+from driver.plumbing.kubelet_sockets import Access, KubeletPaths
+from driver.plumbing.metrics import (
     CLAIMS_PREPARED,
     handler_samples,
     inventory_samples,
     node_slot_samples,
     single,
 )
-from driver.node import Node
-from driver.node_claims import NodeClaims
-from driver.node_leftovers import LeftoverPlace, NodeLeftovers
-from driver.node_sources import NodeSources
-from driver.offer_paths import OfferPath
-from driver.prometheus import SNAPSHOTS
-from driver.registration_socket import RegistrationSocket
-from driver.settings import NodeSettings
+from driver.plumbing.prometheus import SNAPSHOTS
+from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
+from driver.preparing.disk_grants import Node
+from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.kubelet_plugin import serve
+from driver.preparing.node_claims import NodeClaims
+from driver.publishing.apiserver_path import NodePath
+from driver.publishing.disk_turns import PathTurns
+from driver.running.handler_main import handler_settings
+from driver.running.node_cluster import NodeCluster, OfferPlace
+from driver.running.settings import NodeSettings
 from kube.api import ApiClient, Event, EventRecorder, connect
 
 USER_AGENT = "moorage-driver-node"
@@ -115,7 +115,7 @@ async def _tell_metrics(
     if settings.metrics_address is None:
         return
     # Its server takes memory that others can do without.
-    from driver.prometheus_server import serve
+    from driver.running.prometheus_server import serve
 
     with SNAPSHOTS.reading(
         lambda: handler_samples(sources.standings()),
@@ -149,7 +149,7 @@ async def _offer_slots(
         leftovers = NodeLeftovers(client, place, cluster.stored_instances, record, cluster)
         await leftovers.run()
     # Its stubs take memory that the other path can do without.
-    from driver.node_slots import NodePlace, NodeSlots
+    from driver.device_plugin.node_slots import NodePlace, NodeSlots
 
     slots = NodeSlots(
         client,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from driver.api import Configuration, ConfigurationName
-from driver.apiserver_properties import NodeProperties
-from driver.handler_reports import Report
-from driver.instance_names import Collision, collision_sentence
-from driver.inventory import Inventory
-from driver.node_sources import NodeSources
-from driver.unusable_properties import unusable_sentences
+from driver.handlers.apiserver_properties import NodeProperties
+from driver.handlers.node_sources import NodeSources
+from driver.handlers.reports import Report
+from driver.instances.inventory import Inventory
+from driver.instances.names import Collision, collision_sentence
+from driver.instances.unusable_properties import unusable_sentences
 
 
 class NodeReports:

@@ -8,15 +8,15 @@ from collections.abc import Iterable
 
 import yaml
 
-from driver.apiserver import CONFIGURATIONS
-from driver.permissions import (
+from driver.configurations.permissions import (
     RESOURCES,
     InputError,
     JsonObject,
     configurations_in,
     permissions,
 )
-from driver.permissions_settings import STDIN, PermissionsSettings
+from driver.plumbing.apiserver import CONFIGURATIONS
+from driver.running.permissions_settings import STDIN, PermissionsSettings
 from kube.api import ApiError, connect
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from driver.permissions import Account
+from driver.configurations.permissions import Account
 
 STDIN = "-"
 

@@ -14,8 +14,8 @@ from typing import NoReturn
 
 from aiohttp import web
 
-from driver.metrics_address import Address
-from driver.prometheus import CONTENT_TYPE_LATEST, page
+from driver.plumbing.prometheus import CONTENT_TYPE_LATEST, page
+from driver.running.metrics_address import Address
 
 logger = logging.getLogger(__name__)
 

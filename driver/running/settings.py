@@ -12,14 +12,14 @@ from datetime import timedelta
 from pathlib import Path
 
 from driver.api import NodeName
-from driver.arguments import parser_of
 from driver.discovery.handlers import HANDLER_NAMES
 from driver.discovery.reach import Reach
-from driver.handler_limits import HandlerLimits
-from driver.handler_requests import TlsFiles
-from driver.metrics_address import Address
+from driver.handlers.limits import HandlerLimits
+from driver.handlers.requests import TlsFiles
 from driver.offer_paths import OfferPath
-from driver.permissions_settings import PermissionsSettings, permissions_settings
+from driver.running.arguments import parser_of
+from driver.running.metrics_address import Address
+from driver.running.permissions_settings import PermissionsSettings, permissions_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

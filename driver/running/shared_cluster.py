@@ -14,15 +14,20 @@ from dataclasses import dataclass
 from functools import partial
 
 from driver.api import Configuration, ConfigurationName
-from driver.apiserver import CONFIGURATIONS, probe_extended_resources, probe_features
-from driver.cluster_configurations import ClassSettings, ClusterConfigurations, Judged, judged
-from driver.cluster_instances import ClusterInstances, LostNodeSettings
-from driver.cluster_pools import ClusterPools, SharedOffer, SharedWorld
-from driver.configurations import Verdict, concerns_devices, holders
-from driver.inventory import in_force
+from driver.configurations.configurations import Verdict, concerns_devices, holders
+from driver.instances.cluster_instances import ClusterInstances, LostNodeSettings
+from driver.instances.inventory import in_force
+from driver.instances.slots.slots import InstanceSlots
 from driver.offer_paths import OfferPath, taken_path
-from driver.passes import until_done
-from driver.slots import InstanceSlots
+from driver.plumbing.apiserver import CONFIGURATIONS, probe_extended_resources, probe_features
+from driver.plumbing.apiserver_passes import until_done
+from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
+from driver.running.cluster_configurations import (
+    ClassSettings,
+    ClusterConfigurations,
+    Judged,
+    judged,
+)
 from kube.api import ApiClient, Change, Modified, Store
 
 logger = logging.getLogger(__name__)

@@ -6,11 +6,11 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from driver.cluster_instances import LostNodeSettings
-from driver.metrics import LEADER, cluster_slot_samples, single
-from driver.prometheus import SNAPSHOTS, Read
-from driver.settings import SharedSettings
-from driver.shared_cluster import ClusterSettings, SharedCluster
+from driver.instances.cluster_instances import LostNodeSettings
+from driver.plumbing.metrics import LEADER, cluster_slot_samples, single
+from driver.plumbing.prometheus import SNAPSHOTS, Read
+from driver.running.settings import SharedSettings
+from driver.running.shared_cluster import ClusterSettings, SharedCluster
 from kube.api import ApiClient, EventRecorder, LeaderElector, LeadershipLostError, connect
 
 LEASE = "moorage-driver-shared"
@@ -46,7 +46,7 @@ async def _tell_metrics(settings: SharedSettings, reads: Sequence[Read]) -> None
     if settings.metrics_address is None:
         return
     # Its server takes memory that others can do without.
-    from driver.prometheus_server import serve
+    from driver.running.prometheus_server import serve
 
     with SNAPSHOTS.reading(*reads):
         await serve(settings.metrics_address, str)

@@ -15,11 +15,11 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from scheduler_plugin.amounts import NO_CHARGES, Charges
-from scheduler_plugin.ledger import ClaimEntry
-from scheduler_plugin.names import ClaimUid, PodUid, QueueName
-from scheduler_plugin.owners import Owner, Source
-from scheduler_plugin.totals import Totals
+from scheduler_plugin.accounting.ledger import ClaimEntry
+from scheduler_plugin.accounting.owners import Owner, Source
+from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
+from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 LAPSE = timedelta(seconds=60)
 """How long a decision is believed without a sign of it in the API.

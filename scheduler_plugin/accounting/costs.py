@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from driver.api import DRIVER_NAME
-from scheduler_plugin.amounts import NO_CHARGES, Charges, ResourceKey, charges, most_of, summed
-from scheduler_plugin.catalog import Catalog, is_legacy
-from scheduler_plugin.claims import Alternative, ClaimView, Result
-from scheduler_plugin.pods import PodView
+from scheduler_plugin.objects.amounts import (
+    NO_CHARGES,
+    Charges,
+    ResourceKey,
+    charges,
+    most_of,
+    summed,
+)
+from scheduler_plugin.objects.catalog import Catalog, is_legacy
+from scheduler_plugin.objects.claims import Alternative, ClaimView, Result
+from scheduler_plugin.objects.pods import PodView
 
 
 def is_accounted(claim: ClaimView, catalog: Catalog) -> bool:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from scheduler_plugin.catalog import Catalog
-from scheduler_plugin.claims import ClaimView, ClassName
-from scheduler_plugin.names import NO_QUEUE, AccountingSettings, ClaimUid, PodUid, QueueName
-from scheduler_plugin.pod_queues import PodQueues
-from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
-from scheduler_plugin.queues import QueueTree
+from scheduler_plugin.accounting.pod_queues import PodQueues
+from scheduler_plugin.accounting.queues import QueueTree
+from scheduler_plugin.objects.catalog import Catalog
+from scheduler_plugin.objects.claims import ClaimView, ClassName
+from scheduler_plugin.objects.names import NO_QUEUE, AccountingSettings, ClaimUid, PodUid, QueueName
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 
 K = TypeVar("K")
 U = TypeVar("U")

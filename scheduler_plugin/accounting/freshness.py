@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler_plugin.catalog import Catalog
-from scheduler_plugin.costs import is_accounted
-from scheduler_plugin.facts import Facts
-from scheduler_plugin.names import ClaimUid
-from scheduler_plugin.owners import labelled_owner
-from scheduler_plugin.pods import PodView
+from scheduler_plugin.accounting.costs import is_accounted
+from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.owners import labelled_owner
+from scheduler_plugin.objects.catalog import Catalog
+from scheduler_plugin.objects.names import ClaimUid
+from scheduler_plugin.objects.pods import PodView
 
 
 def awaits_claims(pod: PodView, facts: Facts) -> bool:

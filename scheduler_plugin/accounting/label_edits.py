@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler_plugin.claims import ClaimView
-from scheduler_plugin.names import QueueName
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.names import QueueName
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from scheduler_plugin.amounts import NO_CHARGES, Charges
-from scheduler_plugin.claims import ClaimView
-from scheduler_plugin.costs import asked_cost, claim_cost, granted_cost, is_accounted
-from scheduler_plugin.facts import Facts
-from scheduler_plugin.names import NO_QUEUE, ClaimUid, PodUid, QueueName
-from scheduler_plugin.owners import is_orphan, labelled_owner
-from scheduler_plugin.pods import PodView, oldest
-from scheduler_plugin.totals import Totals
+from scheduler_plugin.accounting.costs import asked_cost, claim_cost, granted_cost, is_accounted
+from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.owners import is_orphan, labelled_owner
+from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, PodUid, QueueName
+from scheduler_plugin.objects.pods import PodView, oldest
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from scheduler_plugin.claims import ClaimView
-from scheduler_plugin.facts import Facts
-from scheduler_plugin.names import NO_QUEUE, OrphanPolicy, OwnerLifetime, PodUid, QueueName
-from scheduler_plugin.pods import PodView, oldest
+from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.names import NO_QUEUE, OrphanPolicy, OwnerLifetime, PodUid, QueueName
+from scheduler_plugin.objects.pods import PodView, oldest
 
 
 class Source(Enum):

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from scheduler_plugin.names import NO_QUEUE, AccountingSettings, QueueName
-from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
+from scheduler_plugin.objects.names import NO_QUEUE, AccountingSettings, QueueName
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 
 MOST_REMEMBERED = 10_000
 """Namespaces and PodGroups that are gone: more than have pods that are still to hear of it."""

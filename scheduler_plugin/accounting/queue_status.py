@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from scheduler_plugin.amounts import Charges, ResourceKey, for_status
-from scheduler_plugin.fields import JsonObject
-from scheduler_plugin.label_edits import LabelEdit
-from scheduler_plugin.names import Queue, QueueCondition, QueueName
-from scheduler_plugin.projections import UnreadableQueue, project_queue
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.label_edits import LabelEdit
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.amounts import Charges, ResourceKey, for_status
+from scheduler_plugin.objects.fields import JsonObject
+from scheduler_plugin.objects.names import Queue, QueueCondition, QueueName
+from scheduler_plugin.objects.projections import UnreadableQueue, project_queue
 
 CLAIMS_NAMED = 3
 """How many claims a condition names."""

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from scheduler_plugin.amounts import ResourceKey
-from scheduler_plugin.names import (
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.names import (
     NAMESPACE_NAME_LABEL,
     ClaimSharing,
     OnOwnerExit,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from scheduler_plugin.amounts import Charges, ResourceKey, charges
-from scheduler_plugin.names import QueueName
+from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges
+from scheduler_plugin.objects.names import QueueName
 
 Amounts = dict[ResourceKey, int]
 

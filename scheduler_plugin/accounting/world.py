@@ -12,17 +12,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from scheduler_plugin.amounts import ResourceKey
-from scheduler_plugin.assumptions import Assumptions
-from scheduler_plugin.catalog import LEGACY_PREFIX, instances_of, resources_of_class
-from scheduler_plugin.claims import ClaimView, ClassName
-from scheduler_plugin.devices import ClassView, InstanceView, SliceView
-from scheduler_plugin.facts import Facts
-from scheduler_plugin.label_edits import LabelEdit, seen_edit
-from scheduler_plugin.ledger import ClaimEntry, Ledger, claim_entry, pod_entry
-from scheduler_plugin.names import NO_QUEUE, AccountingSettings, ClaimUid, PodUid, Queue, QueueName
-from scheduler_plugin.owners import labelled_owner, shown_queue
-from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
+from scheduler_plugin.accounting.assumptions import Assumptions
+from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.label_edits import LabelEdit, seen_edit
+from scheduler_plugin.accounting.ledger import ClaimEntry, Ledger, claim_entry, pod_entry
+from scheduler_plugin.accounting.owners import labelled_owner, shown_queue
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.catalog import LEGACY_PREFIX, instances_of, resources_of_class
+from scheduler_plugin.objects.claims import ClaimView, ClassName
+from scheduler_plugin.objects.devices import ClassView, InstanceView, SliceView
+from scheduler_plugin.objects.names import (
+    NO_QUEUE,
+    AccountingSettings,
+    ClaimUid,
+    PodUid,
+    Queue,
+    QueueName,
+)
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 
 MOST_REMEMBERED = 10_000
 """Deleted pods: more than kube-scheduler can have on its way."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from scheduler_plugin.names import ClaimUid, PodUid, QueueName
+from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 
 @dataclass(frozen=True, slots=True)

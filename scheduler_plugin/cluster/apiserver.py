@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from driver.api import AKRI_GROUP, AKRI_VERSION
 from kube.api import Resource
-from scheduler_plugin.names import GROUP, VERSION
+from scheduler_plugin.objects.names import GROUP, VERSION
 
 DRA_GROUP = "resource.k8s.io"
 

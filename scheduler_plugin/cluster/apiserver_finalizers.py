@@ -22,9 +22,12 @@ from kube.api import (
     Preconditions,
     WriteOptions,
 )
-from scheduler_plugin.apiserver import QUEUES
-from scheduler_plugin.apiserver_gate_writes import FencedError
-from scheduler_plugin.bindings import (
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cluster.apiserver import QUEUES
+from scheduler_plugin.cluster.apiserver_gate_writes import FencedError
+from scheduler_plugin.due import Due
+from scheduler_plugin.keeping.charged_queues import ChargedQueues, Keep, is_charged, unkept
+from scheduler_plugin.objects.bindings import (
     BindFailed,
     BindRequest,
     CarriesOut,
@@ -32,10 +35,7 @@ from scheduler_plugin.bindings import (
     Fence,
     Outcome,
 )
-from scheduler_plugin.charged_queues import ChargedQueues, Keep, is_charged, unkept
-from scheduler_plugin.due import Due
-from scheduler_plugin.names import CHARGES_FINALIZER, QUEUE_KIND, QueueName
-from scheduler_plugin.world import World
+from scheduler_plugin.objects.names import CHARGES_FINALIZER, QUEUE_KIND, QueueName
 
 logger = logging.getLogger(__name__)
 

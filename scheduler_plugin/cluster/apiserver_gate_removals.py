@@ -20,15 +20,15 @@ from datetime import datetime
 from typing import NoReturn
 
 from kube.api import ApiError, Backoff, ConflictError, NotFoundError, UnavailableError
-from scheduler_plugin.apiserver_gate_writes import (
+from scheduler_plugin.cluster.apiserver_gate_writes import (
     WRITE_SECONDS,
     FencedError,
     GateStaysError,
     GateWrites,
 )
-from scheduler_plugin.gate_decisions import GateRemoval, LetGo, Retry, fits_condition
-from scheduler_plugin.gates import GateKeeper
-from scheduler_plugin.names import PodUid
+from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.waiting.gate_decisions import GateRemoval, LetGo, Retry, fits_condition
+from scheduler_plugin.waiting.gates import GateKeeper
 
 logger = logging.getLogger(__name__)
 

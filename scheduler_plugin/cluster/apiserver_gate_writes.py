@@ -19,12 +19,12 @@ from kube.api import (
     Preconditions,
     WriteOptions,
 )
-from scheduler_plugin.apiserver import PODS
-from scheduler_plugin.bindings import Fence
-from scheduler_plugin.gate_decisions import GateCondition, GateRemoval
-from scheduler_plugin.names import ADMITTED_CONDITION, FIELD_MANAGER, QUOTA_GATE
-from scheduler_plugin.pods import PodView
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cluster.apiserver import PODS
+from scheduler_plugin.objects.bindings import Fence
+from scheduler_plugin.objects.names import ADMITTED_CONDITION, FIELD_MANAGER, QUOTA_GATE
+from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.waiting.gate_decisions import GateCondition, GateRemoval
 
 WRITE_SECONDS = 2.0
 """How long one write may take; a Lease that is not renewed for long must still outlive it."""

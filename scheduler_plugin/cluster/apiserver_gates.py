@@ -18,15 +18,20 @@ from contextlib import suppress
 from datetime import datetime
 from typing import NoReturn
 
-from scheduler_plugin.apiserver_conditions import ConditionWriter
-from scheduler_plugin.apiserver_gate_removals import GateRemovals
-from scheduler_plugin.apiserver_gate_writes import WRITE_SECONDS, GateWrites
-from scheduler_plugin.departures import believe, departures
-from scheduler_plugin.gate_decisions import WaitingPod
-from scheduler_plugin.gates import GateKeeper
-from scheduler_plugin.names import ClaimUid, PodUid
-from scheduler_plugin.refusals import Refusals
-from scheduler_plugin.world_changes import ClaimChanged, OtherChanged, PodChanged, WorldChange
+from scheduler_plugin.accounting.world_changes import (
+    ClaimChanged,
+    OtherChanged,
+    PodChanged,
+    WorldChange,
+)
+from scheduler_plugin.cluster.apiserver_conditions import ConditionWriter
+from scheduler_plugin.cluster.apiserver_gate_removals import GateRemovals
+from scheduler_plugin.cluster.apiserver_gate_writes import WRITE_SECONDS, GateWrites
+from scheduler_plugin.objects.names import ClaimUid, PodUid
+from scheduler_plugin.waiting.departures import believe, departures
+from scheduler_plugin.waiting.gate_decisions import WaitingPod
+from scheduler_plugin.waiting.gates import GateKeeper
+from scheduler_plugin.waiting.refusals import Refusals
 
 logger = logging.getLogger(__name__)
 

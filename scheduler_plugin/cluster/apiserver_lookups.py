@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NoReturn, Protocol, TypeAlias
 
 from kube.api import ApiError
-from scheduler_plugin.claims import ClaimView
+from scheduler_plugin.objects.claims import ClaimView
 
 logger = logging.getLogger(__name__)
 

@@ -31,19 +31,19 @@ from kube.api import (
     WatchSettings,
     WriteOptions,
 )
-from scheduler_plugin.apiserver import CLAIMS, QUEUES
-from scheduler_plugin.bindings import Fence
-from scheduler_plugin.due import Due, Rests
-from scheduler_plugin.label_edits import LabelEdit
-from scheduler_plugin.names import FIELD_MANAGER, QUEUE_KIND, QueueCondition, QueueName
-from scheduler_plugin.queue_status import (
+from scheduler_plugin.accounting.label_edits import LabelEdit
+from scheduler_plugin.accounting.queue_status import (
     SHORTEST_SECONDS,
     QueueObject,
     queue_object,
     queue_status,
     rest_seconds,
 )
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cluster.apiserver import CLAIMS, QUEUES
+from scheduler_plugin.due import Due, Rests
+from scheduler_plugin.objects.bindings import Fence
+from scheduler_plugin.objects.names import FIELD_MANAGER, QUEUE_KIND, QueueCondition, QueueName
 
 logger = logging.getLogger(__name__)
 

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from kube.api import Event, ObjectReference
-from scheduler_plugin.apiserver import PODS
-from scheduler_plugin.bindings import Fence
-from scheduler_plugin.ledger import why_unattributed
-from scheduler_plugin.names import PodUid
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.ledger import why_unattributed
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cluster.apiserver import PODS
+from scheduler_plugin.objects.bindings import Fence
+from scheduler_plugin.objects.names import PodUid
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from kube.api import (
     Resource,
     Store,
 )
-from scheduler_plugin.fields import Unreadable
+from scheduler_plugin.objects.fields import Unreadable
 
 logger = logging.getLogger(__name__)
 

@@ -7,36 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 from kube.api import ApiClient, JsonObject, Resource, Store, WatchSettings
-from scheduler_plugin import apiserver
-from scheduler_plugin.amounts import ResourceKey
-from scheduler_plugin.cluster_feeds import Feed, Kind
-from scheduler_plugin.devices import (
-    ClassView,
-    InstanceView,
-    SliceView,
-    class_view,
-    instance_view,
-    slice_view,
-)
-from scheduler_plugin.fields import Unreadable
-from scheduler_plugin.names import Queue, QueueName
-from scheduler_plugin.pods import (
-    NamespaceView,
-    PodGroupView,
-    PodView,
-    namespace_view,
-    pod_group_view,
-)
-from scheduler_plugin.projections import (
-    ClaimVersion,
-    UnreadableQueue,
-    project_claim,
-    project_configuration,
-    project_pod,
-    project_queue,
-)
-from scheduler_plugin.world import World
-from scheduler_plugin.world_changes import (
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
     GroupChanged,
     NamespaceChanged,
@@ -44,6 +16,34 @@ from scheduler_plugin.world_changes import (
     PodChanged,
     QueueChanged,
     WorldChange,
+)
+from scheduler_plugin.cluster import apiserver
+from scheduler_plugin.cluster.feeds import Feed, Kind
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.devices import (
+    ClassView,
+    InstanceView,
+    SliceView,
+    class_view,
+    instance_view,
+    slice_view,
+)
+from scheduler_plugin.objects.fields import Unreadable
+from scheduler_plugin.objects.names import Queue, QueueName
+from scheduler_plugin.objects.pods import (
+    NamespaceView,
+    PodGroupView,
+    PodView,
+    namespace_view,
+    pod_group_view,
+)
+from scheduler_plugin.objects.projections import (
+    ClaimVersion,
+    UnreadableQueue,
+    project_claim,
+    project_configuration,
+    project_pod,
+    project_queue,
 )
 
 T = TypeVar("T")

@@ -17,16 +17,16 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NoReturn, TypeAlias
 
 from kube.api import ApiClient, JsonObject, NotFoundError, Resource, WatchSettings
-from scheduler_plugin import apiserver
-from scheduler_plugin.claims import ClaimView
-from scheduler_plugin.cluster_kinds import Kinds, Source
-from scheduler_plugin.fields import Unreadable
-from scheduler_plugin.names import AccountingSettings
-from scheduler_plugin.pods import PodView, pod_view
-from scheduler_plugin.projections import ClaimVersion, UnreadableQueue, is_kept
-from scheduler_plugin.waiters import Waiters
-from scheduler_plugin.world import World
-from scheduler_plugin.world_changes import WorldChange
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_changes import WorldChange
+from scheduler_plugin.cluster import apiserver
+from scheduler_plugin.cluster.kinds import Kinds, Source
+from scheduler_plugin.cluster.waiters import Waiters
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.fields import Unreadable
+from scheduler_plugin.objects.names import AccountingSettings
+from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.objects.projections import ClaimVersion, UnreadableQueue, is_kept
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from scheduler_plugin.world_changes import ClaimChanged, PodChanged, WorldChange
+from scheduler_plugin.accounting.world_changes import ClaimChanged, PodChanged, WorldChange
 
 ANYTHING = ""
 

@@ -15,7 +15,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
-from scheduler_plugin.extender_messages import (
+from scheduler_plugin.extender.http_responses import (
+    Receive,
+    Response,
+    Scope,
+    Send,
+    not_allowed,
+    plain,
+    respond,
+)
+from scheduler_plugin.extender.messages import (
     Answer,
     BindArguments,
     NotAnswered,
@@ -28,18 +37,9 @@ from scheduler_plugin.extender_messages import (
     encode_preempt,
     encode_preempt_error,
 )
-from scheduler_plugin.fields import JsonObject
-from scheduler_plugin.http_responses import (
-    Receive,
-    Response,
-    Scope,
-    Send,
-    not_allowed,
-    plain,
-    respond,
-)
-from scheduler_plugin.turns import Turns
-from scheduler_plugin.verdicts import Refused
+from scheduler_plugin.extender.turns import Turns
+from scheduler_plugin.judging.verdicts import Refused
+from scheduler_plugin.objects.fields import JsonObject
 
 logger = logging.getLogger(__name__)
 

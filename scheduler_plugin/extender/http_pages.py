@@ -13,9 +13,7 @@ import logging
 import re
 from typing import Protocol
 
-from scheduler_plugin.extender_messages import encode_waiting
-from scheduler_plugin.gate_decisions import WaitingPod
-from scheduler_plugin.http_responses import (
+from scheduler_plugin.extender.http_responses import (
     Receive,
     Response,
     Scope,
@@ -24,6 +22,8 @@ from scheduler_plugin.http_responses import (
     plain,
     respond,
 )
+from scheduler_plugin.extender.messages import encode_waiting
+from scheduler_plugin.waiting.gate_decisions import WaitingPod
 
 logger = logging.getLogger(__name__)
 

@@ -15,11 +15,18 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from kube.api import CertificateError, LiveTls, TlsFiles, follow_files, show_files
-from scheduler_plugin.client_names import why_not_heard
-from scheduler_plugin.http_app import DEFAULT_LIMITS, Limits
-from scheduler_plugin.http_responses import Application, Receive, Scope, Send, plain, respond
-from scheduler_plugin.listening import Listening
-from scheduler_plugin.listening import TlsFiles as TlsPaths
+from scheduler_plugin.extender.client_names import why_not_heard
+from scheduler_plugin.extender.http_app import DEFAULT_LIMITS, Limits
+from scheduler_plugin.extender.http_responses import (
+    Application,
+    Receive,
+    Scope,
+    Send,
+    plain,
+    respond,
+)
+from scheduler_plugin.extender.listening import Listening
+from scheduler_plugin.extender.listening import TlsFiles as TlsPaths
 
 logger = logging.getLogger(__name__)
 

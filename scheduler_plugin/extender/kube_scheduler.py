@@ -12,15 +12,15 @@ from datetime import datetime
 from typing import Protocol
 
 from kube.api import ApiError
-from scheduler_plugin.apiserver_lookups import ClaimLookups
-from scheduler_plugin.bindings import CarriesOut
-from scheduler_plugin.extender_messages import BindArguments, NotAnswered, Passed
-from scheduler_plugin.fields import JsonObject, Unreadable
-from scheduler_plugin.kube_scheduler_binds import Binds, KnowsTheCluster
-from scheduler_plugin.names import Reason
-from scheduler_plugin.pods import PodView, pod_view, why_not_ours
-from scheduler_plugin.refusals import Refusals
-from scheduler_plugin.verdicts import Admitted, Refused, Verdict, assume, judge
+from scheduler_plugin.cluster.apiserver_lookups import ClaimLookups
+from scheduler_plugin.extender.kube_scheduler_binds import Binds, KnowsTheCluster
+from scheduler_plugin.extender.messages import BindArguments, NotAnswered, Passed
+from scheduler_plugin.judging.verdicts import Admitted, Refused, Verdict, assume, judge
+from scheduler_plugin.objects.bindings import CarriesOut
+from scheduler_plugin.objects.fields import JsonObject, Unreadable
+from scheduler_plugin.objects.names import Reason
+from scheduler_plugin.objects.pods import PodView, pod_view, why_not_ours
+from scheduler_plugin.waiting.refusals import Refusals
 
 PATIENCE_SECONDS = 5.0
 """How long kube-scheduler waits for its plugin to see that it may be served; it has taken the Lease

@@ -17,14 +17,15 @@ from datetime import datetime
 from typing import Protocol
 
 from kube.api import ApiError, KeyLocks
-from scheduler_plugin.bindings import BindFailed, BindRequest, CarriesOut, ClaimOwner, ClaimsChanged
-from scheduler_plugin.claims import ClaimView
-from scheduler_plugin.extender_messages import BindArguments
-from scheduler_plugin.freshness import awaits_claims, claims_to_read, owned_claims, unowned_claims
-from scheduler_plugin.names import AccountingSettings, ClaimUid, PodUid
-from scheduler_plugin.pods import PodView, why_not_ours
-from scheduler_plugin.resting_pods import RestingPods
-from scheduler_plugin.verdicts import (
+from scheduler_plugin.accounting.freshness import (
+    awaits_claims,
+    claims_to_read,
+    owned_claims,
+    unowned_claims,
+)
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.extender.messages import BindArguments
+from scheduler_plugin.judging.verdicts import (
     Admitted,
     Refused,
     assume,
@@ -32,7 +33,17 @@ from scheduler_plugin.verdicts import (
     judge,
     missing_refusals,
 )
-from scheduler_plugin.world import World
+from scheduler_plugin.objects.bindings import (
+    BindFailed,
+    BindRequest,
+    CarriesOut,
+    ClaimOwner,
+    ClaimsChanged,
+)
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.names import AccountingSettings, ClaimUid, PodUid
+from scheduler_plugin.objects.pods import PodView, why_not_ours
+from scheduler_plugin.waiting.resting_pods import RestingPods
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from typing import NoReturn, Protocol
 
 from kube.api import ApiClient, ApiError, JsonObject, LeaseView, LeaseWatcher
-from scheduler_plugin.apiserver import LEASES
-from scheduler_plugin.leadership import (
+from scheduler_plugin.cluster.apiserver import LEASES
+from scheduler_plugin.extender.leadership import (
     NEVER,
     Holding,
     Leadership,

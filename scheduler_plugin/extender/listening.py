@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 from driver.api import Problem
-from scheduler_plugin.client_names import KUBE_SCHEDULER
+from scheduler_plugin.extender.client_names import KUBE_SCHEDULER
 
 ADDRESS_FLAG = "--listen-address"
 PAGES_FLAG = "--pages-address"

@@ -15,8 +15,8 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 
-from scheduler_plugin.gate_decisions import WaitingPod
-from scheduler_plugin.verdicts import Refused
+from scheduler_plugin.judging.verdicts import Refused
+from scheduler_plugin.waiting.gate_decisions import WaitingPod
 
 T = TypeVar("T")
 

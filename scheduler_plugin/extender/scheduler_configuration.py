@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from scheduler_plugin.listening import Listening
+from scheduler_plugin.extender.listening import Listening
 
 HTTP_TIMEOUT = "10s"
 

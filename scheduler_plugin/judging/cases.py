@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from scheduler_plugin.amounts import NO_CHARGES, Charges
-from scheduler_plugin.claims import ClaimView
-from scheduler_plugin.costs import asked_cost, claim_cost, granted_cost, is_accounted
-from scheduler_plugin.ledger import ClaimEntry
-from scheduler_plugin.names import NO_QUEUE, PodUid, QueueName
-from scheduler_plugin.owners import Source, awaited_pod, owner_of
-from scheduler_plugin.pods import PodView
-from scheduler_plugin.totals import Totals
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.costs import asked_cost, claim_cost, granted_cost, is_accounted
+from scheduler_plugin.accounting.ledger import ClaimEntry
+from scheduler_plugin.accounting.owners import Source, awaited_pod, owner_of
+from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.names import NO_QUEUE, PodUid, QueueName
+from scheduler_plugin.objects.pods import PodView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from scheduler_plugin.amounts import Ceiling, Charges, ResourceKey
-from scheduler_plugin.cases import Case
-from scheduler_plugin.names import QueueName, Share
-from scheduler_plugin.totals import Totals
+from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.judging.cases import Case
+from scheduler_plugin.objects.amounts import Ceiling, Charges, ResourceKey
+from scheduler_plugin.objects.names import QueueName, Share
 
 Addition = tuple[str, QueueName, Charges]
 """What a claim, or the pod's own requests, add to which queue."""

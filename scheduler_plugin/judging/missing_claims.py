@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from scheduler_plugin.facts import Facts
-from scheduler_plugin.pods import PodClaim, PodView
+from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.objects.pods import PodClaim, PodView
 
 
 def missing_claims(pod: PodView, facts: Facts) -> tuple[str, ...]:

@@ -14,24 +14,24 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from scheduler_plugin.amounts import NO_CHARGES, Charges, summed
-from scheduler_plugin.assumptions import AssumedClaim, AssumedPod
-from scheduler_plugin.bindings import BindRequest, ClaimOwner
-from scheduler_plugin.cases import Case, Standing, case_of
-from scheduler_plugin.ceilings import non_preemptible_added, overruns, usage_added
-from scheduler_plugin.claims import ClaimView
-from scheduler_plugin.facts import Facts
-from scheduler_plugin.missing_claims import unknown_entries
-from scheduler_plugin.names import (
+from scheduler_plugin.accounting.assumptions import AssumedClaim, AssumedPod
+from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.queues import why_not_admitted
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.cases import Case, Standing, case_of
+from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
+from scheduler_plugin.judging.missing_claims import unknown_entries
+from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, summed
+from scheduler_plugin.objects.bindings import BindRequest, ClaimOwner
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.names import (
     NO_QUEUE,
     PodUid,
     QueueName,
     Reason,
     SharingPolicy,
 )
-from scheduler_plugin.pods import PodView
-from scheduler_plugin.queues import why_not_admitted
-from scheduler_plugin.world import World
+from scheduler_plugin.objects.pods import PodView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from scheduler_plugin.accounting.world import World
 from scheduler_plugin.due import Due
-from scheduler_plugin.names import Queue, QueueName
-from scheduler_plugin.world import World
+from scheduler_plugin.objects.names import Queue, QueueName
 
 REST_SECONDS = 30.0
 """How long a queue that is charged for nothing keeps the finalizer: the next charge may be near."""

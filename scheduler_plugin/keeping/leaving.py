@@ -18,11 +18,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import TypeAlias
 
-from scheduler_plugin.claims import ClaimView
-from scheduler_plugin.names import ClaimUid, OnOwnerExit, PodUid, QueueName, SharingPolicy
-from scheduler_plugin.pods import PodView, oldest
-from scheduler_plugin.queues import EffectiveSharing
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.queues import EffectiveSharing
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.names import ClaimUid, OnOwnerExit, PodUid, QueueName, SharingPolicy
+from scheduler_plugin.objects.pods import PodView, oldest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

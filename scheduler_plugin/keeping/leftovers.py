@@ -16,12 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from scheduler_plugin.claims import ClaimView
-from scheduler_plugin.costs import is_accounted
-from scheduler_plugin.facts import Facts
-from scheduler_plugin.names import NO_POD, ClaimUid, PodUid, QueueName
-from scheduler_plugin.owners import labelled_owner
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.costs import is_accounted
+from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.owners import labelled_owner
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.names import NO_POD, ClaimUid, PodUid, QueueName
 
 GRACE = timedelta(minutes=2)
 """Longer than a decision in flight is believed, and than kube-scheduler backs off."""

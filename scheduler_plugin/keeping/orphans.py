@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from scheduler_plugin.bindings import ClaimOwner
-from scheduler_plugin.names import ClaimUid
-from scheduler_plugin.owners import orphan_owner
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.owners import orphan_owner
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.bindings import ClaimOwner
+from scheduler_plugin.objects.names import ClaimUid
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler_plugin.claims import ClaimView
-from scheduler_plugin.names import ClaimUid
-from scheduler_plugin.owners import is_stale
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.owners import is_stale
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.names import ClaimUid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

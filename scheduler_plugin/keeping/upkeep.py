@@ -15,18 +15,18 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from scheduler_plugin.leaving import (
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.keeping.leaving import (
     EvictForeign,
     LookAgain,
     OwnerLeftAt,
     goes_on,
     owner_exit,
 )
-from scheduler_plugin.leftovers import GRACE, ClaimCleared, Leftovers
-from scheduler_plugin.names import ClaimUid
-from scheduler_plugin.orphans import Attribution, attribution
-from scheduler_plugin.owner_life import EndedOwner, ended_owner
-from scheduler_plugin.world import World
+from scheduler_plugin.keeping.leftovers import GRACE, ClaimCleared, Leftovers
+from scheduler_plugin.keeping.orphans import Attribution, attribution
+from scheduler_plugin.keeping.owner_life import EndedOwner, ended_owner
+from scheduler_plugin.objects.names import ClaimUid
 
 Step: TypeAlias = EndedOwner | Attribution | ClaimCleared | OwnerLeftAt | EvictForeign
 

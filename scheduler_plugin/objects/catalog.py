@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from driver.api import AKRI_GROUP
-from scheduler_plugin.amounts import ResourceKey
-from scheduler_plugin.claims import ClassName
-from scheduler_plugin.device_counts import DeviceCounts
-from scheduler_plugin.devices import ClassView, InstanceView, SliceView
-from scheduler_plugin.requests import IMPLICIT_PREFIX
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.claims import ClassName
+from scheduler_plugin.objects.device_counts import DeviceCounts
+from scheduler_plugin.objects.devices import ClassView, InstanceView, SliceView
+from scheduler_plugin.objects.requests import IMPLICIT_PREFIX
 
 LEGACY_PREFIX = f"{AKRI_GROUP}/"
 

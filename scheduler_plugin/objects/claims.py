@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NewType
 
-from scheduler_plugin.fields import (
+from scheduler_plugin.objects.fields import (
     JsonObject,
     a_list,
     an_object,
@@ -19,7 +19,7 @@ from scheduler_plugin.fields import (
     text,
     texts,
 )
-from scheduler_plugin.names import (
+from scheduler_plugin.objects.names import (
     EVICT_FOREIGN_ANNOTATION,
     GROUP,
     NO_POD,
@@ -30,7 +30,7 @@ from scheduler_plugin.names import (
     PodUid,
     QueueName,
 )
-from scheduler_plugin.quantities import whole
+from scheduler_plugin.objects.quantities import whole
 
 ClassName = NewType("ClassName", str)
 

@@ -11,9 +11,9 @@ from driver.api import (
     CONFIGURATION_LABEL,
     DRIVER_NAME,
 )
-from scheduler_plugin.amounts import NO_KEY, ResourceKey
-from scheduler_plugin.claims import ClassName
-from scheduler_plugin.fields import (
+from scheduler_plugin.objects.amounts import NO_KEY, ResourceKey
+from scheduler_plugin.objects.claims import ClassName
+from scheduler_plugin.objects.fields import (
     JsonObject,
     a_list,
     an_object,
@@ -24,7 +24,7 @@ from scheduler_plugin.fields import (
     text,
     texts,
 )
-from scheduler_plugin.names import ACCOUNTED_LABEL, MAX_PODS_ANNOTATION
+from scheduler_plugin.objects.names import ACCOUNTED_LABEL, MAX_PODS_ANNOTATION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

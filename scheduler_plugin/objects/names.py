@@ -8,8 +8,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import NewType
 
-from scheduler_plugin.amounts import NOTHING, UNLIMITED, Ceiling, ResourceKey
-from scheduler_plugin.selectors import LabelSelector
+from scheduler_plugin.objects.amounts import NOTHING, UNLIMITED, Ceiling, ResourceKey
+from scheduler_plugin.objects.selectors import LabelSelector
 
 GROUP = "moorage.dev"
 VERSION = "v1alpha1"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from sys import intern
 
-from scheduler_plugin.fields import (
+from scheduler_plugin.objects.fields import (
     JsonObject,
     an_object,
     number,
@@ -16,7 +16,7 @@ from scheduler_plugin.fields import (
     text,
     texts,
 )
-from scheduler_plugin.names import (
+from scheduler_plugin.objects.names import (
     ADMITTED_CONDITION,
     MIRROR_ANNOTATION,
     NO_QUEUE,
@@ -29,7 +29,7 @@ from scheduler_plugin.names import (
     Preemptibility,
     QueueName,
 )
-from scheduler_plugin.requests import effective_requests
+from scheduler_plugin.objects.requests import effective_requests
 
 DEFAULT_SCHEDULER = "default-scheduler"
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from scheduler_plugin.amounts import ResourceKey
-from scheduler_plugin.claims import ClaimView, claim_view
-from scheduler_plugin.fields import JsonObject, Unreadable
-from scheduler_plugin.names import AccountingSettings, Queue
-from scheduler_plugin.pods import PodView, pod_view
-from scheduler_plugin.queue_objects import parse_queue
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.claims import ClaimView, claim_view
+from scheduler_plugin.objects.fields import JsonObject, Unreadable
+from scheduler_plugin.objects.names import AccountingSettings, Queue
+from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.objects.queue_objects import parse_queue
 
 
 class ClaimVersion(NamedTuple):

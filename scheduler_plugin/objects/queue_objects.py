@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler_plugin.amounts import NO_CEILING, UNLIMITED, ResourceKey, ceiling
-from scheduler_plugin.fields import (
+from scheduler_plugin.objects.amounts import NO_CEILING, UNLIMITED, ResourceKey, ceiling
+from scheduler_plugin.objects.fields import (
     JsonObject,
     a_list,
     an_object,
@@ -23,7 +23,7 @@ from scheduler_plugin.fields import (
     texts,
     word,
 )
-from scheduler_plugin.names import (
+from scheduler_plugin.objects.names import (
     CHARGES_FINALIZER,
     ClaimSharing,
     OnOwnerExit,
@@ -32,7 +32,7 @@ from scheduler_plugin.names import (
     Share,
     SharingPolicy,
 )
-from scheduler_plugin.selectors import LabelSelector, Operator, Requirement
+from scheduler_plugin.objects.selectors import LabelSelector, Operator, Requirement
 
 
 @readable

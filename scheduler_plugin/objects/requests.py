@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scheduler_plugin.fields import JsonObject, an_object, objects, read_quantity, text
-from scheduler_plugin.quantities import whole
+from scheduler_plugin.objects.fields import JsonObject, an_object, objects, read_quantity, text
+from scheduler_plugin.objects.quantities import whole
 
 IMPLICIT_PREFIX = "deviceclass.resource.kubernetes.io/"
 """An extended resource that names the DeviceClass behind it (KEP-5004)."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler_plugin.amounts import ResourceKey
-from scheduler_plugin.cases import Case, case_of
-from scheduler_plugin.ceilings import Overrun, non_preemptible_added, overruns, usage_added
-from scheduler_plugin.names import QueueName, Reason, Share
-from scheduler_plugin.pods import PodView
-from scheduler_plugin.verdicts import Refused
-from scheduler_plugin.waiting_lines import Shape
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.cases import Case, case_of
+from scheduler_plugin.judging.ceilings import Overrun, non_preemptible_added, overruns, usage_added
+from scheduler_plugin.judging.verdicts import Refused
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.names import QueueName, Reason, Share
+from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.waiting.lines import Shape
 
 _CEILINGS = (Reason.OVER_LIMIT, Reason.NON_PREEMPTIBLE_OVER_QUOTA)
 

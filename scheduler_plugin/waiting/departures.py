@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from scheduler_plugin.names import PodUid
-from scheduler_plugin.pods import PodView
-from scheduler_plugin.verdicts import Admitted, assume, judge
-from scheduler_plugin.waiting_lines import turn_of
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.verdicts import Admitted, assume, judge
+from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.waiting.lines import turn_of
 
 
 def departures(world: World) -> list[PodUid]:

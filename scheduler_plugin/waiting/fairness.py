@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from scheduler_plugin.amounts import Charges, ResourceKey
-from scheduler_plugin.names import QueueName
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.amounts import Charges, ResourceKey
+from scheduler_plugin.objects.names import QueueName
 
 Standing: TypeAlias = tuple[bool, float]
 """Whether a queue is over its quota, and by how much; else the part of it that it uses."""

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from scheduler_plugin.missing_claims import missing_claims
-from scheduler_plugin.names import QUOTA_GATE, PodUid, QueueName
-from scheduler_plugin.pods import PodView
-from scheduler_plugin.verdicts import Admitted, judge
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.missing_claims import missing_claims
+from scheduler_plugin.judging.verdicts import Admitted, judge
+from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, QueueName
+from scheduler_plugin.objects.pods import PodView
 
 
 class Wait(StrEnum):

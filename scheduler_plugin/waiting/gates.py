@@ -23,27 +23,9 @@ from collections.abc import Container, Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 
-from scheduler_plugin.assumptions import LAPSE
-from scheduler_plugin.blockades import Blockades, Spot, spot_of
-from scheduler_plugin.due import Due
-from scheduler_plugin.gate_decisions import (
-    GateRemoval,
-    LetGo,
-    Place,
-    Retry,
-    WaitingPod,
-    waiting_pod,
-)
-from scheduler_plugin.names import QUOTA_GATE, PodUid
-from scheduler_plugin.pods import PodView
-from scheduler_plugin.resting_pods import RestingPods
-from scheduler_plugin.rounds import Round
-from scheduler_plugin.untold_pods import UntoldPods
-from scheduler_plugin.verdicts import Admitted, Refused, assume, judge
-from scheduler_plugin.waiting_lines import Line, Shape, claim_uids
-from scheduler_plugin.waiting_pods import WaitingPods
-from scheduler_plugin.world import World
-from scheduler_plugin.world_changes import (
+from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
     GroupChanged,
     NamespaceChanged,
@@ -52,6 +34,24 @@ from scheduler_plugin.world_changes import (
     QueueChanged,
     WorldChange,
 )
+from scheduler_plugin.due import Due
+from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
+from scheduler_plugin.objects.names import QUOTA_GATE, PodUid
+from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.waiting.blockades import Blockades, Spot, spot_of
+from scheduler_plugin.waiting.gate_decisions import (
+    GateRemoval,
+    LetGo,
+    Place,
+    Retry,
+    WaitingPod,
+    waiting_pod,
+)
+from scheduler_plugin.waiting.lines import Line, Shape, claim_uids
+from scheduler_plugin.waiting.resting_pods import RestingPods
+from scheduler_plugin.waiting.rounds import Round
+from scheduler_plugin.waiting.untold_pods import UntoldPods
+from scheduler_plugin.waiting.waiting_pods import WaitingPods
 
 RECHECK_SECONDS = 60.0
 """How often lines are judged anew although no change seems to matter to them."""

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from scheduler_plugin.amounts import Charges, summed
-from scheduler_plugin.claims import ClaimView, Request
-from scheduler_plugin.costs import asked_cost, claim_cost
-from scheduler_plugin.facts import Facts
-from scheduler_plugin.names import ClaimUid, PodUid, QueueName
-from scheduler_plugin.pods import PodView
+from scheduler_plugin.accounting.costs import asked_cost, claim_cost
+from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.objects.amounts import Charges, summed
+from scheduler_plugin.objects.claims import ClaimView, Request
+from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
+from scheduler_plugin.objects.pods import PodView
 
 Turn: TypeAlias = tuple[int, str, str, str, PodUid]
 """Whose turn it is: the smaller goes first."""

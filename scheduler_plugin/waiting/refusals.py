@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from scheduler_plugin.names import PodUid
+from scheduler_plugin.objects.names import PodUid
 
 MOST = 10_000
 """Pods; of more, those that were refused the longest ago are left to kube-scheduler."""

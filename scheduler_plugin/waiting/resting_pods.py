@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from scheduler_plugin.due import Rests
-from scheduler_plugin.names import PodUid
+from scheduler_plugin.objects.names import PodUid
 
 FIRST_SECONDS = 2.0
 LONGEST_SECONDS = 300.0

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush, heapreplace
 from typing import TypeAlias
 
-from scheduler_plugin.fairness import Standing, own_standing, standing
-from scheduler_plugin.names import NO_QUEUE, QueueName
-from scheduler_plugin.waiting_lines import Line, Shape, Turn
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.names import NO_QUEUE, QueueName
+from scheduler_plugin.waiting.fairness import Standing, own_standing, standing
+from scheduler_plugin.waiting.lines import Line, Shape, Turn
 
 _Entry: TypeAlias = tuple[Standing, Turn, QueueName]
 """A child of a queue, as it stood when somebody looked; the name of none: its own lines."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 
-from scheduler_plugin.gate_decisions import GateCondition, gate_condition
-from scheduler_plugin.names import PodUid
-from scheduler_plugin.waiting_pods import WaitingPods
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.waiting.gate_decisions import GateCondition, gate_condition
+from scheduler_plugin.waiting.waiting_pods import WaitingPods
 
 MOST_LOOKED_AT = 10
 """How many pods are looked at in one go for those that have to be told something."""

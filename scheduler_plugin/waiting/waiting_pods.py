@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from scheduler_plugin.missing_claims import missing_claims
-from scheduler_plugin.names import QUOTA_GATE, ClaimUid, PodUid
-from scheduler_plugin.pods import PodView
-from scheduler_plugin.waiting_lines import (
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.missing_claims import missing_claims
+from scheduler_plugin.objects.names import QUOTA_GATE, ClaimUid, PodUid
+from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.waiting.lines import (
     Line,
     Shape,
     Turn,
@@ -23,7 +24,6 @@ from scheduler_plugin.waiting_lines import (
     shape_of,
     turn_of,
 )
-from scheduler_plugin.world import World
 
 ClaimKey: TypeAlias = tuple[str, str]
 """Namespace and name."""

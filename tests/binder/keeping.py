@@ -13,8 +13,8 @@ import pytest
 from binder import apiserver_keeper
 from kube.api import Backoff, Event, JsonObject
 from scheduler_plugin.api import ClaimUid, Upkeep, World
-from scheduler_plugin.claims import claim_view
-from scheduler_plugin.pods import pod_view
+from scheduler_plugin.objects.claims import claim_view
+from scheduler_plugin.objects.pods import pod_view
 from tests.binder.builders import FakeFence, a_binder
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, QUEUE, FakeApiServer
 from tests.scheduler_plugin.builders import (

@@ -11,8 +11,8 @@ import pytest
 from binder import apiserver_keeper
 from binder.apiserver_keeper import EVICTED_SECONDS
 from kube.api import Backoff
-from scheduler_plugin.leftovers import GRACE
-from scheduler_plugin.names import QueueName
+from scheduler_plugin.keeping.leftovers import GRACE
+from scheduler_plugin.objects.names import QueueName
 from tests.binder.builders import FakeFence
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault, Happening
 from tests.binder.keeping import Scene, no_delays

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from driver.api import DRIVER_NAME, NODE_LABEL
-from driver.handler_limits import NETWORK_HANDLERS
-from driver.handler_requests import AGENT_SOCKET
-from driver.settings import (
+from driver.handlers.limits import NETWORK_HANDLERS
+from driver.handlers.requests import AGENT_SOCKET
+from driver.running.settings import (
     HandlerProcessSettings,
     NodeSettings,
     SharedSettings,

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from local_cluster import scheduler_image
-from scheduler_plugin.scheduler_configuration import scheduler_configuration
+from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration
 from scheduler_plugin.settings import PrintConfigSettings, ServeSettings, parse_settings
 from tests.deploy.documents import DEPLOY, MANIFESTS, objects_of_kind
 

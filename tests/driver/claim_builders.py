@@ -8,12 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from driver.api import ClaimUid, ConfigurationName, DeviceName, InstanceName
-from driver.claims import AllocatedClaim, Failure, Instances, allocated_claim, plan_prepare
 from driver.devices import DeviceSpec
-from driver.instances import Instance
-from driver.kubelet_claims import Sight
-from driver.prepared import ClaimReference, PreparedClaim
-from driver.whereabouts import Whereabouts
+from driver.instances.instances import Instance
+from driver.preparing.claims import (
+    AllocatedClaim,
+    Failure,
+    Instances,
+    allocated_claim,
+    plan_prepare,
+)
+from driver.preparing.kubelet_claims import Sight
+from driver.preparing.prepared import ClaimReference, PreparedClaim
+from driver.preparing.whereabouts import Whereabouts
 from tests.driver.builders import NODE
 
 BOOT = "boot-1"

@@ -14,11 +14,11 @@ import signal
 import sys
 from pathlib import Path
 
-from driver.disk import Folder, ProcessLock
-from driver.dra_kubelet import serve
-from driver.kubelet_claims import KubeletClaims
-from driver.kubelet_sockets import KubeletPaths
-from driver.node import Node
+from driver.plumbing.disk import Folder, ProcessLock
+from driver.plumbing.kubelet_sockets import KubeletPaths
+from driver.preparing.disk_grants import Node
+from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.kubelet_plugin import serve
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import BOOT, FakeReader, FakeSource, a_reference, some_instances
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from driver.api import InstanceName
-from driver.node_pods import NodePod, NodePods
-from driver.slots import InstanceSlots, SlotWrite, by_name, instance_slots
+from driver.instances.slots.node_pods import NodePod, NodePods
+from driver.instances.slots.slots import InstanceSlots, SlotWrite, by_name, instance_slots
 from kube.api import ApiError, Change, Modified, ObjectKey
 from tests.driver.slot_builders import ConflictError, FakeInstances
 

@@ -1,7 +1,7 @@
 """Simulated nodes of the device-plugin path: a kubelet, and a driver that follows its docstrings.
 
-The driver's part is the shell's procedure (`slot_allocation`, `slot_reconciliation`) step by step,
-so that another step can come in between, and so that each can be the last of a process.
+The driver's part is the shell's procedure (`slots.allocation`, `slots.reconciliation`), step by
+step, so that another step can come in between, and so that each can be the last of a process.
 """
 
 from __future__ import annotations
@@ -12,11 +12,8 @@ from typing import Any
 
 from driver.api import NodeName
 from driver.device_ids import DeviceKey, configuration_resource, instance_resource
-from driver.kubelet_allocations import Given
-from driver.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
-from driver.plugin_devices import configuration_devices, instance_devices
-from driver.preferences import preferred_devices
-from driver.slot_allocation import (
+from driver.device_plugin.kubelet.allocations import Given
+from driver.device_plugin.slots.allocation import (
     Allocation,
     Offer,
     OfInstance,
@@ -24,8 +21,11 @@ from driver.slot_allocation import (
     Refused,
     plan_allocate,
 )
-from driver.slot_reconciliation import SETTLED, Evidence, reconcile
-from driver.slots import (
+from driver.device_plugin.slots.plugin_devices import configuration_devices, instance_devices
+from driver.device_plugin.slots.preferences import preferred_devices
+from driver.device_plugin.slots.reconciliation import SETTLED, Evidence, reconcile
+from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
+from driver.instances.slots.slots import (
     InstanceSlots,
     SlotWrite,
     by_name,

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from driver.api import Configuration, DeviceName, InstanceName
 from driver.derived import Deriving, derived
 from driver.devices import Device
-from driver.discovery_sources import Answer
-from driver.instance_names import TakenNames
-from driver.instance_objects import (
+from driver.handlers.sources import Answer
+from driver.instances.instances import instances_of
+from driver.instances.inventory import Inventory
+from driver.instances.names import TakenNames
+from driver.instances.stored.objects import (
     StoredInstance,
     instance_body,
     is_anothers,
@@ -22,11 +24,9 @@ from driver.instance_objects import (
     says,
     stored_instance,
 )
-from driver.instances import instances_of
-from driver.inventory import Inventory
-from driver.publication import Publication, local_supply, publish
-from driver.resource_slices import AllNodesScope, NodeScope, slice_device
-from driver.slices import Features
+from driver.publishing.shown.publication import Publication, local_supply, publish
+from driver.publishing.shown.slices import Features
+from driver.publishing.written.resource_slices import AllNodesScope, NodeScope, slice_device
 from tests.driver.builders import NODE, NOW, a_configuration, a_device
 
 DEVICES = tuple(

@@ -34,7 +34,7 @@ class Disk:
 
 @dataclass
 class FakeFolder:
-    """`driver.disk.Folder` in memory; it outlives a killed process as the real one does."""
+    """`disk.Folder` in memory; it outlives a killed process as the real one does."""
 
     disk: Disk
     files: dict[str, bytes] = field(default_factory=dict)

@@ -25,7 +25,7 @@ from driver.kubelet_api.dra_health.v1alpha1 import api_pb2 as health
 from driver.kubelet_api.dra_health.v1alpha1 import api_pb2_grpc as health_grpc
 from driver.kubelet_api.pluginregistration.v1 import api_pb2 as registration
 from driver.kubelet_api.pluginregistration.v1 import api_pb2_grpc as registration_grpc
-from driver.prepared import ClaimReference
+from driver.preparing.prepared import ClaimReference
 
 GET_INFO_SECONDS = 1.0
 NOTIFY_SECONDS = 5.0

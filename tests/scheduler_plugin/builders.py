@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from driver.api import CONFIGURATION_LABEL, DRIVER_NAME
-from scheduler_plugin.amounts import Charges, ResourceKey, charges
-from scheduler_plugin.claims import ClaimView, claim_view
-from scheduler_plugin.devices import ClassView, SliceView, class_view, slice_view
-from scheduler_plugin.fields import Unreadable
-from scheduler_plugin.names import (
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.verdicts import Admitted, Refused, Verdict, assume, judge
+from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges
+from scheduler_plugin.objects.claims import ClaimView, claim_view
+from scheduler_plugin.objects.devices import ClassView, SliceView, class_view, slice_view
+from scheduler_plugin.objects.fields import Unreadable
+from scheduler_plugin.objects.names import (
     QUEUE_ANNOTATION,
     QUEUE_LABEL,
     AccountingSettings,
@@ -20,10 +22,8 @@ from scheduler_plugin.names import (
     Queue,
     QueueName,
 )
-from scheduler_plugin.pods import NamespaceView, PodView, pod_view
-from scheduler_plugin.queue_objects import parse_queue
-from scheduler_plugin.verdicts import Admitted, Refused, Verdict, assume, judge
-from scheduler_plugin.world import World
+from scheduler_plugin.objects.pods import NamespaceView, PodView, pod_view
+from scheduler_plugin.objects.queue_objects import parse_queue
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

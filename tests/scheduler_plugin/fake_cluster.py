@@ -11,18 +11,18 @@ from dataclasses import dataclass, field, replace
 
 from driver.api import DRIVER_NAME
 from kube.api import UnavailableError
-from scheduler_plugin.bindings import (
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.bindings import (
     BindFailed,
     BindRequest,
     Bound,
     ClaimOwner,
     ClaimsChanged,
 )
-from scheduler_plugin.claims import ClaimView, Result
-from scheduler_plugin.names import NO_POD, NO_QUEUE, AccountingSettings, PodUid
-from scheduler_plugin.pods import PodView
-from scheduler_plugin.projections import is_kept
-from scheduler_plugin.world import World
+from scheduler_plugin.objects.claims import ClaimView, Result
+from scheduler_plugin.objects.names import NO_POD, NO_QUEUE, AccountingSettings, PodUid
+from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.projections import is_kept
 from tests.scheduler_plugin.builders import SETTINGS, a_world, put
 
 Step = Callable[[], Awaitable[None]]

@@ -20,11 +20,11 @@ from aiohttp import ServerDisconnectedError
 
 from kube.api import ApiClient
 from kube.official_client import Transport
-from scheduler_plugin.fields import Unreadable
-from scheduler_plugin.names import ADMITTED_CONDITION
-from scheduler_plugin.pods import PodView, pod_view
-from scheduler_plugin.world import World
-from scheduler_plugin.world_changes import PodChanged, WorldChange
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
+from scheduler_plugin.objects.fields import Unreadable
+from scheduler_plugin.objects.names import ADMITTED_CONDITION
+from scheduler_plugin.objects.pods import PodView, pod_view
 from tests.binder.fake_apiserver import Answer
 from tests.scheduler_plugin.builders import SETTINGS
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.durations import parse_duration
-from scheduler_plugin.amounts import Ceiling
-from scheduler_plugin.fields import Unreadable
 from scheduler_plugin.models import QueueModel, Share, queue_problems
-from scheduler_plugin.names import Queue
-from scheduler_plugin.queue_objects import parse_queue
+from scheduler_plugin.objects.amounts import Ceiling
+from scheduler_plugin.objects.fields import Unreadable
+from scheduler_plugin.objects.names import Queue
+from scheduler_plugin.objects.queue_objects import parse_queue
 from tests.scheduler_plugin.builders import a_queue_object
 from tests.schema_objects import admitted, nearly_admitted, schema_of
 

@@ -11,9 +11,9 @@ import yaml
 
 from kube.api import Resource
 from scheduler_plugin import __main__
-from scheduler_plugin.listening import Listening, TlsFiles
-from scheduler_plugin.names import OrphanPolicy, OwnerLifetime
-from scheduler_plugin.scheduler_configuration import CallerFiles, scheduler_configuration
+from scheduler_plugin.extender.listening import Listening, TlsFiles
+from scheduler_plugin.extender.scheduler_configuration import CallerFiles, scheduler_configuration
+from scheduler_plugin.objects.names import OrphanPolicy, OwnerLifetime
 from scheduler_plugin.settings import PrintConfigSettings, ServeSettings, parse_settings
 from tests.deploy.documents import DEPLOY
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from driver import instance_cdi
 from driver.api import DRIVER_NAME, InstanceName
-from driver.container_responses import Files
-from driver.disk import Folder
-from driver.disk_links import Links
-from driver.instance_cdi import GivenChange, GivenFile, given_file
-from driver.instances import Instance
-from driver.whereabouts import Whereabouts
+from driver.device_plugin.containers import instance_cdi
+from driver.device_plugin.containers.disk_links import Links
+from driver.device_plugin.containers.instance_cdi import GivenChange, GivenFile, given_file
+from driver.device_plugin.containers.responses import Files
+from driver.instances.instances import Instance
+from driver.plumbing.disk import Folder
+from driver.preparing.whereabouts import Whereabouts
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from driver.api import InstanceName, NodeName
-from driver.instance_cdi import GivenChange, GivenFile
-from driver.node_pods import Listing, PodName
-from driver.slots import InstanceSlots, slot_devices
-from driver.whereabouts import Whereabouts
+from driver.device_plugin.containers.instance_cdi import GivenChange, GivenFile
+from driver.instances.slots.node_pods import Listing, PodName
+from driver.instances.slots.slots import InstanceSlots, slot_devices
+from driver.preparing.whereabouts import Whereabouts
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """CDI files of the device-plugin path: one for each Instance whose device is given to containers.
 
 The kubelet keeps what it was answered for a container, and asks nobody when it starts that one
-anew. So the answer names files and links that are kept right (`driver.disk_cdi`):
+anew. So the answer names files and links that are kept right (`disk_cdi`):
 
     cdi_devices ──► the CDI file ──► environment, device nodes and mounts as they are now
     devices, mounts ──► host paths that are links ──► where the device is now, or nowhere
@@ -20,9 +20,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from driver.api import AKRI_GROUP, ConfigurationName, InstanceName
-from driver.cdi import VERSION, encoded, host_edits, variables
-from driver.instances import Instance
-from driver.whereabouts import Spot, Whereabouts
+from driver.instances.instances import Instance
+from driver.preparing.cdi import VERSION, encoded, host_edits, variables
+from driver.preparing.whereabouts import Spot, Whereabouts
 
 _PREFIX = f"{AKRI_GROUP}-"
 _CLASS = re.compile(r"[A-Za-z]([-_.A-Za-z0-9]*[A-Za-z0-9])?")

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from driver.api import InstanceName
-from driver.cdi import is_variable
-from driver.claims import unusable
 from driver.devices import DeviceSpec, Mount
-from driver.instances import Instance
+from driver.instances.instances import Instance
+from driver.preparing.cdi import is_variable
+from driver.preparing.claims import unusable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What the kubelet asks of the device plugins, answered: the procedure of `slot_allocation`.
+"""What the kubelet asks of the device plugins, answered: the procedure of `slots.allocation`.
 
 Everything that an Allocate takes is written before the answer. A call is carried out to its end
 even where the kubelet has given it up: what was written then is released by slot reconciliation.
@@ -13,14 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from driver.api import InstanceName
-from driver.container_responses import ContainerResponse, Files
 from driver.device_ids import DeviceKey
-from driver.instances import Instance
-from driver.metrics import ALLOCATION_SECONDS, ALLOCATIONS
-from driver.node_pods import Listing, PodName
-from driver.preferences import preferred_devices
-from driver.prometheus import count, timed
-from driver.slot_allocation import (
+from driver.device_plugin.containers.responses import ContainerResponse, Files
+from driver.device_plugin.slots.allocation import (
     Allocation,
     Offer,
     OfInstance,
@@ -29,7 +24,12 @@ from driver.slot_allocation import (
     concerned,
     plan_allocate,
 )
-from driver.slots import InstanceSlots, Moment, SlotWrite, undo
+from driver.device_plugin.slots.preferences import preferred_devices
+from driver.instances.instances import Instance
+from driver.instances.slots.node_pods import Listing, PodName
+from driver.instances.slots.slots import InstanceSlots, Moment, SlotWrite, undo
+from driver.plumbing.metrics import ALLOCATION_SECONDS, ALLOCATIONS
+from driver.plumbing.prometheus import count, timed
 from kube.api import ApiError, KeyLocks
 
 logger = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ class _Call:
 
 
 class KubeletAllocations:
-    """Answers the kubelet (`kubelet_device_plugins.AnswersKubelet`).
+    """Answers the kubelet (`device_plugins.AnswersKubelet`).
 
     Args:
         slots: The Instances.

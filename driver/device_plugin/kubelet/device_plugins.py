@@ -25,12 +25,12 @@ from operator import is_
 from pathlib import Path
 from typing import NoReturn
 
-from driver.kubelet_endpoints import Endpoint
-from driver.kubelet_plugin_service import AnswersKubelet, FollowsLists
-from driver.kubelet_registrations import KubeletRun, KubeletSocket, Pace
-from driver.kubelet_sockets import is_dead
-from driver.plugin_devices import PluginDevice
-from driver.slot_allocation import Plugin
+from driver.device_plugin.kubelet.endpoints import Endpoint
+from driver.device_plugin.kubelet.plugin_service import AnswersKubelet, FollowsLists
+from driver.device_plugin.kubelet.registrations import KubeletRun, KubeletSocket, Pace
+from driver.device_plugin.slots.allocation import Plugin
+from driver.device_plugin.slots.plugin_devices import PluginDevice
+from driver.plumbing.kubelet_sockets import is_dead
 
 __all__ = ["AnswersKubelet", "DevicePlugins", "FollowsLists", "Pace"]
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from driver.api import NodeName
-from driver.container_responses import ContainerResponse
-from driver.device_usage import ByInstance
-from driver.kubelet_device_plugins import DevicePlugins
-from driver.slot_allocation import OfConfiguration, OfInstance, Plugin, Refused
-from driver.slots import InstanceSlots
+from driver.device_plugin.containers.responses import ContainerResponse
+from driver.device_plugin.kubelet.device_plugins import DevicePlugins
+from driver.device_plugin.slots.allocation import OfConfiguration, OfInstance, Plugin, Refused
+from driver.instances.slots.slots import InstanceSlots
+from driver.instances.stored.device_usage import ByInstance
 
 
 class EmptyPlugins:

@@ -11,12 +11,12 @@ from typing import cast
 import grpc
 import grpc.aio
 
+from driver.device_plugin.kubelet.plugin_service import AnswersKubelet, PluginService
+from driver.device_plugin.kubelet.registrations import KubeletSocket, Pace, Registration
+from driver.device_plugin.slots.allocation import Plugin
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc
-from driver.kubelet_plugin_service import AnswersKubelet, PluginService
-from driver.kubelet_registrations import KubeletSocket, Pace, Registration
-from driver.kubelet_sockets import Socket, SocketError, is_dead
 from driver.names import short_hash
-from driver.slot_allocation import Plugin
+from driver.plumbing.kubelet_sockets import Socket, SocketError, is_dead
 
 logger = logging.getLogger(__name__)
 

@@ -13,14 +13,19 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from driver.api import InstanceName, NodeName
-from driver.disk_cdi import InstanceCdiFiles
-from driver.given_notices import GivenNotice, given_notice, path_taken, pods_with
-from driver.instance_cdi import GivenChange
-from driver.kubelet_usage import HasPods, ListsUsage
-from driver.node_pods import PodName
-from driver.passes import Passes
-from driver.slots import InstanceSlots
-from driver.whereabouts import Whereabouts
+from driver.device_plugin.containers.disk_cdi import InstanceCdiFiles
+from driver.device_plugin.containers.given_notices import (
+    GivenNotice,
+    given_notice,
+    path_taken,
+    pods_with,
+)
+from driver.device_plugin.containers.instance_cdi import GivenChange
+from driver.device_plugin.kubelet.usage import HasPods, ListsUsage
+from driver.instances.slots.node_pods import PodName
+from driver.instances.slots.slots import InstanceSlots
+from driver.plumbing.apiserver_passes import Passes
+from driver.preparing.whereabouts import Whereabouts
 from kube.api import Event, EventType, ObjectReference
 
 RETRY_SECONDS = 1.0

@@ -16,12 +16,12 @@ from typing import Any, Protocol
 import grpc
 import grpc.aio
 
-from driver.calls import finish
-from driver.container_responses import ContainerResponse
+from driver.device_plugin.containers.responses import ContainerResponse
+from driver.device_plugin.slots.allocation import Plugin, Refused
+from driver.device_plugin.slots.plugin_devices import PluginDevice, healthy_devices
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc
-from driver.plugin_devices import PluginDevice, healthy_devices
-from driver.slot_allocation import Plugin, Refused
+from driver.plumbing.kubelet_calls import finish
 
 logger = logging.getLogger(__name__)
 

@@ -10,10 +10,10 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from driver.device_ids import RESOURCE_PREFIX, DeviceKey
+from driver.instances.slots.node_pods import ListedDevice, Listing, PodName
+from driver.instances.slots.slots import Moment
 from driver.kubelet_api.podresources.v1 import api_pb2 as v1
-from driver.node_pods import ListedDevice, Listing, PodName
-from driver.slots import Moment
-from driver.unix_channels import unix_channel
+from driver.plumbing.unix_channels import unix_channel
 
 logger = logging.getLogger(__name__)
 

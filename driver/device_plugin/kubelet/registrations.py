@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from driver.device_plugin.kubelet.plugin_service import plugin_options
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc
-from driver.kubelet_plugin_service import plugin_options
-from driver.kubelet_sockets import is_dead
-from driver.unix_channels import unix_channel
+from driver.plumbing.kubelet_sockets import is_dead
+from driver.plumbing.unix_channels import unix_channel
 from kube.api import Backoff
 
 VERSION = "v1beta1"

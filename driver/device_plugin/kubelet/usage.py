@@ -1,4 +1,4 @@
-"""What containers use, by the kubelet's account, and slots that follow: `slot_reconciliation`.
+"""What containers use, by the kubelet's account, and slots that follow: `slots.reconciliation`.
 
     pod events, a start, a minute ──► pass: listing, pods, decision ──► writes, Events
 
@@ -16,15 +16,26 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from driver.api import InstanceName, NodeName
-from driver.apiserver import PODS, each
 from driver.device_ids import DeviceKey
-from driver.device_usage import holder_value
-from driver.kubelet_allocations import Given, HasSlots
-from driver.node_pods import Listing, NodePod, NodePods, node_pod
-from driver.passes import Passes
-from driver.slot_changes import Look, look_after
-from driver.slot_reconciliation import Evidence, Reconciliation, SlotConflict, reconcile
-from driver.slots import InstanceSlots, Moment, SlotWrite, is_overtaken, slot_devices
+from driver.device_plugin.kubelet.allocations import Given, HasSlots
+from driver.device_plugin.slots.changes import Look, look_after
+from driver.device_plugin.slots.reconciliation import (
+    Evidence,
+    Reconciliation,
+    SlotConflict,
+    reconcile,
+)
+from driver.instances.slots.node_pods import Listing, NodePod, NodePods, node_pod
+from driver.instances.slots.slots import (
+    InstanceSlots,
+    Moment,
+    SlotWrite,
+    is_overtaken,
+    slot_devices,
+)
+from driver.instances.stored.device_usage import holder_value
+from driver.plumbing.apiserver import PODS, each
+from driver.plumbing.apiserver_passes import Passes
 from kube.api import (
     Added,
     ApiClient,

@@ -26,7 +26,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from driver.api import ConfigurationName, InstanceName, NodeName
-from driver.container_responses import ContainerResponse, Files, Unusable, container_response
 from driver.device_ids import (
     configuration_resource,
     instance_resource,
@@ -34,9 +33,14 @@ from driver.device_ids import (
     parse_slot_id,
     slot_id,
 )
-from driver.device_usage import ByConfiguration, ByInstance, Holder
-from driver.instances import Instance
-from driver.slots import (
+from driver.device_plugin.containers.responses import (
+    ContainerResponse,
+    Files,
+    Unusable,
+    container_response,
+)
+from driver.instances.instances import Instance
+from driver.instances.slots.slots import (
     InstanceSlots,
     SlotWrite,
     full_sentence,
@@ -44,6 +48,7 @@ from driver.slots import (
     held_sentence,
     slot_write,
 )
+from driver.instances.stored.device_usage import ByConfiguration, ByInstance, Holder
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import NoReturn
 
 from driver.api import NodeName
-from driver.apiserver import NODES, field_manager
-from driver.node_allocatable import Allocatable, status_patch
+from driver.device_plugin.slots.allocatable import Allocatable, status_patch
+from driver.plumbing.apiserver import NODES, field_manager
 from kube.api import ApiClient, ApiError, WriteOptions
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ SAY_SECONDS = 1.0
 
 
 class NodeStatus:
-    """Makes the Node offer what the kubelet was told (`kubelet_plugin_service.FollowsLists`)."""
+    """Makes the Node offer what the kubelet was told (`kubelet.plugin_service.FollowsLists`)."""
 
     def __init__(self, client: ApiClient, node: NodeName) -> None:
         self._client = client

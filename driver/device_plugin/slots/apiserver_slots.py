@@ -10,9 +10,15 @@ from types import MappingProxyType
 from typing import NoReturn
 
 from driver.api import InstanceName, NodeName
-from driver.apiserver import INSTANCES, field_manager
-from driver.apiserver_instances import instances_of_node
-from driver.slots import InstanceSlots, SlotWrite, counting, instance_slots, merge_patch
+from driver.instances.apiserver_instances import instances_of_node
+from driver.instances.slots.slots import (
+    InstanceSlots,
+    SlotWrite,
+    counting,
+    instance_slots,
+    merge_patch,
+)
+from driver.plumbing.apiserver import INSTANCES, field_manager
 from kube.api import (
     ApiClient,
     Backoff,

@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 from driver.api import NodeName
 from driver.device_ids import DeviceKey
-from driver.slots import InstanceSlots, SlotWrite, slot_devices
+from driver.instances.slots.slots import InstanceSlots, SlotWrite, slot_devices
 
 
 class Look(Enum):

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 from driver.api import InstanceName, NodeName
 from driver.device_ids import slot_id
-from driver.device_usage import ByInstance
-from driver.slots import InstanceSlots, held_devices
+from driver.instances.slots.slots import InstanceSlots, held_devices
+from driver.instances.stored.device_usage import ByInstance
 
 
 @dataclass(frozen=True, slots=True, order=True)

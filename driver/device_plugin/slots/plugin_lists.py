@@ -15,11 +15,11 @@ from operator import attrgetter
 
 from driver.api import Configuration, ConfigurationName, InstanceName, NodeName
 from driver.device_ids import contested_instances
-from driver.inventory import Inventory
-from driver.plugin_devices import PluginDevice
-from driver.plugin_parts import Facts, Kind, Part, kind_of, part_of
-from driver.slot_allocation import OfConfiguration, Plugin
-from driver.slots import InstanceSlots
+from driver.device_plugin.slots.allocation import OfConfiguration, Plugin
+from driver.device_plugin.slots.plugin_devices import PluginDevice
+from driver.device_plugin.slots.plugin_parts import Facts, Kind, Part, kind_of, part_of
+from driver.instances.inventory import Inventory
+from driver.instances.slots.slots import InstanceSlots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

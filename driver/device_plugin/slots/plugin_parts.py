@@ -11,9 +11,13 @@ from typing import NamedTuple
 
 from driver.api import Configuration, InstanceName, NodeName
 from driver.device_ids import instance_resource, name_problems
-from driver.plugin_devices import PluginDevice, configuration_devices, instance_devices
-from driver.slot_allocation import OfConfiguration, OfInstance
-from driver.slots import InstanceSlots, held_devices, slot_devices
+from driver.device_plugin.slots.allocation import OfConfiguration, OfInstance
+from driver.device_plugin.slots.plugin_devices import (
+    PluginDevice,
+    configuration_devices,
+    instance_devices,
+)
+from driver.instances.slots.slots import InstanceSlots, held_devices, slot_devices
 
 
 class Kind(NamedTuple):

@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 
 from driver.api import InstanceName
 from driver.device_ids import parse_slot_id
-from driver.slots import InstanceSlots
+from driver.instances.slots.slots import InstanceSlots
 
 
 def preferred_devices(

@@ -45,9 +45,8 @@ from driver.device_ids import (
     parse_slot_id,
     slot_id,
 )
-from driver.device_usage import ByConfiguration, ByInstance, Holder
-from driver.node_pods import ListedDevice, Listing, NodePods, PodName, uncovered
-from driver.slots import (
+from driver.instances.slots.node_pods import ListedDevice, Listing, NodePods, PodName, uncovered
+from driver.instances.slots.slots import (
     InstanceSlots,
     Moment,
     SlotWrite,
@@ -57,6 +56,7 @@ from driver.slots import (
     slot_devices,
     slot_write,
 )
+from driver.instances.stored.device_usage import ByConfiguration, ByInstance, Holder
 
 SETTLED: Moment = 1.0
 """After it, the kubelet has entered an answered Allocate, or never will.

@@ -20,10 +20,10 @@ from typing import Any
 
 from driver.api import NodeName
 from driver.device_ids import configuration_resource, instance_resource, slot_id
-from driver.device_usage import Holder, UnknownHolder
+from driver.instances.slots.node_pods import NodePod
+from driver.instances.slots.slots import InstanceSlots, SlotWrite, slot_devices, slot_write
+from driver.instances.stored.device_usage import Holder, UnknownHolder
 from driver.names import label_value
-from driver.node_pods import NodePod
-from driver.slots import InstanceSlots, SlotWrite, slot_devices, slot_write
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 """The taint by which an administrator says that a node is shut down (KEP-2268)."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.device_ids import RESOURCE_PREFIX, DeviceKey
-from driver.slots import Moment
+from driver.instances.slots.slots import Moment
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 _QUANTITY = re.compile(r"(\d+)(k?)")

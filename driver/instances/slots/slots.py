@@ -27,7 +27,7 @@ from driver.device_ids import (
     is_own_device,
     slot_id,
 )
-from driver.device_usage import (
+from driver.instances.stored.device_usage import (
     ByConfiguration,
     ByInstance,
     Holder,
@@ -35,7 +35,7 @@ from driver.device_usage import (
     holder_value,
     is_held_by,
 )
-from driver.instance_objects import is_claimable, slot_holders
+from driver.instances.stored.objects import is_claimable, slot_holders
 
 SLOTS_FINALIZER = f"{DRIVER_NAME}/slots"
 """On an Instance of which slots are held: whoever deletes it, or its Configuration, waits for them.

@@ -24,11 +24,11 @@ from driver.api import (
 )
 from driver.derived import Deriving
 from driver.device_ids import parse_slot_id
-from driver.device_usage import Holder, parse_holder
-from driver.instances import Instance
+from driver.instances.instances import Instance
+from driver.instances.stored.device_usage import Holder, parse_holder
+from driver.instances.stored.offline_marks import offline_since
 from driver.names import as_text, label_value
 from driver.offer_paths import OfferPath
-from driver.offline_marks import offline_since
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

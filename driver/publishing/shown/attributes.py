@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from driver.api import ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE
-from driver.instances import Instance
+from driver.instances.instances import Instance
 from driver.names import VALUE_LIMIT, attribute_value
 
 ENTRIES_LIMIT = 32

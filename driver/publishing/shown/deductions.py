@@ -22,9 +22,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from driver.api import DeviceName, InstanceName, NodeName
-from driver.device_usage import is_held_by
-from driver.instance_objects import StoredInstance
-from driver.instances import Instance
+from driver.instances.instances import Instance
+from driver.instances.stored.device_usage import is_held_by
+from driver.instances.stored.objects import StoredInstance
 
 HeldSlots = Mapping[tuple[str, InstanceName], int]
 """How many slots of an Instance are held, by its namespace and name; none where it is missing."""

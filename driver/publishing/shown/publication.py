@@ -30,14 +30,14 @@ from driver.api import (
     InstanceName,
     TaintEffect,
 )
-from driver.configurations import NO_GRACE, offline_grace
-from driver.deductions import Deductions, HeldSlots
+from driver.configurations.configurations import NO_GRACE, offline_grace
 from driver.derived import Deriving, derived
-from driver.instances import Instance
-from driver.inventory import Inventory
+from driver.instances.instances import Instance
+from driver.instances.inventory import Inventory
 from driver.names import attribute_value
-from driver.resource_slices import Scope, SliceDevice, SliceView, slice_device
-from driver.slices import Features, PublishedDevice, published
+from driver.publishing.shown.deductions import Deductions, HeldSlots
+from driver.publishing.shown.slices import Features, PublishedDevice, published
+from driver.publishing.written.resource_slices import Scope, SliceDevice, SliceView, slice_device
 
 Body = Mapping[str, Any]
 

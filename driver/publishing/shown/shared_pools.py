@@ -21,15 +21,15 @@ from enum import Enum, auto
 
 from driver.api import Configuration, DeviceName, InstanceName, NodeName
 from driver.derived import derived
-from driver.instance_objects import StoredInstance
-from driver.instances import Instance
-from driver.inventory import Inventory
-from driver.lost_nodes import NodeState
+from driver.instances.instances import Instance
+from driver.instances.inventory import Inventory
+from driver.instances.slots.lost_nodes import NodeState
+from driver.instances.stored.objects import StoredInstance
+from driver.instances.unseen import InstanceSight
 from driver.names import shared_pool
-from driver.publication import Supply
-from driver.resource_slices import AllNodesScope, Scope, hostnames
-from driver.slices import Features, device_names
-from driver.unseen_instances import InstanceSight
+from driver.publishing.shown.publication import Supply
+from driver.publishing.shown.slices import Features, device_names
+from driver.publishing.written.resource_slices import AllNodesScope, Scope, hostnames
 
 LISTED_NODES = 100
 """How many nodes are listed although they are all there are."""

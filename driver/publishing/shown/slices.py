@@ -20,11 +20,11 @@ from itertools import count
 from typing import Any
 
 from driver.api import CAPACITY_SLOTS, DRIVER_NAME, OFFLINE_TAINT, DeviceName, NodeName
-from driver.attributes import attributes
-from driver.deductions import Deductions
 from driver.derived import Deriving, derived
-from driver.instances import Instance
+from driver.instances.instances import Instance
 from driver.names import SHARED_POOLS, short_hash
+from driver.publishing.shown.attributes import attributes
+from driver.publishing.shown.deductions import Deductions
 
 NOTHING_HELD = Deductions()
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from driver.resource_slices import SliceContent, SliceDevice, scope_fields
+from driver.publishing.written.resource_slices import SliceContent, SliceDevice, scope_fields
 
 _GATES = {
     "taints": "DRADeviceTaints",

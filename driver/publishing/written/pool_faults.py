@@ -10,8 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from driver.resource_slices import NodeScope, SliceContent, SliceDevice, counters_of
-from driver.shards import DeviceGroup
+from driver.publishing.written.resource_slices import (
+    NodeScope,
+    SliceContent,
+    SliceDevice,
+    counters_of,
+)
+from driver.publishing.written.shards import DeviceGroup
 
 
 def fault_of_groups(groups: Sequence[DeviceGroup]) -> str | None:

@@ -18,12 +18,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from driver.adoption import Adopted
 from driver.api import NodeName
-from driver.pool_faults import fault_of_contents, fault_of_groups
-from driver.resource_slices import NodeScope, Scope, SliceContent, SliceView, TaintTimes
-from driver.shards import DeviceGroup, place
-from driver.slice_writes import (
+from driver.publishing.written.adoption import Adopted
+from driver.publishing.written.pool_faults import fault_of_contents, fault_of_groups
+from driver.publishing.written.resource_slices import (
+    NodeScope,
+    Scope,
+    SliceContent,
+    SliceView,
+    TaintTimes,
+)
+from driver.publishing.written.shards import DeviceGroup, place
+from driver.publishing.written.slice_writes import (
     CreateSlice,
     DeleteSlice,
     Owner,

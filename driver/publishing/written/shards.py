@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from driver.api import DeviceName
-from driver.resource_slices import Scope, SliceContent, SliceDevice
+from driver.publishing.written.resource_slices import Scope, SliceContent, SliceDevice
 
 SLICE_LIMIT = 64
 """`ResourceSliceMaxDevicesWithAdvancedFeatures` of resource.k8s.io/v1."""

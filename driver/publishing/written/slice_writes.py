@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from driver.resource_slices import SliceContent, SliceView, TaintTimes, counters_of, scope_fields
+from driver.publishing.written.resource_slices import (
+    SliceContent,
+    SliceView,
+    TaintTimes,
+    counters_of,
+    scope_fields,
+)
 
 _INDEX_DIGITS = 5
 _PREFIX_LIMIT = 57

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from driver.api import ConfigurationName, InstanceName
-from driver.classes import (
+from driver.configurations.classes import (
     ApplyClass,
     DeleteClass,
     StoredClass,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.api import Problem
-from driver.configurations import (
+from driver.configurations.configurations import (
     LONGEST_MESSAGE,
     Condition,
     Verdict,

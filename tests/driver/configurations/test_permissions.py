@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 import yaml
 
-from driver.discovery_properties import (
+from driver.configurations.permissions import Account, InputError, configurations_in, permissions
+from driver.configurations.property_fields import discovery_properties
+from driver.handlers.discovery_properties import (
     KeptObject,
     Reading,
     forbidden,
     kept_objects,
     problems,
 )
-from driver.discovery_property_fields import discovery_properties
-from driver.permissions import Account, InputError, configurations_in, permissions
-from driver.permissions_main import run_permissions
-from driver.permissions_settings import PermissionsSettings
-from driver.settings import parse_settings
+from driver.running.permissions_main import run_permissions
+from driver.running.permissions_settings import PermissionsSettings
+from driver.running.settings import parse_settings
 from tests.driver.builders import a_configuration, a_configuration_object
 
 NODE = Account("moorage-system", "driver-node")
@@ -146,7 +146,7 @@ def test_by_default_the_cluster_is_asked_for_the_installed_driver() -> None:
 
 
 def test_the_page_about_credentials_shows_what_is_printed_and_told() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "discovery-properties.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "discovery-properties.md").read_text()
     configuration, role = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
     told = {
         "camera": forbidden(KeptObject("Secret", "default", "cameras")),

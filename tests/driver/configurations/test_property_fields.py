@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.api import ValueReference
-from driver.configurations import conditions, judge
-from driver.discovery_property_fields import (
+from driver.configurations.configurations import conditions, judge
+from driver.configurations.property_fields import (
     MOST_PROPERTIES,
     PATH,
     discovery_properties,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.api import Problem
-from driver.user_attributes import attribute_problems, user_attributes
+from driver.configurations.user_attributes import attribute_problems, user_attributes
 
 VALUE = {"int": 1}
 

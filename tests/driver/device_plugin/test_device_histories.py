@@ -25,18 +25,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from driver import cdi
 from driver.api import ClaimUid, ConfigurationName, InstanceName
-from driver.claims import Failure
+from driver.device_plugin.containers.disk_cdi import instance_files
+from driver.device_plugin.containers.instance_cdi import file_name, given_file
 from driver.devices import DeviceSpec
-from driver.disk import ProcessLock
-from driver.disk_cdi import instance_files
-from driver.instance_cdi import file_name, given_file
-from driver.instances import Instance
-from driver.kubelet_claims import KubeletClaims
-from driver.node import Node
-from driver.prepared import ClaimReference, PreparedClaim
-from driver.whereabouts import Whereabouts
+from driver.instances.instances import Instance
+from driver.plumbing.disk import ProcessLock
+from driver.preparing import cdi
+from driver.preparing.claims import Failure
+from driver.preparing.disk_grants import Node
+from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.prepared import ClaimReference, PreparedClaim
+from driver.preparing.whereabouts import Whereabouts
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     FakeReader,
@@ -46,7 +46,7 @@ from tests.driver.claim_builders import (
     an_instance,
     some_instances,
 )
-from tests.driver.test_node_histories import _tell_nobody_of_kills
+from tests.driver.preparing.test_grant_histories import _tell_nobody_of_kills
 from tests.fakes.disk import Disk, FakeFolder, KilledError
 
 SERIALS = ("aaaaaa", "bbbbbb", "cccccc")

@@ -12,14 +12,14 @@ from typing import Any, cast
 
 import pytest
 
-from driver import node_leftovers
 from driver.device_ids import DeviceKey
+from driver.device_plugin import node_leftovers
+from driver.device_plugin.node_leftovers import LeftoverPlace, NodeLeftovers, no_longer_offered
 from driver.devices import DeviceSpec
-from driver.instance_objects import StoredInstance, stored_instance
-from driver.instances import Instance
-from driver.node_leftovers import LeftoverPlace, NodeLeftovers, no_longer_offered
-from driver.node_pods import ListedDevice, Listing, NodePod, PodName
-from driver.whereabouts import Whereabouts
+from driver.instances.instances import Instance
+from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, PodName
+from driver.instances.stored.objects import StoredInstance, stored_instance
+from driver.preparing.whereabouts import Whereabouts
 from kube.api import ApiClient, Store
 from tests.driver.fake_slots import Followed, FollowedPods, FollowedSlots
 from tests.driver.slot_builders import (

@@ -14,12 +14,12 @@ from typing import Any, cast
 import grpc
 import pytest
 
-from driver import node_slots
-from driver.inventory import Inventory
+from driver.device_plugin import node_slots
+from driver.device_plugin.node_slots import NodePlace, NodeSlots
+from driver.instances.inventory import Inventory
+from driver.instances.slots.node_pods import Listing
 from driver.names import attribute_value
-from driver.node_pods import Listing
-from driver.node_slots import NodePlace, NodeSlots
-from driver.whereabouts import Whereabouts
+from driver.preparing.whereabouts import Whereabouts
 from kube.api import ApiClient, Event
 from tests.driver.builders import a_configuration
 from tests.driver.fake_slots import FollowedPods, FollowedSlots

@@ -17,25 +17,25 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from driver.api import NODE_LABEL, DeviceName, NodeName
-from driver.deductions import held_slots
 from driver.device_ids import slot_id
-from driver.instance_objects import stored_instance
-from driver.inventory import Inventory, withdrawn
+from driver.device_plugin.slots.allocation import Offer, OfInstance, Refused, plan_allocate
+from driver.instances.inventory import Inventory, withdrawn
+from driver.instances.shared_turns import plan_turns, turn_patch
+from driver.instances.slots.slots import InstanceSlots, instance_slots, slot_write
+from driver.instances.stored.objects import stored_instance
+from driver.instances.unseen import instance_sight
 from driver.names import attribute_value
 from driver.offer_paths import OfferPath
-from driver.publication import (
+from driver.publishing.shown.deductions import held_slots
+from driver.publishing.shown.publication import (
     Supply,
     claimable_instances,
     local_supply,
     publication_of,
     publish,
 )
-from driver.shared_pools import Nodes, shared_devices, shared_supply
-from driver.shared_turns import plan_turns, turn_patch
-from driver.slices import Features
-from driver.slot_allocation import Offer, OfInstance, Refused, plan_allocate
-from driver.slots import InstanceSlots, instance_slots, slot_write
-from driver.unseen_instances import instance_sight
+from driver.publishing.shown.shared_pools import Nodes, shared_devices, shared_supply
+from driver.publishing.shown.slices import Features
 from tests.driver.builders import NOW, a_configuration
 from tests.driver.slot_builders import (
     CAMERA_1,

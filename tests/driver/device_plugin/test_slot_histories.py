@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from driver.device_ids import configuration_resource, instance_resource
-from driver.slot_allocation import OfConfiguration
+from driver.device_plugin.slots.allocation import OfConfiguration
 from tests.driver.plugin_nodes import Cluster, FakeNode, Grant, let_pass, plugin_of
 from tests.driver.slot_builders import (
     CAMERA_1,

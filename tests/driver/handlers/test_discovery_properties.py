@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driver.api import Configuration, ValueReference
-from driver.discovery_properties import (
+from driver.handlers.discovery_properties import (
     KeptObject,
     Reading,
     entries_of,
@@ -19,7 +19,7 @@ from driver.discovery_properties import (
     problems,
     resolve,
 )
-from driver.discovery_sources import question_of
+from driver.handlers.sources import question_of
 from tests.driver.builders import a_configuration
 
 SECRET = KeptObject("Secret", "default", "cameras")

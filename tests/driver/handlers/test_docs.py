@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from driver import registration_socket
 from driver.devices import Device, Mount
 from driver.discovery.handlers import check_details
-from driver.handler_limits import HandlerLimits
+from driver.handlers import registration_socket
+from driver.handlers.limits import HandlerLimits
 from tests.driver.builders import a_configuration
 from tests.driver.handler_nodes import ANode, running
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 GUIDE = (ROOT / "docs" / "write-your-own-handler.md").read_text()
 CODE, CONFIGURATION = (
     re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)[0] for language in ("python", "yaml")

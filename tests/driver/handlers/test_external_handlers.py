@@ -12,19 +12,22 @@ from typing import Any
 import grpc.aio
 import pytest
 
-from driver import discoveries, handler_main, handler_service, registration_socket
 from driver.devices import Device
 from driver.discovery.handlers import Handlers, HandlerSettings
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.disk import Folder
-from driver.external_handlers import FILE, ExternalHandlers
-from driver.handler_file import load, load_removed
-from driver.handler_limits import HandlerLimits
-from driver.handler_main import through_sdk
-from driver.handler_requests import Handler, Place
-from driver.handler_service import serve
-from driver.handler_table import REMOVED_AFTER, Endpoint, HandlerState, Registration
-from driver.inventory import Heard
+from driver.handlers import registration_socket
+from driver.handlers import service as handler_service
+from driver.handlers.external_handlers import FILE, ExternalHandlers
+from driver.handlers.file import load, load_removed
+from driver.handlers.limits import HandlerLimits
+from driver.handlers.requests import Handler, Place
+from driver.handlers.service import serve
+from driver.handlers.table import REMOVED_AFTER, Endpoint, HandlerState, Registration
+from driver.instances import discoveries
+from driver.instances.inventory import Heard
+from driver.plumbing.disk import Folder
+from driver.running import handler_main
+from driver.running.handler_main import through_sdk
 from kube.api import Backoff
 from tests.driver.builders import a_configuration
 from tests.driver.handler_nodes import (
@@ -351,7 +354,7 @@ async def test_an_answer_that_is_too_large_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "driver.handler_conversations._OPTIONS", [("grpc.max_receive_message_length", 1000)]
+        "driver.handlers.conversations._OPTIONS", [("grpc.max_receive_message_length", 1000)]
     )
     node, path = ANode(tmp_path), tmp_path / "shelf.sock"
     huge = answer(v0.Device(id="a" * 2000))

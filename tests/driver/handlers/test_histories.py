@@ -18,15 +18,17 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from driver import discoveries, handler_service, registration_socket
 from driver.devices import Device, Mount
-from driver.disk import Folder
-from driver.external_handlers import FILE
-from driver.handler_file import load
-from driver.handler_limits import HandlerLimits
-from driver.handler_requests import Handler, Place
-from driver.handler_service import serve
-from driver.handler_table import REMOVED_AFTER, Endpoint, HandlerState
+from driver.handlers import registration_socket
+from driver.handlers import service as handler_service
+from driver.handlers.external_handlers import FILE
+from driver.handlers.file import load
+from driver.handlers.limits import HandlerLimits
+from driver.handlers.requests import Handler, Place
+from driver.handlers.service import serve
+from driver.handlers.table import REMOVED_AFTER, Endpoint, HandlerState
+from driver.instances import discoveries
+from driver.plumbing.disk import Folder
 from kube.api import Backoff
 from tests.driver.handler_nodes import ANode, Shelf, running
 

@@ -15,16 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver import discoveries, handler_service, registration_socket
 from driver.api import ValueReference
 from driver.devices import Device, DeviceSpec, Mount
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.disk import real_paths
-from driver.handler_limits import HandlerLimits, admitted, host_paths
-from driver.handler_requests import Place
-from driver.handler_table import HandlerState
-from driver.handler_wire import excess
-from driver.kubelet_sockets import Access
+from driver.handlers import registration_socket
+from driver.handlers import service as handler_service
+from driver.handlers.limits import HandlerLimits, admitted, host_paths
+from driver.handlers.requests import Place
+from driver.handlers.table import HandlerState
+from driver.handlers.wire import excess
+from driver.instances import discoveries
+from driver.plumbing.disk import real_paths
+from driver.plumbing.kubelet_sockets import Access
 from kube.api import Backoff
 from tests.driver.builders import a_configuration
 from tests.driver.discovery.certificates import Authority
@@ -40,7 +42,7 @@ from tests.driver.handler_nodes import (
     running,
 )
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent.parent.parent
 ACTIVE = HandlerState.ACTIVE
 PORT = "127.0.0.1:23818"
 SECRET = ValueReference(kind="Secret", namespace="n", name="s", key="k")
@@ -386,7 +388,7 @@ async def test_in_the_folder_without_privileges_only_handlers_of_networks_regist
 UNPRIVILEGED = """
 import os, sys
 from pathlib import Path
-from driver.handler_sdk import Device, Handler, Place, run
+from driver.handlers.sdk import Device, Handler, Place, run
 
 async def discover(request):
     yield [Device("camera")]

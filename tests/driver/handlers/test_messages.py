@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from driver.devices import Device, DeviceSpec, Mount
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.handler_messages import (
+from driver.handlers.messages import (
     LARGEST_PROPERTIES,
     LONGEST_PROPERTY,
     devices_of,
@@ -18,7 +18,7 @@ from driver.handler_messages import (
     response_of,
     target_of,
 )
-from driver.handler_table import Endpoint, Registration
+from driver.handlers.table import Endpoint, Registration
 
 UDS = v0.RegisterDiscoveryHandlerRequest.UDS
 NETWORK = v0.RegisterDiscoveryHandlerRequest.NETWORK

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from driver.api import Problem
-from driver.configurations import judge
+from driver.configurations.configurations import judge
 from driver.discovery.handlers import check_details
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 PAGES = (
     "going-away.md",
     "handlers-debugecho.md",
@@ -21,7 +21,7 @@ PAGES = (
     "handlers-opcua.md",
     "handlers-udev.md",
 )
-STORIES = Path(__file__).parents[1] / "e2e" / "driver"
+STORIES = Path(__file__).parents[2] / "e2e" / "driver"
 SERVER = {"uid": "u", "creationTimestamp": "2026-11-20T12:00:00Z"}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from driver.api import NodeName
-from driver.handler_reports import (
+from driver.handlers.reports import (
     LONGEST_MESSAGE,
     Report,
     entry_of,
@@ -12,7 +12,7 @@ from driver.handler_reports import (
     unregistered,
     without_lost_nodes,
 )
-from driver.handler_table import HandlerState
+from driver.handlers.table import HandlerState
 from tests.driver.builders import NODE, NOW
 
 WAITING, ACTIVE, OFFLINE = HandlerState

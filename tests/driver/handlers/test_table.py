@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from driver.api import ConfigurationName
-from driver.handler_table import (
+from driver.handlers.table import (
     MOST_HANDLERS,
     REMOVED_AFTER,
     Endpoint,

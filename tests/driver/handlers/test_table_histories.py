@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from driver.handler_table import (
+from driver.handlers.table import (
     REMOVED_AFTER,
     Endpoint,
     HandlerState,

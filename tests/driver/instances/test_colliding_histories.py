@@ -18,14 +18,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from driver.api import DEVICE_DIGEST, NODE_LABEL, InstanceName, NodeName
 from driver.devices import device_digest
-from driver.instance_objects import StoredInstance, stored_instance
-from driver.inventory import Heard, Inventory, inventory_of
-from driver.node_instances import NodeInstances
-from driver.publication import Publication
+from driver.instances.inventory import Heard, Inventory, inventory_of
+from driver.instances.node_instances import NodeInstances
+from driver.instances.stored.objects import StoredInstance, stored_instance
+from driver.publishing.shown.publication import Publication
 from kube.api import ApiClient, ConflictError, NotFoundError
 from tests.driver.builders import a_device
 from tests.driver.colliding_devices import COLLIDING, colliding
-from tests.driver.test_inventory import a_verdict
+from tests.driver.instances.test_inventory import a_verdict
 from tests.fakes.instances import FakeInstanceServer, KilledError
 
 A, B, C = map(NodeName, ("node-a", "node-b", "node-c"))

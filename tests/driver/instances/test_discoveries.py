@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from driver import discoveries as module
 from driver.api import Configuration, ConfigurationName
 from driver.devices import Device
-from driver.discoveries import Discoveries
 from driver.discovery.contract import NO_PROPERTIES, Properties
-from driver.discovery_sources import (
+from driver.handlers.sources import (
     Answer,
     DiscoveryError,
     EmbeddedSource,
@@ -24,7 +22,9 @@ from driver.discovery_sources import (
     Source,
     no_properties,
 )
-from driver.inventory import Heard
+from driver.instances import discoveries as module
+from driver.instances.discoveries import Discoveries
+from driver.instances.inventory import Heard
 from tests.driver.builders import a_configuration, a_device
 
 LOOP = ConfigurationName("loop")

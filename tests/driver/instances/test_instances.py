@@ -10,15 +10,15 @@ import msgspec
 
 from driver.api import ConfigurationName, InstanceName
 from driver.devices import device_hash
-from driver.instance_objects import (
+from driver.instances.instances import instance_of, instances_of
+from driver.instances.local import Keeping, plan_instances
+from driver.instances.stored.objects import (
     ApplyInstance,
     DeleteInstance,
     StoredInstance,
     instance_body,
     stored_instance,
 )
-from driver.instances import instance_of, instances_of
-from driver.local_instances import Keeping, plan_instances
 from tests.driver.builders import NODE, NOW, a_configuration, a_device
 
 

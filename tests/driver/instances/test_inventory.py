@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from driver.api import Problem
-from driver.configurations import Verdict, judge
-from driver.inventory import Heard, in_force, inventory_of
+from driver.configurations.configurations import Verdict, judge
+from driver.instances.inventory import Heard, in_force, inventory_of
 from tests.driver.builders import NODE, a_configuration_object, a_device
 
 

@@ -9,15 +9,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from driver.api import OFFLINE_SINCE, ConfigurationName, InstanceName
-from driver.instance_objects import (
+from driver.instances.instances import instance_of
+from driver.instances.local import InstancePlan, Keeping, plan_instances
+from driver.instances.stored.objects import (
     ApplyInstance,
     DeleteInstance,
     StoredInstance,
     instance_body,
     stored_instance,
 )
-from driver.instances import instance_of
-from driver.local_instances import InstancePlan, Keeping, plan_instances
 from tests.driver.builders import NODE, NOW, a_configuration, a_device
 
 GRACE = timedelta(minutes=5)

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from driver.api import ConfigurationName, InstanceName, NodeName
 from driver.devices import device_digest, device_hash
-from driver.instance_names import (
+from driver.instances.instances import instances_of
+from driver.instances.names import (
     ANOTHER_NODES,
     TakenNames,
     candidates,
     collision_sentence,
     name_devices,
 )
-from driver.instances import instances_of
 from tests.driver.builders import NODE, a_configuration, a_device
 from tests.driver.colliding_devices import COLLIDING
 

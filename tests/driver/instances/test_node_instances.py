@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import pytest
 
-from driver import node_instances
 from driver.api import ConfigurationName
-from driver.instance_objects import StoredInstance, stored_instance
-from driver.inventory import Heard, Inventory, inventory_of
-from driver.node_instances import NodeInstances
-from driver.publication import Publication
+from driver.instances import node_instances
+from driver.instances.inventory import Heard, Inventory, inventory_of
+from driver.instances.node_instances import NodeInstances
+from driver.instances.stored.objects import StoredInstance, stored_instance
+from driver.publishing.shown.publication import Publication
 from kube.api import ApiClient, JsonObject, ObjectPath, UnavailableError
 from tests.driver.builders import NODE, a_device
-from tests.driver.test_inventory import a_verdict
+from tests.driver.instances.test_inventory import a_verdict
 
 
 class FakeServer:

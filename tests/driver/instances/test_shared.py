@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from driver.api import ConfigurationName, InstanceName, NodeName
-from driver.apiserver import INSTANCES
-from driver.apiserver_instances import delete_instance, instances_of_node, write_instances
-from driver.instance_objects import DeleteInstance, StoredInstance, stored_instance
-from driver.instances import instance_of
-from driver.shared_instances import (
+from driver.instances.apiserver_instances import delete_instance, instances_of_node, write_instances
+from driver.instances.instances import instance_of
+from driver.instances.shared import (
     JoinInstance,
     LeaveInstance,
     SharedDecision,
@@ -21,6 +19,8 @@ from driver.shared_instances import (
     plan_shared,
     shared_body,
 )
+from driver.instances.stored.objects import DeleteInstance, StoredInstance, stored_instance
+from driver.plumbing.apiserver import INSTANCES
 from kube.api import ApiClient, ConflictError, WriteOptions
 from tests.driver.builders import a_configuration, a_device
 from tests.fakes.instances import FakeInstanceServer

@@ -17,13 +17,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from driver.api import DEVICE_DIGEST, Configuration, NodeName
-from driver.apiserver import INSTANCES
-from driver.apiserver_instances import delete_instance, write_instances
 from driver.devices import device_digest
-from driver.instance_objects import DeleteInstance, stored_instance
-from driver.instances import instance_of
-from driver.shared_instances import plan_shared, shared_body
-from driver.unseen_instances import (
+from driver.instances.apiserver_instances import delete_instance, write_instances
+from driver.instances.instances import instance_of
+from driver.instances.shared import plan_shared, shared_body
+from driver.instances.stored.objects import DeleteInstance, stored_instance
+from driver.instances.unseen import (
     FreeInstance,
     KeepNodes,
     MarkInstance,
@@ -33,6 +32,7 @@ from driver.unseen_instances import (
     nodes_patch,
     plan_unseen,
 )
+from driver.plumbing.apiserver import INSTANCES
 from kube.api import ApiClient, ConflictError, NotFoundError, WriteOptions
 from tests.driver.builders import NOW, a_configuration, a_device
 from tests.fakes.instances import FakeInstanceServer, KilledError

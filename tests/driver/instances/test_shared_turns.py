@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from driver.api import NODE_LABEL, OFFERED_THROUGH
+from driver.instances.shared_turns import OfferThrough, plan_turns, turn_patch
+from driver.instances.slots.slots import full_sentence
+from driver.instances.unseen import InstanceSight, instance_sight
 from driver.offer_paths import OfferPath
-from driver.shared_turns import OfferThrough, plan_turns, turn_patch
-from driver.slots import full_sentence
-from driver.unseen_instances import InstanceSight, instance_sight
 from tests.driver.builders import NOW
 from tests.driver.slot_builders import CAMERA_1, NODE_A, an_instance_object
 

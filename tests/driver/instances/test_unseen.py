@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from driver.api import NODE_LABEL, OFFLINE_SINCE, ConfigurationName, NodeName
-from driver.instance_objects import DeleteInstance
-from driver.slots import SLOTS_FINALIZER
-from driver.unseen_instances import (
+from driver.instances.slots.slots import SLOTS_FINALIZER
+from driver.instances.stored.objects import DeleteInstance
+from driver.instances.unseen import (
     FreeInstance,
     InstanceSight,
     KeepNodes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from driver.unusable_properties import unusable_sentences
+from driver.instances.unusable_properties import unusable_sentences
 from tests.driver.claim_builders import an_instance
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from driver.passes import Passes, until_done
+from driver.plumbing.apiserver_passes import Passes, until_done
 from kube.api import ApiError, UnavailableError
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from driver.disk import Folder, ProcessLock, boot_id
+from driver.plumbing.disk import Folder, ProcessLock, boot_id
 
 
 @pytest.fixture

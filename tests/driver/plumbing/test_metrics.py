@@ -14,15 +14,13 @@ import pytest
 from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
-from driver import prometheus, prometheus_server
 from driver.api import ClaimUid
-from driver.claims import Failure
-from driver.dra_kubelet import Plugin
-from driver.handler_table import HandlerState
-from driver.inventory import Heard, inventory_of
+from driver.handlers.table import HandlerState
+from driver.instances.inventory import Heard, inventory_of
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
-from driver.kubelet_claims import KubeletClaims
-from driver.metrics import (
+from driver.plumbing import prometheus
+from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.metrics import (
     ALLOCATION_SECONDS,
     ALLOCATIONS,
     FAMILIES,
@@ -38,17 +36,20 @@ from driver.metrics import (
     node_slot_samples,
     single,
 )
-from driver.metrics_address import Address, parse_address
-from driver.passes import Passes
-from driver.prepared import ClaimReference
+from driver.preparing.claims import Failure
+from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.kubelet_plugin import Plugin
+from driver.preparing.prepared import ClaimReference
+from driver.running import prometheus_server
+from driver.running.metrics_address import Address, parse_address
 from tests.driver.builders import NODE, a_device
 from tests.driver.claim_builders import prepared
 from tests.driver.colliding_devices import COLLIDING
+from tests.driver.device_plugin.kubelet.test_allocations import IL, SLOT_0, SLOT_1, FakeKubeletSide
+from tests.driver.instances.test_inventory import a_verdict
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, NODE_B, some_slots
-from tests.driver.test_inventory import a_verdict
-from tests.driver.test_kubelet_allocations import IL, SLOT_0, SLOT_1, FakeKubeletSide
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
 
 
 def told(samples: Iterable[Sample]) -> dict[tuple[str, ...], float]:

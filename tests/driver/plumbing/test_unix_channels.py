@@ -6,18 +6,18 @@ import asyncio
 import re
 from pathlib import Path
 
+from driver.device_plugin.kubelet.pod_resources import PodResources
+from driver.device_plugin.kubelet.registrations import KubeletSocket
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.handler_requests import Place
-from driver.handler_service import Registrations
-from driver.handler_table import HandlerState
+from driver.handlers.requests import Place
+from driver.handlers.service import Registrations
+from driver.handlers.table import HandlerState
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.podresources.v1 import api_pb2 as podresources
-from driver.kubelet_pod_resources import PodResources
-from driver.kubelet_registrations import KubeletSocket
 from tests.driver.handler_nodes import ANode, answer, devices, register, running
 from tests.fakes.strict_h2 import StrictServer
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent.parent.parent
 
 
 async def test_a_handler_on_a_strict_server_is_asked(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver import cdi
-from driver.cdi import RemoveFile, WriteFile
-from driver.checkpoint import Unreadable
 from driver.devices import DeviceSpec, Mount
-from driver.prepared import PreparedClaim
+from driver.preparing import cdi
+from driver.preparing.cdi import RemoveFile, WriteFile
+from driver.preparing.checkpoint import Unreadable
+from driver.preparing.prepared import PreparedClaim
 from tests.driver.claim_builders import (
     BOOT,
     a_reference,

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver import checkpoint
 from driver.api import ClaimUid, DeviceName, InstanceName, NodeName
-from driver.checkpoint import Unreadable
 from driver.devices import DeviceSpec, Mount
-from driver.prepared import (
+from driver.preparing import checkpoint
+from driver.preparing.checkpoint import Unreadable
+from driver.preparing.prepared import (
     AllocatedDevice,
     ClaimReference,
     PreparedClaim,

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from driver.api import ClaimUid, DeviceName
-from driver.claims import (
+from driver.devices import DeviceSpec, Mount
+from driver.preparing.claims import (
     AllocatedClaim,
     Failure,
     Instances,
@@ -18,8 +19,7 @@ from driver.claims import (
     plan_prepare,
     reference_problem,
 )
-from driver.devices import DeviceSpec, Mount
-from driver.prepared import AllocatedDevice, ClaimReference
+from driver.preparing.prepared import AllocatedDevice, ClaimReference
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,

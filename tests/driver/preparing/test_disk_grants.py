@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from driver import cdi, checkpoint
 from driver.api import ClaimUid
-from driver.checkpoint_file import NAME as CHECKPOINT
-from driver.claims import AllocatedClaim, Failure, plan_prepare
-from driver.disk import ProcessLock
-from driver.node import Node
-from driver.prepared import ClaimReference, PreparedClaim, PreparedClaims
+from driver.plumbing.disk import ProcessLock
+from driver.preparing import cdi, checkpoint
+from driver.preparing.claims import AllocatedClaim, Failure, plan_prepare
+from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
+from driver.preparing.disk_grants import Node
+from driver.preparing.prepared import ClaimReference, PreparedClaim, PreparedClaims
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,

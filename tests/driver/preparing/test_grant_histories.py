@@ -18,14 +18,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from driver import cdi, checkpoint
 from driver.api import ClaimUid
-from driver.checkpoint_file import NAME as CHECKPOINT
-from driver.claims import Failure
-from driver.disk import ProcessLock
-from driver.kubelet_claims import KubeletClaims
-from driver.node import Node
-from driver.prepared import ClaimReference, PreparedClaim, PreparedClaims, PreparedDevice
+from driver.plumbing.disk import ProcessLock
+from driver.preparing import cdi, checkpoint
+from driver.preparing.claims import Failure
+from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
+from driver.preparing.disk_grants import Node
+from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.prepared import ClaimReference, PreparedClaim, PreparedClaims, PreparedDevice
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     FakeReader,

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from driver import cdi, kubelet_claims
 from driver.api import ClaimUid, ConfigurationName
-from driver.claims import Failure
 from driver.devices import DeviceSpec
-from driver.disk import ProcessLock
-from driver.instances import Instance
-from driver.kubelet_claims import KubeletClaims
-from driver.node import Node
-from driver.prepared import ClaimReference, PreparedClaim
-from driver.renewals import Renewal
+from driver.instances.instances import Instance
+from driver.plumbing.disk import ProcessLock
+from driver.preparing import cdi, kubelet_claims
+from driver.preparing.claims import Failure
+from driver.preparing.disk_grants import Node
+from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.prepared import ClaimReference, PreparedClaim
+from driver.preparing.renewals import Renewal
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,

@@ -18,15 +18,15 @@ import grpc
 import grpc.aio
 import pytest
 
-from driver import dra_kubelet
-from driver.checkpoint_file import NAME as CHECKPOINT
-from driver.disk import Folder, ProcessLock
-from driver.dra_kubelet import Registration, serve
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.kubelet_api.dra_health.v1alpha1 import api_pb2 as health
-from driver.kubelet_claims import KubeletClaims
-from driver.kubelet_sockets import KubeletPaths, SocketError
-from driver.node import Node
+from driver.plumbing.disk import Folder, ProcessLock
+from driver.plumbing.kubelet_sockets import KubeletPaths, SocketError
+from driver.preparing import kubelet_plugin as dra_kubelet
+from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
+from driver.preparing.disk_grants import Node
+from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.kubelet_plugin import Registration, serve
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,

@@ -12,11 +12,11 @@ from typing import Any, cast
 import pytest
 
 from driver.devices import DeviceSpec
-from driver.disk import ProcessLock
-from driver.instances import Instance
-from driver.kubelet_claims import KubeletClaims
-from driver.node import Node
-from driver.node_claims import NodeClaims
+from driver.instances.instances import Instance
+from driver.plumbing.disk import ProcessLock
+from driver.preparing.disk_grants import Node
+from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.node_claims import NodeClaims
 from kube.api import ApiClient, Event, EventType, UnavailableError
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
@@ -27,8 +27,8 @@ from tests.driver.claim_builders import (
     an_instance,
     some_instances,
 )
+from tests.driver.preparing.test_renewals import a_pod
 from tests.driver.tasks import running, until
-from tests.driver.test_renewals import a_pod
 from tests.fakes.disk import Disk, FakeFolder
 
 WANTED = a_reference(1)

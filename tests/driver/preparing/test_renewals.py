@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from driver.api import ConfigurationName, DeviceName
-from driver.claim_notices import Notice, change_notices, pods_of, taken_notices
-from driver.claims import AllocatedClaim, allocated_claim, plan_prepare
 from driver.devices import DeviceSpec, Mount
-from driver.instances import Instance
-from driver.prepared import PreparedClaim, PreparedDevice
-from driver.renewals import renew
-from driver.whereabouts import Whereabouts
+from driver.instances.instances import Instance
+from driver.preparing.claim_notices import Notice, change_notices, pods_of, taken_notices
+from driver.preparing.claims import AllocatedClaim, allocated_claim, plan_prepare
+from driver.preparing.prepared import PreparedClaim, PreparedDevice
+from driver.preparing.renewals import renew
+from driver.preparing.whereabouts import Whereabouts
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,

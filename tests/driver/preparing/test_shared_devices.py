@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driver.api import NODE_LABEL, OFFERED_THROUGH, ConfigurationName
-from driver.instance_objects import stored_instance
-from driver.instances import Instance, instance_of
-from driver.inventory import Inventory
+from driver.instances.instances import Instance, instance_of
+from driver.instances.inventory import Inventory
+from driver.instances.stored.objects import stored_instance
+from driver.instances.unseen import instance_sight
 from driver.names import shared_pool
-from driver.shared_pools import Nodes, shared_devices, shared_supply
-from driver.slices import Features, published
-from driver.unseen_instances import instance_sight
+from driver.publishing.shown.shared_pools import Nodes, shared_devices, shared_supply
+from driver.publishing.shown.slices import Features, published
 from tests.driver.builders import NODE, NOW, a_configuration, a_device
 
 NODES = Nodes({NODE: "host-a"})

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from driver import apiserver_claims
 from driver.api import DRIVER_NAME, DeviceName
-from driver.apiserver_claims import AllocationWatch
+from driver.publishing import apiserver_allocations as apiserver_claims
+from driver.publishing.apiserver_allocations import AllocationWatch
 from kube.api import ApiClient, JsonObject, connect
 from tests.kube.builders import an_object
 from tests.kube.fake_apiserver import FakeApiServer, fake_apiserver, hangs, lists

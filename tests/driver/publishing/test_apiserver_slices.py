@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from driver.adoption import Adopted
-from driver.apiserver import WRITES_AT_ONCE, write_pool
-from driver.pools import PoolPlan, plan_pool
+from driver.plumbing.apiserver import WRITES_AT_ONCE, write_pool
+from driver.publishing.written.adoption import Adopted
+from driver.publishing.written.pools import PoolPlan, plan_pool
 from kube.api import ApiClient, JsonObject, Resource, UnavailableError
-from tests.driver.test_pools import a_pool, many
+from tests.driver.publishing.written.test_pools import a_pool, many
 from tests.fakes.slices import FakeSliceServer
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from driver.disk_turns import PathTurns
 from driver.offer_paths import OfferPath
+from driver.publishing.disk_turns import PathTurns
 
 SECONDS = 30.0
 TAKE = """
 import asyncio, pathlib, sys
-from driver.disk_turns import PathTurns
+from driver.publishing.disk_turns import PathTurns
 from driver.offer_paths import OfferPath
 
 turns = PathTurns(pathlib.Path(sys.argv[1]))

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any, cast
 
 from driver.api import Configuration, ConfigurationName, DeviceName
-from driver.apiserver_claims import AllocationWatch
-from driver.apiserver_path import NodePath, TakenPath
-from driver.cluster import NodeCluster, OfferPlace
-from driver.discoveries import Discoveries
 from driver.discovery.handlers import Handlers, HandlerSettings
-from driver.disk import Folder
-from driver.external_handlers import ExternalHandlers
-from driver.inventory import Heard
-from driver.node_sources import NodeSources
+from driver.handlers.external_handlers import ExternalHandlers
+from driver.handlers.node_sources import NodeSources
+from driver.instances.discoveries import Discoveries
+from driver.instances.inventory import Heard
 from driver.offer_paths import OfferPath
-from driver.slices import Features
+from driver.plumbing.disk import Folder
+from driver.publishing.apiserver_allocations import AllocationWatch
+from driver.publishing.apiserver_path import NodePath, TakenPath
+from driver.publishing.shown.slices import Features
+from driver.running.node_cluster import NodeCluster, OfferPlace
 from kube.api import ApiClient, ObjectPath
 from tests.driver.builders import NODE, a_configuration_object, a_device
 from tests.fakes.slices import FakeSliceServer

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from driver import node_handlers
 from driver.api import Configuration, ConfigurationName
-from driver.configurations import Verdict, judge
-from driver.handler_reports import Report
-from driver.handler_table import HandlerState
-from driver.node_handlers import LOOK_SECONDS, SETTLE_SECONDS, NodeHandlers
+from driver.configurations.configurations import Verdict, judge
+from driver.handlers.reports import Report
+from driver.handlers.table import HandlerState
+from driver.running import node_handlers
+from driver.running.node_handlers import LOOK_SECONDS, SETTLE_SECONDS, NodeHandlers
 from kube.api import ApiClient, ConflictError, ForbiddenError, InvalidError, Store, UnavailableError
 from tests.driver.builders import NODE, NOW, a_configuration_object
 

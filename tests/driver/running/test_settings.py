@@ -9,10 +9,10 @@ import pytest
 
 from driver.discovery.handlers import HANDLER_NAMES
 from driver.discovery.reach import Reach, parse_networks
-from driver.handler_limits import HandlerLimits
-from driver.handler_requests import TlsFiles
-from driver.metrics_address import Address
-from driver.settings import (
+from driver.handlers.limits import HandlerLimits
+from driver.handlers.requests import TlsFiles
+from driver.running.metrics_address import Address
+from driver.running.settings import (
     HandlerProcessSettings,
     NodeSettings,
     SharedSettings,

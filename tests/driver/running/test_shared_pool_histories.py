@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from driver.api import NODE_LABEL, OFFERED_THROUGH, Configuration, ConfigurationName, DeviceName
-from driver.apiserver import INSTANCES, NODES
-from driver.apiserver_claims import AllocationWatch
-from driver.cluster_instances import BY_CONFIGURATION
-from driver.cluster_pools import ClusterPools, SharedOffer, SharedWorld
-from driver.configurations import Verdict
-from driver.instance_objects import DeleteInstance
-from driver.lost_nodes import node_state
-from driver.slices import Features
-from driver.unseen_instances import MarkInstance, Surroundings, instance_sight, plan_unseen
+from driver.configurations.configurations import Verdict
+from driver.instances.cluster_instances import BY_CONFIGURATION
+from driver.instances.slots.lost_nodes import node_state
+from driver.instances.stored.objects import DeleteInstance
+from driver.instances.unseen import MarkInstance, Surroundings, instance_sight, plan_unseen
+from driver.plumbing.apiserver import INSTANCES, NODES
+from driver.publishing.apiserver_allocations import AllocationWatch
+from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
+from driver.publishing.shown.slices import Features
 from kube.api import ApiClient, ApiError, ObjectKey, Store
 from tests.driver.builders import NOW, a_configuration
 from tests.fakes.instances import KilledError

@@ -136,7 +136,8 @@ def test_a_handler_comes_late_goes_and_comes_back(
 HOSTILE = """
 import asyncio, sys
 from pathlib import Path
-from driver.handler_sdk import Device, DeviceSpec, Handler, Mount, Place, Request, place_from, serve
+from driver.handlers.sdk import Device, DeviceSpec, Handler, Mount, Place, Request
+from driver.handlers.sdk import place_from, serve
 
 async def discover(request: Request):
     shelf = Path(request.details.strip())

@@ -17,14 +17,14 @@ from kube.api import (
     NotFoundError,
     RetryableError,
 )
-from scheduler_plugin.apiserver import CLAIMS, CLASSES, NAMESPACES, PODS, QUEUES
-from scheduler_plugin.claims import claim_view
-from scheduler_plugin.cluster import ClusterWorld
-from scheduler_plugin.devices import class_view
-from scheduler_plugin.names import QUEUE_LABEL, AccountingSettings, Queue
-from scheduler_plugin.pods import namespace_view, pod_view
-from scheduler_plugin.queue_objects import parse_queue
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cluster.apiserver import CLAIMS, CLASSES, NAMESPACES, PODS, QUEUES
+from scheduler_plugin.cluster.stores import ClusterWorld
+from scheduler_plugin.objects.claims import claim_view
+from scheduler_plugin.objects.devices import class_view
+from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, Queue
+from scheduler_plugin.objects.pods import namespace_view, pod_view
+from scheduler_plugin.objects.queue_objects import parse_queue
 from tests.e2e.kube_world import BRIEF
 from tests.scheduler_plugin.builders import read
 

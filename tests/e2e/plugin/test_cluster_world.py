@@ -12,11 +12,11 @@ import pytest
 
 from kube.api import ApiClient, NotFoundError, Resource, connect
 from local_cluster.api import Cluster
-from scheduler_plugin import cluster_feeds
-from scheduler_plugin.apiserver import CLAIMS, PODS
-from scheduler_plugin.cluster import ClusterWorld
-from scheduler_plugin.names import NO_QUEUE, AccountingSettings, QueueName
-from scheduler_plugin.world_changes import ClaimChanged, PodChanged, WorldChange
+from scheduler_plugin.accounting.world_changes import ClaimChanged, PodChanged, WorldChange
+from scheduler_plugin.cluster import feeds as cluster_feeds
+from scheduler_plugin.cluster.apiserver import CLAIMS, PODS
+from scheduler_plugin.cluster.stores import ClusterWorld
+from scheduler_plugin.objects.names import NO_QUEUE, AccountingSettings, QueueName
 from tests.deploy.documents import CRDS
 from tests.e2e.kube_world import EAGER, new_namespace
 from tests.e2e.plugin.cluster_objects import Lives, known, world_from_lists

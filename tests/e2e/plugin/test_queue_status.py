@@ -26,9 +26,9 @@ from kube.api import (
     connect,
 )
 from local_cluster.api import Cluster
-from scheduler_plugin.apiserver_queues import QueueStatusWriter
-from scheduler_plugin.cluster import ClusterWorld
-from scheduler_plugin.names import AccountingSettings
+from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
+from scheduler_plugin.cluster.stores import ClusterWorld
+from scheduler_plugin.objects.names import AccountingSettings
 from tests.deploy.documents import CRDS
 from tests.e2e.kube_world import new_namespace
 from tests.scheduler_plugin.builders import (

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.amounts import NO_CHARGES, Charges, ResourceKey
-from scheduler_plugin.costs import asked_cost, claim_cost, granted_cost, is_accounted
-from scheduler_plugin.devices import InstanceView
-from scheduler_plugin.names import QueueName
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.costs import asked_cost, claim_cost, granted_cost, is_accounted
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, ResourceKey
+from scheduler_plugin.objects.devices import InstanceView
+from scheduler_plugin.objects.names import QueueName
 from tests.scheduler_plugin.builders import (
     a_choice,
     a_claim,

@@ -6,8 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler_plugin.freshness import awaits_extended_claim, claims_to_read, unowned_claims
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.freshness import (
+    awaits_extended_claim,
+    claims_to_read,
+    unowned_claims,
+)
+from scheduler_plugin.accounting.world import World
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_class,

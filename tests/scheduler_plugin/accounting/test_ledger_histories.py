@@ -15,16 +15,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from scheduler_plugin.amounts import Charges, ResourceKey, charges, summed
-from scheduler_plugin.assumptions import Assumptions
-from scheduler_plugin.claims import ClaimView, ClassName
-from scheduler_plugin.costs import granted_cost
-from scheduler_plugin.devices import ClassView, InstanceView, SliceView
-from scheduler_plugin.ledger import Ledger
-from scheduler_plugin.names import AccountingSettings, ClaimUid, PodUid, QueueName
-from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
-from scheduler_plugin.verdicts import Admitted, assume, judge
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.assumptions import Assumptions
+from scheduler_plugin.accounting.costs import granted_cost
+from scheduler_plugin.accounting.ledger import Ledger
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.verdicts import Admitted, assume, judge
+from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges, summed
+from scheduler_plugin.objects.claims import ClaimView, ClassName
+from scheduler_plugin.objects.devices import ClassView, InstanceView, SliceView
+from scheduler_plugin.objects.names import AccountingSettings, ClaimUid, PodUid, QueueName
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 from tests.scheduler_plugin.builders import (
     NOW,
     a_choice,

@@ -7,9 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from scheduler_plugin.amounts import NO_CHARGES
-from scheduler_plugin.ledger import QueueUsage
-from scheduler_plugin.names import (
+from scheduler_plugin.accounting.ledger import QueueUsage
+from scheduler_plugin.accounting.owners import Owner, Source, is_orphan, labelled_owner, owner_of
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.amounts import NO_CHARGES
+from scheduler_plugin.objects.names import (
     NO_QUEUE,
     AccountingSettings,
     ClaimUid,
@@ -18,9 +20,7 @@ from scheduler_plugin.names import (
     PodUid,
     QueueName,
 )
-from scheduler_plugin.owners import Owner, Source, is_orphan, labelled_owner, owner_of
-from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
-from scheduler_plugin.world import World
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,

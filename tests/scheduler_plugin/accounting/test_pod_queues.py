@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.amounts import NO_CHARGES, ResourceKey
-from scheduler_plugin.leaving import owner_exit
-from scheduler_plugin.names import NO_QUEUE, AccountingSettings, QueueName, Reason
-from scheduler_plugin.orphans import attribution
-from scheduler_plugin.owners import owner_of
-from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
-from scheduler_plugin.verdicts import Admitted, Refused
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.owners import owner_of
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.verdicts import Admitted, Refused
+from scheduler_plugin.keeping.leaving import owner_exit
+from scheduler_plugin.keeping.orphans import attribution
+from scheduler_plugin.objects.amounts import NO_CHARGES, ResourceKey
+from scheduler_plugin.objects.names import NO_QUEUE, AccountingSettings, QueueName, Reason
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from scheduler_plugin.accounting.queue_status import queue_object, queue_status, rest_seconds
+from scheduler_plugin.accounting.world import World
 from scheduler_plugin.due import Rests
-from scheduler_plugin.names import Queue
-from scheduler_plugin.queue_status import queue_object, queue_status, rest_seconds
-from scheduler_plugin.world import World
+from scheduler_plugin.objects.names import Queue
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,

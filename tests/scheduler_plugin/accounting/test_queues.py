@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.amounts import NOTHING, UNLIMITED, Ceiling, ResourceKey
-from scheduler_plugin.names import (
+from scheduler_plugin.accounting.queues import EffectiveSharing, QueueTree
+from scheduler_plugin.objects.amounts import NOTHING, UNLIMITED, Ceiling, ResourceKey
+from scheduler_plugin.objects.names import (
     OnOwnerExit,
     QueueCondition,
     QueueName,
     Share,
     SharingPolicy,
 )
-from scheduler_plugin.queues import EffectiveSharing, QueueTree
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_world, amounts, usage
 
 ONVIF = ResourceKey("onvif")

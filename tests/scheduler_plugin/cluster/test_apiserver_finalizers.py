@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from kube.api import ApiClient, JsonObject, connect
-from scheduler_plugin import apiserver_finalizers
-from scheduler_plugin.apiserver_finalizers import KeepingBinder, QueueKeeper
-from scheduler_plugin.bindings import BindFailed, BindRequest, Bound, ClaimsChanged, Outcome
-from scheduler_plugin.names import CHARGES_FINALIZER, PodUid, Queue, QueueName
-from scheduler_plugin.queue_objects import parse_queue
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cluster import apiserver_finalizers
+from scheduler_plugin.cluster.apiserver_finalizers import KeepingBinder, QueueKeeper
+from scheduler_plugin.objects.bindings import BindFailed, BindRequest, Bound, ClaimsChanged, Outcome
+from scheduler_plugin.objects.names import CHARGES_FINALIZER, PodUid, Queue, QueueName
+from scheduler_plugin.objects.queue_objects import parse_queue
 from tests.kube.fake_apiserver import FakeApiServer, fake_apiserver, refuses, says
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_queue_object, a_world, put
 

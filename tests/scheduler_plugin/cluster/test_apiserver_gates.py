@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 
 from kube.api import Backoff
-from scheduler_plugin import apiserver_conditions, apiserver_gate_removals, apiserver_gates
-from scheduler_plugin.apiserver_gate_removals import AT_ONCE
-from scheduler_plugin.apiserver_gate_writes import GateWrites
-from scheduler_plugin.apiserver_gates import GateWriter
-from scheduler_plugin.assumptions import LAPSE
-from scheduler_plugin.gate_decisions import WaitingPod
-from scheduler_plugin.gates import GateKeeper
-from scheduler_plugin.names import QUOTA_GATE, QueueName, Reason
-from scheduler_plugin.refusals import Refusals
-from scheduler_plugin.waiting_pods import WaitingPods
-from scheduler_plugin.world_changes import OtherChanged, QueueChanged
+from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.world_changes import OtherChanged, QueueChanged
+from scheduler_plugin.cluster import apiserver_conditions, apiserver_gate_removals, apiserver_gates
+from scheduler_plugin.cluster.apiserver_gate_removals import AT_ONCE
+from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
+from scheduler_plugin.cluster.apiserver_gates import GateWriter
+from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
+from scheduler_plugin.waiting.gate_decisions import WaitingPod
+from scheduler_plugin.waiting.gates import GateKeeper
+from scheduler_plugin.waiting.refusals import Refusals
+from scheduler_plugin.waiting.waiting_pods import WaitingPods
 from tests.scheduler_plugin.builders import (
     NOW,
     a_pod_object,

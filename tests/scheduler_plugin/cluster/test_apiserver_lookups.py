@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from kube.api import UnavailableError
-from scheduler_plugin import apiserver_lookups
-from scheduler_plugin.apiserver_lookups import ClaimLookups
-from scheduler_plugin.claims import ClaimView
+from scheduler_plugin.cluster import apiserver_lookups
+from scheduler_plugin.cluster.apiserver_lookups import ClaimLookups
+from scheduler_plugin.objects.claims import ClaimView
 from tests.scheduler_plugin.fake_pods import running
 
 

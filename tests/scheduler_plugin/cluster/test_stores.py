@@ -11,10 +11,15 @@ from typing import Any, cast
 import pytest
 
 from kube.api import ApiClient, ApiError, ForbiddenError, NotFoundError, ObjectPath
-from scheduler_plugin.amounts import ResourceKey
-from scheduler_plugin.cluster import ClusterWorld
-from scheduler_plugin.names import QueueName
-from scheduler_plugin.world_changes import ClaimChanged, PodChanged, QueueChanged, WorldChange
+from scheduler_plugin.accounting.world_changes import (
+    ClaimChanged,
+    PodChanged,
+    QueueChanged,
+    WorldChange,
+)
+from scheduler_plugin.cluster.stores import ClusterWorld
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.names import QueueName
 from tests.scheduler_plugin.builders import (
     SETTINGS,
     a_claim_object,

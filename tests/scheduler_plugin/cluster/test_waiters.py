@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from scheduler_plugin.names import ClaimUid, PodUid
-from scheduler_plugin.waiters import Waiters
-from scheduler_plugin.world_changes import ClaimChanged, OtherChanged, PodChanged
+from scheduler_plugin.accounting.world_changes import ClaimChanged, OtherChanged, PodChanged
+from scheduler_plugin.cluster.waiters import Waiters
+from scheduler_plugin.objects.names import ClaimUid, PodUid
 
 CAM, POD = ClaimUid("uid-of-cam"), PodUid("uid-of-a")
 

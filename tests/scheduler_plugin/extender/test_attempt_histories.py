@@ -15,11 +15,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from scheduler_plugin.bindings import BindFailed
-from scheduler_plugin.claims import Result
-from scheduler_plugin.extender_messages import Passed
+from scheduler_plugin.extender.messages import Passed
+from scheduler_plugin.objects.bindings import BindFailed
+from scheduler_plugin.objects.claims import Result
 from tests.scheduler_plugin.builders import a_claim, a_pod_object, a_queue, pod_uid, put
-from tests.scheduler_plugin.test_kube_scheduler import Scene
+from tests.scheduler_plugin.extender.test_kube_scheduler import Scene
 
 DEVICE = Result("req", "moorage.dev")
 

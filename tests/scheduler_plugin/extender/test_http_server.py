@@ -23,17 +23,17 @@ import pytest
 from kube.api import follow_files
 from local_cluster.authority import Authority
 from local_cluster.certificates import CertificateSpec
-from scheduler_plugin import http_server, turns
-from scheduler_plugin.extender_messages import Answer, BindArguments, NotAnswered, Passed
-from scheduler_plugin.fields import JsonObject
-from scheduler_plugin.gate_decisions import Place, WaitingPod
-from scheduler_plugin.http_app import ExtenderApp, Limits
-from scheduler_plugin.http_pages import PagesApp
-from scheduler_plugin.http_responses import Application
-from scheduler_plugin.http_server import Bound, CannotListenError, serving
-from scheduler_plugin.listening import Listening, TlsFiles
-from scheduler_plugin.names import QueueName, Reason
-from scheduler_plugin.verdicts import Refused
+from scheduler_plugin.extender import http_server, turns
+from scheduler_plugin.extender.http_app import ExtenderApp, Limits
+from scheduler_plugin.extender.http_pages import PagesApp
+from scheduler_plugin.extender.http_responses import Application
+from scheduler_plugin.extender.http_server import Bound, CannotListenError, serving
+from scheduler_plugin.extender.listening import Listening, TlsFiles
+from scheduler_plugin.extender.messages import Answer, BindArguments, NotAnswered, Passed
+from scheduler_plugin.judging.verdicts import Refused
+from scheduler_plugin.objects.fields import JsonObject
+from scheduler_plugin.objects.names import QueueName, Reason
+from scheduler_plugin.waiting.gate_decisions import Place, WaitingPod
 
 LOOPBACK = Listening(host="127.0.0.1", port=0, tls=None)
 POD = {"metadata": {"namespace": "default", "name": "a", "uid": "1"}}
@@ -828,7 +828,7 @@ async def test_files_that_change_are_read_again(
     shutil.copy(tls_files.client_ca, accepted)
     own = dataclasses.replace(tls_files, client_ca=str(accepted))
     soon = functools.partial(follow_files, period_seconds=0.01)
-    monkeypatch.setattr("scheduler_plugin.http_server.follow_files", soon)
+    monkeypatch.setattr("scheduler_plugin.extender.http_server.follow_files", soon)
     stranger = Authority(tmp_path)
     refused = (aiohttp.ClientError, ConnectionError, ssl.SSLError)
     async with serving(

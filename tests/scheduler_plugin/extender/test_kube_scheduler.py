@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.bindings import BindFailed
-from scheduler_plugin.claims import Result
-from scheduler_plugin.extender_messages import BindArguments, NotAnswered, Passed
-from scheduler_plugin.kube_scheduler import Extender
-from scheduler_plugin.kube_scheduler_binds import ATTEMPTS
-from scheduler_plugin.names import QueueName, Reason
-from scheduler_plugin.pods import PodClaim, pod_view
-from scheduler_plugin.projections import is_kept
-from scheduler_plugin.verdicts import Refused
+from scheduler_plugin.extender.kube_scheduler import Extender
+from scheduler_plugin.extender.kube_scheduler_binds import ATTEMPTS
+from scheduler_plugin.extender.messages import BindArguments, NotAnswered, Passed
+from scheduler_plugin.judging.verdicts import Refused
+from scheduler_plugin.objects.bindings import BindFailed
+from scheduler_plugin.objects.claims import Result
+from scheduler_plugin.objects.names import QueueName, Reason
+from scheduler_plugin.objects.pods import PodClaim, pod_view
+from scheduler_plugin.objects.projections import is_kept
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,

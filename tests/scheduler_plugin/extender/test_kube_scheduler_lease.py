@@ -15,7 +15,7 @@ from typing import Any, cast
 import pytest
 
 from kube.api import ApiClient, ApiError, NotFoundError, UnavailableError
-from scheduler_plugin.kube_scheduler_lease import KubeSchedulerLease, LeaseSettings
+from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease, LeaseSettings
 
 SETTINGS = LeaseSettings(
     namespace="moorage-system", name="moorage-scheduler", identity="host-a", period_seconds=0.02

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kube.leases import Lease, Sighting
 from kube.leases import see as see_lease
 from kube.leases import view as view_lease
-from scheduler_plugin.leadership import (
+from scheduler_plugin.extender.leadership import (
     NEVER,
     Holding,
     Leadership,

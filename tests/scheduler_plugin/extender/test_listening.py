@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from driver.api import Problem
-from scheduler_plugin.listening import Listening, TlsFiles, parse_listening, parse_pages_address
+from scheduler_plugin.extender.listening import (
+    Listening,
+    TlsFiles,
+    parse_listening,
+    parse_pages_address,
+)
 
 FILES = TlsFiles(certificate="tls.crt", key="tls.key", client_ca="ca.crt")
 NONE = TlsFiles()

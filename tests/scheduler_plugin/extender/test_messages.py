@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_plugin.extender_messages import (
+from scheduler_plugin.extender.messages import (
     BindArguments,
     FilterArguments,
     NotAnswered,
@@ -21,8 +21,8 @@ from scheduler_plugin.extender_messages import (
     encode_filter,
     encode_preempt,
 )
-from scheduler_plugin.names import Reason
-from scheduler_plugin.verdicts import Refused
+from scheduler_plugin.judging.verdicts import Refused
+from scheduler_plugin.objects.names import Reason
 
 REFUSED = Refused(Reason.OVER_LIMIT, 'Queue "vision" would pass its limit of 8.')
 

@@ -18,14 +18,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from scheduler_plugin.amounts import ResourceKey
-from scheduler_plugin.bindings import BindRequest
-from scheduler_plugin.charged_queues import ChargedQueues, unkept
-from scheduler_plugin.claims import ClaimView, Result
-from scheduler_plugin.names import PodUid, QueueName
-from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
-from scheduler_plugin.verdicts import Admitted, assume, bind_request, judge
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.verdicts import Admitted, assume, bind_request, judge
+from scheduler_plugin.keeping.charged_queues import ChargedQueues, unkept
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.bindings import BindRequest
+from scheduler_plugin.objects.claims import ClaimView, Result
+from scheduler_plugin.objects.names import PodUid, QueueName
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,

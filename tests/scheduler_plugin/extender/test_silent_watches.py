@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.amounts import NO_CHARGES
-from scheduler_plugin.assumptions import LAPSE
-from scheduler_plugin.bindings import BindFailed
-from scheduler_plugin.extender_messages import NotAnswered, Passed
-from scheduler_plugin.names import QueueName, Reason
-from scheduler_plugin.verdicts import Refused
+from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.extender.messages import NotAnswered, Passed
+from scheduler_plugin.judging.verdicts import Refused
+from scheduler_plugin.objects.amounts import NO_CHARGES
+from scheduler_plugin.objects.bindings import BindFailed
+from scheduler_plugin.objects.names import QueueName, Reason
 from tests.scheduler_plugin.builders import a_claim, a_pod_object, amounts, pod_uid, usage
-from tests.scheduler_plugin.test_kube_scheduler import Scene
+from tests.scheduler_plugin.extender.test_kube_scheduler import Scene
 
 VISION = QueueName("vision")
 AS_IT_WAS = a_pod_object("a", queue="vision", requests={"akri.sh/onvif": 1})

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from scheduler_plugin import turns
-from scheduler_plugin.turns import Turns
+from scheduler_plugin.extender import turns
+from scheduler_plugin.extender.turns import Turns
 
 
 async def is_kept(task: asyncio.Task[None]) -> bool:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from kube.api import Event
-from scheduler_plugin.amounts import NO_CHARGES, ResourceKey
-from scheduler_plugin.apiserver_unattributed import UnattributedTeller
-from scheduler_plugin.devices import InstanceView
-from scheduler_plugin.pods import NamespaceView, PodView
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cluster.apiserver_unattributed import UnattributedTeller
+from scheduler_plugin.objects.amounts import NO_CHARGES, ResourceKey
+from scheduler_plugin.objects.devices import InstanceView
+from scheduler_plugin.objects.pods import NamespaceView, PodView
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_world, amounts, put, usage
 
 ONVIF = ResourceKey("onvif")

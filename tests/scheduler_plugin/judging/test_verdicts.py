@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin import facts
-from scheduler_plugin.amounts import NO_CHARGES
-from scheduler_plugin.bindings import BindRequest, ClaimOwner
-from scheduler_plugin.claims import claim_template_view
-from scheduler_plugin.names import (
+from scheduler_plugin.accounting import facts
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, bind_request, judge
+from scheduler_plugin.objects.amounts import NO_CHARGES
+from scheduler_plugin.objects.bindings import BindRequest, ClaimOwner
+from scheduler_plugin.objects.claims import claim_template_view
+from scheduler_plugin.objects.names import (
     NO_POD,
     NO_QUEUE,
     QUEUE_LABEL,
@@ -21,9 +23,7 @@ from scheduler_plugin.names import (
     QueueName,
     Reason,
 )
-from scheduler_plugin.pods import NamespaceView, PodGroupView
-from scheduler_plugin.verdicts import Admitted, Refused, assume, bind_request, judge
-from scheduler_plugin.world import World
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from scheduler_plugin.charged_queues import REST_SECONDS, ChargedQueues, is_charged, unkept
-from scheduler_plugin.names import CHARGES_FINALIZER, Queue, QueueName, Reason
-from scheduler_plugin.queue_objects import parse_queue
-from scheduler_plugin.verdicts import Admitted
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.verdicts import Admitted
+from scheduler_plugin.keeping.charged_queues import REST_SECONDS, ChargedQueues, is_charged, unkept
+from scheduler_plugin.objects.names import CHARGES_FINALIZER, Queue, QueueName, Reason
+from scheduler_plugin.objects.queue_objects import parse_queue
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_pod,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.leaving import EvictForeign, LookAgain, OwnerLeftAt, owner_exit
-from scheduler_plugin.names import OWNER_LEFT_AT_ANNOTATION, QueueName
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, owner_exit
+from scheduler_plugin.objects.names import OWNER_LEFT_AT_ANNOTATION, QueueName
 from tests.scheduler_plugin.builders import (
     NOW,
     a_pod,

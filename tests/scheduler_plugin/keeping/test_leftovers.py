@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from scheduler_plugin.leftovers import GRACE, ClaimCleared, Leftovers, lost_queue
-from scheduler_plugin.names import PodUid, QueueName
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.keeping.leftovers import GRACE, ClaimCleared, Leftovers, lost_queue
+from scheduler_plugin.objects.names import PodUid, QueueName
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,

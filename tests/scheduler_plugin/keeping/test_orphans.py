@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduler_plugin.assumptions import LAPSE
-from scheduler_plugin.names import AccountingSettings, OrphanPolicy, QueueName
-from scheduler_plugin.orphans import attribution, attributions
-from scheduler_plugin.pods import NamespaceView
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.keeping.orphans import attribution, attributions
+from scheduler_plugin.objects.names import AccountingSettings, OrphanPolicy, QueueName
+from scheduler_plugin.objects.pods import NamespaceView
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,

@@ -15,18 +15,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from scheduler_plugin.amounts import ResourceKey
-from scheduler_plugin.claims import ClaimView, Result
-from scheduler_plugin.leaving import EvictForeign, LookAgain, OwnerLeftAt, owner_exit
-from scheduler_plugin.leftovers import ClaimCleared, Leftovers
-from scheduler_plugin.names import NO_POD, NO_QUEUE, ClaimUid, PodUid, QueueName
-from scheduler_plugin.orphans import Attribution, attribution
-from scheduler_plugin.owner_life import EndedOwner, ended_owner
-from scheduler_plugin.owners import labelled_owner, runs
-from scheduler_plugin.pods import PodView, oldest
-from scheduler_plugin.upkeep import Upkeep
-from scheduler_plugin.verdicts import Admitted, assume, judge
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.owners import labelled_owner, runs
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.verdicts import Admitted, assume, judge
+from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, owner_exit
+from scheduler_plugin.keeping.leftovers import ClaimCleared, Leftovers
+from scheduler_plugin.keeping.orphans import Attribution, attribution
+from scheduler_plugin.keeping.owner_life import EndedOwner, ended_owner
+from scheduler_plugin.keeping.upkeep import Upkeep
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.claims import ClaimView, Result
+from scheduler_plugin.objects.names import NO_POD, NO_QUEUE, ClaimUid, PodUid, QueueName
+from scheduler_plugin.objects.pods import PodView, oldest
 from tests.scheduler_plugin.builders import NOW, a_claim, a_pod, a_queue, a_world
 
 ONVIF = ResourceKey("onvif")

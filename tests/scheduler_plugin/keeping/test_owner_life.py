@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler_plugin.names import AccountingSettings, OwnerLifetime
-from scheduler_plugin.owner_life import EndedOwner, ended_owner
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.keeping.owner_life import EndedOwner, ended_owner
+from scheduler_plugin.objects.names import AccountingSettings, OwnerLifetime
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,

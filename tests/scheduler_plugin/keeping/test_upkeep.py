@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from scheduler_plugin.leaving import EvictForeign, LookAgain, OwnerLeftAt
-from scheduler_plugin.leftovers import GRACE, ClaimCleared
-from scheduler_plugin.names import OWNER_LEFT_AT_ANNOTATION
-from scheduler_plugin.orphans import Attribution
-from scheduler_plugin.owner_life import EndedOwner
-from scheduler_plugin.upkeep import Upkeep
+from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt
+from scheduler_plugin.keeping.leftovers import GRACE, ClaimCleared
+from scheduler_plugin.keeping.orphans import Attribution
+from scheduler_plugin.keeping.owner_life import EndedOwner
+from scheduler_plugin.keeping.upkeep import Upkeep
+from scheduler_plugin.objects.names import OWNER_LEFT_AT_ANNOTATION
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,

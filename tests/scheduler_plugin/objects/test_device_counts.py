@@ -7,10 +7,10 @@ from collections.abc import Collection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_plugin.amounts import ResourceKey
-from scheduler_plugin.claims import ClassName
-from scheduler_plugin.device_counts import MAX_RESULTS, DeviceCounts
-from scheduler_plugin.devices import ClassView, SliceView
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.claims import ClassName
+from scheduler_plugin.objects.device_counts import MAX_RESULTS, DeviceCounts
+from scheduler_plugin.objects.devices import ClassView, SliceView
 
 OURS, OTHERS = "moorage.dev", "gpu.example.com"
 ORIGINS = [("onvif", "onvif-1"), ("onvif", "onvif-2"), ("usb", "usb-1")]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.amounts import NOTHING, UNLIMITED, Ceiling
-from scheduler_plugin.fields import Unreadable
-from scheduler_plugin.names import ClaimSharing, OnOwnerExit, Queue, Share, SharingPolicy
-from scheduler_plugin.queue_objects import parse_queue
+from scheduler_plugin.objects.amounts import NOTHING, UNLIMITED, Ceiling
+from scheduler_plugin.objects.fields import Unreadable
+from scheduler_plugin.objects.names import ClaimSharing, OnOwnerExit, Queue, Share, SharingPolicy
+from scheduler_plugin.objects.queue_objects import parse_queue
 from tests.scheduler_plugin.builders import a_queue, a_queue_object
 
 GRACE = "spec.claimSharing.ownerExitGracePeriod"

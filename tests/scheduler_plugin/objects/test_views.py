@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.amounts import (
+from scheduler_plugin.objects.amounts import (
     LARGEST,
     NO_CHARGES,
     UNLIMITED,
@@ -19,18 +19,18 @@ from scheduler_plugin.amounts import (
     most_of,
     summed,
 )
-from scheduler_plugin.claims import claim_template_view, claim_view
-from scheduler_plugin.devices import InstanceView, class_view, instance_view, slice_view
-from scheduler_plugin.fields import Unreadable, shown
-from scheduler_plugin.names import QUEUE_LABEL, AccountingSettings, QueueName
-from scheduler_plugin.pods import (
+from scheduler_plugin.objects.claims import claim_template_view, claim_view
+from scheduler_plugin.objects.devices import InstanceView, class_view, instance_view, slice_view
+from scheduler_plugin.objects.fields import Unreadable, shown
+from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, QueueName
+from scheduler_plugin.objects.pods import (
     NamespaceView,
     PodGroupView,
     namespace_view,
     pod_group_view,
     pod_view,
 )
-from scheduler_plugin.quantities import whole
+from scheduler_plugin.objects.quantities import whole
 from tests.scheduler_plugin.builders import (
     SETTINGS,
     a_claim,

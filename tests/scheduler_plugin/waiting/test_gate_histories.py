@@ -17,17 +17,22 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from scheduler_plugin.amounts import ResourceKey
-from scheduler_plugin.claims import ClaimView, Result
-from scheduler_plugin.gate_decisions import Wait
-from scheduler_plugin.gates import GateKeeper
-from scheduler_plugin.missing_claims import missing_claims
-from scheduler_plugin.names import QUOTA_GATE, PodUid, QueueName
-from scheduler_plugin.pods import PodView
-from scheduler_plugin.refusals import Refusals
-from scheduler_plugin.verdicts import Admitted, Refused, Verdict, assume, judge
-from scheduler_plugin.world import World
-from scheduler_plugin.world_changes import ClaimChanged, OtherChanged, PodChanged, QueueChanged
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_changes import (
+    ClaimChanged,
+    OtherChanged,
+    PodChanged,
+    QueueChanged,
+)
+from scheduler_plugin.judging.missing_claims import missing_claims
+from scheduler_plugin.judging.verdicts import Admitted, Refused, Verdict, assume, judge
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.claims import ClaimView, Result
+from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, QueueName
+from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.waiting.gate_decisions import Wait
+from scheduler_plugin.waiting.gates import GateKeeper
+from scheduler_plugin.waiting.refusals import Refusals
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,

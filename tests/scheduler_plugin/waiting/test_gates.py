@@ -9,19 +9,24 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin import gates
-from scheduler_plugin import verdicts as verdicts_module
-from scheduler_plugin.assumptions import LAPSE
-from scheduler_plugin.claims import ClassName
-from scheduler_plugin.fields import Unreadable
-from scheduler_plugin.gate_decisions import GateCondition, GateRemoval, LetGo, Wait
-from scheduler_plugin.gates import RECHECK_SECONDS, GateKeeper
-from scheduler_plugin.names import QUOTA_GATE, QueueName, Reason
-from scheduler_plugin.pods import PodView, pod_view
-from scheduler_plugin.projections import project_pod
-from scheduler_plugin.verdicts import Verdict
-from scheduler_plugin.world import World
-from scheduler_plugin.world_changes import ClaimChanged, OtherChanged, PodChanged, QueueChanged
+from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_changes import (
+    ClaimChanged,
+    OtherChanged,
+    PodChanged,
+    QueueChanged,
+)
+from scheduler_plugin.judging import verdicts as verdicts_module
+from scheduler_plugin.judging.verdicts import Verdict
+from scheduler_plugin.objects.claims import ClassName
+from scheduler_plugin.objects.fields import Unreadable
+from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
+from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.objects.projections import project_pod
+from scheduler_plugin.waiting import gates
+from scheduler_plugin.waiting.gate_decisions import GateCondition, GateRemoval, LetGo, Wait
+from scheduler_plugin.waiting.gates import RECHECK_SECONDS, GateKeeper
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,

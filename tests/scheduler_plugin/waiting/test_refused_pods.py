@@ -8,21 +8,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.assumptions import LAPSE
-from scheduler_plugin.gate_decisions import GateRemoval, Retry, WaitingPod
-from scheduler_plugin.gates import TRIED_SECONDS, GateKeeper
-from scheduler_plugin.names import (
-    ACCOUNTED_LABEL,
-    POD_GROUP_ANNOTATION,
-    QUOTA_GATE,
-    QueueName,
-    Reason,
-)
-from scheduler_plugin.pods import NamespaceView, PodGroupView, PodView
-from scheduler_plugin.refusals import MOST, Refusals
-from scheduler_plugin.verdicts import Admitted, assume, judge
-from scheduler_plugin.world import World
-from scheduler_plugin.world_changes import (
+from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
     GroupChanged,
     NamespaceChanged,
@@ -30,6 +18,18 @@ from scheduler_plugin.world_changes import (
     PodChanged,
     QueueChanged,
 )
+from scheduler_plugin.judging.verdicts import Admitted, assume, judge
+from scheduler_plugin.objects.names import (
+    ACCOUNTED_LABEL,
+    POD_GROUP_ANNOTATION,
+    QUOTA_GATE,
+    QueueName,
+    Reason,
+)
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
+from scheduler_plugin.waiting.gate_decisions import GateRemoval, Retry, WaitingPod
+from scheduler_plugin.waiting.gates import TRIED_SECONDS, GateKeeper
+from scheduler_plugin.waiting.refusals import MOST, Refusals
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_plugin.amounts import Charges
-from scheduler_plugin.fairness import own_standing, standing
-from scheduler_plugin.names import PodUid, QueueName
-from scheduler_plugin.rounds import Round
-from scheduler_plugin.waiting_lines import Line, Shape
-from scheduler_plugin.world import World
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.amounts import Charges
+from scheduler_plugin.objects.names import PodUid, QueueName
+from scheduler_plugin.waiting.fairness import own_standing, standing
+from scheduler_plugin.waiting.lines import Line, Shape
+from scheduler_plugin.waiting.rounds import Round
 from tests.scheduler_plugin.builders import a_queue, a_world, amounts
 
 PARENTS = {"left": "root", "right": "root", "leaf": "left", "twig": "left", "root": "", "lone": ""}

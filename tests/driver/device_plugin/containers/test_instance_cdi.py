@@ -11,14 +11,20 @@ from pathlib import Path
 import pytest
 
 from driver.api import ConfigurationName, InstanceName
-from driver.container_responses import Files
+from driver.device_plugin.containers.disk_cdi import AT_ONCE, instance_files
+from driver.device_plugin.containers.given_notices import given_notice, path_taken
+from driver.device_plugin.containers.instance_cdi import (
+    GivenChange,
+    GivenFile,
+    content,
+    file_name,
+    given_file,
+)
+from driver.device_plugin.containers.responses import Files
 from driver.devices import DeviceSpec, Mount
-from driver.disk import Folder
-from driver.disk_cdi import AT_ONCE, instance_files
-from driver.given_notices import given_notice, path_taken
-from driver.instance_cdi import GivenChange, GivenFile, content, file_name, given_file
-from driver.instances import Instance
-from driver.whereabouts import Whereabouts
+from driver.instances.instances import Instance
+from driver.plumbing.disk import Folder
+from driver.preparing.whereabouts import Whereabouts
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, a_camera
 
 LOCAL = {CAMERA_1: False}

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from driver.container_responses import ContainerResponse, Files, Unusable, container_response
+from driver.device_plugin.containers.responses import (
+    ContainerResponse,
+    Files,
+    Unusable,
+    container_response,
+)
 from driver.devices import DeviceSpec, Mount
-from driver.instances import Instance
+from driver.instances.instances import Instance
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, a_camera
 
 

@@ -9,13 +9,19 @@ from dataclasses import replace
 import pytest
 
 from driver.api import InstanceName
-from driver.container_responses import ContainerResponse, Files
 from driver.device_ids import DeviceKey
-from driver.instances import Instance
-from driver.kubelet_allocations import FORGET_SECONDS, Given, KubeletAllocations
-from driver.node_pods import ListedDevice, Listing, PodName
-from driver.slot_allocation import OfConfiguration, Offer, OfInstance, Plugin, Refused
-from driver.slots import SlotWrite
+from driver.device_plugin.containers.responses import ContainerResponse, Files
+from driver.device_plugin.kubelet.allocations import FORGET_SECONDS, Given, KubeletAllocations
+from driver.device_plugin.slots.allocation import (
+    OfConfiguration,
+    Offer,
+    OfInstance,
+    Plugin,
+    Refused,
+)
+from driver.instances.instances import Instance
+from driver.instances.slots.node_pods import ListedDevice, Listing, PodName
+from driver.instances.slots.slots import SlotWrite
 from kube.api import ApiError, UnavailableError
 from tests.driver.fake_slots import FakeSlotObjects
 from tests.driver.slot_builders import (

@@ -15,13 +15,13 @@ import grpc.aio
 import pytest
 
 from driver.api import ConfigurationName, InstanceName
-from driver.container_responses import ContainerResponse
+from driver.device_plugin.containers.responses import ContainerResponse
+from driver.device_plugin.kubelet.device_plugins import DevicePlugins, Pace
+from driver.device_plugin.slots.allocation import OfConfiguration, OfInstance, Plugin, Refused
+from driver.device_plugin.slots.plugin_devices import PluginDevice
 from driver.devices import DeviceSpec, Mount
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
-from driver.kubelet_device_plugins import DevicePlugins, Pace
 from driver.names import short_hash
-from driver.plugin_devices import PluginDevice
-from driver.slot_allocation import OfConfiguration, OfInstance, Plugin, Refused
 from tests.fakes.device_manager import FakeDeviceManager, leave_dead_socket
 
 INSTANCE = OfInstance(InstanceName("camera-a1b2c3"))

@@ -11,8 +11,8 @@ from pathlib import Path
 import grpc.aio
 import pytest
 
-from driver.kubelet_empty_plugins import EmptyPlugins, plugins_in_use
-from driver.slot_allocation import OfConfiguration, OfInstance
+from driver.device_plugin.kubelet.empty_plugins import EmptyPlugins, plugins_in_use
+from driver.device_plugin.slots.allocation import OfConfiguration, OfInstance
 from tests.driver.slot_builders import (
     CAMERA_1,
     CONFIGURATION,

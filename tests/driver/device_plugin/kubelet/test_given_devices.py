@@ -11,17 +11,17 @@ from typing import Any, cast
 
 import pytest
 
-from driver import kubelet_given_devices
 from driver.api import InstanceName
 from driver.device_ids import DeviceKey
+from driver.device_plugin.containers.disk_cdi import instance_files
+from driver.device_plugin.kubelet import given_devices as kubelet_given_devices
+from driver.device_plugin.kubelet.given_devices import GivenDevices
+from driver.device_plugin.kubelet.usage import HasPods
 from driver.devices import DeviceSpec
-from driver.disk_cdi import instance_files
-from driver.instances import Instance
-from driver.kubelet_given_devices import GivenDevices
-from driver.kubelet_usage import HasPods
-from driver.node_pods import ListedDevice, Listing, NodePod, PodName
-from driver.slots import InstanceSlots, by_name
-from driver.whereabouts import Whereabouts
+from driver.instances.instances import Instance
+from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, PodName
+from driver.instances.slots.slots import InstanceSlots, by_name
+from driver.preparing.whereabouts import Whereabouts
 from kube.api import Event
 from tests.driver.slot_builders import (
     CAMERA_1,

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from driver import kubelet_usage
 from driver.device_ids import DeviceKey
-from driver.kubelet_allocations import Given
-from driver.kubelet_usage import SlotKeeper
-from driver.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
-from driver.slots import SlotWrite, instance_slots
+from driver.device_plugin.kubelet import usage as kubelet_usage
+from driver.device_plugin.kubelet.allocations import Given
+from driver.device_plugin.kubelet.usage import SlotKeeper
+from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
+from driver.instances.slots.slots import SlotWrite, instance_slots
 from kube.api import (
     Added,
     ApiError,

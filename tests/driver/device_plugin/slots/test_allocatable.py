@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from driver.node_allocatable import Allocatable, status_patch
+from driver.device_plugin.slots.allocatable import Allocatable, status_patch
 
 ONE, OTHER = "akri.sh/camera", "akri.sh/camera-8120fe"
 

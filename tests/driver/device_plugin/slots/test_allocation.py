@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 
 from driver.api import InstanceName, NodeName
-from driver.devices import DeviceSpec
-from driver.instances import Instance
-from driver.preferences import preferred_devices
-from driver.slot_allocation import (
+from driver.device_plugin.slots.allocation import (
     Allocation,
     OfConfiguration,
     Offer,
@@ -20,7 +17,10 @@ from driver.slot_allocation import (
     Refused,
     plan_allocate,
 )
-from driver.slots import by_name
+from driver.device_plugin.slots.preferences import preferred_devices
+from driver.devices import DeviceSpec
+from driver.instances.instances import Instance
+from driver.instances.slots.slots import by_name
 from tests.driver.device_sharing_tables import CL_FALSE, CL_TRUE, IL, IL_ON_B
 from tests.driver.slot_builders import (
     CAMERA_1,

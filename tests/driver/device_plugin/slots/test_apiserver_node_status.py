@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from driver.api import NodeName
-from driver.apiserver_node_status import NodeStatus
+from driver.device_plugin.slots.apiserver_node_status import NodeStatus
 from kube.api import ApiClient, ForbiddenError, JsonObject, ObjectPath, WriteOptions
 
 ONE, OTHER = "akri.sh/camera", "akri.sh/camera-8120fe"
@@ -79,7 +79,7 @@ async def test_who_waits_is_served_at_once_and_again_with_what_comes_meanwhile()
 async def test_what_changes_back_while_it_is_written_is_written_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("driver.apiserver_node_status.PACE_SECONDS", 0.01)
+    monkeypatch.setattr("driver.device_plugin.slots.apiserver_node_status.PACE_SECONDS", 0.01)
     api = FakeApi()
     async with running(api) as status:
         status.told(ONE, 2)
@@ -119,7 +119,7 @@ async def test_nobody_waits_for_a_kubelet_that_does_not_watch() -> None:
 async def test_nobody_waits_for_ever_for_a_kubelet_that_does_not_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("driver.apiserver_node_status.SAY_SECONDS", 0.01)
+    monkeypatch.setattr("driver.device_plugin.slots.apiserver_node_status.SAY_SECONDS", 0.01)
     api = FakeApi()
     async with running(api) as status:
         await status.says(ONE, 1)

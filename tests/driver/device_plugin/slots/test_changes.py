@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from driver.device_ids import DeviceKey
-from driver.slot_changes import Look, look_after
-from driver.slots import InstanceSlots, SlotWrite, slot_write
+from driver.device_plugin.slots.changes import Look, look_after
+from driver.instances.slots.slots import InstanceSlots, SlotWrite, slot_write
 from tests.driver.slot_builders import (
     CAMERA_1,
     CAMERA_2,

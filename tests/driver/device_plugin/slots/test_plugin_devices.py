@@ -7,8 +7,12 @@ from collections.abc import Collection, Iterable, Sequence
 import pytest
 
 from driver.api import InstanceName, NodeName
-from driver.plugin_devices import PluginDevice, configuration_devices, instance_devices
-from driver.slots import InstanceSlots
+from driver.device_plugin.slots.plugin_devices import (
+    PluginDevice,
+    configuration_devices,
+    instance_devices,
+)
+from driver.instances.slots.slots import InstanceSlots
 from tests.driver.device_sharing_tables import ALLOCATABLE, BLOCKS, USAGE, Block, is_unique
 from tests.driver.slot_builders import (
     BOTH,

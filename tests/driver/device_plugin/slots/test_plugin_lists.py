@@ -10,9 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driver.api import Configuration, ConfigurationName, InstanceName
-from driver.plugin_devices import PluginDevice
-from driver.plugin_lists import Offered, PluginListing, PluginLists, plugin_lists
-from driver.slots import InstanceSlots, instance_slots
+from driver.device_plugin.slots.plugin_devices import PluginDevice
+from driver.device_plugin.slots.plugin_lists import (
+    Offered,
+    PluginListing,
+    PluginLists,
+    plugin_lists,
+)
+from driver.instances.slots.slots import InstanceSlots, instance_slots
 from tests.driver.builders import a_configuration
 from tests.driver.slot_builders import (
     BOTH,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from driver.preferences import preferred_devices
-from driver.slots import by_name
+from driver.device_plugin.slots.preferences import preferred_devices
+from driver.instances.slots.slots import by_name
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, NODE_B, two_cameras
 
 ALL = [f"{camera}-{slot}" for camera in (CAMERA_1, CAMERA_2) for slot in (0, 1)]

@@ -10,8 +10,7 @@ import pytest
 
 from driver.api import NodeName
 from driver.device_ids import DeviceKey
-from driver.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
-from driver.slot_reconciliation import (
+from driver.device_plugin.slots.reconciliation import (
     SETTLED,
     Evidence,
     Reconciliation,
@@ -19,7 +18,8 @@ from driver.slot_reconciliation import (
     Waiting,
     reconcile,
 )
-from driver.slots import SlotWrite, is_overtaken
+from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
+from driver.instances.slots.slots import SlotWrite, is_overtaken
 from tests.driver.device_sharing_tables import USAGE
 from tests.driver.slot_builders import (
     CAMERA_1,

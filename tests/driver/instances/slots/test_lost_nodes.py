@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.api import NodeName
-from driver.lost_nodes import (
+from driver.instances.slots.lost_nodes import (
     NOBODY,
     Absences,
     NodeState,
@@ -23,9 +23,9 @@ from driver.lost_nodes import (
     plan_lost_nodes,
     plan_strangers,
 )
+from driver.instances.slots.node_pods import NodePod, node_pod
+from driver.instances.slots.slots import SlotWrite
 from driver.names import label_value
-from driver.node_pods import NodePod, node_pod
-from driver.slots import SlotWrite
 from tests.driver.builders import NOW
 from tests.driver.slot_builders import (
     CAMERA_1,

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from driver.device_ids import DeviceKey
-from driver.node_pods import ListedDevice, Listing, NodePod, PodName, node_pod, uncovered
+from driver.instances.slots.node_pods import (
+    ListedDevice,
+    Listing,
+    NodePod,
+    PodName,
+    node_pod,
+    uncovered,
+)
 
 CAM, USB = "akri.sh/cam", "akri.sh/usb"
 

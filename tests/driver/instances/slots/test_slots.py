@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from driver.device_ids import DeviceKey
-from driver.device_usage import ByConfiguration, ByInstance, Holder
-from driver.slots import (
+from driver.instances.slots.slots import (
     SLOTS_FINALIZER,
     InstanceSlots,
     counting,
@@ -22,6 +21,7 @@ from driver.slots import (
     undo,
     usage_problems,
 )
+from driver.instances.stored.device_usage import ByConfiguration, ByInstance, Holder
 from tests.driver.slot_builders import (
     CAMERA_1,
     CAMERA_2,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.api import NodeName
-from driver.device_usage import (
+from driver.instances.stored.device_usage import (
     ByConfiguration,
     ByInstance,
     UnknownHolder,

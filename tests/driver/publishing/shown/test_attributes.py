@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver.attributes import ENTRIES_LIMIT, attributes
-from driver.instances import Instance, instance_of
+from driver.instances.instances import Instance, instance_of
 from driver.names import attribute_value
+from driver.publishing.shown.attributes import ENTRIES_LIMIT, attributes
 from tests.driver.builders import NODE, a_configuration, a_device
 
 

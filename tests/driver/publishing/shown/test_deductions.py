@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.api import DeviceName, InstanceName, NodeName
-from driver.deductions import Deductions, held_slots, holds_slots
-from driver.instance_objects import stored_instance
-from driver.instances import Instance
-from driver.slices import Features, published
+from driver.instances.instances import Instance
+from driver.instances.stored.objects import stored_instance
+from driver.publishing.shown.deductions import Deductions, held_slots, holds_slots
+from driver.publishing.shown.slices import Features, published
 from tests.driver.slot_builders import CAMERA_1, a_camera, an_instance_object
 
 SLOTS = Features(consumable_capacity=True, taints=True)

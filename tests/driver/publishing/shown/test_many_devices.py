@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from driver.adoption import Adopted
 from driver.api import DRIVER_NAME
-from driver.inventory import Heard, inventory_of
-from driver.pools import DesiredPool, PoolPlan, plan_pool
-from driver.publication import Publication, local_supply, publish
-from driver.resource_slices import NodeScope
-from driver.shards import DeviceGroup
-from driver.slice_writes import CreateSlice, Owner
-from driver.slices import Features
+from driver.instances.inventory import Heard, inventory_of
+from driver.publishing.shown.publication import Publication, local_supply, publish
+from driver.publishing.shown.slices import Features
+from driver.publishing.written.adoption import Adopted
+from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
+from driver.publishing.written.resource_slices import NodeScope
+from driver.publishing.written.shards import DeviceGroup
+from driver.publishing.written.slice_writes import CreateSlice, Owner
 from tests.driver.builders import NODE, NOW, a_device
-from tests.driver.test_inventory import a_verdict
+from tests.driver.instances.test_inventory import a_verdict
 
 MANY = 10_000
 FEATURES = Features(consumable_capacity=True, taints=True)

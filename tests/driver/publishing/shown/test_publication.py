@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from driver.api import Configuration, ConfigurationName, DeviceName, InstanceName
-from driver.instance_names import ANOTHER_NODES, TakenNames
-from driver.instances import instances_of
-from driver.inventory import Inventory
-from driver.publication import (
+from driver.instances.instances import instances_of
+from driver.instances.inventory import Inventory
+from driver.instances.names import ANOTHER_NODES, TakenNames
+from driver.publishing.shown.publication import (
     Publication,
     Supply,
     either,
@@ -23,8 +23,8 @@ from driver.publication import (
     publish,
     stored_devices,
 )
-from driver.resource_slices import NodeScope, SliceView, hostnames, slice_view
-from driver.slices import Features
+from driver.publishing.shown.slices import Features
+from driver.publishing.written.resource_slices import NodeScope, SliceView, hostnames, slice_view
 from tests.driver.builders import NODE, NOW, a_configuration, a_device
 
 FEATURES = Features(consumable_capacity=True, taints=True)

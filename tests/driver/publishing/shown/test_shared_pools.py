@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from driver.api import NODE_LABEL, OFFERED_THROUGH, DeviceName, InstanceName, NodeName
-from driver.instance_objects import stored_instance
-from driver.inventory import Inventory
-from driver.lost_nodes import node_state
-from driver.publication import Publication, Supply, claimable_instances, publish
-from driver.resource_slices import AllNodesScope, hostnames
-from driver.shared_pools import (
+from driver.instances.inventory import Inventory
+from driver.instances.slots.lost_nodes import node_state
+from driver.instances.stored.objects import stored_instance
+from driver.instances.unseen import InstanceSight, instance_sight
+from driver.publishing.shown.publication import Publication, Supply, claimable_instances, publish
+from driver.publishing.shown.shared_pools import (
     LISTED_NODES,
     Nodes,
     Urgency,
@@ -24,8 +24,8 @@ from driver.shared_pools import (
     shared_supply,
     urgency,
 )
-from driver.slices import Features
-from driver.unseen_instances import InstanceSight, instance_sight
+from driver.publishing.shown.slices import Features
+from driver.publishing.written.resource_slices import AllNodesScope, hostnames
 from tests.driver.builders import NOW, a_configuration
 from tests.driver.slot_builders import (
     CAMERA_1,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.api import ConfigurationName, InstanceName, NodeName
-from driver.instances import Instance
-from driver.slices import (
+from driver.instances.instances import Instance
+from driver.publishing.shown.slices import (
     Features,
     PublishedDevice,
     device_name,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from driver.adoption import Adopted, adopt, feature_gates
-from driver.resource_slices import PerDeviceScope, SliceContent, slice_content
+from driver.publishing.written.adoption import Adopted, adopt, feature_gates
+from driver.publishing.written.resource_slices import PerDeviceScope, SliceContent, slice_content
 
 TAINT = {"key": "k", "effect": "NoSchedule"}
 

@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driver.adoption import Adopted
 from driver.api import NodeName
-from driver.pools import DesiredPool, PoolPlan
-from driver.resource_slices import (
+from driver.publishing.written.adoption import Adopted
+from driver.publishing.written.pools import DesiredPool, PoolPlan
+from driver.publishing.written.resource_slices import (
     AllNodesScope,
     NodeScope,
     Scope,
@@ -20,9 +20,9 @@ from driver.resource_slices import (
     hostnames,
     slice_device,
 )
-from driver.shards import SLICE_LIMIT, DeviceGroup
-from driver.slice_writes import Owner
-from tests.driver.test_pools_store import (
+from driver.publishing.written.shards import SLICE_LIMIT, DeviceGroup
+from driver.publishing.written.slice_writes import Owner
+from tests.driver.publishing.written.test_pools_store import (
     CONSUMABLE_CAPACITY,
     TAINTS,
     Disturbance,

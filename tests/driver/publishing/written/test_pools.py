@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from driver.api import NodeName
-from driver.pools import DesiredPool, PoolPlan, Refused, plan_pool, plan_slices
-from driver.resource_slices import (
+from driver.publishing.written.pools import DesiredPool, PoolPlan, Refused, plan_pool, plan_slices
+from driver.publishing.written.resource_slices import (
     AllNodesScope,
     NodeScope,
     Scope,
@@ -17,9 +17,17 @@ from driver.resource_slices import (
     node_selector,
     slice_device,
 )
-from driver.shards import DeviceGroup
-from driver.slice_writes import DeleteSlice, Owner, UpdateSlice
-from tests.driver.test_pools_store import NOW, Disturbance, Store, a_slice, a_store, device, sync
+from driver.publishing.written.shards import DeviceGroup
+from driver.publishing.written.slice_writes import DeleteSlice, Owner, UpdateSlice
+from tests.driver.publishing.written.test_pools_store import (
+    NOW,
+    Disturbance,
+    Store,
+    a_slice,
+    a_store,
+    device,
+    sync,
+)
 
 ON_NODE = NodeScope(NodeName("owner"))
 OWNER = Owner("v1", "Node", "owner", "node-uid")

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from driver.adoption import Adopted, adopt
-from driver.pools import DesiredPool, PoolPlan, Refused, plan_pool
-from driver.resource_slices import SliceView, slice_content, slice_view
-from driver.slice_writes import CreateSlice, DeleteSlice, UpdateSlice
+from driver.publishing.written.adoption import Adopted, adopt
+from driver.publishing.written.pools import DesiredPool, PoolPlan, Refused, plan_pool
+from driver.publishing.written.resource_slices import SliceView, slice_content, slice_view
+from driver.publishing.written.slice_writes import CreateSlice, DeleteSlice, UpdateSlice
 
 TAINTS = frozenset({"taints"})
 CONSUMABLE_CAPACITY = frozenset({"allowMultipleAllocations"})

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from driver.adoption import Adopted, feature_gates
 from driver.api import NodeName
-from driver.pools import DesiredPool, PoolPlan, Refused, plan_pool, plan_slices
-from driver.resource_slices import (
+from driver.publishing.written.adoption import Adopted, feature_gates
+from driver.publishing.written.pools import DesiredPool, PoolPlan, Refused, plan_pool, plan_slices
+from driver.publishing.written.resource_slices import (
     AllNodesScope,
     NodeScope,
     PerDeviceScope,
@@ -24,9 +24,9 @@ from driver.resource_slices import (
     scope_fields,
     slice_content,
 )
-from driver.shards import DeviceGroup
-from driver.slice_writes import Owner
-from tests.driver.test_pools_store import (
+from driver.publishing.written.shards import DeviceGroup
+from driver.publishing.written.slice_writes import Owner
+from tests.driver.publishing.written.test_pools_store import (
     BINDING_CONDITIONS,
     CONSUMABLE_CAPACITY,
     NOW,

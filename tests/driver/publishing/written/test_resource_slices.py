@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from driver.api import NodeName
-from driver.resource_slices import (
+from driver.publishing.written.resource_slices import (
     AllNodesScope,
     NodeScope,
     PerDeviceScope,
@@ -18,8 +18,8 @@ from driver.resource_slices import (
     slice_device,
     slice_view,
 )
-from driver.slice_writes import index_of
-from tests.driver.test_pools_store import a_slice
+from driver.publishing.written.slice_writes import index_of
+from tests.driver.publishing.written.test_pools_store import a_slice
 
 SECONDS = "2026-11-21T12:00:{}Z"
 

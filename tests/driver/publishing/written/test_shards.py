@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from driver.resource_slices import AllNodesScope, Scope, SliceContent, hostnames, slice_device
-from driver.shards import DeviceGroup, place
+from driver.publishing.written.resource_slices import (
+    AllNodesScope,
+    Scope,
+    SliceContent,
+    hostnames,
+    slice_device,
+)
+from driver.publishing.written.shards import DeviceGroup, place
 
 ALL, A, B = AllNodesScope(), hostnames(frozenset({"a"})), hostnames(frozenset({"b"}))
 

@@ -1,0 +1,9 @@
+"""Instances: which devices there are, under which names, and who says so.
+
+    devices ──► names ──► inventory of a node ──► local, shared ──► Instances on the API server
+
+`names` decides which device has which name, `inventory` what a node has, `local`, `shared` and
+`unseen` what is written and removed by whom; `stored` is how an Instance looks on the API server,
+`slots` who uses it. The shell is `node_instances`, `cluster_instances`, `discoveries`.
+Start reading at `instances`.
+"""

@@ -1,0 +1,8 @@
+"""Claims for the kubelet: whether a claim may have its devices here, and what its containers get.
+
+    kubelet ──► kubelet_plugin ──► kubelet_claims ──► claims: may it? ──► disk_grants ──► files
+
+In come the kubelet's calls and the allocation on the ResourceClaim; out go the checkpoint, CDI
+files, and Events for pods whose device changed (`renewals`, `claim_notices`). `whereabouts` says
+where a device is now. Start reading at `claims`.
+"""
