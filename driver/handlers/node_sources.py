@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from driver.api import Configuration, ConfigurationName
 from driver.discovery.handlers import HANDLER_NAMES, Handlers
@@ -10,7 +11,15 @@ from driver.handlers.external_handlers import ExternalHandlers
 from driver.handlers.reports import Report
 from driver.handlers.sources import EmbeddedSource, Source
 from driver.handlers.table import HandlerState
-from driver.plumbing.metrics import HandlerStanding
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerStanding:
+    """How one handler of a node does."""
+
+    handler: str
+    is_embedded: bool
+    state: HandlerState
 
 
 class NodeSources:

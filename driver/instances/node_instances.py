@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import NoReturn
@@ -35,7 +35,6 @@ from driver.instances.stored.objects import (
 )
 from driver.names import attribute_value
 from driver.plumbing.apiserver_passes import Passes, put_right
-from driver.publishing.shown.publication import Publication
 from kube.api import ApiClient, ApiError, JsonObject, Store
 
 logger = logging.getLogger(__name__)
@@ -76,7 +75,7 @@ class NodeInstances:
         self._passes = Passes(self._pass, name="writing Instances")
         self._on_taken = on_taken
         self._of_others: dict[_Place, set[InstanceName]] = {}
-        self._decided: tuple[Inventory, Publication] | None = None
+        self._decided: tuple[Inventory, Collection[str]] | None = None
         self._may_write = asyncio.Event()
         self._may_write.set()
 
@@ -104,9 +103,14 @@ class NodeInstances:
         used = frozenset(instance.name for instance in stored if instance.slots_used)
         return TakenNames(names, used, current)
 
-    def decide(self, inventory: Inventory, publication: Publication) -> None:
-        """Let the Instances be those of this inventory, and of what is still published."""
-        self._decided = (inventory, publication)
+    def decide(self, inventory: Inventory, away: Collection[str] = ()) -> None:
+        """Let the Instances be those of this inventory, and those that are away and published.
+
+        Args:
+            inventory: What the node has now.
+            away: The latter, as attributes of devices name them.
+        """
+        self._decided = (inventory, away)
         self._passes.ask_within(SLICES_FIRST_SECONDS)
 
     @contextmanager
@@ -152,13 +156,13 @@ class NodeInstances:
     async def _pass(self) -> float | None:
         if self._decided is None:
             return None
-        inventory, publication = self._decided
+        inventory, away = self._decided
         self._forget(inventory)
         local, shared = self._local_bodies(inventory), self._shared_bodies(inventory)
         if self._is_any_anothers((*local, *shared)):
             self._on_taken()
         now = datetime.now(UTC)
-        plan = self._plan_local(local, inventory, publication, now)
+        plan = self._plan_local(local, inventory, away, now)
         decisions = (*plan.decisions, *self._plan_shared(shared, inventory))
         await self._write(fair_order(decisions, _configuration_of))
         return (plan.recheck_at - now).total_seconds() if plan.recheck_at else None
@@ -201,23 +205,20 @@ class NodeInstances:
         self,
         bodies: list[JsonObject],
         inventory: Inventory,
-        publication: Publication,
+        away: Collection[str],
         now: datetime,
     ) -> InstancePlan:
         stored = [s for s in self.store if not s.is_shared]
         configurations = inventory.configurations.items()
         keeping = Keeping(
             unheard=inventory.unheard,
-            held=self._held(stored, publication),
+            held=self._held(stored, away),
             graces={name: offline_grace(c, shared=False) for name, c in configurations},
             now=now,
         )
         return plan_instances(bodies, stored, keeping)
 
-    def _held(
-        self, stored: list[StoredInstance], publication: Publication
-    ) -> frozenset[InstanceName]:
-        away = publication.away_instances
+    def _held(self, stored: list[StoredInstance], away: Collection[str]) -> frozenset[InstanceName]:
         return frozenset(s.name for s in stored if attribute_value(s.name) in away)
 
     def _shared_bodies(self, inventory: Inventory) -> list[JsonObject]:

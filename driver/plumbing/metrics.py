@@ -1,21 +1,16 @@
-"""What the driver tells of itself in figures: their names, and how they follow from what it knows.
+"""What the driver tells of itself in figures: their names, and what one is.
 
 Things that happen are counted where they happen, by `prometheus`. What there is at a moment is
-derived from it when somebody asks, so that no figure can differ from what it is about.
+derived from it when somebody asks, so that no figure can differ from what it is about, see
+`running.figures`.
 `docs/metrics.md` is the table for users.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-
-from driver.api import NodeName
-from driver.handlers.table import HandlerState
-from driver.instances.inventory import Inventory
-from driver.instances.slots.slots import InstanceSlots
 
 
 class Kind(StrEnum):
@@ -181,66 +176,11 @@ FAMILIES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerStanding:
-    """How one handler of a node does."""
-
-    handler: str
-    is_embedded: bool
-    state: HandlerState
-
-
-def handler_samples(handlers: Iterable[HandlerStanding]) -> Iterable[Sample]:
-    """All states of each handler that there is, so that a state that was left reads 0."""
-    counts: Counter[tuple[str, ...]] = Counter()
-    for standing in handlers:
-        source = "embedded" if standing.is_embedded else "external"
-        for state in HandlerState:
-            counts[standing.handler, source, str(state)] += state is standing.state
-    return _samples(HANDLERS, counts)
-
-
-def inventory_samples(inventory: Inventory | None) -> Iterable[Sample]:
-    """What a node offers; nothing before that is known."""
-    if inventory is None:
-        return
-    devices: Counter[tuple[str, ...]] = Counter()
-    collisions: Counter[tuple[str, ...]] = Counter()
-    for name in inventory.configurations:
-        devices.update({(name, "false"): 0, (name, "true"): 0})
-        collisions[(name,)] += len(inventory.collisions.get(name, ()))
-    devices.update((i.configuration, str(i.shared).lower()) for i in inventory.instances)
-    yield from _samples(DEVICES, devices)
-    yield from _samples(COLLISIONS, collisions)
-
-
-def node_slot_samples(slots: Iterable[InstanceSlots], node: NodeName) -> Iterable[Sample]:
-    """What a node holds through the device plugin."""
-    held: Counter[tuple[str, ...]] = Counter()
-    for view in slots:
-        held[(view.configuration,)] += len(view.held_by(node))
-    return _samples(SLOTS_HELD, held)
-
-
-def cluster_slot_samples(slots: Iterable[InstanceSlots]) -> Iterable[Sample]:
-    """All Instances, and how much of them is in use."""
-    instances: Counter[tuple[str, ...]] = Counter()
-    total: Counter[tuple[str, ...]] = Counter()
-    used: Counter[tuple[str, ...]] = Counter()
-    for view in slots:
-        name = view.configuration
-        for seen in (True, False):
-            instances[name, str(seen).lower()] += bool(view.nodes) is seen
-        total[(name,)] += view.capacity
-        used[(name,)] += len(view.holders)
-    for family, counts in ((INSTANCES, instances), (SLOTS, total), (SLOTS_USED, used)):
-        yield from _samples(family, counts)
-
-
 def single(family: Family, value: float) -> Iterable[Sample]:
     """A figure without labels."""
     return (Sample(family, (), value),)
 
 
-def _samples(family: Family, counts: Mapping[tuple[str, ...], float]) -> Iterable[Sample]:
+def samples(family: Family, counts: Mapping[tuple[str, ...], float]) -> Iterable[Sample]:
+    """Figures by their labels, in a fixed order."""
     return [Sample(family, labels, value) for labels, value in sorted(counts.items())]

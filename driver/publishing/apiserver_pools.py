@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from driver.api import DRIVER_NAME
-from driver.plumbing.apiserver import write_pool
+from driver.publishing.apiserver_slices import write_pool
 from driver.publishing.shown.publication import Publication, either, publication_of, stored_devices
 from driver.publishing.written.adoption import Adopted, feature_gates
 from driver.publishing.written.pools import DesiredPool, PoolPlan, Refused, plan_pool

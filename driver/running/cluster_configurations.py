@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from driver.api import AKRI_GROUP, AKRI_VERSION, ConfigurationName, InstanceName
+from driver.configurations.apiserver_classes import write_classes
 from driver.configurations.classes import (
     StoredClass,
     WantedClasses,
@@ -27,7 +28,7 @@ from driver.discovery.handlers import HANDLER_NAMES, check_details
 from driver.handlers.reports import without_lost_nodes
 from driver.instances.cluster_instances import BY_CONFIGURATION, GATHER_SECONDS, ClusterInstances
 from driver.instances.unseen import InstanceSight
-from driver.plumbing.apiserver import CLASSES, CONFIGURATIONS, write_classes
+from driver.plumbing.apiserver import CLASSES, CONFIGURATIONS
 from driver.plumbing.apiserver_passes import Passes
 from kube.api import (
     ApiClient,

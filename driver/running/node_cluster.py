@@ -30,17 +30,14 @@ from driver.instances.inventory import Inventory, in_force, inventory_of, withdr
 from driver.instances.names import Collision, collision_sentence
 from driver.instances.node_instances import NodeInstances
 from driver.instances.stored.objects import StoredInstance
-from driver.plumbing.apiserver import (
-    CONFIGURATIONS,
-    SLICES,
-    read_owner,
-)
+from driver.plumbing.apiserver import CONFIGURATIONS, SLICES
 from driver.plumbing.apiserver_passes import Passes, put_right
 from driver.preparing.kubelet_claims import Sight
 from driver.preparing.whereabouts import Whereabouts
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.apiserver_path import NodePath, TakenPath
 from driver.publishing.apiserver_pools import Pool, PoolPublisher, StoredSlices
+from driver.publishing.apiserver_slices import read_owner
 from driver.publishing.shown.deductions import held_slots
 from driver.publishing.shown.publication import Publication, Supply, local_supply, publish
 from driver.publishing.shown.shared_pools import shared_devices
@@ -310,7 +307,7 @@ class NodeCluster:
         self._memory.forget_shared()
         self._seen()
         self._decided.set()
-        self._instances.decide(inventory, publication)
+        self._instances.decide(inventory, publication.away_instances)
         for listener in self._listeners:
             listener(inventory)
         try:

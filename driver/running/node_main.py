@@ -14,17 +14,11 @@ from driver.handlers.node_sources import NodeSources
 from driver.handlers.registration_socket import RegistrationSocket
 from driver.handlers.requests import AGENT_SOCKET
 from driver.offer_paths import OfferPath
-from driver.plumbing.apiserver import ClaimReader
 from driver.plumbing.disk import Folder, ProcessLock, boot_id
 from driver.plumbing.kubelet_sockets import Access, KubeletPaths
-from driver.plumbing.metrics import (
-    CLAIMS_PREPARED,
-    handler_samples,
-    inventory_samples,
-    node_slot_samples,
-    single,
-)
+from driver.plumbing.metrics import CLAIMS_PREPARED, single
 from driver.plumbing.prometheus import SNAPSHOTS
+from driver.preparing.apiserver_claims import ClaimReader
 from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
 from driver.preparing.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
@@ -32,6 +26,7 @@ from driver.preparing.kubelet_plugin import serve
 from driver.preparing.node_claims import NodeClaims
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.disk_turns import PathTurns
+from driver.running.figures import handler_samples, inventory_samples, node_slot_samples
 from driver.running.handler_main import handler_settings
 from driver.running.node_cluster import NodeCluster, OfferPlace
 from driver.running.settings import NodeSettings

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from functools import partial
 
 from driver.api import Configuration, ConfigurationName
+from driver.configurations.apiserver_classes import probe_extended_resources
 from driver.configurations.configurations import Verdict, concerns_devices, holders
 from driver.instances.cluster_instances import ClusterInstances, LostNodeSettings
 from driver.instances.inventory import in_force
 from driver.instances.slots.slots import InstanceSlots
 from driver.offer_paths import OfferPath, taken_path
-from driver.plumbing.apiserver import CONFIGURATIONS, probe_extended_resources, probe_features
+from driver.plumbing.apiserver import CONFIGURATIONS
 from driver.plumbing.apiserver_passes import until_done
+from driver.publishing.apiserver_slices import probe_features
 from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
 from driver.running.cluster_configurations import (
     ClassSettings,

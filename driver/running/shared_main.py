@@ -7,8 +7,9 @@ import logging
 from collections.abc import Sequence
 
 from driver.instances.cluster_instances import LostNodeSettings
-from driver.plumbing.metrics import LEADER, cluster_slot_samples, single
+from driver.plumbing.metrics import LEADER, single
 from driver.plumbing.prometheus import SNAPSHOTS, Read
+from driver.running.figures import cluster_slot_samples
 from driver.running.settings import SharedSettings
 from driver.running.shared_cluster import ClusterSettings, SharedCluster
 from kube.api import ApiClient, EventRecorder, LeaderElector, LeadershipLostError, connect

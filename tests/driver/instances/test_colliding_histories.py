@@ -21,7 +21,6 @@ from driver.devices import device_digest
 from driver.instances.inventory import Heard, Inventory, inventory_of
 from driver.instances.node_instances import NodeInstances
 from driver.instances.stored.objects import StoredInstance, stored_instance
-from driver.publishing.shown.publication import Publication
 from kube.api import ApiClient, ConflictError, NotFoundError
 from tests.driver.builders import a_device
 from tests.driver.colliding_devices import COLLIDING, colliding
@@ -78,7 +77,7 @@ class FakeNode:
         heard = {CAMERAS.name: Heard(CAMERAS.uid, tuple(local), tuple(shared))}
         taken = self.instances.names(self.inventory)
         self.inventory = inventory_of([CAMERAS], heard, self.name, taken)
-        self.instances.decide(self.inventory, Publication({}))
+        self.instances.decide(self.inventory)
         await self.instances._pass()
 
     def digests(self) -> set[str]:

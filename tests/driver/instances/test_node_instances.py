@@ -13,7 +13,6 @@ from driver.instances import node_instances
 from driver.instances.inventory import Heard, Inventory, inventory_of
 from driver.instances.node_instances import NodeInstances
 from driver.instances.stored.objects import StoredInstance, stored_instance
-from driver.publishing.shown.publication import Publication
 from kube.api import ApiClient, JsonObject, ObjectPath, UnavailableError
 from tests.driver.builders import NODE, a_device
 from tests.driver.instances.test_inventory import a_verdict
@@ -82,7 +81,7 @@ async def instances(server: FakeServer) -> NodeInstances:
 async def test_few_of_one_are_written_among_the_first_beside_many_of_another(
     server: FakeServer, instances: NodeInstances
 ) -> None:
-    instances.decide(an_inventory(many=300, one=1), Publication({}))
+    instances.decide(an_inventory(many=300, one=1))
 
     await instances._pass()
 
@@ -94,11 +93,11 @@ async def test_what_is_new_is_written_before_the_rest_of_what_was_decided_before
     server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(node_instances, "SHORTEST_TURN_SECONDS", 0.0)
-    instances.decide(an_inventory(many=300), Publication({}))
+    instances.decide(an_inventory(many=300))
 
     def one_comes() -> None:
         if len(server.stored) == 40:
-            instances.decide(an_inventory(many=300, one=1), Publication({}))
+            instances.decide(an_inventory(many=300, one=1))
 
     server.after = one_comes
     await instances._pass()
@@ -114,8 +113,8 @@ async def test_decisions_that_never_end_keep_nobody_from_being_written(
     server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(node_instances, "SHORTEST_TURN_SECONDS", 0.0)
-    server.after = lambda: instances.decide(an_inventory(many=300), Publication({}))
-    instances.decide(an_inventory(many=300), Publication({}))
+    server.after = lambda: instances.decide(an_inventory(many=300))
+    instances.decide(an_inventory(many=300))
 
     for _ in range(300 // node_instances.WRITES_A_STEP + 1):
         await instances._pass()
@@ -126,7 +125,7 @@ async def test_decisions_that_never_end_keep_nobody_from_being_written(
 async def test_no_instance_is_begun_while_slices_are_written(
     server: FakeServer, instances: NodeInstances
 ) -> None:
-    instances.decide(an_inventory(many=10), Publication({}))
+    instances.decide(an_inventory(many=10))
 
     with instances.yielding():
         writing = asyncio.create_task(instances._pass())
@@ -142,7 +141,7 @@ async def test_slices_that_are_written_without_end_stop_no_instance(
     server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(node_instances, "LONGEST_YIELD_SECONDS", 0.0)
-    instances.decide(an_inventory(many=40), Publication({}))
+    instances.decide(an_inventory(many=40))
 
     with instances.yielding():
         await instances._pass()
@@ -156,7 +155,7 @@ async def test_one_that_fails_keeps_no_other_from_being_written(
     inventory = an_inventory(many=100)
     broken = inventory.local[0].name
     server.fails = lambda name: name == broken
-    instances.decide(inventory, Publication({}))
+    instances.decide(inventory)
 
     with pytest.raises(UnavailableError):
         await instances._pass()

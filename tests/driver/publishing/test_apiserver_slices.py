@@ -7,7 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from driver.plumbing.apiserver import WRITES_AT_ONCE, write_pool
+from driver.plumbing.apiserver import WRITES_AT_ONCE
+from driver.publishing.apiserver_slices import write_pool
 from driver.publishing.written.adoption import Adopted
 from driver.publishing.written.pools import PoolPlan, plan_pool
 from kube.api import ApiClient, JsonObject, Resource, UnavailableError

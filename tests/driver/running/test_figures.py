@@ -15,6 +15,7 @@ from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
 from driver.api import ClaimUid
+from driver.handlers.node_sources import HandlerStanding
 from driver.handlers.table import HandlerState
 from driver.instances.inventory import Heard, inventory_of
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
@@ -27,13 +28,8 @@ from driver.plumbing.metrics import (
     HANDLERS,
     LEADER,
     PASSES,
-    HandlerStanding,
     Kind,
     Sample,
-    cluster_slot_samples,
-    handler_samples,
-    inventory_samples,
-    node_slot_samples,
     single,
 )
 from driver.preparing.claims import Failure
@@ -41,6 +37,12 @@ from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import Plugin
 from driver.preparing.prepared import ClaimReference
 from driver.running import prometheus_server
+from driver.running.figures import (
+    cluster_slot_samples,
+    handler_samples,
+    inventory_samples,
+    node_slot_samples,
+)
 from driver.running.metrics_address import Address, parse_address
 from tests.driver.builders import NODE, a_device
 from tests.driver.claim_builders import prepared

@@ -1,0 +1,42 @@
+"""The API server's DeviceClasses: what it keeps of one, and the writes that were decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from driver.configurations.classes import ApplyClass, ClassDecision, probe_class
+from driver.plumbing.apiserver import CLASSES, delete, each
+from kube.api import ApiClient, JsonObject, NotFoundError, Preconditions, WriteOptions
+
+
+async def probe_extended_resources(client: ApiClient) -> bool | None:
+    """Whether a DeviceClass keeps `extendedResourceName`; None where there are no DeviceClasses.
+
+    The create is a dry run: nothing is stored.
+    """
+    body = probe_class()
+    try:
+        stored = await client.create(CLASSES, body, options=WriteOptions(dry_run=True))
+    except NotFoundError:
+        return None
+    return "extendedResourceName" in stored["spec"]
+
+
+async def write_classes(
+    client: ApiClient,
+    decisions: Iterable[ClassDecision],
+    manager: str,
+    note: Callable[[JsonObject], None],
+) -> None:
+    """Carry out all decisions, see `each`."""
+
+    async def write(decision: ClassDecision) -> None:
+        if isinstance(decision, ApplyClass):
+            path = CLASSES.at(decision.body["metadata"]["name"])
+            options = WriteOptions(field_manager=manager)
+            note(await client.apply(path, decision.body, force=True, options=options))
+        else:
+            preconditions = Preconditions(decision.uid, decision.resource_version)
+            await delete(client, CLASSES, decision.name, preconditions)
+
+    await each(decisions, write)

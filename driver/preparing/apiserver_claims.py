@@ -1,0 +1,25 @@
+"""The API server's ResourceClaims, read when the kubelet asks about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from driver.plumbing.apiserver import CLAIMS
+from kube.api import ApiClient, NotFoundError
+
+
+class ClaimReader:
+    """ResourceClaims as they are now, see `kubelet_claims.ClaimReader`."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def claim(self, namespace: str, name: str) -> Mapping[str, Any] | None:
+        try:
+            return await self._client.get(CLAIMS.at(name, namespace), timeout_seconds=5)
+        except NotFoundError:
+            return None
+
+    async def claims(self) -> Iterable[Mapping[str, Any]]:
+        return (await self._client.list(CLAIMS.select())).items
