@@ -63,7 +63,7 @@ class LeftoverPlace:
 
 
 class KnowsWhere(Protocol):
-    """What this node's discovery knows, see `cluster.NodeCluster`."""
+    """What this node's discovery knows, see `node_cluster.NodeCluster`."""
 
     @property
     def where(self) -> Whereabouts | None:

@@ -57,7 +57,7 @@ RESEND_TURNS = 240
 
 
 class KnowsDevices(Protocol):
-    """What this node's discovery knows, see `cluster.NodeCluster`."""
+    """What this node's discovery knows, see `node_cluster.NodeCluster`."""
 
     @property
     def inventory(self) -> Inventory | None: ...

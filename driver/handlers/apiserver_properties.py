@@ -81,7 +81,7 @@ class NodeProperties:
         self._log(configurations)
 
     def read(self, configuration: Configuration) -> Properties | None:
-        """See `sources.ReadProperties`."""
+        """See `handler_sources.ReadProperties`."""
         return resolve(configuration, self._readings(configuration))
 
     def problems(self, configuration: Configuration) -> tuple[str, ...]:

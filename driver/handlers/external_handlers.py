@@ -25,8 +25,9 @@ from driver.api import ConfigurationName
 from driver.devices import Device
 from driver.discovery.details import shown
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.handlers.conversations import LostError, RefusedError, discover
 from driver.handlers.file import dump, load, load_removed
+from driver.handlers.handler_conversations import LostError, RefusedError, discover
+from driver.handlers.handler_sources import Answer, DiscoveryError, Question, pause_until
 from driver.handlers.limits import (
     DEFAULT_LIMITS,
     HandlerLimits,
@@ -37,8 +38,7 @@ from driver.handlers.limits import (
 )
 from driver.handlers.messages import devices_of, problem_of, request_of
 from driver.handlers.reports import Report
-from driver.handlers.requests import TlsFiles
-from driver.handlers.sources import Answer, DiscoveryError, Question, pause_until
+from driver.handlers.sdk_requests import TlsFiles
 from driver.handlers.table import (
     Conversation,
     Endpoint,

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from driver.api import Configuration, ConfigurationName
 from driver.discovery.handlers import HANDLER_NAMES, Handlers
 from driver.handlers.external_handlers import ExternalHandlers
+from driver.handlers.handler_sources import EmbeddedSource, Source
 from driver.handlers.reports import Report
-from driver.handlers.sources import EmbeddedSource, Source
-from driver.handlers.table import HandlerState
-
-
-@dataclass(frozen=True, slots=True)
-class HandlerStanding:
-    """How one handler of a node does."""
-
-    handler: str
-    is_embedded: bool
-    state: HandlerState
+from driver.handlers.table import HandlerStanding, HandlerState
 
 
 class NodeSources:
-    """See `sources.Sources`; a handler of both kinds may have one name."""
+    """See `handler_sources.Sources`; a handler of both kinds may have one name."""
 
     def __init__(self, embedded: Handlers, external: ExternalHandlers) -> None:
         self._embedded = embedded

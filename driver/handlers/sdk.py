@@ -22,7 +22,7 @@ import signal
 from contextlib import suppress
 
 from driver.devices import Device, DeviceSpec, Mount
-from driver.handlers.requests import (
+from driver.handlers.sdk_requests import (
     Handler,
     InvalidDetailsError,
     Place,

@@ -23,7 +23,7 @@ from driver.devices import Device
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
 from driver.handlers.messages import properties_of, response_of
-from driver.handlers.requests import Handler, InvalidDetailsError, Place, Request, TlsFiles
+from driver.handlers.sdk_requests import Handler, InvalidDetailsError, Place, Request, TlsFiles
 from driver.handlers.tls import server_credentials
 from driver.plumbing.kubelet_sockets import Access, Socket, SocketError, SocketRun, socket_run
 from driver.plumbing.unix_channels import unix_channel

@@ -133,6 +133,15 @@ class RegisteredHandler:
         return replace(self, state=state, since=since)
 
 
+@dataclass(frozen=True, slots=True)
+class HandlerStanding:
+    """How one handler of a node does."""
+
+    handler: str
+    is_embedded: bool
+    state: HandlerState
+
+
 @dataclass(slots=True)
 class HandlerTable:
     """The handlers of one node.

@@ -6,7 +6,7 @@ import logging
 
 import grpc
 
-from driver.handlers.requests import TlsFiles
+from driver.handlers.sdk_requests import TlsFiles
 
 logger = logging.getLogger(__name__)
 

@@ -1,9 +1,9 @@
 """The Instances of a node, kept what its discovery says: local ones whole, of shared ones a part.
 
 A thousand new ones must not keep the next device out of its slice, so they are written in passes
-of their own, beside those of `cluster`, and none is begun while slices are written. Nor must they
-keep the Instance of another Configuration waiting: turns are shared, see `fair_turns`, and when
-there is something new to write, what is left of the old is decided anew with it.
+of their own, beside those of `node_cluster`, and none is begun while slices are written. Nor must
+they keep the Instance of another Configuration waiting: turns are shared, see `fair_turns`, and
+when there is something new to write, what is left of the old is decided anew with it.
 """
 
 from __future__ import annotations

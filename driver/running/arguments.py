@@ -13,7 +13,7 @@ from driver.discovery.handlers import DEBUG_ECHO_FILE, HANDLER_NAMES
 from driver.discovery.reach import Network, parse_networks, services_around
 from driver.durations import parse_duration
 from driver.handlers.limits import DEVICES, MOST_DEVICES, NETWORK_HANDLERS
-from driver.handlers.requests import (
+from driver.handlers.sdk_requests import (
     AGENT_FOLDER,
     AGENT_SOCKET,
     NETWORK_PORT,

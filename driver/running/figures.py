@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from driver.api import NodeName
-from driver.handlers.node_sources import HandlerStanding
-from driver.handlers.table import HandlerState
+from driver.handlers.table import HandlerStanding, HandlerState
 from driver.instances.inventory import Inventory
 from driver.instances.slots.slots import InstanceSlots
 from driver.plumbing.metrics import (

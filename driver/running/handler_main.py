@@ -10,7 +10,7 @@ from typing import Any
 from driver.devices import Device
 from driver.discovery.contract import DiscoveryHandler
 from driver.discovery.handlers import Handlers, HandlerSettings, is_shared_by_default, parse_details
-from driver.handlers.requests import Handler, InvalidDetailsError, Place, Request
+from driver.handlers.sdk_requests import Handler, InvalidDetailsError, Place, Request
 from driver.handlers.service import serve
 from driver.running.settings import HandlerProcessSettings, NodeSettings
 

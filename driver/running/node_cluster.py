@@ -24,7 +24,7 @@ from driver.configurations.configurations import Verdict, concerns_devices, judg
 from driver.discovery.handlers import check_details
 from driver.handlers.apiserver_properties import NodeProperties
 from driver.handlers.node_sources import NodeSources
-from driver.instances.discoveries import Discoveries
+from driver.instances.handler_discoveries import Discoveries
 from driver.instances.instances import Instance
 from driver.instances.inventory import Inventory, in_force, inventory_of, withdrawn
 from driver.instances.names import Collision, collision_sentence

@@ -12,7 +12,7 @@ from driver.discovery.handlers import Handlers
 from driver.handlers.external_handlers import ExternalHandlers
 from driver.handlers.node_sources import NodeSources
 from driver.handlers.registration_socket import RegistrationSocket
-from driver.handlers.requests import AGENT_SOCKET
+from driver.handlers.sdk_requests import AGENT_SOCKET
 from driver.offer_paths import OfferPath
 from driver.plumbing.disk import Folder, ProcessLock, boot_id
 from driver.plumbing.kubelet_sockets import Access, KubeletPaths

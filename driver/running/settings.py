@@ -15,7 +15,7 @@ from driver.api import NodeName
 from driver.discovery.handlers import HANDLER_NAMES
 from driver.discovery.reach import Reach
 from driver.handlers.limits import HandlerLimits
-from driver.handlers.requests import TlsFiles
+from driver.handlers.sdk_requests import TlsFiles
 from driver.offer_paths import OfferPath
 from driver.running.arguments import parser_of
 from driver.running.metrics_address import Address

@@ -9,7 +9,7 @@ import pytest
 
 from driver.api import DRIVER_NAME, NODE_LABEL
 from driver.handlers.limits import NETWORK_HANDLERS
-from driver.handlers.requests import AGENT_SOCKET
+from driver.handlers.sdk_requests import AGENT_SOCKET
 from driver.running.settings import (
     HandlerProcessSettings,
     NodeSettings,

@@ -18,14 +18,14 @@ from driver.discovery.handlers import Handlers, HandlerSettings
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
 from driver.handlers.external_handlers import ExternalHandlers
+from driver.handlers.handler_sources import no_properties
 from driver.handlers.limits import DEFAULT_LIMITS, HandlerLimits
 from driver.handlers.node_sources import NodeSources
 from driver.handlers.registration_socket import RegistrationSocket
-from driver.handlers.requests import Handler, Place, Request, TlsFiles
+from driver.handlers.sdk_requests import Handler, Place, Request, TlsFiles
 from driver.handlers.service import serve
-from driver.handlers.sources import no_properties
 from driver.handlers.table import HandlerState
-from driver.instances.discoveries import Discoveries
+from driver.instances.handler_discoveries import Discoveries
 from driver.instances.inventory import Heard
 from driver.plumbing.disk import Folder
 from tests.driver.builders import NOW, a_configuration

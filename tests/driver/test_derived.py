@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from driver.api import Configuration, DeviceName, InstanceName
 from driver.derived import Deriving, derived
 from driver.devices import Device
-from driver.handlers.sources import Answer
+from driver.handlers.handler_sources import Answer
 from driver.instances.instances import instances_of
 from driver.instances.inventory import Inventory
 from driver.instances.names import TakenNames

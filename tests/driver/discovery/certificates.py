@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from driver.handlers.requests import TlsFiles
+from driver.handlers.sdk_requests import TlsFiles
 
 
 def self_signed(address: str = "127.0.0.1") -> tuple[str, str]:

@@ -19,7 +19,7 @@ from driver.handlers.discovery_properties import (
     problems,
     resolve,
 )
-from driver.handlers.sources import question_of
+from driver.handlers.handler_sources import question_of
 from tests.driver.builders import a_configuration
 
 SECRET = KeptObject("Secret", "default", "cameras")

@@ -20,10 +20,10 @@ from driver.handlers import service as handler_service
 from driver.handlers.external_handlers import FILE, ExternalHandlers
 from driver.handlers.file import load, load_removed
 from driver.handlers.limits import HandlerLimits
-from driver.handlers.requests import Handler, Place
+from driver.handlers.sdk_requests import Handler, Place
 from driver.handlers.service import serve
 from driver.handlers.table import REMOVED_AFTER, Endpoint, HandlerState, Registration
-from driver.instances import discoveries
+from driver.instances import handler_discoveries as discoveries
 from driver.instances.inventory import Heard
 from driver.plumbing.disk import Folder
 from driver.running import handler_main
@@ -354,7 +354,8 @@ async def test_an_answer_that_is_too_large_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "driver.handlers.conversations._OPTIONS", [("grpc.max_receive_message_length", 1000)]
+        "driver.handlers.handler_conversations._OPTIONS",
+        [("grpc.max_receive_message_length", 1000)],
     )
     node, path = ANode(tmp_path), tmp_path / "shelf.sock"
     huge = answer(v0.Device(id="a" * 2000))

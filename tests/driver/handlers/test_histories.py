@@ -24,10 +24,10 @@ from driver.handlers import service as handler_service
 from driver.handlers.external_handlers import FILE
 from driver.handlers.file import load
 from driver.handlers.limits import HandlerLimits
-from driver.handlers.requests import Handler, Place
+from driver.handlers.sdk_requests import Handler, Place
 from driver.handlers.service import serve
 from driver.handlers.table import REMOVED_AFTER, Endpoint, HandlerState
-from driver.instances import discoveries
+from driver.instances import handler_discoveries as discoveries
 from driver.plumbing.disk import Folder
 from kube.api import Backoff
 from tests.driver.handler_nodes import ANode, Shelf, running

@@ -9,7 +9,7 @@ from pathlib import Path
 from driver.device_plugin.kubelet.pod_resources import PodResources
 from driver.device_plugin.kubelet.registrations import KubeletSocket
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.handlers.requests import Place
+from driver.handlers.sdk_requests import Place
 from driver.handlers.service import Registrations
 from driver.handlers.table import HandlerState
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1

@@ -15,8 +15,7 @@ from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
 from driver.api import ClaimUid
-from driver.handlers.node_sources import HandlerStanding
-from driver.handlers.table import HandlerState
+from driver.handlers.table import HandlerStanding, HandlerState
 from driver.instances.inventory import Heard, inventory_of
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.plumbing import prometheus

@@ -12,7 +12,7 @@ from driver.api import Configuration, ConfigurationName, DeviceName
 from driver.discovery.handlers import Handlers, HandlerSettings
 from driver.handlers.external_handlers import ExternalHandlers
 from driver.handlers.node_sources import NodeSources
-from driver.instances.discoveries import Discoveries
+from driver.instances.handler_discoveries import Discoveries
 from driver.instances.inventory import Heard
 from driver.offer_paths import OfferPath
 from driver.plumbing.disk import Folder

@@ -10,7 +10,7 @@ import pytest
 from driver.discovery.handlers import HANDLER_NAMES
 from driver.discovery.reach import Reach, parse_networks
 from driver.handlers.limits import HandlerLimits
-from driver.handlers.requests import TlsFiles
+from driver.handlers.sdk_requests import TlsFiles
 from driver.running.metrics_address import Address
 from driver.running.settings import (
     HandlerProcessSettings,

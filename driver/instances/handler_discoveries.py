@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from driver.api import Configuration, ConfigurationName
 from driver.devices import Device
-from driver.handlers.sources import (
+from driver.handlers.handler_sources import (
     Answer,
     DiscoveryError,
     Question,

@@ -13,7 +13,7 @@ import pytest
 from driver.api import Configuration, ConfigurationName
 from driver.devices import Device
 from driver.discovery.contract import NO_PROPERTIES, Properties
-from driver.handlers.sources import (
+from driver.handlers.handler_sources import (
     Answer,
     DiscoveryError,
     EmbeddedSource,
@@ -22,8 +22,8 @@ from driver.handlers.sources import (
     Source,
     no_properties,
 )
-from driver.instances import discoveries as module
-from driver.instances.discoveries import Discoveries
+from driver.instances import handler_discoveries as module
+from driver.instances.handler_discoveries import Discoveries
 from driver.instances.inventory import Heard
 from tests.driver.builders import a_configuration, a_device
 

@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Callable
 import grpc.aio
 
 from driver.discovery_api.v0 import discovery_pb2 as v0
+from driver.handlers.handler_sources import DiscoveryError
 from driver.handlers.messages import target_of
-from driver.handlers.requests import TlsFiles
-from driver.handlers.sources import DiscoveryError
+from driver.handlers.sdk_requests import TlsFiles
 from driver.handlers.table import Registration
 from driver.handlers.tls import channel_credentials
 from driver.plumbing.unix_channels import unix_channel
