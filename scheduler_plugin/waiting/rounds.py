@@ -5,12 +5,13 @@ The lines hang on the tree of queues. At each queue the child goes next that sta
 
     above the roots ──► root ──► child ──► … ──► the queue's own lines, by turn
 
-Each queue keeps its children in a heap. While pods are admitted standings change on the paths that
-are charged alone; so these are looked at again, and whatever is the first of a heap.
+Each queue keeps its children in order, each once. While pods are admitted standings change on the
+paths that are charged alone; so these are looked at again, and whatever is the first of a queue.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush, heapreplace
 from typing import TypeAlias
@@ -61,11 +62,21 @@ class Round:
         self.charged((queue,))
 
     def _put(self, place: QueueName, child: QueueName, line: Line) -> None:
-        """What stands in the heap may be better than the child is by now, never worse."""
+        """What stands there may be better than the child is by now, never worse."""
         entry, known = self._entry(place, child, line), self._known.get((place, child))
         if known is None or entry < known:
+            self._replace(place, child, entry)
+
+    def _replace(self, place: QueueName, child: QueueName, entry: _Entry | None) -> None:
+        entries, known = self._children.setdefault(place, []), self._known.pop((place, child), None)
+        if known is not None:
+            del entries[bisect_left(entries, known)]
+        if entry is not None:
             self._known[place, child] = entry
-            heappush(self._children.setdefault(place, []), entry)
+            insort(entries, entry)
+        elif not entries:
+            # Piece by piece: to drop a round at its end takes no time then.
+            del self._children[place]
 
     def _path(self, queue: QueueName) -> Iterable[tuple[QueueName, QueueName]]:
         """Each place on the way down to a queue's own lines, and the child that the way takes."""
@@ -104,19 +115,14 @@ class Round:
         return self._first_own(place) if child == _OWN else self._first(child)
 
     def _first(self, place: QueueName) -> Line | None:
-        heap = self._children.get(place, [])
-        while heap:
-            child = heap[0][-1]
+        entries = self._children.get(place, [])
+        while entries:
+            child = entries[0][-1]
             line = self._first_of(place, child)
-            if line is None:
-                heappop(heap)
-                self._known.pop((place, child), None)
-                continue
-            entry = self._entry(place, child, line)
-            if entry == heap[0]:
+            entry = self._entry(place, child, line) if line is not None else None
+            if entry == entries[0]:
                 return line
-            heapreplace(heap, entry)
-            self._known[place, child] = entry
+            self._replace(place, child, entry)
         return None
 
     def _first_own(self, queue: QueueName) -> Line | None:
@@ -130,6 +136,7 @@ class Round:
                 return line
             else:
                 heapreplace(heap, (line.turns[0], shape))
+        self._own.pop(queue, None)
         return None
 
     def rest(self) -> Iterable[Shape]:

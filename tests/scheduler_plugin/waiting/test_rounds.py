@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges
 from scheduler_plugin.objects.names import PodUid, QueueName
-from scheduler_plugin.waiting.fairness import own_standing, standing
+from scheduler_plugin.waiting import rounds
+from scheduler_plugin.waiting.fairness import Standing, own_standing, standing
 from scheduler_plugin.waiting.lines import Line, Shape
 from scheduler_plugin.waiting.rounds import Round
 from tests.scheduler_plugin.builders import a_queue, a_world, amounts
@@ -114,3 +118,25 @@ def test_a_line_that_is_gone_has_no_turn() -> None:
 
     assert taking_turns.next() == stays
     assert taking_turns.next() is None
+
+
+def test_line_costs_the_same_however_many_of_its_queue_take_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Lines that come in the wrong order, the latest turn first, leave nothing to go through."""
+    world, looks = new_world(), []
+
+    def counted(*arguments: Any) -> Standing:
+        looks.append(arguments)
+        return own_standing(*arguments)
+
+    found = [a_line(n, "leaf", 999 - n, amounts(onvif=1)) for n in range(300)]
+    taking_turns = Round({line.shape: line for line in found}, world)
+    taking_turns.add([line.shape for line in found])
+    monkeypatch.setattr(rounds, "own_standing", counted)
+    most = 0
+    while taking_turns.next() is not None:
+        most = max(most, len(looks))
+        looks.clear()
+
+    assert most < 30
