@@ -130,7 +130,7 @@ def environment() -> dict[str, str]:
 
 @contextmanager
 def process(argv: Sequence[str], log: Path) -> Iterator[int]:
-    command = (sys.executable, "-m", *argv)
+    command = (sys.executable, "-m", "bench.as_pod", *argv)
     with log.open("w") as output:
         running = subprocess.Popen(command, stdout=output, stderr=output, env=environment())
     try:

@@ -4,6 +4,7 @@
         ▲                                        ▲ note (an own write's answer)
         └──────── ApiClient: create, replace, apply, patch, delete ─────────┘
 
-Modules named `apiserver*` and `official_client` talk to the outside; all others are pure.
-It knows nothing of queues or devices. Others import `kube.api` only.
+Modules named `apiserver*`, `official_client` and `service_account` talk to the outside.
+It knows nothing of queues or devices. Others import `kube.api`; who has shapes of kinds to declare
+imports `kube.models`, too, and pays for pydantic.
 """

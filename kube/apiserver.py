@@ -18,6 +18,7 @@ from aiohttp import (
 )
 
 from kube import requests
+from kube.apiserver_transport import Transport
 from kube.errors import (
     ApiError,
     ForbiddenError,
@@ -29,9 +30,10 @@ from kube.errors import (
 from kube.frames import Frame, parse_frame
 from kube.lines import Lines
 from kube.objects import JsonObject, parse_resource_version
-from kube.official_client import Transport, load_configuration
+from kube.official_client import kubeconfig_access
 from kube.requests import NO_PRECONDITIONS, WRITE, Preconditions, Request, WriteOptions
 from kube.resources import ObjectPath, Resource, Selection
+from kube.service_account import service_account
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 30.0
@@ -272,7 +274,8 @@ async def connect(
 
     The server takes the part of the user agent before "/" as the default field manager.
     """
-    transport = Transport(await load_configuration(kubeconfig), user_agent)
+    found = None if kubeconfig else service_account()
+    transport = Transport(found or await kubeconfig_access(kubeconfig), user_agent)
     try:
         yield ApiClient(transport)
     finally:

@@ -19,7 +19,7 @@ from typing import Any, cast
 from aiohttp import ServerDisconnectedError
 
 from kube.api import ApiClient
-from kube.official_client import Transport
+from kube.apiserver_transport import Transport
 
 QUEUE = "moorage.dev/queue"
 OWNER_POD = "moorage.dev/owner-pod"

@@ -1,0 +1,113 @@
+"""Requests to an API server over one pool of connections, with whoever's credentials."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from ssl import SSLContext
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import msgspec
+from aiohttp import AddrInfoType, ClientResponse, ClientSession, ClientTimeout, TCPConnector
+
+MOST_CONNECTIONS = 100
+"""The official client's figure."""
+
+IDLE_SECONDS = 60.0
+"""How long an idle connection is kept: API servers keep them for 90 s, and a handshake takes
+longer than most calls."""
+
+DEAD_SECONDS = 15
+"""How long a peer may leave the kernel without an answer: to what was sent, or to three questions
+for a sign of life, of which the first comes after as long a silence."""
+
+_TCP = socket.IPPROTO_TCP
+_SIGNS_OF_LIFE = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (_TCP, socket.TCP_KEEPIDLE, DEAD_SECONDS),
+    (_TCP, socket.TCP_KEEPINTVL, DEAD_SECONDS // 3),
+    (_TCP, socket.TCP_KEEPCNT, 3),
+    (_TCP, socket.TCP_USER_TIMEOUT, DEAD_SECONDS * 1000),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Where an API server is, and how it and we know each other.
+
+    Attributes:
+        authorization: The header's value as of now, "" for none; raises UnavailableError.
+        proxy: None for what the environment says.
+        server_name: What its certificate must be for; None for the name in `host`.
+    """
+
+    host: str
+    tls: SSLContext
+    authorization: Callable[[], Awaitable[str]]
+    proxy: str | None = None
+    proxy_headers: Mapping[str, str] = field(default_factory=dict)
+    server_name: str | None = None
+
+
+def _new_socket(address: AddrInfoType) -> socket.socket:
+    """A socket whose peer is asked for a sign of life while nothing else is said.
+
+    A host that vanished answers nothing, not even with a reset: a watch would wait for it until it
+    is taken for half-open because of its silence.
+    """
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setblocking(False)
+    for level, option, value in _SIGNS_OF_LIFE:
+        made.setsockopt(level, option, value)
+    return made
+
+
+def _environment_proxy(host: str) -> str | None:
+    url = urlsplit(host)
+    return None if proxy_bypass(url.hostname or "") else getproxies().get(url.scheme)
+
+
+class Transport:
+    """Sends requests until it is closed.
+
+    The proxy apart, nothing is read from the environment: left to itself aiohttp looks for a
+    password in ~/.netrc before each request, and that is not for API servers.
+    """
+
+    def __init__(self, access: Access, user_agent: str) -> None:
+        self._access = access
+        self._headers = {"Accept": "application/json", "User-Agent": user_agent}
+        connector = TCPConnector(
+            limit=MOST_CONNECTIONS,
+            ssl=access.tls,
+            keepalive_timeout=IDLE_SECONDS,
+            socket_factory=_new_socket,
+        )
+        # An event of a watch may be larger than aiohttp's own buffer.
+        self._session = ClientSession(connector=connector, trust_env=False, read_bufsize=2**21)
+        self._options: dict[str, Any] = {
+            "proxy": access.proxy or _environment_proxy(access.host),
+            "proxy_headers": access.proxy_headers or None,
+            "server_hostname": access.server_name,
+        }
+
+    async def send(
+        self, method: str, url: str, headers: dict[str, str], body: Any, limits: ClientTimeout
+    ) -> ClientResponse:
+        authorization = await self._access.authorization()
+        known = {"Authorization": authorization} if authorization else {}
+        return await self._session.request(
+            method,
+            self._access.host + url,
+            headers={**self._headers, **known, **headers},
+            data=None if body is None else msgspec.json.encode(body),
+            timeout=limits,
+            **self._options,
+        )
+
+    async def close(self) -> None:
+        await self._session.close()
