@@ -4,7 +4,7 @@
 
 A real API server holds the claims and 1,000 queues; the webhook is a process of its own, which
 watches them, and is asked over TLS on connections that stay open, as the API server does. The
-do-nothing webhook runs on the same server and finds nothing but the review's uid. Both take turns.
+do-nothing webhook runs on the same server and reads nothing but the review. Both take turns.
 A request counts from the moment that it is due: what waits for a free connection waits.
 """
 
@@ -26,15 +26,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import msgspec
 import uvloop
 
 from kube.api import LiveTls, Resource, TlsFiles, connect, show_files
 from local_cluster.api import CONTROL_PLANE, Certificate, Cluster, ClusterSettings
 from scheduler_plugin.api import QUEUE_LABEL
 from tests.e2e.webhook.installation import WebhookProcess, install
-from webhook.apiserver import Answer
-from webhook.https_server import Application, HttpsServer
+from webhook.http_app import http_app
+from webhook.https_server import HttpsServer
+from webhook.reviews import Answer, Response, Review
 from webhook.serve_main import CIPHERS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,29 +46,17 @@ PEERS = ("webhook", "nothing")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class _Asked(msgspec.Struct):
-    uid: str
-
-
-class _Envelope(msgspec.Struct):
-    request: _Asked
-
-
 class DoNothing:
     """Allows everything."""
 
     def why_not_ready(self) -> str:
         return ""
 
-    async def answer(self, body: bytes) -> Answer:
-        uid = msgspec.json.decode(body, type=_Envelope).request.uid
-        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
-        return Answer(
-            200, msgspec.json.encode({**review, "response": {"uid": uid, "allowed": True}})
-        )
+    async def validate(self, review: Review) -> Answer:
+        return Answer(response=Response(uid=review.uid, allowed=True))
 
-    async def mutate(self, body: bytes) -> Answer:
-        return await self.answer(body)
+    async def mutate(self, review: Review) -> Answer:
+        return await self.validate(review)
 
 
 @dataclass(frozen=True)
@@ -208,7 +196,8 @@ async def ask(
     while (item := await due.get()) is not None:
         since, body = item
         head = (
-            f"POST /validate?timeout=5s HTTP/1.1\r\nHost: w\r\nContent-Length: {len(body)}\r\n\r\n"
+            "POST /validate?timeout=5s HTTP/1.1\r\nHost: w\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
         )
         writer.write(head.encode() + body)
         headers = await reader.readuntil(b"\r\n\r\n")
@@ -257,7 +246,7 @@ def do_nothing(webhook: WebhookProcess) -> Iterator[DoNothingProcess]:
 async def serve_nothing(host: str, port: int, certificate: Path, key: Path) -> None:
     tls = LiveTls(ciphers=CIPHERS)
     show_files(tls, TlsFiles(certificate, key))
-    server = HttpsServer(Application(DoNothing()), (host, port), tls.context)
+    server = HttpsServer(http_app(DoNothing()), (host, port), tls.context)
     print("listening", flush=True)
     await server.run()
 

@@ -1,14 +1,11 @@
-"""What the API server asks, answered: read the review, know what it is about, ask the rules."""
+"""What the API server asks, answered: know what a review is about, and ask the rules."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-from kube.api import ApiError
 from scheduler_plugin.api import (
     GROUP,
     ClaimTemplateView,
@@ -20,11 +17,8 @@ from scheduler_plugin.api import (
 )
 from webhook import claims, mutations, pods, queues, reviews
 from webhook.findings import Findings, refused
-from webhook.lookups import BusyError
-from webhook.reviews import MalformedReviewError, Review
+from webhook.reviews import Answer, Review
 from webhook.surroundings import Surroundings
-
-logger = logging.getLogger(__name__)
 
 DRA_GROUP = "resource.k8s.io"
 
@@ -32,14 +26,6 @@ LOOKUP_SECONDS = 4.0
 """All reads of one review together; the API server waits for 5 seconds."""
 
 Judge = Callable[[Review], Awaitable[Findings]]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An HTTP status and a JSON body. Anything but 200 leaves it to the `failurePolicy`."""
-
-    code: int
-    body: bytes
 
 
 class KnowsTheCluster(Protocol):
@@ -77,58 +63,44 @@ class Admission:
     def why_not_ready(self) -> str:
         return self._cluster.why_not_ready()
 
-    async def answer(self, body: bytes) -> Answer:
-        """Answer whether an object may be written; never raises."""
-        return await self._answered(body, self._judged)
+    async def validate(self, review: Review) -> Answer:
+        """Answer whether an object may be written.
 
-    async def mutate(self, body: bytes) -> Answer:
-        """Answer what a new pod of a namespace that opted in lacks; never raises."""
-        return await self._answered(body, self._mutated)
-
-    async def _answered(self, body: bytes, reply: Callable[[Review], Awaitable[Answer]]) -> Answer:
-        if why := self.why_not_ready():
-            return _failed(503, f"The webhook of Moorage is starting. {why}")
-        try:
-            async with asyncio.timeout(LOOKUP_SECONDS):
-                return await reply(reviews.decode(body))
-        except MalformedReviewError as error:
-            return _failed(400, str(error))
-        except BusyError as error:
-            logger.warning("too much is asked: %s", error)
-            return _failed(429, f"{error} Try again.")
-        except (ApiError, TimeoutError) as error:
-            logger.warning("cannot look up what a review is about: %s", str(error) or "slow")
-            sentence = "The webhook of Moorage cannot look up what this is about; try again."
-            return _failed(503, f"{sentence} {error}".rstrip())
-        except Exception:
-            logger.exception("a review failed")
-            return _failed(500, "The webhook of Moorage failed; its log says why.")
-
-    async def _judged(self, review: Review) -> Answer:
+        Raises:
+            BusyError: Its namespace asks for too much just now.
+            ApiError, TimeoutError: What it is about cannot be looked up.
+        """
         judge = self._judges.get((review.kind.group, review.kind.kind, review.operation))
         subject = review.old if review.operation == "DELETE" else review.new
         if judge is None or review.sub_resource:
             sentence = f"No rule is about {review.operation} of {_what(review)}."
-            return Answer(200, reviews.cannot_judge(review, sentence))
+            return reviews.cannot_judge(review, sentence)
         if subject is None:
             sentence = f"A {review.operation} of {_what(review)} came without the object."
-            return Answer(200, reviews.cannot_judge(review, sentence))
-        return Answer(200, reviews.answer(review, await judge(review)))
+            return reviews.cannot_judge(review, sentence)
+        async with asyncio.timeout(LOOKUP_SECONDS):
+            return reviews.answer(review, await judge(review))
 
-    async def _mutated(self, review: Review) -> Answer:
-        """Nothing is refused here: that is for who validates, once all have had their say."""
+    async def mutate(self, review: Review) -> Answer:
+        """Answer what a new pod of a namespace that opted in lacks; raises as `validate` does.
+
+        Nothing is refused here: that is for who validates, once all have had their say.
+        """
         asked = (review.kind.group, review.kind.kind, review.operation)
         if asked != ("", "Pod", "CREATE") or review.sub_resource:
-            return Answer(200, reviews.edited(review, ()))
+            return reviews.edited(review, ())
         pod = pods.new_pod(review, self._around.settings)
         if isinstance(pod, Unreadable) or not mutations.is_ours(pod, self._around):
-            return Answer(200, reviews.edited(review, ()))
+            return reviews.edited(review, ())
+        async with asyncio.timeout(LOOKUP_SECONDS):
+            return reviews.edited(review, await self._edits(review, pod))
+
+    async def _edits(self, review: Review, pod: pods.NewPod) -> Sequence[reviews.Edit]:
         found = await self._found(review.namespace, pod)
         namespace = await self._cluster.namespace(review.namespace)
         if queue := mutations.namespace_queue(namespace, self._around):
             await self._cluster.look_for_queue(queue, review.namespace)
-        edits = mutations.edits(review, pod, found, namespace, self._around)
-        return Answer(200, reviews.edited(review, edits))
+        return mutations.edits(review, pod, found, namespace, self._around)
 
     async def _claim(self, review: Review) -> Findings:
         queue = claims.claim_queue(review, self._around.settings.queue_label)
@@ -183,7 +155,3 @@ class Admission:
 def _what(review: Review) -> str:
     kind = f"{review.kind.kind}.{review.kind.group}" if review.kind.group else review.kind.kind
     return f"{kind}/{review.sub_resource}" if review.sub_resource else kind
-
-
-def _failed(code: int, sentence: str) -> Answer:
-    return Answer(code, reviews.failure(code, sentence))

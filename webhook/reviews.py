@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import msgspec
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from pydantic_core import to_json
 
 from webhook.findings import Findings
-
-API_VERSION = "admission.k8s.io/v1"
-KIND = "AdmissionReview"
 
 MOST_WARNINGS = 20
 MOST_TEXT = 256
 """The API server cuts warnings beyond 256 bytes, and all of them beyond 4 KiB."""
 
 
-class MalformedReviewError(ValueError):
-    """Raised when a body is no review that could be answered; the text is for the caller."""
+class _Wire(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True, validate_by_name=True)
 
 
-class Kind(msgspec.Struct, frozen=True):
+class Kind(_Wire):
     """Group, version and kind of the object, as the webhook is registered for it."""
 
     kind: str
@@ -31,14 +30,14 @@ class Kind(msgspec.Struct, frozen=True):
     version: str = ""
 
 
-class User(msgspec.Struct, frozen=True):
+class User(_Wire):
     """Who asks the API server."""
 
     username: str = ""
     groups: tuple[str, ...] = ()
 
 
-class Review(msgspec.Struct, frozen=True, rename="camel"):
+class Review(_Wire):
     """The request of a review.
 
     Attributes:
@@ -47,15 +46,47 @@ class Review(msgspec.Struct, frozen=True, rename="camel"):
         old: The object as it is; None for a CREATE.
     """
 
-    uid: str
+    uid: str = Field(min_length=1)
     kind: Kind
     operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
     name: str = ""
     namespace: str = ""
     sub_resource: str = ""
-    user: User = msgspec.field(name="userInfo", default=User())
-    new: dict[str, Any] | None = msgspec.field(name="object", default=None)
-    old: dict[str, Any] | None = msgspec.field(name="oldObject", default=None)
+    user: User = Field(alias="userInfo", default=User())
+    new: dict[str, Any] | None = Field(alias="object", default=None)
+    old: dict[str, Any] | None = Field(alias="oldObject", default=None)
+
+
+class AdmissionReview(_Wire):
+    """What the API server sends."""
+
+    api_version: Literal["admission.k8s.io/v1"]
+    kind: Literal["AdmissionReview"]
+    request: Review
+
+
+class Response(_Wire):
+    """The answer to a review: whether the object is admitted, and what is to change in it.
+
+    Attributes:
+        status: Why it is not admitted.
+        patch: Operations of RFC 6902, in base64.
+    """
+
+    uid: str
+    allowed: bool
+    status: dict[str, Any] | None = None
+    warnings: list[str] | None = None
+    patch_type: Literal["JSONPatch"] | None = None
+    patch: str | None = None
+
+
+class Answer(_Wire):
+    """What goes back to the API server."""
+
+    api_version: Literal["admission.k8s.io/v1"] = "admission.k8s.io/v1"
+    kind: Literal["AdmissionReview"] = "AdmissionReview"
+    response: Response
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,75 +101,44 @@ class Edit:
     value: Any
 
 
-class _Envelope(msgspec.Struct, rename="camel"):
-    api_version: Literal["admission.k8s.io/v1"]
-    kind: Literal["AdmissionReview"]
-    request: Review
+def answer(review: Review, findings: Findings) -> Answer:
+    """What was found, every problem with its field."""
+    status = _status(review, findings) if findings.problems else None
+    warnings = [cut(text) for text in findings.warnings[:MOST_WARNINGS]] or None
+    allowed = not findings.problems
+    return Answer(
+        response=Response(uid=review.uid, allowed=allowed, status=status, warnings=warnings)
+    )
 
 
-_DECODER = msgspec.json.Decoder(_Envelope)
+def edited(review: Review, edits: Sequence[Edit]) -> Answer:
+    """A JSON patch (RFC 6902): `add` replaces what is there."""
+    admitted = Response(uid=review.uid, allowed=True)
+    if not edits:
+        return Answer(response=admitted)
+    operations = [
+        {"op": "add", "path": f"/{edit.path.replace('.', '/')}", "value": edit.value}
+        for edit in edits
+    ]
+    patch = b64encode(to_json(operations)).decode()
+    update = {"patch_type": "JSONPatch", "patch": patch}
+    return Answer(response=admitted.model_copy(update=update))
 
 
-def decode(body: bytes) -> Review:
-    """The request of a review.
-
-    Raises:
-        MalformedReviewError: The body is not JSON, no review, or lacks what an answer needs.
-    """
-    try:
-        review = _DECODER.decode(body).request
-    except msgspec.MsgspecError as error:
-        raise MalformedReviewError(f"This is no {KIND} of {API_VERSION}: {error}.") from error
-    except UnicodeDecodeError as error:
-        raise MalformedReviewError("This is not JSON: its strings are not UTF-8.") from error
-    except RecursionError as error:
-        raise MalformedReviewError("This JSON is nested too deeply.") from error
-    if not review.uid:
-        raise MalformedReviewError("`request.uid` is empty: there is nothing to answer to.")
-    return review
-
-
-def answer(review: Review, findings: Findings) -> bytes:
-    """The review that goes back: what was found, every problem with its field."""
-    response: dict[str, Any] = {"uid": review.uid, "allowed": not findings.problems}
-    if findings.problems:
-        response["status"] = _status(review, findings)
-    if findings.warnings:
-        response["warnings"] = [cut(text) for text in findings.warnings[:MOST_WARNINGS]]
-    return _encode(response)
-
-
-def edited(review: Review, edits: Sequence[Edit]) -> bytes:
-    """The review that goes back with a JSON patch (RFC 6902): `add` replaces what is there."""
-    response: dict[str, Any] = {"uid": review.uid, "allowed": True}
-    if edits:
-        patch = [
-            {"op": "add", "path": f"/{edit.path.replace('.', '/')}", "value": edit.value}
-            for edit in edits
-        ]
-        response["patchType"] = "JSONPatch"
-        response["patch"] = b64encode(msgspec.json.encode(patch)).decode()
-    return _encode(response)
-
-
-def cannot_judge(review: Review, sentence: str) -> bytes:
-    """The review that goes back for an object that no rule is about."""
+def cannot_judge(review: Review, sentence: str) -> Answer:
+    """The answer about an object that no rule is about."""
     status = {"status": "Failure", "code": 400, "reason": "BadRequest", "message": sentence}
-    return _encode({"uid": review.uid, "allowed": False, "status": status})
+    return Answer(response=Response(uid=review.uid, allowed=False, status=status))
 
 
-def failure(code: int, sentence: str) -> bytes:
+def failure(code: int, sentence: str) -> dict[str, Any]:
     """The `Status` that goes back where no review can be answered; users get to see it."""
     status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
-    return msgspec.json.encode({**status, "message": sentence})
+    return {**status, "message": sentence}
 
 
 def cut(text: str) -> str:
     return text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 3]}..."
-
-
-def _encode(response: Mapping[str, Any]) -> bytes:
-    return msgspec.json.encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})
 
 
 def _status(review: Review, findings: Findings) -> dict[str, Any]:

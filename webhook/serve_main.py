@@ -12,7 +12,8 @@ from webhook.apiserver import Admission
 from webhook.certificates.apiserver import CertificateKeeper
 from webhook.certificates.rotation import OwnCa
 from webhook.cluster import Cluster
-from webhook.https_server import Application, HttpsServer
+from webhook.http_app import http_app
+from webhook.https_server import HttpsServer
 from webhook.settings import WebhookSettings
 
 logger = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ async def serve_webhook(settings: WebhookSettings) -> None:
         cluster = Cluster(client, settings.accounting, settings.about_pods)
         tls = LiveTls(ciphers=CIPHERS)
         certificate = _certificate(client, settings.certificate, tls)
-        application = Application(Admission(cluster), certificate.why_not_ready)
+        application = http_app(Admission(cluster), certificate.why_not_ready)
         server = HttpsServer(application, settings.listen_address, tls.context)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(cluster.run())

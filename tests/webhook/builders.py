@@ -24,7 +24,7 @@ from scheduler_plugin.api import (
 )
 from tests.scheduler_plugin.builders import a_queue, a_request, our_class, read
 from webhook.lookups import BusyError
-from webhook.reviews import Review, decode
+from webhook.reviews import AdmissionReview, Review
 from webhook.surroundings import PodSettings, Surroundings
 
 QUEUE_LABEL = "moorage.dev/queue"
@@ -62,7 +62,8 @@ def a_review_body(
 
 
 def a_review(kind: str, new: Any = None, old: Any = None, **request: Any) -> Review:
-    return decode(a_review_body(kind, new, old, **request))
+    body = a_review_body(kind, new, old, **request)
+    return AdmissionReview.model_validate_json(body).request
 
 
 def a_template_object(name: str = "cams", *, queue: str | None = None) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from tests.scheduler_plugin.builders import (
     a_result,
 )
 from tests.webhook import test_reviews
+from tests.webhook.asgi import status_and_body
 from tests.webhook.builders import (
     FakeCluster,
     a_review_body,
@@ -28,16 +29,19 @@ from tests.webhook.builders import (
     surroundings,
 )
 from webhook.apiserver import Admission
+from webhook.http_app import http_app
 from webhook.lookups import BusyError
 
 ELSEWHERE = {"schedulerName": "default-scheduler"}
 """As the API server sets it where nobody names a scheduler."""
 
+QUEUE = a_review_body("Queue", {})
+
 
 async def response(cluster: FakeCluster, kind: str, *objects: Any, **request: Any) -> Any:
-    answer = await Admission(cluster).answer(a_review_body(kind, *objects, **request))
-    assert answer.code == 200, answer
-    return test_reviews.decoded(answer.body)
+    code, answer = await posted(cluster, "/validate", a_review_body(kind, *objects, **request))
+    assert code == 200, answer
+    return answer["response"]
 
 
 async def refusal(cluster: FakeCluster, kind: str, *objects: Any, **request: Any) -> str:
@@ -47,8 +51,12 @@ async def refusal(cluster: FakeCluster, kind: str, *objects: Any, **request: Any
 
 
 async def failed(cluster: FakeCluster, body: bytes) -> tuple[int, str]:
-    answer = await Admission(cluster).answer(body)
-    return answer.code, json.loads(answer.body).get("message", "")
+    code, answer = await posted(cluster, "/validate", body)
+    return code, answer.get("message", "")
+
+
+async def posted(cluster: FakeCluster, path: str, body: bytes) -> tuple[int, Any]:
+    return await status_and_body(http_app(Admission(cluster)), "POST", path, [body])
 
 
 async def test_each_kind_is_judged_by_its_rules() -> None:
@@ -150,9 +158,9 @@ async def test_what_no_rule_is_about_is_refused_with_a_sentence(
 
 async def patch(cluster: FakeCluster, kind: str, *objects: Any, **request: Any) -> Any:
     """The operations that a new object is changed by; none is an answer, too."""
-    answer = await Admission(cluster).mutate(a_review_body(kind, *objects, **request))
-    assert answer.code == 200, answer
-    found = test_reviews.decoded(answer.body)
+    code, answer = await posted(cluster, "/mutate", a_review_body(kind, *objects, **request))
+    assert code == 200, answer
+    found = answer["response"]
     assert found["allowed"] is True
     return json.loads(b64decode(found.get("patch", "W10=")))
 
@@ -209,14 +217,48 @@ async def test_without_an_answer_to_a_mutation_the_failure_policy_decides() -> N
         FakeCluster(not_ready="Not read yet: queues."),
         FakeCluster(lost=UnavailableError("no connection")),
     ):
-        assert (await Admission(cluster).mutate(body)).code == 503
+        assert (await posted(cluster, "/mutate", body))[0] == 503
 
 
-async def test_a_malformed_review_is_a_bad_request() -> None:
-    code, sentence = await failed(FakeCluster(), b"{")
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{",
+        b'{"apiVersion": "admission.k8s.io/v1"}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"request":' * 100_000,
+        QUEUE.replace(b"admission.k8s.io/v1", b"admission.k8s.io/v1beta1"),
+        QUEUE.replace(b"AdmissionReview", b"Queue"),
+        QUEUE.replace(b"uid-of-the-review", b""),
+        QUEUE.replace(b"CREATE", b"create"),
+        QUEUE.replace(b'"object": {}', b'"object": "queue"'),
+        QUEUE.replace(b'"object": {}', b'"object": {"a": "\xff"}'),
+    ],
+)
+async def test_what_is_no_review_is_a_bad_request(body: bytes) -> None:
+    code, sentence = await failed(FakeCluster(), body)
 
     assert code == 400
-    assert sentence.startswith("This is no AdmissionReview")
+    assert sentence
+
+
+@given(
+    body=st.binary(max_size=200)
+    | test_reviews.json_values.map(lambda value: json.dumps(value).encode())
+)
+async def test_whatever_comes_is_a_bad_request(body: bytes) -> None:
+    assert (await failed(FakeCluster(), body))[0] == 400
+
+
+async def test_a_bad_request_is_told_its_field() -> None:
+    code, sentence = await failed(FakeCluster(), QUEUE.replace(b"CREATE", b"create"))
+
+    assert code == 400
+    assert "request.operation: Input should be 'CREATE'" in sentence
 
 
 async def test_before_the_stores_are_filled_the_failure_policy_decides() -> None:
@@ -275,6 +317,6 @@ async def test_objects_of_any_shape_are_answered(new: Any, old: Any, kind: str) 
         oldObject={"spec": new},
     )
 
-    admission = Admission(FakeCluster())
-    for answer in (await admission.answer(review), await admission.mutate(review)):
-        assert answer.code in (200, 400), answer
+    for path in ("/validate", "/mutate"):
+        code, answer = await posted(FakeCluster(), path, review)
+        assert code in (200, 400), answer

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from scheduler_plugin.api import InstanceView, NamespaceView, ResourceKey, Unreadable
 from tests.scheduler_plugin.builders import a_claim, a_class, a_pod_object, a_queue, a_request
+from tests.webhook import test_reviews
 from tests.webhook.builders import QUEUE_LABEL, a_review, a_template, surroundings
 from webhook import mutations
 from webhook.pods import FoundClaim, judge_pod, new_pod
@@ -78,7 +79,7 @@ def edits(
 def mutated(body: Mapping[str, Any], *args: Any, **options: Any) -> dict[str, Any]:
     """The pod as the API server has it after the answer."""
     review = a_review("Pod", body)
-    response = json.loads(edited(review, edits(body, *args, **options)))["response"]
+    response = test_reviews.decoded(edited(review, edits(body, *args, **options)))
     assert (response["uid"], response["allowed"]) == (review.uid, True)
     result = deepcopy(dict(body))
     assert ("patch" in response) == (response.get("patchType") == "JSONPatch")

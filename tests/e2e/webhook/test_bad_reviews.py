@@ -77,11 +77,10 @@ def test_a_kind_without_rules_is_refused_with_a_sentence(
 def test_five_megabytes_are_too_much_and_the_connection_is_still_good(
     connection: http.client.HTTPSConnection,
 ) -> None:
-    code, answer = post(connection, b'{"padding": "' + b"x" * 5_000_000 + b'"}')
+    code, _ = post(connection, b'{"padding": "' + b"x" * 5_000_000 + b'"}')
     after, _ = post(connection, a_review_body("Queue", queue()))
 
     assert code == 413
-    assert "longer than" in json.loads(answer)["message"]
     assert after == 200
 
 

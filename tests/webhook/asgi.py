@@ -1,0 +1,58 @@
+"""Calls of an ASGI application, as a server makes them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from starlette.types import ASGIApp, Message
+
+GONE = {"type": "http.disconnect"}
+
+
+def parts(bodies: Iterable[bytes]) -> list[Message]:
+    """A body that comes in pieces."""
+    found: list[Message] = [
+        {"type": "http.request", "body": body, "more_body": True} for body in bodies
+    ]
+    return [*found[:-1], {**found[-1], "more_body": False}]
+
+
+async def call(app: ASGIApp, method: str, path: str, messages: Iterable[Message]) -> list[Message]:
+    """All that is sent. When the messages are used up the client says nothing any more."""
+    waiting, sent = list(messages), []
+
+    async def receive() -> Message:
+        if not waiting:
+            await asyncio.Event().wait()
+        return waiting.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "https",
+        "path": path,
+        "query_string": b"timeout=5s",
+        "root_path": "",
+        "headers": [(b"content-type", b"application/json")],
+    }
+    # An error of ours that was answered goes on to the server, which logs it.
+    with suppress(RuntimeError):
+        await app(scope, receive, send)
+    return sent
+
+
+async def status_and_body(
+    app: ASGIApp, method: str, path: str, bodies: Iterable[bytes] = (b"",)
+) -> tuple[int, Any]:
+    start, *rest = await call(app, method, path, parts(bodies))
+    body = b"".join(message["body"] for message in rest)
+    assert dict(start["headers"])[b"content-length"] == str(len(body)).encode()
+    return start["status"], json.loads(body)

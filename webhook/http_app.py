@@ -1,0 +1,139 @@
+"""The webhook as HTTP requests: a FastAPI application.
+
+POST /validate    an AdmissionReview: may the object be written?
+POST /mutate      an AdmissionReview: what does the object lack?
+GET  /healthz     the process answers
+GET  /readyz      its stores are filled, and its certificate can be verified
+
+Whatever comes in, an answer goes out, and soon. Any status but 200 leaves the object to the
+registered `failurePolicy`; its body is a `Status`, of which users see the message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.middleware import Middleware
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kube.api import ApiError
+from webhook import reviews
+from webhook.lookups import BusyError
+from webhook.reviews import AdmissionReview, Answer, Review
+
+logger = logging.getLogger(__name__)
+
+MOST_BYTES = 4 * 2**20
+"""The API server takes objects of at most 3 MiB."""
+
+BODY_SECONDS = 5.0
+
+
+class AnswersReviews(Protocol):
+    """Who answers the API server; see `apiserver.Admission`."""
+
+    def why_not_ready(self) -> str: ...
+    async def validate(self, review: Review) -> Answer: ...
+    async def mutate(self, review: Review) -> Answer: ...
+
+
+def http_app(admission: AnswersReviews, why_no_certificate: Callable[[], str] = str) -> FastAPI:
+    """The application; `why_no_certificate` is "" once callers can verify who answers."""
+    app = FastAPI(
+        openapi_url=None,
+        redirect_slashes=False,
+        max_body_size=MOST_BYTES,
+        middleware=[Middleware(_BodyInTime)],
+        exception_handlers={
+            StarletteHTTPException: _told,
+            RequestValidationError: _malformed,
+            BusyError: _busy,
+            ApiError: _not_looked_up,
+            TimeoutError: _not_looked_up,
+            Exception: _broken,
+        },
+    )
+
+    async def started() -> None:
+        if why := admission.why_not_ready():
+            raise HTTPException(503, f"The webhook of Moorage is starting. {why}")
+
+    @app.post("/validate", dependencies=[Depends(started)], response_model_exclude_none=True)
+    async def validate(review: AdmissionReview) -> Answer:
+        return await admission.validate(review.request)
+
+    @app.post("/mutate", dependencies=[Depends(started)], response_model_exclude_none=True)
+    async def mutate(review: AdmissionReview) -> Answer:
+        return await admission.mutate(review.request)
+
+    @app.get("/healthz")
+    async def healthz() -> str:
+        return "ok"
+
+    @app.get("/readyz")
+    async def readyz() -> str:
+        if why := why_no_certificate() or admission.why_not_ready():
+            raise HTTPException(503, why)
+        return "ok"
+
+    return app
+
+
+class _BodyInTime:
+    """The limit that the framework lacks: on the time until all of a body is there."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        until = asyncio.get_running_loop().time() + BODY_SECONDS
+
+        async def in_time() -> Message:
+            try:
+                async with asyncio.timeout_at(until):
+                    return await receive()
+            except TimeoutError:
+                sentence = f"The body took longer than {BODY_SECONDS:.0f} s."
+                raise HTTPException(408, sentence, {"connection": "close"}) from None
+
+        await self._app(scope, in_time, send)
+
+
+def _failed(code: int, sentence: str) -> JSONResponse:
+    return JSONResponse(reviews.failure(code, sentence), code)
+
+
+async def _told(_request: Request, error: StarletteHTTPException) -> JSONResponse:
+    answer = _failed(error.status_code, error.detail)
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def _malformed(_request: Request, error: RequestValidationError) -> JSONResponse:
+    found = error.errors()[0]
+    field = ".".join(map(str, found["loc"][1:])) or "body"
+    sentence = f"This is no AdmissionReview of admission.k8s.io/v1: {field}: {found['msg']}."
+    return _failed(400, sentence)
+
+
+async def _busy(_request: Request, error: BusyError) -> JSONResponse:
+    logger.warning("too much is asked: %s", error)
+    return _failed(429, f"{error} Try again.")
+
+
+async def _not_looked_up(_request: Request, error: ApiError | TimeoutError) -> JSONResponse:
+    logger.warning("cannot look up what a review is about: %s", str(error) or "slow")
+    sentence = "The webhook of Moorage cannot look up what this is about; try again."
+    return _failed(503, f"{sentence} {error}".rstrip())
+
+
+async def _broken(_request: Request, _error: Exception) -> JSONResponse:
+    """The server logs the error."""
+    return _failed(500, "The webhook of Moorage failed; its log says why.")
