@@ -45,7 +45,7 @@ from scheduler_plugin.objects.names import (
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.objects.queue_objects import parse_queue
 from scheduler_plugin.waiting.gates import GateKeeper
-from scheduler_plugin.waiting.refusals import Refusals
+from scheduler_plugin.waiting.refused_pods import RefusedPods
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 QUIET_SECONDS = 0.5
@@ -121,7 +121,7 @@ class Scene:
     slices: int
     share: int
     world: World = field(init=False)
-    refusals: Refusals = field(default_factory=Refusals)
+    refusals: RefusedPods = field(default_factory=RefusedPods)
 
     def __post_init__(self) -> None:
         self.world = verdicts.build(0, 0)

@@ -54,7 +54,6 @@ NAMED_BEFORE = frozenset(
         "driver.discovery.udev.subscriptions",
         "driver.discovery.udev.watch",
         "kube.key_locks",
-        "scheduler_plugin.extender.turns",
         "webhook.lookups",
     }
 )

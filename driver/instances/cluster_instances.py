@@ -22,7 +22,7 @@ from driver.api import (
     NodeName,
 )
 from driver.instances.apiserver_instances import delete_instance
-from driver.instances.shared_turns import OfferThrough, plan_turns, turn_patch
+from driver.instances.shared_paths import OfferThrough, path_patch, plan_paths
 from driver.instances.slots.lost_nodes import (
     NOBODY,
     Absences,
@@ -165,8 +165,8 @@ class ClusterInstances:
         strangers = plan_strangers(
             (s.slots, s.label) for s in sights if s.label is not None and not s.is_shared
         )
-        turns = plan_turns(sights, self.path, self.claimed()) if self.path else ()
-        await each(_one_each((*releases, *strangers, *unseen.decisions, *turns)), self._write)
+        paths = plan_paths(sights, self.path, self.claimed()) if self.path else ()
+        await each(_one_each((*releases, *strangers, *unseen.decisions, *paths)), self._write)
         due = (unseen.recheck_at, self._absences.recheck_at(mentioned, grace=grace, now=now))
         seconds = [(at - now).total_seconds() for at in due if at is not None]
         return min([*seconds, PODS_SECONDS] if doubtful else seconds, default=None)
@@ -203,7 +203,7 @@ class ClusterInstances:
                 case FreeInstance():
                     await self._patch(decision, freed_patch(decision), FIELD_MANAGER)
                 case OfferThrough():
-                    await self._patch(decision, turn_patch(decision), FIELD_MANAGER)
+                    await self._patch(decision, path_patch(decision), FIELD_MANAGER)
                 case DeleteInstance():
                     await delete_instance(self._client, decision)
                     logger.info("removed, since no node sees it instance=%s", decision.name)

@@ -2,7 +2,7 @@
 
 A thousand new ones must not keep the next device out of its slice, so they are written in passes
 of their own, beside those of `node_cluster`, and none is begun while slices are written. Nor must
-they keep the Instance of another Configuration waiting: turns are shared, see `fair_turns`, and
+they keep the Instance of another Configuration waiting: turns are shared, see `fair_order`, and
 when there is something new to write, what is left of the old is decided anew with it.
 """
 
@@ -20,7 +20,7 @@ from driver.api import Configuration, InstanceName, NodeName
 from driver.configurations.configurations import offline_grace
 from driver.derived import derived
 from driver.instances.apiserver_instances import instances_of_node, write_instances
-from driver.instances.fair_turns import batched, fair_order
+from driver.instances.fair_order import batched, fair_order
 from driver.instances.inventory import Inventory
 from driver.instances.local import InstancePlan, Keeping, plan_instances
 from driver.instances.names import ANOTHER_NODES, TakenNames

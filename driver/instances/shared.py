@@ -100,7 +100,7 @@ def plan_shared(
         node: The node.
         unheard: Configurations whose handler has not answered yet: not heard is not gone, so the
             node stays where it is.
-        claimable: What new ones say, see `shared_turns`.
+        claimable: What new ones say, see `shared_paths`.
     """
     remaining = {(s.namespace, s.name): s for s in stored}
     joins: list[SharedDecision] = []

@@ -87,7 +87,7 @@ class Node:
             pass
 
     @asynccontextmanager
-    async def alone(self) -> AsyncIterator[PreparedClaims]:
+    async def exclusively(self) -> AsyncIterator[PreparedClaims]:
         """Keep other processes out, and be up to date; required to grant and to release."""
         async with self._lock.held(self._refresh):
             yield self._checkpoint.claims

@@ -168,7 +168,7 @@ class KubeletClaims:
         sight = self._source.sight
         if sight is None or (self._is_renewed(sight) and not again):
             return
-        async with self._node.alone():
+        async with self._node.exclusively():
             # Another process may have held that up.
             sight = self._source.sight or sight
             plan = partial(renew, where=sight.where, boot_id=self._node.boot_id, resolve=real_path)
@@ -205,7 +205,7 @@ class KubeletClaims:
         async with (
             asyncio.timeout(CLAIM_SECONDS) as deadline,
             self._lock(wanted.uid),
-            self._node.alone() as prepared,
+            self._node.exclusively() as prepared,
         ):
             claim = await self._allocation(wanted, prepared)
             if isinstance(claim, Failure):
@@ -225,7 +225,7 @@ class KubeletClaims:
         async with (
             asyncio.timeout(CLAIM_SECONDS) as deadline,
             self._lock(wanted.uid),
-            self._node.alone(),
+            self._node.exclusively(),
         ):
             deadline.reschedule(None)
             released = await self._node.release(wanted.uid)

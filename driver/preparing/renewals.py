@@ -24,7 +24,7 @@ from driver.instances.instances import Instance
 from driver.names import is_shared_pool
 from driver.preparing.claims import Failure, as_prepared, in_order, prepared_device, unusable
 from driver.preparing.prepared import PreparedClaim, PreparedClaims, PreparedDevice
-from driver.preparing.whereabouts import Whereabouts, spot_of
+from driver.preparing.whereabouts import Whereabouts, former_place
 
 Resolve = Callable[[str], str]
 """Where a path of the host leads."""
@@ -84,7 +84,7 @@ def with_real_paths(instance: Instance, resolve: Resolve) -> Instance:
 
 
 def _unseen(device: PreparedDevice, where: Whereabouts) -> PreparedDevice:
-    if rival := where.rival(spot_of(device)):
+    if rival := where.rival(former_place(device)):
         return _withheld(device, rival)
     if where.is_unheard(device.configuration) or _is_only_an_address(device):
         return device

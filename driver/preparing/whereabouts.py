@@ -19,7 +19,7 @@ from driver.preparing.prepared import PreparedDevice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spot:
+class FormerPlace:
     """Where a device was when something was given of it.
 
     Attributes:
@@ -35,9 +35,9 @@ class Spot:
     values: Iterable[str]
 
 
-def spot_of(device: PreparedDevice) -> Spot:
+def former_place(device: PreparedDevice) -> FormerPlace:
     """Where a prepared device was."""
-    return Spot(
+    return FormerPlace(
         configuration=device.configuration,
         instance=device.instance,
         digest=device.digest,
@@ -74,21 +74,21 @@ class Whereabouts:
         """Whether a device of this Configuration may be there though nobody reports it."""
         return configuration in self._unheard
 
-    def rival(self, spot: Spot) -> str:
+    def rival(self, place: FormerPlace) -> str:
         """Which other device of the Configuration is where this one was; "" if none is.
 
         Devices of two Configurations at one path may be one device.
         """
-        for path in spot.paths:
+        for path in place.paths:
             for other in self._by_path.get(path, ()):
-                if other.configuration == spot.configuration and not _is(other, spot):
+                if other.configuration == place.configuration and not _is(other, place):
                     return _said(path, other)
-        return self._rival_at_address(spot)
+        return self._rival_at_address(place)
 
-    def _rival_at_address(self, spot: Spot) -> str:
-        for address in filter(_is_address, spot.values):
-            other = self._by_address.get((spot.configuration, address))
-            if other is not None and not _is(other, spot):
+    def _rival_at_address(self, place: FormerPlace) -> str:
+        for address in filter(_is_address, place.values):
+            other = self._by_address.get((place.configuration, address))
+            if other is not None and not _is(other, place):
                 return _said(address, other)
         return ""
 
@@ -122,10 +122,10 @@ class Whereabouts:
         }
 
 
-def _is(instance: Instance, spot: Spot) -> bool:
-    if spot.digest:
-        return instance.device == spot.digest
-    return instance.name == spot.instance
+def _is(instance: Instance, place: FormerPlace) -> bool:
+    if place.digest:
+        return instance.device == place.digest
+    return instance.name == place.instance
 
 
 def _is_address(value: str) -> bool:

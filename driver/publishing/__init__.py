@@ -2,6 +2,6 @@
 
 `shown` decides which devices a pool shows and how, `written` by which writes the API server comes
 to show it; `apiserver_pools` carries out both for one pool, `cluster_pools` for the shared ones.
-`apiserver_allocations` tells which devices claims have, `apiserver_path` and `disk_turns` by
+`apiserver_allocations` tells which devices claims have, `apiserver_path` and `disk_path_lock` by
 which contract a node offers its devices. Start reading at `shown.publication`.
 """

@@ -25,7 +25,7 @@ from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import serve
 from driver.preparing.node_claims import NodeClaims
 from driver.publishing.apiserver_path import NodePath
-from driver.publishing.disk_turns import PathTurns
+from driver.publishing.disk_path_lock import PathLock
 from driver.running.figures import handler_samples, inventory_samples, node_slot_samples
 from driver.running.handler_main import handler_settings
 from driver.running.node_cluster import NodeCluster, OfferPlace
@@ -61,7 +61,7 @@ async def run_node(settings: NodeSettings) -> None:
         connect(settings.kubeconfig, user_agent=USER_AGENT) as client,
         asyncio.TaskGroup() as tasks,
     ):
-        path = NodePath(client, settings.node, settings.path, PathTurns(paths.path).take)
+        path = NodePath(client, settings.node, settings.path, PathLock(paths.path).take)
         place = OfferPlace(settings.node, path, settings.unique_devices_default)
         cluster = NodeCluster(client, place, sources, tasks)
         claims = KubeletClaims(

@@ -263,13 +263,13 @@ class Assumptions:
             self.usage.add(part.queue, part.usage, sign)
             self.non_preemptible.add(part.queue, part.non_preemptible, sign)
 
-    def alone(
+    def counted_for(
         self,
         pod: PodUid,
         paying: Collection[ClaimUid] = (),
         non_preemptibly: Collection[ClaimUid] = (),
     ) -> tuple[Totals, Totals]:
-        """What counts for this pod alone: usage and non-preemptible use.
+        """What is counted for this very pod: usage and non-preemptible use.
 
         A verdict on the pod sets it aside, since the verdict counts the same anew. So it does
         with the usage of the claims that the pod pays for, whoever pays for them by now, and with

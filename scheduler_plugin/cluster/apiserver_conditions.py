@@ -20,7 +20,7 @@ from kube.api import ApiError, Backoff, ConflictError, NotFoundError
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.cluster.apiserver_gate_writes import FencedError, GateWrites
 from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.waiting.gate_decisions import has_stale_condition
+from scheduler_plugin.waiting.decisions import has_stale_condition
 from scheduler_plugin.waiting.gates import GateKeeper
 
 logger = logging.getLogger(__name__)

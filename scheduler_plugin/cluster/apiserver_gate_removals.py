@@ -27,7 +27,7 @@ from scheduler_plugin.cluster.apiserver_gate_writes import (
     GateWrites,
 )
 from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.waiting.gate_decisions import GateRemoval, LetGo, Retry, fits_condition
+from scheduler_plugin.waiting.decisions import GateRemoval, LetGo, Retry, fits_condition
 from scheduler_plugin.waiting.gates import GateKeeper
 
 logger = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from scheduler_plugin.cluster.apiserver import PODS
 from scheduler_plugin.objects.bindings import Fence
 from scheduler_plugin.objects.names import ADMITTED_CONDITION, FIELD_MANAGER, QUOTA_GATE
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.waiting.gate_decisions import GateCondition, GateRemoval
+from scheduler_plugin.waiting.decisions import GateCondition, GateRemoval
 
 WRITE_SECONDS = 2.0
 """How long one write may take; a Lease that is not renewed for long must still outlive it."""

@@ -3,7 +3,7 @@
     World ───changes──┐                     ┌─► GateRemovals ─────► pods, pods/status
     Filter ─refusals──┴─► GateKeeper ───────┴─► ConditionWriter ──► pods/status
 
-It works while the Lease is ours, in one *shift* after another: each begins with what the API shows,
+It works while the Lease is ours, in one *term* after another: each begins with what the API shows,
 and knows nothing of those before. Filter and Bind go first: between two decisions there is at least
 as much time for others as the decision took, and no decision goes on for long.
 """
@@ -28,10 +28,10 @@ from scheduler_plugin.cluster.apiserver_conditions import ConditionWriter
 from scheduler_plugin.cluster.apiserver_gate_removals import GateRemovals
 from scheduler_plugin.cluster.apiserver_gate_writes import WRITE_SECONDS, GateWrites
 from scheduler_plugin.objects.names import ClaimUid, PodUid
-from scheduler_plugin.waiting.departures import believe, departures
-from scheduler_plugin.waiting.gate_decisions import WaitingPod
+from scheduler_plugin.waiting.decisions import WaitingPod
 from scheduler_plugin.waiting.gates import GateKeeper
-from scheduler_plugin.waiting.refusals import Refusals
+from scheduler_plugin.waiting.refused_pods import RefusedPods
+from scheduler_plugin.waiting.untried_pods import believe, untried_pods
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class GateWriter:
     def __init__(
         self,
         writes: GateWrites,
-        refusals: Refusals,
+        refusals: RefusedPods,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
     ) -> None:
@@ -66,7 +66,7 @@ class GateWriter:
         self._refusals = refusals
         self._clock = clock
         self._monotonic = monotonic
-        self._shift: _Shift | None = None
+        self._term: _Term | None = None
         writes.cluster.world.assumptions.changed = self._assumed
         refusals.changed = self._tried
 
@@ -75,50 +75,50 @@ class GateWriter:
         world = self._writes.cluster.world
         if isinstance(change, PodChanged) and not world.may_be_bound(change.uid):
             self._refusals.forget(change.uid)
-        if self._shift is not None:
-            self._shift.changed(change)
+        if self._term is not None:
+            self._term.changed(change)
 
     def _assumed(self, claims: Iterable[ClaimUid]) -> None:
-        if self._shift is not None:
-            self._shift.assumed(claims)
+        if self._term is not None:
+            self._term.assumed(claims)
 
     def _tried(self, uid: PodUid) -> None:
-        if self._shift is not None:
-            self._shift.tried(uid)
+        if self._term is not None:
+            self._term.tried(uid)
 
     def why_not_told(self) -> str:
         """Why nobody knows here who waits; "" where it is known."""
-        if self._shift is not None:
+        if self._term is not None:
             return ""
         return self._fence.why_not(WRITE_SECONDS) or "Who waits is not known yet."
 
     def waiting(self, namespace: str, name: str) -> WaitingPod | str:
         """What is known of a waiting pod now; a sentence where it is none that waits."""
-        if self._shift is None:
+        if self._term is None:
             return self.why_not_told()
-        return self._shift.keeper.waiting(namespace, name, self._clock())
+        return self._term.keeper.waiting(namespace, name, self._clock())
 
     async def run(self) -> NoReturn:
-        """One shift after another, until cancelled."""
+        """One term after another, until cancelled."""
         while True:
             if not self._fence.why_not(WRITE_SECONDS):
                 try:
-                    self._shift = _Shift(self._writes, self._refusals, self._clock, self._monotonic)
-                    await self._shift.run()
-                except Exception:  # The next shift begins with what the API shows.
-                    logger.exception("a shift ended early")
+                    self._term = _Term(self._writes, self._refusals, self._clock, self._monotonic)
+                    await self._term.run()
+                except Exception:  # The next term begins with what the API shows.
+                    logger.exception("a term ended early")
                 finally:
-                    self._shift = None
+                    self._term = None
             await asyncio.sleep(FENCED_SECONDS)
 
 
-class _Shift:
+class _Term:
     """The time from one moment at which the Lease is ours until it may not be."""
 
     def __init__(
         self,
         writes: GateWrites,
-        refusals: Refusals,
+        refusals: RefusedPods,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
     ) -> None:
@@ -181,7 +181,7 @@ class _Shift:
         self._removals.drop()
 
     async def _believe(self) -> None:
-        for number, uid in enumerate(departures(self._world), start=1):
+        for number, uid in enumerate(untried_pods(self._world), start=1):
             believe(uid, self._world, self._clock())
             if number % IN_ONE_GO == 0:
                 await asyncio.sleep(0)

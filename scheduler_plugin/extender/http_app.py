@@ -24,6 +24,7 @@ from scheduler_plugin.extender.http_responses import (
     plain,
     respond,
 )
+from scheduler_plugin.extender.kube_scheduler_backlog import Backlog
 from scheduler_plugin.extender.messages import (
     Answer,
     BindArguments,
@@ -37,7 +38,6 @@ from scheduler_plugin.extender.messages import (
     encode_preempt,
     encode_preempt_error,
 )
-from scheduler_plugin.extender.turns import Turns
 from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.fields import JsonObject
 
@@ -106,7 +106,7 @@ class ExtenderApp:
     def __init__(self, answers: AnswersKubeScheduler, limits: Limits = DEFAULT_LIMITS) -> None:
         self._answers = answers
         self._limits = limits
-        self._turns = Turns(limits.on_their_way)
+        self._backlog = Backlog(limits.on_their_way)
         self._calls: dict[str, tuple[_Call, _Encode]] = {
             "/filter": (self._filter, encode_error),
             "/preempt": (self._preempt, encode_preempt_error),
@@ -137,13 +137,13 @@ class ExtenderApp:
         call = decode_filter(body)
         if isinstance(call, NotAnswered):
             return encode_error(_logged("/filter", call))
-        await self._turns.next()
+        await self._backlog.next()
         await self._answers.settle()
         answer = await self._answers.filter_once_known(call.pod)
         if isinstance(answer, Passed):  # Then the pod can be read.
-            self._turns.begin(call.pod["metadata"]["uid"])
+            self._backlog.begin(call.pod["metadata"]["uid"])
         elif isinstance(answer, Refused):
-            self._turns.end(call.pod["metadata"]["uid"])
+            self._backlog.end(call.pod["metadata"]["uid"])
         return encode_filter(call, answer)
 
     async def _preempt(self, body: bytes) -> bytes:
@@ -156,11 +156,11 @@ class ExtenderApp:
         call = decode_bind(body)
         if isinstance(call, NotAnswered):
             return encode_error(_logged("/bind", call))
-        self._turns.bind(call.uid)
+        self._backlog.bind(call.uid)
         try:
             return encode_error(await self._bound(call))
         finally:
-            self._turns.end(call.uid)
+            self._backlog.end(call.uid)
 
     async def _bound(self, call: BindArguments) -> str:
         """Bind, and call it a failure only where the pod is not bound after all.

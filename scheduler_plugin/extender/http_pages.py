@@ -23,7 +23,7 @@ from scheduler_plugin.extender.http_responses import (
     respond,
 )
 from scheduler_plugin.extender.messages import encode_waiting
-from scheduler_plugin.waiting.gate_decisions import WaitingPod
+from scheduler_plugin.waiting.decisions import WaitingPod
 
 logger = logging.getLogger(__name__)
 

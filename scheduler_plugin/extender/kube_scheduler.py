@@ -20,7 +20,7 @@ from scheduler_plugin.objects.bindings import CarriesOut
 from scheduler_plugin.objects.fields import JsonObject, Unreadable
 from scheduler_plugin.objects.names import Reason
 from scheduler_plugin.objects.pods import PodView, pod_view, why_not_ours
-from scheduler_plugin.waiting.refusals import Refusals
+from scheduler_plugin.waiting.refused_pods import RefusedPods
 
 PATIENCE_SECONDS = 5.0
 """How long kube-scheduler waits for its plugin to see that it may be served; it has taken the Lease
@@ -63,7 +63,7 @@ class Extender:
         self._lease = lease
         self._clock = clock
         self._binds = Binds(cluster, binder, clock, monotonic)
-        self.refusals = Refusals()
+        self.refusals = RefusedPods()
         self.lookups = ClaimLookups(cluster)
 
     def why_not_ready(self) -> str:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 import msgspec
 
 from scheduler_plugin.judging.verdicts import Refused
-from scheduler_plugin.waiting.gate_decisions import WaitingPod
+from scheduler_plugin.waiting.decisions import WaitingPod
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""A pod before its verdict: how each of its claims stands towards it, and what it would add."""
+"""A pod before its verdict: what using each of its claims means, and what it would add."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from scheduler_plugin.objects.pods import PodView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """How an accounted claim stands towards a pod.
+class ClaimUse:
+    """What the use of an accounted claim by a pod means.
 
     Attributes:
         owner: The queue that is charged, or would be.
@@ -57,17 +57,17 @@ class Case:
         queue: The pod's queue; "" for none.
         claims: Its accounted claims, in the order of its spec.
         requests: What its own requests cost, charged to its queue.
-        usage_alone: What is assumed of this very pod, or charged for it alone; the verdict counts
-            the same anew.
-        non_preemptible_alone: The same of non-preemptible use.
+        counted_usage: What is assumed of this very pod, or charged for nobody else; the verdict
+            counts the same anew.
+        counted_non_preemptible: The same of non-preemptible use.
     """
 
     pod: PodView
     queue: QueueName
-    claims: tuple[Standing, ...]
+    claims: tuple[ClaimUse, ...]
     requests: Charges
-    usage_alone: Totals
-    non_preemptible_alone: Totals
+    counted_usage: Totals
+    counted_non_preemptible: Totals
     world: World
 
     @property
@@ -83,29 +83,29 @@ def case_of(pod: PodView, claims: Sequence[ClaimView], world: World, *, at_bind:
     catalog = world.facts.catalog
     accounted = [claim for claim in claims if is_accounted(claim, catalog)]
     asker = _Asker(pod, queue, world, at_bind)
-    standings = tuple(asker.standing(claim) for claim in accounted)
-    usage_alone, non_preemptible_alone = _alone(pod, standings, world)
+    uses = tuple(asker.use_of(claim) for claim in accounted)
+    counted_usage, counted_non_preemptible = _counted(pod, uses, world)
     return Case(
         pod=pod,
         queue=queue,
-        claims=standings,
+        claims=uses,
         requests=(granted_cost if at_bind else asked_cost)(pod, catalog),
-        usage_alone=usage_alone,
-        non_preemptible_alone=non_preemptible_alone,
+        counted_usage=counted_usage,
+        counted_non_preemptible=counted_non_preemptible,
         world=world,
     )
 
 
-def _alone(pod: PodView, standings: Sequence[Standing], world: World) -> tuple[Totals, Totals]:
+def _counted(pod: PodView, uses: Sequence[ClaimUse], world: World) -> tuple[Totals, Totals]:
     """What counts for the pod already, usage and non-preemptible use."""
-    usage, non_preemptible = world.assumptions.alone(
+    usage, non_preemptible = world.assumptions.counted_for(
         pod.uid,
-        [standing.claim.uid for standing in standings if standing.adds],
-        [standing.claim.uid for standing in standings if standing.adds_non_preemptible],
+        [use.claim.uid for use in uses if use.adds],
+        [use.claim.uid for use in uses if use.adds_non_preemptible],
     )
-    for standing in standings:
-        usage.add(standing.owner, standing.counted)
-        non_preemptible.add(standing.owner, standing.counted_non_preemptible)
+    for use in uses:
+        usage.add(use.owner, use.counted)
+        non_preemptible.add(use.owner, use.counted_non_preemptible)
     return usage, non_preemptible
 
 
@@ -128,13 +128,13 @@ class _Asker:
     world: World
     at_bind: bool
 
-    def standing(self, claim: ClaimView) -> Standing:
+    def use_of(self, claim: ClaimView) -> ClaimUse:
         entry = self.world.ledger.claim(claim.uid)
         if entry is not None and entry.is_charged:
             return self._charged(claim, entry)
         return self._uncharged(claim)
 
-    def _uncharged(self, claim: ClaimView) -> Standing:
+    def _uncharged(self, claim: ClaimView) -> ClaimUse:
         """At Bind nobody else pays for a claim that is not charged.
 
         Who is bound first writes the owner: another by now, perhaps, than the one that was joined.
@@ -147,7 +147,7 @@ class _Asker:
         # An orphan runs whatever the verdict is; its owner is charged with the next write.
         counts_anyway = found is not None and found.source is Source.ORPHAN
         joins = not self.at_bind and assumptions.is_paid_by_another(claim.uid, self.pod.uid)
-        return Standing(
+        return ClaimUse(
             claim=claim,
             owner=owner,
             owner_pod=found.pod if found else self.pod.uid,
@@ -157,7 +157,7 @@ class _Asker:
             awaited=None if assumed is not None else awaited_pod(claim, self.world.facts),
         )
 
-    def _charged(self, claim: ClaimView, entry: ClaimEntry) -> Standing:
+    def _charged(self, claim: ClaimView, entry: ClaimEntry) -> ClaimUse:
         """A claim that is charged already: for others, or for nobody but pods that do not run.
 
         Only a pod that runs was asked about the ceilings for certain. Others that are reserved may
@@ -165,7 +165,7 @@ class _Asker:
         """
         adds = not claim.other_consumers and not any(self._others_that_run(claim))
         first = self._is_first(claim, entry.owner) and not self._joins(claim, entry.owner)
-        return Standing(
+        return ClaimUse(
             claim=claim,
             owner=entry.owner,
             owner_pod=None,

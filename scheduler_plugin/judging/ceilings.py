@@ -40,27 +40,27 @@ def overruns(
 ) -> Iterator[tuple[Overrun, Share]]:
     """Ceilings that are passed; `sums` are what is charged, assumed, and assumed of this pod."""
     tree = case.world.facts.tree
-    charged, assumed, alone = sums
+    charged, assumed, counted = sums
     added = Totals(tree.path)
     for what, owner, adds in additions:
         added.add(owner, adds)
         for key, _ in adds:
             for place, share in tree.checks(owner, key):
                 used = charged.amount(place, key) + assumed.amount(place, key)
-                used -= alone.amount(place, key)
+                used -= counted.amount(place, key)
                 more = added.amount(place, key)
                 if not ceiling(share).allows(used + more):
                     yield Overrun(what, owner, place, key, used, more), share
 
 
 def usage_added(case: Case) -> Iterator[Addition]:
-    for standing in case.claims:
-        yield str(standing.claim), standing.owner, standing.adds
+    for use in case.claims:
+        yield str(use.claim), use.owner, use.adds
     yield str(case.pod), case.queue, case.requests
 
 
 def non_preemptible_added(case: Case) -> Iterator[Addition]:
-    for standing in case.claims:
-        yield str(standing.claim), standing.owner, standing.adds_non_preemptible
+    for use in case.claims:
+        yield str(use.claim), use.owner, use.adds_non_preemptible
     if case.pod.non_preemptible:
         yield str(case.pod), case.queue, case.requests

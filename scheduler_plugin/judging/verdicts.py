@@ -18,7 +18,7 @@ from scheduler_plugin.accounting.assumptions import AssumedClaim, AssumedPod
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.queues import why_not_admitted
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.judging.cases import Case, Standing, case_of
+from scheduler_plugin.judging.cases import Case, ClaimUse, case_of
 from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
 from scheduler_plugin.judging.missing_claims import unknown_entries
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, summed
@@ -45,7 +45,7 @@ class Admitted:
     """
 
     queue: QueueName = NO_QUEUE
-    claims: tuple[Standing, ...] = ()
+    claims: tuple[ClaimUse, ...] = ()
     requests: Charges = NO_CHARGES
 
 
@@ -118,12 +118,12 @@ def _queue_is_known(case: Case) -> Iterator[Refused]:
 
 
 def _owners_are_known(case: Case) -> Iterator[Refused]:
-    for standing in case.claims:
-        pod = standing.awaited
+    for use in case.claims:
+        pod = use.awaited
         missing = case.world.facts.pod_queues.missing(pod) if pod is not None else None
         if missing is not None:
             sentence = (
-                f"{standing.claim} belongs to the queue of {pod}, and waits for {missing}, which is"
+                f"{use.claim} belongs to the queue of {pod}, and waits for {missing}, which is"
                 " not known yet."
             )
             yield Refused(Reason.NOT_KNOWN_YET, sentence)
@@ -144,11 +144,9 @@ def _queues_exist(case: Case) -> Iterator[Refused]:
     if case.queue not in tree:
         sentence = f'{case.what} needs a queue, and queue "{case.queue}" does not exist.'
         yield Refused(Reason.QUEUE_NOT_FOUND, sentence)
-    for standing in case.claims:
-        if (standing.adds or standing.is_users) and standing.owner not in tree:
-            sentence = (
-                f'{standing.claim} belongs to queue "{standing.owner}", which does not exist.'
-            )
+    for use in case.claims:
+        if (use.adds or use.is_users) and use.owner not in tree:
+            sentence = f'{use.claim} belongs to queue "{use.owner}", which does not exist.'
             yield Refused(Reason.QUEUE_NOT_FOUND, sentence)
 
 
@@ -156,9 +154,9 @@ def _queues_stay(case: Case) -> Iterator[Refused]:
     """A queue that is on its way out stays until its charges end: nothing is added to them."""
     if going := _going(case, case.queue):
         yield Refused(Reason.QUEUE_NOT_FOUND, f"{case.what} needs a queue, and {going}.")
-    for standing in case.claims:
-        if standing.adds and (going := _going(case, standing.owner)):
-            sentence = f'{standing.claim} belongs to queue "{standing.owner}", and {going}.'
+    for use in case.claims:
+        if use.adds and (going := _going(case, use.owner)):
+            sentence = f'{use.claim} belongs to queue "{use.owner}", and {going}.'
             yield Refused(Reason.QUEUE_NOT_FOUND, sentence)
 
 
@@ -194,10 +192,10 @@ def _labels_are_allowed(case: Case) -> Iterator[Refused]:
     What `labelAtCreate` says later takes no claim from those who use it.
     """
     facts = case.world.facts
-    for standing in case.claims:
-        if not standing.is_users:
+    for use in case.claims:
+        if not use.is_users:
             continue
-        claim, owner = standing.claim, standing.owner
+        claim, owner = use.claim, use.owner
         labelled = f'{claim} is labelled with queue "{owner}"'
         if not facts.may_use(case.pod, owner):
             sentence = (
@@ -205,7 +203,7 @@ def _labels_are_allowed(case: Case) -> Iterator[Refused]:
                 f" {_why_not_admitted(case, owner)}"
             )
             yield Refused(Reason.QUEUE_NOT_ALLOWED, sentence)
-        if standing.adds and facts.tree.sharing(owner).label_at_create is SharingPolicy.DENY:
+        if use.adds and facts.tree.sharing(owner).label_at_create is SharingPolicy.DENY:
             sentence = (
                 f"{labelled}, which may not be named on a new claim (labelAtCreate: Deny)."
                 " Make the claim without the label."
@@ -215,8 +213,8 @@ def _labels_are_allowed(case: Case) -> Iterator[Refused]:
 
 def _claims_have_room(case: Case) -> Iterator[Refused]:
     most = case.world.facts.settings.max_consumers
-    for standing in case.claims:
-        claim = standing.claim
+    for use in case.claims:
+        claim = use.claim
         pods = {*claim.reserved_for, *case.world.assumptions.pods(claim.uid)} - {case.pod.uid}
         count = len(pods) + claim.other_consumers
         if count >= most and case.pod.uid not in claim.reserved_for:
@@ -225,8 +223,8 @@ def _claims_have_room(case: Case) -> Iterator[Refused]:
 
 
 def _sharers_are_few(case: Case) -> Iterator[Refused]:
-    for standing in case.claims:
-        claim = standing.claim
+    for use in case.claims:
+        claim = use.claim
         for name in sorted(claim.classes):
             most = case.world.facts.catalog.max_pods(name)
             if most is None:
@@ -261,20 +259,20 @@ def _sharers(case: Case, claim: ClaimView) -> set[PodUid]:
 
 
 def _owners_share(case: Case) -> Iterator[Refused]:
-    for standing in case.claims:
-        if not case.world.facts.tree.shares_with(standing.owner, case.queue):
+    for use in case.claims:
+        if not case.world.facts.tree.shares_with(use.owner, case.queue):
             sentence = (
-                f'{standing.claim} belongs to queue "{standing.owner}", which does not share its'
+                f'{use.claim} belongs to queue "{use.owner}", which does not share its'
                 f' claims with queue "{case.queue}".'
             )
             yield Refused(Reason.CLAIM_SHARING_DENIED, sentence)
 
 
 def _foreign_pods_are_preemptible(case: Case) -> Iterator[Refused]:
-    for standing in case.claims:
-        if standing.owner != case.queue and case.pod.non_preemptible:
+    for use in case.claims:
+        if use.owner != case.queue and case.pod.non_preemptible:
             sentence = (
-                f'{standing.claim} belongs to queue "{standing.owner}", and {case.pod} of queue'
+                f'{use.claim} belongs to queue "{use.owner}", and {case.pod} of queue'
                 f' "{case.queue}" is non-preemptible: it could keep the claim from its owner.'
             )
             yield Refused(Reason.FOREIGN_NON_PREEMPTIBLE, sentence)
@@ -283,7 +281,7 @@ def _foreign_pods_are_preemptible(case: Case) -> Iterator[Refused]:
 def _limits_hold(case: Case) -> Iterator[Refused]:
     """Usage, assumptions and what the pod adds, its earlier claims included, are in the limit."""
     world = case.world
-    sums = (world.ledger.usage, world.assumptions.usage, case.usage_alone)
+    sums = (world.ledger.usage, world.assumptions.usage, case.counted_usage)
     for overrun, share in overruns(case, usage_added(case), sums, lambda share: share.limit):
         sentence = f"{overrun} would pass its limit of {share.limit}."
         yield Refused(Reason.OVER_LIMIT, sentence)
@@ -293,7 +291,7 @@ def _quotas_hold(case: Case) -> Iterator[Refused]:
     """The same for non-preemptible use and the quota."""
     world = case.world
     assumed = world.assumptions.non_preemptible
-    sums = (world.ledger.non_preemptible, assumed, case.non_preemptible_alone)
+    sums = (world.ledger.non_preemptible, assumed, case.counted_non_preemptible)
     added = non_preemptible_added(case)
     for overrun, share in overruns(case, added, sums, lambda share: share.quota):
         sentence = f"{overrun} would pass its quota of {share.quota} for non-preemptible pods."
@@ -328,25 +326,25 @@ def assume(pod: PodView, admitted: Admitted, world: World, now: datetime) -> Non
         return
     claims = [
         AssumedClaim(
-            uid=standing.claim.uid,
-            label=standing.owner if standing.owner_pod is None else NO_QUEUE,
-            cost=standing.cost,
-            decided_by=_decided_by(standing, pod, world),
+            uid=use.claim.uid,
+            label=use.owner if use.owner_pod is None else NO_QUEUE,
+            cost=use.cost,
+            decided_by=_decided_by(use, pod, world),
         )
-        for standing in admitted.claims
+        for use in admitted.claims
     ]
     assumed = AssumedPod(pod.uid, admitted.queue, pod.non_preemptible)
     future = (s.adds for s in admitted.claims if not s.claim.uid and s.owner == admitted.queue)
     world.assumptions.assume(assumed, claims, summed((admitted.requests, *future)), now)
 
 
-def _decided_by(standing: Standing, pod: PodView, world: World) -> AssumedPod | None:
+def _decided_by(use: ClaimUse, pod: PodView, world: World) -> AssumedPod | None:
     """The pod that became owner before this process knew of it, as its reservation shows."""
-    if standing.owner_pod is None or standing.owner_pod == pod.uid:
+    if use.owner_pod is None or use.owner_pod == pod.uid:
         return None
-    other = world.facts.pod(standing.owner_pod)
+    other = world.facts.pod(use.owner_pod)
     non_preemptible = other is not None and other.non_preemptible
-    return AssumedPod(standing.owner_pod, standing.owner, non_preemptible)
+    return AssumedPod(use.owner_pod, use.owner, non_preemptible)
 
 
 def bind_request(pod: PodView, node: str, admitted: Admitted) -> BindRequest:
@@ -359,15 +357,15 @@ def bind_request(pod: PodView, node: str, admitted: Admitted) -> BindRequest:
         queue=admitted.queue,
         claims=tuple(
             ClaimOwner(
-                namespace=standing.claim.namespace,
-                name=standing.claim.name,
-                uid=standing.claim.uid,
-                resource_version=standing.claim.resource_version,
-                queue=standing.owner,
-                owner_pod=standing.owner_pod,
-                label_found=standing.claim.label,
-                owner_pod_found=standing.claim.owner_pod,
+                namespace=use.claim.namespace,
+                name=use.claim.name,
+                uid=use.claim.uid,
+                resource_version=use.claim.resource_version,
+                queue=use.owner,
+                owner_pod=use.owner_pod,
+                label_found=use.claim.label,
+                owner_pod_found=use.claim.owner_pod,
             )
-            for standing in admitted.claims
+            for use in admitted.claims
         ),
     )

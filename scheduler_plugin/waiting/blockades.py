@@ -1,7 +1,7 @@
 """What a line waits for: the one sum that has to fall, or the one ceiling that has to rise.
 
-A pod that would pass a limit or a quota is refused at one *spot*: a queue, a resource and a kind
-of ceiling. As long as the spot has no room for it no verdict is needed, whatever else happens; to
+A pod that would pass a limit or a quota is refused at one *bottleneck*: a queue, a resource and a
+kind of ceiling. As long as that has no room for it no verdict is needed, whatever else happens; to
 look whether it has costs a few sums, however many pods wait there.
 """
 
@@ -16,13 +16,13 @@ from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import QueueName, Reason, Share
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.waiting.lines import Shape
+from scheduler_plugin.waiting.lines import Signature
 
 _CEILINGS = (Reason.OVER_LIMIT, Reason.NON_PREEMPTIBLE_OVER_QUOTA)
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class Bottleneck:
     """Where there is no room: a limit, or a quota for non-preemptible use."""
 
     place: QueueName
@@ -43,40 +43,40 @@ class Spot:
 
 
 class Blockades:
-    """The lines that wait at spots, and how much each of them needs there."""
+    """The lines that wait at bottlenecks, and how much each of them needs there."""
 
     def __init__(self) -> None:
-        self._lines: dict[Spot, dict[Shape, int]] = {}
-        self._spots: dict[Shape, Spot] = {}
+        self._lines: dict[Bottleneck, dict[Signature, int]] = {}
+        self._bottlenecks: dict[Signature, Bottleneck] = {}
 
-    def put(self, shape: Shape, spot: Spot, needed: int) -> None:
-        self.remove(shape)
-        self._lines.setdefault(spot, {})[shape] = needed
-        self._spots[shape] = spot
+    def put(self, signature: Signature, bottleneck: Bottleneck, needed: int) -> None:
+        self.remove(signature)
+        self._lines.setdefault(bottleneck, {})[signature] = needed
+        self._bottlenecks[signature] = bottleneck
 
-    def remove(self, shape: Shape) -> None:
-        spot = self._spots.pop(shape, None)
-        if spot is not None:
-            del self._lines[spot][shape]
-            if not self._lines[spot]:
-                del self._lines[spot]
+    def remove(self, signature: Signature) -> None:
+        bottleneck = self._bottlenecks.pop(signature, None)
+        if bottleneck is not None:
+            del self._lines[bottleneck][signature]
+            if not self._lines[bottleneck]:
+                del self._lines[bottleneck]
 
-    def has(self, shape: Shape) -> bool:
-        return shape in self._spots
+    def has(self, signature: Signature) -> bool:
+        return signature in self._bottlenecks
 
-    def spots(self) -> list[Spot]:
+    def bottlenecks(self) -> list[Bottleneck]:
         """Where somebody waits."""
         return list(self._lines)
 
-    def opened(self, spot: Spot, world: World) -> list[Shape]:
+    def opened(self, bottleneck: Bottleneck, world: World) -> list[Signature]:
         """The lines for whose first pod there is room by now."""
-        lines, room = self._lines.get(spot, {}), spot.room(world)
+        lines, room = self._lines.get(bottleneck, {}), bottleneck.room(world)
         if room is not None and room <= 0:
             return []
-        return [shape for shape, needed in lines.items() if room is None or needed <= room]
+        return [signature for signature, needed in lines.items() if room is None or needed <= room]
 
 
-def spot_of(pod: PodView, refused: Refused, world: World) -> tuple[Spot, int] | None:
+def bottleneck_of(pod: PodView, refused: Refused, world: World) -> tuple[Bottleneck, int] | None:
     """Where a pod was refused and how much it needs there; None where it is no ceiling."""
     if refused.reason not in _CEILINGS:
         return None
@@ -84,15 +84,15 @@ def spot_of(pod: PodView, refused: Refused, world: World) -> tuple[Spot, int] | 
     overrun = _overrun(case, refused.reason)
     if overrun is None:
         return None
-    return Spot(overrun.place, overrun.key, refused.reason), overrun.more
+    return Bottleneck(overrun.place, overrun.key, refused.reason), overrun.more
 
 
 def _overrun(case: Case, reason: Reason) -> Overrun | None:
     ledger, assumptions = case.world.ledger, case.world.assumptions
     if reason is Reason.OVER_LIMIT:
-        sums = (ledger.usage, assumptions.usage, case.usage_alone)
+        sums = (ledger.usage, assumptions.usage, case.counted_usage)
         found = overruns(case, usage_added(case), sums, lambda share: share.limit)
     else:
-        sums = (ledger.non_preemptible, assumptions.non_preemptible, case.non_preemptible_alone)
+        sums = (ledger.non_preemptible, assumptions.non_preemptible, case.counted_non_preemptible)
         found = overruns(case, non_preemptible_added(case), sums, lambda share: share.quota)
     return next((overrun for overrun, _ in found), None)

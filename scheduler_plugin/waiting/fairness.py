@@ -15,28 +15,28 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import QueueName
 
-Standing: TypeAlias = tuple[bool, float]
+Rank: TypeAlias = tuple[bool, float]
 """Whether a queue is over its quota, and by how much; else the part of it that it uses."""
 
-_NOTHING_ASKED: Standing = (False, -1.0)
+_NOTHING_ASKED: Rank = (False, -1.0)
 
 
-def standing(place: QueueName, asked: Charges, world: World) -> Standing:
+def rank(place: QueueName, asked: Charges, world: World) -> Rank:
     """How a queue stands towards pods that ask for this; the scarcest resource counts.
 
     The smaller goes first. It only grows while more is charged or assumed. Pods that ask for
     nothing go before all others.
     """
-    return max((_standing(place, key, world) for key, _ in asked), default=_NOTHING_ASKED)
+    return max((_rank(place, key, world) for key, _ in asked), default=_NOTHING_ASKED)
 
 
-def own_standing(queue: QueueName, asked: Charges, world: World) -> Standing:
+def own_rank(queue: QueueName, asked: Charges, world: World) -> Rank:
     """The same of what is charged to a queue itself, beside its children."""
     own = ((True, float(_own(queue, key, world))) for key, _ in asked)
     return max(own, default=_NOTHING_ASKED)
 
 
-def _standing(place: QueueName, key: ResourceKey, world: World) -> Standing:
+def _rank(place: QueueName, key: ResourceKey, world: World) -> Rank:
     used = world.ledger.usage.amount(place, key) + world.assumptions.usage.amount(place, key)
     quota = next(_guaranteed(place, key, world), None)
     if quota is None:

@@ -2,7 +2,7 @@
 
     changes ──► lines woken ──► first of each line judged, fairest queue first
                                    ├─ admitted ──► assumed, to be let go
-                                   └─ refused  ──► the line waits: at a spot, or for a change
+                                   └─ refused  ──► the line waits: at a bottleneck, or for a change
 
 Letting a pod go is a decision like Filter's: the pod holds an assumption from then on, so that no
 more go than fit. At the gate it means that the gate is removed; that cannot be put back: when the
@@ -38,8 +38,8 @@ from scheduler_plugin.due import Due
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.waiting.blockades import Blockades, Spot, spot_of
-from scheduler_plugin.waiting.gate_decisions import (
+from scheduler_plugin.waiting.blockades import Blockades, Bottleneck, bottleneck_of
+from scheduler_plugin.waiting.decisions import (
     GateRemoval,
     LetGo,
     Place,
@@ -47,7 +47,7 @@ from scheduler_plugin.waiting.gate_decisions import (
     WaitingPod,
     waiting_pod,
 )
-from scheduler_plugin.waiting.lines import Line, Shape, claim_uids
+from scheduler_plugin.waiting.lines import Line, Signature, claim_uids
 from scheduler_plugin.waiting.resting_pods import RestingPods
 from scheduler_plugin.waiting.rounds import Round
 from scheduler_plugin.waiting.untold_pods import UntoldPods
@@ -89,12 +89,12 @@ class GateKeeper:
         self._waiting = WaitingPods(world, self._as_it_waits)
         self._blockades = Blockades()
         self._round = Round(self._waiting.lines, world)
-        # What is to be looked at: pods, lines and spots; and whether to do so again after that.
+        # What is to be looked at: pods, lines, bottlenecks; and whether to do so again after that.
         self._to_place: dict[PodUid, None] = {pod.uid: None for pod in world.facts.pods()}
         self._to_review: list[PodUid] = []
-        self._rechecked: list[Shape] = []
-        self._stale: list[Shape] = []
-        self._spots: list[Spot] = []
+        self._rechecked: list[Signature] = []
+        self._stale: list[Signature] = []
+        self._bottlenecks: list[Bottleneck] = []
         self._again = False
         self._next_look = float("-inf")
         self._has_judged = False
@@ -198,7 +198,7 @@ class GateKeeper:
         if line is None or found is None:
             return None
         ahead, waiting = found
-        return Place(line.shape.queue, ahead + 1, waiting)
+        return Place(line.signature.queue, ahead + 1, waiting)
 
     # Decisions.
 
@@ -210,7 +210,7 @@ class GateKeeper:
     @property
     def is_busy(self) -> bool:
         """Whether it is known that somebody has to be looked at."""
-        to_look_at = self._rechecked or self._stale or self._spots
+        to_look_at = self._rechecked or self._stale or self._bottlenecks
         return bool(self.is_reviewing or to_look_at or self._waiting.woken or self._round)
 
     @property
@@ -250,7 +250,7 @@ class GateKeeper:
         """Take in what changed: where there is room by now, and who stands how."""
         self._again = self._has_judged = False
         self._next_look = moment + PATIENCE * self._look_seconds
-        self._spots = self._blockades.spots()
+        self._bottlenecks = self._blockades.bottlenecks()
         self._stale += self._round.rest()
         self._round = Round(self._waiting.lines, self._world)
 
@@ -283,12 +283,12 @@ class GateKeeper:
             self._look_at_pod(self._to_review.pop())
         elif self._rechecked:
             self._recheck(self._rechecked.pop())
-        elif self._spots:
-            self._wake(*self._blockades.opened(self._spots.pop(), self._world))
+        elif self._bottlenecks:
+            self._wake(*self._blockades.opened(self._bottlenecks.pop(), self._world))
         elif self._stale:
             self._take_in(self._stale.pop())
-        elif (shape := self._waiting.take_woken()) is not None:
-            self._take_in(shape)
+        elif (signature := self._waiting.take_woken()) is not None:
+            self._take_in(signature)
         else:
             return False
         return True
@@ -299,13 +299,13 @@ class GateKeeper:
         else:
             self._note_pod(uid)
 
-    def _wake(self, *shapes: Shape) -> None:
-        self._waiting.woken |= dict.fromkeys(shapes)
+    def _wake(self, *signatures: Signature) -> None:
+        self._waiting.woken |= dict.fromkeys(signatures)
 
-    def _take_in(self, shape: Shape) -> None:
-        self._blockades.remove(shape)
-        if self._waiting.line_to_judge(shape) is not None:
-            self._round.add((shape,))
+    def _take_in(self, signature: Signature) -> None:
+        self._blockades.remove(signature)
+        if self._waiting.line_to_judge(signature) is not None:
+            self._round.add((signature,))
 
     def _judge_first(self, line: Line, now: datetime, moment: float) -> tuple[LetGo, ...]:
         pod = self._as_it_waits(line.turns[0][-1])
@@ -315,7 +315,7 @@ class GateKeeper:
             self._block(line, pod, verdict)
             return ()
         self._let_go(pod, verdict, now, moment)
-        self._wake(line.shape)
+        self._wake(line.signature)
         self._round.charged({verdict.queue, *(claim.owner for claim in verdict.claims)})
         kind = GateRemoval if pod.is_gated else Retry
         return (kind(namespace=pod.namespace, name=pod.name, uid=pod.uid, queue=verdict.queue),)
@@ -335,9 +335,9 @@ class GateKeeper:
             self._waiting.note_claim(claim.uid)
 
     def _block(self, line: Line, pod: PodView, refused: Refused) -> None:
-        spot = spot_of(pod, refused, self._world)
-        if spot is not None:
-            self._blockades.put(line.shape, *spot)
+        bottleneck = bottleneck_of(pod, refused, self._world)
+        if bottleneck is not None:
+            self._blockades.put(line.signature, *bottleneck)
         if line.reason != refused.reason:
             line.reason = refused.reason
             self.untold.note(turn[-1] for turn in line.turns)
@@ -356,10 +356,10 @@ class GateKeeper:
         for uid in self._resting.take(moment):
             self._note_pod(uid)
 
-    def _recheck(self, shape: Shape) -> None:
+    def _recheck(self, signature: Signature) -> None:
         """What no change tells: decisions that lapsed while others were asked."""
-        if any(claim_uids(shape)) or not self._blockades.has(shape):
-            self._waiting.woken[shape] = None
+        if any(claim_uids(signature)) or not self._blockades.has(signature):
+            self._waiting.woken[signature] = None
 
     # What people are told.
 

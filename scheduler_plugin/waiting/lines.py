@@ -1,9 +1,9 @@
 """Pods that wait in line: those that every verdict treats alike stand in one line.
 
-A verdict depends on a pod's *shape*: its queue and namespace, whether it is non-preemptible, what
-it requests, and its claims. A claim that nobody else names or uses is known by what it asks for,
-any other by its UID. So only the first pod of a line needs a verdict: what refuses it refuses all
-behind it. Order within a line, and among the lines of a queue: priority, then age.
+A verdict depends on a pod's *signature*: its queue and namespace, whether it is non-preemptible,
+what it requests, and its claims. A claim that nobody else names or uses is known by what it asks
+for, any other by its UID. So only the first pod of a line needs a verdict: what refuses it refuses
+all behind it. Order within a line, and among the lines of a queue: priority, then age.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PlainClaim: TypeAlias = tuple[QueueName, tuple[Request, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Signature:
     """What a verdict depends on."""
 
     queue: QueueName
@@ -42,9 +42,9 @@ def turn_of(pod: PodView) -> Turn:
     return (-pod.priority, pod.created, pod.namespace, pod.name, pod.uid)
 
 
-def shape_of(pod: PodView, facts: Facts) -> Shape:
-    """The shape of a pod whose claims are all known."""
-    return Shape(
+def signature_of(pod: PodView, facts: Facts) -> Signature:
+    """The signature of a pod whose claims are all known."""
+    return Signature(
         facts.queue_of(pod),
         pod.namespace,
         pod.non_preemptible,
@@ -66,14 +66,14 @@ def asked(pod: PodView, facts: Facts) -> Charges:
 
 @dataclass(slots=True)
 class Line:
-    """The pods of one shape, in the order of their turns.
+    """The pods of one signature, in the order of their turns.
 
     Attributes:
         asks: What each of them asks for.
         reason: Why the first was refused the last time; "" where it has not been.
     """
 
-    shape: Shape
+    signature: Signature
     asks: Charges
     reason: str = ""
     turns: list[Turn] = field(default_factory=list)
@@ -89,6 +89,6 @@ class Line:
         return bisect_left(self.turns, turn)
 
 
-def claim_uids(shape: Shape) -> Iterator[ClaimUid]:
+def claim_uids(signature: Signature) -> Iterator[ClaimUid]:
     """The claims that others have to do with as well."""
-    return (known for known in shape.claims if isinstance(known, str))
+    return (known for known in signature.claims if isinstance(known, str))

@@ -5,7 +5,7 @@ The lines hang on the tree of queues. At each queue the child goes next that sta
 
     above the roots ──► root ──► child ──► … ──► the queue's own lines, by turn
 
-Each queue keeps its children in order, each once. While pods are admitted standings change on the
+Each queue keeps its children in order, each once. While pods are admitted ranks change on the
 paths that are charged alone; so these are looked at again, and whatever is the first of a queue.
 """
 
@@ -18,10 +18,10 @@ from typing import TypeAlias
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
-from scheduler_plugin.waiting.fairness import Standing, own_standing, standing
-from scheduler_plugin.waiting.lines import Line, Shape, Turn
+from scheduler_plugin.waiting.fairness import Rank, own_rank, rank
+from scheduler_plugin.waiting.lines import Line, Signature, Turn
 
-_Entry: TypeAlias = tuple[Standing, Turn, QueueName]
+_Entry: TypeAlias = tuple[Rank, Turn, QueueName]
 """A child of a queue, as it stood when somebody looked; the name of none: its own lines."""
 
 _TOP = NO_QUEUE
@@ -31,34 +31,34 @@ _OWN = NO_QUEUE
 class Round:
     """The lines that take part, each until its turn comes."""
 
-    def __init__(self, lines: Mapping[Shape, Line], world: World) -> None:
+    def __init__(self, lines: Mapping[Signature, Line], world: World) -> None:
         self._lines = lines
         self._world = world
-        self._shapes: set[Shape] = set()
+        self._signatures: set[Signature] = set()
         self._children: dict[QueueName, list[_Entry]] = {}
         self._known: dict[tuple[QueueName, QueueName], _Entry] = {}
-        self._own: dict[QueueName, list[tuple[Turn, Shape]]] = {}
+        self._own: dict[QueueName, list[tuple[Turn, Signature]]] = {}
 
-    def add(self, shapes: Iterable[Shape]) -> None:
+    def add(self, signatures: Iterable[Signature]) -> None:
         """Let these lines take part, each once; one that does already is looked at anew."""
-        for shape in shapes:
-            line = self._lines.get(shape)
+        for signature in signatures:
+            line = self._lines.get(signature)
             if line is not None:
-                self._shapes.add(shape)
+                self._signatures.add(signature)
                 self._hang(line)
 
     def moved_up(self, line: Line) -> None:
         """Somebody came who is the first of a line now, which may be its turn earlier."""
-        if line.shape in self._shapes:
+        if line.signature in self._signatures:
             self._hang(line)
 
     def __bool__(self) -> bool:
         """Whether there may be a line whose turn has not come."""
-        return bool(self._shapes)
+        return bool(self._signatures)
 
     def _hang(self, line: Line) -> None:
-        queue = line.shape.queue
-        heappush(self._own.setdefault(queue, []), (line.turns[0], line.shape))
+        queue = line.signature.queue
+        heappush(self._own.setdefault(queue, []), (line.turns[0], line.signature))
         self.charged((queue,))
 
     def _put(self, place: QueueName, child: QueueName, line: Line) -> None:
@@ -84,19 +84,19 @@ class Round:
         return zip(places, (*places[1:], _OWN), strict=True)
 
     def _entry(self, place: QueueName, child: QueueName, line: Line) -> _Entry:
-        stands = own_standing(place, line.asks, self._world)
+        stands = own_rank(place, line.asks, self._world)
         if child != _OWN:
-            stands = standing(child, line.asks, self._world)
+            stands = rank(child, line.asks, self._world)
         return stands, line.turns[0], child
 
     def next(self) -> Line | None:
         """The line whose turn it is; it is out of the round then. None at the round's end."""
         line = self._first(_TOP)
         if line is None:
-            self._shapes.clear()
+            self._signatures.clear()
             return None
-        self._shapes.discard(line.shape)
-        self.charged((line.shape.queue,))
+        self._signatures.discard(line.signature)
+        self.charged((line.signature.queue,))
         return line
 
     def charged(self, queues: Iterable[QueueName]) -> None:
@@ -128,17 +128,17 @@ class Round:
     def _first_own(self, queue: QueueName) -> Line | None:
         heap = self._own.get(queue, [])
         while heap:
-            turn, shape = heap[0]
-            line = self._lines.get(shape) if shape in self._shapes else None
+            turn, signature = heap[0]
+            line = self._lines.get(signature) if signature in self._signatures else None
             if line is None:
                 heappop(heap)
             elif line.turns[0] == turn:
                 return line
             else:
-                heapreplace(heap, (line.turns[0], shape))
+                heapreplace(heap, (line.turns[0], signature))
         self._own.pop(queue, None)
         return None
 
-    def rest(self) -> Iterable[Shape]:
+    def rest(self) -> Iterable[Signature]:
         """The lines whose turn has not come."""
-        return self._shapes
+        return self._signatures

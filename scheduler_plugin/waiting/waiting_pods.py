@@ -17,11 +17,11 @@ from scheduler_plugin.objects.names import QUOTA_GATE, ClaimUid, PodUid
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.lines import (
     Line,
-    Shape,
+    Signature,
     Turn,
     asked,
     claim_uids,
-    shape_of,
+    signature_of,
     turn_of,
 )
 
@@ -31,10 +31,10 @@ ClaimKey: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A waiting pod; without a shape it cannot be judged yet."""
+    """A waiting pod; without a signature it cannot be judged yet."""
 
     turn: Turn
-    shape: Shape | None
+    signature: Signature | None
     claims: tuple[ClaimKey, ...]
 
 
@@ -47,7 +47,7 @@ class WaitingPods:
     """The lines, and the pods in them or about to be.
 
     Attributes:
-        lines: By shape; none is empty.
+        lines: By signature; none is empty.
         woken: Lines that came, changed or went, or that a change may matter to.
         moved: Pods that wait for something else than before, perhaps.
     """
@@ -56,14 +56,14 @@ class WaitingPods:
         """`find` tells of a pod that waits as it is to be judged, and None of any other."""
         self._world = world
         self._find = find
-        self.lines: dict[Shape, Line] = {}
-        self.woken: dict[Shape, None] = {}
+        self.lines: dict[Signature, Line] = {}
+        self.woken: dict[Signature, None] = {}
         self.moved: dict[PodUid, None] = {}
         self._members: dict[PodUid, _Member] = {}
         self._naming: dict[ClaimKey, dict[PodUid, None]] = {}
         self._uids: dict[ClaimKey, ClaimUid] = {}
         self._keys: dict[ClaimUid, ClaimKey] = {}
-        self._lines_of: dict[ClaimUid, dict[Shape, None]] = {}
+        self._lines_of: dict[ClaimUid, dict[Signature, None]] = {}
 
     def __len__(self) -> int:
         return len(self._members)
@@ -77,14 +77,14 @@ class WaitingPods:
     def line_of(self, pod: PodUid) -> Line | None:
         """The line of a pod; None for one that does not wait or cannot be judged yet."""
         member = self._members.get(pod)
-        return self.lines[member.shape] if member and member.shape else None
+        return self.lines[member.signature] if member and member.signature else None
 
     def ahead_of(self, pod: PodUid) -> tuple[int, int] | None:
         """How many pods of the same queue have their turn before, and how many wait in all."""
         member = self._members.get(pod)
-        if member is None or member.shape is None:
+        if member is None or member.signature is None:
             return None
-        lines = [x for x in self.lines.values() if x.shape.queue == member.shape.queue]
+        lines = [x for x in self.lines.values() if x.signature.queue == member.signature.queue]
         ahead = sum(line.ahead_of(member.turn) for line in lines)
         return ahead, sum(len(line.turns) for line in lines)
 
@@ -115,29 +115,29 @@ class WaitingPods:
         self.wake((uid,))
 
     def review(self, uid: PodUid) -> None:
-        """Something changed that a member's shape or verdict may follow from."""
+        """Something changed that a member's signature or verdict may follow from."""
         self._place(uid)
         line = self.line_of(uid)
         if line is not None:
-            self.woken[line.shape] = None
+            self.woken[line.signature] = None
 
-    def line_to_judge(self, shape: Shape) -> Line | None:
+    def line_to_judge(self, signature: Signature) -> Line | None:
         """A line with what its pods ask for by now; None for none."""
-        line = self.lines.get(shape)
+        line = self.lines.get(signature)
         first = self._find(line.turns[0][-1]) if line is not None else None
         if line is not None and first is not None:
             line.asks = asked(first, self._world.facts)
         return line
 
-    def take_woken(self) -> Shape | None:
+    def take_woken(self) -> Signature | None:
         """One of the lines that were woken and not taken since; it may be gone."""
-        shape = next(iter(self.woken), None)
-        if shape is not None:
-            del self.woken[shape]
-        return shape
+        signature = next(iter(self.woken), None)
+        if signature is not None:
+            del self.woken[signature]
+        return signature
 
     def wake(self, claims: Iterable[ClaimUid]) -> None:
-        """Something about these claims changed that no shape shows."""
+        """Something about these claims changed that no signature shows."""
         for uid in claims:
             self.woken |= self._lines_of.get(uid, {})
 
@@ -173,7 +173,7 @@ class WaitingPods:
         self._look_at_neighbours(uid, member.claims)
 
     def _look_at_neighbours(self, uid: PodUid, claims: Iterable[ClaimKey]) -> None:
-        """A claim that is a pod's alone is known by its shape, and no longer if two name it."""
+        """A claim that is a pod's alone is known by its signature, and no longer if two name it."""
         for key in claims:
             pods = self._naming.get(key, {})
             if len(pods) <= 2:
@@ -187,8 +187,8 @@ class WaitingPods:
             return
         world = self._world
         ready = is_ready(pod, world)
-        shape = shape_of(pod, world.facts) if ready else None
-        now = _Member(turn_of(pod), shape, before.claims)
+        signature = signature_of(pod, world.facts) if ready else None
+        now = _Member(turn_of(pod), signature, before.claims)
         if now != before:
             self._quit(before)
             self._members[uid] = now
@@ -196,27 +196,29 @@ class WaitingPods:
             self._join(now, pod)
 
     def _join(self, member: _Member, pod: PodView) -> None:
-        if member.shape is None:
+        if member.signature is None:
             return
-        line = self.lines.get(member.shape)
+        line = self.lines.get(member.signature)
         if line is None:
-            line = self.lines[member.shape] = Line(member.shape, asked(pod, self._world.facts))
-            self.woken[member.shape] = None
-            for uid in claim_uids(line.shape):
-                self._lines_of.setdefault(uid, {})[member.shape] = None
+            line = self.lines[member.signature] = Line(
+                member.signature, asked(pod, self._world.facts)
+            )
+            self.woken[member.signature] = None
+            for uid in claim_uids(line.signature):
+                self._lines_of.setdefault(uid, {})[member.signature] = None
         line.add(member.turn)
 
     def _quit(self, member: _Member) -> None:
-        if member.shape is None:
+        if member.signature is None:
             return
-        line = self.lines[member.shape]
+        line = self.lines[member.signature]
         line.remove(member.turn)
         if line.turns:
             return
-        del self.lines[member.shape]
-        self.woken[member.shape] = None
-        for uid in set(claim_uids(line.shape)):
-            del self._lines_of[uid][member.shape]
+        del self.lines[member.signature]
+        self.woken[member.signature] = None
+        for uid in set(claim_uids(line.signature)):
+            del self._lines_of[uid][member.signature]
             if not self._lines_of[uid]:
                 del self._lines_of[uid]
 

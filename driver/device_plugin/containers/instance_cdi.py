@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from driver.api import AKRI_GROUP, ConfigurationName, InstanceName
 from driver.instances.instances import Instance
 from driver.preparing.cdi import VERSION, encoded, host_edits, variables
-from driver.preparing.whereabouts import Spot, Whereabouts
+from driver.preparing.whereabouts import FormerPlace, Whereabouts
 
 _PREFIX = f"{AKRI_GROUP}-"
 _CLASS = re.compile(r"[A-Za-z]([-_.A-Za-z0-9]*[A-Za-z0-9])?")
@@ -117,8 +117,10 @@ def withdrawal(
     configuration = ConfigurationName(name.rpartition("-")[0])
     if given is not None:
         values = given.variables.values()
-        spot = Spot(configuration=configuration, instance=name, paths=given.paths, values=values)
-        if rival := where.rival(spot):
+        place = FormerPlace(
+            configuration=configuration, instance=name, paths=given.paths, values=values
+        )
+        if rival := where.rival(place):
             return rival
     is_address = shared and given is not None and not given.is_of_host
     return "" if is_address or where.is_unheard(configuration) else "is offline"

@@ -40,7 +40,7 @@ class StoredInstance(Deriving):
         slots_used: Whether `deviceUsage` names a user of any slot.
         offline_since: What its mark says; None without one.
         holders: Those of its slots that are held, on whichever node.
-        claimable: Whether it says that claims may have the device, see `shared_turns`.
+        claimable: Whether it says that claims may have the device, see `instances.shared_paths`.
     """
 
     namespace: str

@@ -3,7 +3,7 @@
     Configuration, its shared Instances, Nodes ──shared_supply──► Supply ──► publication
     a node's inventory, all shared Instances ──shared_devices──► what that node prepares
 
-Only Instances that say so are published, see `shared_turns`.
+Only Instances that say so are published, see `instances.shared_paths`.
 
 Who sees a device is told by the Instance, where each of these nodes has entered itself. That is
 exact, as long as the nodes are listed: a node that joins the cluster is offered nothing before its

@@ -20,7 +20,7 @@ from driver.api import NODE_LABEL, DeviceName, NodeName
 from driver.device_ids import slot_id
 from driver.device_plugin.slots.allocation import Offer, OfInstance, Refused, plan_allocate
 from driver.instances.inventory import Inventory, withdrawn
-from driver.instances.shared_turns import plan_turns, turn_patch
+from driver.instances.shared_paths import path_patch, plan_paths
 from driver.instances.slots.slots import InstanceSlots, instance_slots, slot_write
 from driver.instances.stored.objects import stored_instance
 from driver.instances.unseen import instance_sight
@@ -283,8 +283,8 @@ class SharedCamera(Camera):
     @rule()
     def turn(self) -> None:
         """A pass over the Instances; somebody may have written first."""
-        for decision in plan_turns([instance_sight(self.view)], self.path, self.claimed):
-            metadata = turn_patch(decision)["metadata"]
+        for decision in plan_paths([instance_sight(self.view)], self.path, self.claimed):
+            metadata = path_patch(decision)["metadata"]
             current = self.body["metadata"]
             if metadata["resourceVersion"] == current["resourceVersion"]:
                 version = str(int(current["resourceVersion"]) + 1)
@@ -307,7 +307,7 @@ class SharedCamera(Camera):
 
 
 class LocalCamera(Camera):
-    """One node has it, whose driver does both; only one of them runs at a time (`disk_turns`)."""
+    """One node has it, whose driver does both; one at a time runs (`disk_path_lock`)."""
 
     label: str = NODE_A
     seen_by: tuple[NodeName, ...] = (NODE_A,)

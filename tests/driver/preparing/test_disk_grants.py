@@ -78,12 +78,12 @@ def machine(tmp_path: Path) -> Machine:
 
 async def grant(node: Node, reference: ClaimReference, device: str = "") -> object:
     claim = allocated(reference, a_result(device or "loop-aaaaaa"))
-    async with node.alone():
+    async with node.exclusively():
         return await node.grant(partial(plan_prepare, claim, INSTANCES, boot_id=node.boot_id))
 
 
 async def release(node: Node, reference: ClaimReference) -> object:
-    async with node.alone():
+    async with node.exclusively():
         return await node.release(reference.uid)
 
 
@@ -156,7 +156,7 @@ async def test_claims_that_wait_for_the_disk_share_a_write(machine: Machine) -> 
 
     async def grant_one(number: int, reference: ClaimReference) -> object:
         claim = allocated(reference, a_result(f"loop-{number:06x}"))
-        async with node.alone():
+        async with node.exclusively():
             return await node.grant(partial(plan_prepare, claim, instances, boot_id=BOOT))
 
     granted = await asyncio.gather(*(grant_one(n, r) for n, r in enumerate(references, 1)))
@@ -172,7 +172,7 @@ async def test_plan_that_fails_fails_alone(machine: Machine) -> None:
     def broken(claims: PreparedClaims) -> Failure:
         raise LookupError("broken")
 
-    async with node.alone():
+    async with node.exclusively():
         failed, granted = await asyncio.gather(
             node.grant(broken), grant(node, WANTED), return_exceptions=True
         )

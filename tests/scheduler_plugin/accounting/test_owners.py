@@ -385,9 +385,9 @@ def test_only_what_counts_for_a_pod_alone_is_set_aside_in_its_verdict() -> None:
     for name in ("b", "c"):
         admit(world, a_pod(name, claims=["cam"], queue="vision", non_preemptible=True))
 
-    assert world.assumptions.alone(pod_uid("b"))[1].of(VISION) == NO_CHARGES
+    assert world.assumptions.counted_for(pod_uid("b"))[1].of(VISION) == NO_CHARGES
     world.assumptions.forget(pod_uid("c"))
-    assert world.assumptions.alone(pod_uid("b"))[1].of(VISION) == amounts(onvif=1)
+    assert world.assumptions.counted_for(pod_uid("b"))[1].of(VISION) == amounts(onvif=1)
 
 
 def test_orphan_that_got_its_owner_is_none_any_more() -> None:

@@ -191,7 +191,7 @@ def test_nobody_joins_a_claim_whose_earliest_reservation_has_an_unknown_queue() 
     )
     assert found == Refused(Reason.NOT_KNOWN_YET, sentence)
     assert isinstance(admitted, Admitted)
-    assert [standing.owner for standing in admitted.claims] == ["vision"]
+    assert [use.owner for use in admitted.claims] == ["vision"]
 
 
 def test_orphan_is_attributed_to_no_younger_pod_while_the_oldest_one_s_queue_is_unknown() -> None:

@@ -20,9 +20,9 @@ from scheduler_plugin.cluster.apiserver_gate_removals import AT_ONCE
 from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
-from scheduler_plugin.waiting.gate_decisions import WaitingPod
+from scheduler_plugin.waiting.decisions import WaitingPod
 from scheduler_plugin.waiting.gates import GateKeeper
-from scheduler_plugin.waiting.refusals import Refusals
+from scheduler_plugin.waiting.refused_pods import RefusedPods
 from scheduler_plugin.waiting.waiting_pods import WaitingPods
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -59,7 +59,7 @@ class Scene:
     now: datetime = NOW
 
     def __post_init__(self) -> None:
-        self.refusals = Refusals()
+        self.refusals = RefusedPods()
         writes = GateWrites(self.pods.client, self.pods, self.fence)
         self.writer = GateWriter(writes, self.refusals, lambda: self.now, lambda: moment(self.now))
         self.pods.listener = self.writer.changed
@@ -365,7 +365,7 @@ async def test_a_lease_that_is_renewed_late_changes_nothing(scene: Scene, closes
     assert scene.assumed == 1
 
 
-async def test_a_fault_in_one_shift_is_the_end_of_it_alone(
+async def test_a_fault_in_one_term_is_the_end_of_it_alone(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     decide = GateKeeper.decide
@@ -381,7 +381,7 @@ async def test_a_fault_in_one_shift_is_the_end_of_it_alone(
     async with scene.running():
         await until(lambda: not scene.pods.gates("p0"))
 
-    assert "a shift ended early" in caplog.text
+    assert "a term ended early" in caplog.text
 
 
 # What is told.

@@ -23,7 +23,8 @@ import pytest
 from kube.api import follow_files
 from local_cluster.authority import Authority
 from local_cluster.certificates import CertificateSpec
-from scheduler_plugin.extender import http_server, turns
+from scheduler_plugin.extender import http_server
+from scheduler_plugin.extender import kube_scheduler_backlog as turns
 from scheduler_plugin.extender.http_app import ExtenderApp, Limits
 from scheduler_plugin.extender.http_pages import PagesApp
 from scheduler_plugin.extender.http_responses import Application
@@ -33,7 +34,7 @@ from scheduler_plugin.extender.messages import Answer, BindArguments, NotAnswere
 from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import QueueName, Reason
-from scheduler_plugin.waiting.gate_decisions import Place, WaitingPod
+from scheduler_plugin.waiting.decisions import Place, WaitingPod
 
 LOOPBACK = Listening(host="127.0.0.1", port=0, tls=None)
 POD = {"metadata": {"namespace": "default", "name": "a", "uid": "1"}}

@@ -289,7 +289,7 @@ def test_foreign_pod_is_charged_nothing() -> None:
 
     admitted = admit(world, a_pod("b", claims=["cam"], queue="robots"))
 
-    assert [standing.adds for standing in admitted.claims] == [NO_CHARGES]
+    assert [use.adds for use in admitted.claims] == [NO_CHARGES]
     assert usage(world, "vision") == usage(world, "research") == amounts(onvif=1)
     assert world.assumptions.usage.by_queue() == {}
 

@@ -139,9 +139,9 @@ class Owners(RuleBasedStateMachine):
             self.reserve(pod)
         found = judge(pod, self.world.facts.claims_of(pod), self.world, self.now, at_bind=True)
         assert isinstance(found, Admitted)
-        for standing in found.claims if steps > 2 else ():
-            if standing.owner_pod is not None:
-                self.write_owner(standing.claim, standing.owner, standing.owner_pod)
+        for use in found.claims if steps > 2 else ():
+            if use.owner_pod is not None:
+                self.write_owner(use.claim, use.owner, use.owner_pod)
         if steps > 3:
             self.world.put_pod(replace(self.bound(pod), queue=found.queue))
 

@@ -30,9 +30,9 @@ from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView, Result
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.waiting.gate_decisions import Wait
+from scheduler_plugin.waiting.decisions import Wait
 from scheduler_plugin.waiting.gates import GateKeeper
-from scheduler_plugin.waiting.refusals import Refusals
+from scheduler_plugin.waiting.refused_pods import RefusedPods
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
@@ -97,7 +97,7 @@ def check_turn(pod: PodView, fitting: list[PodView], world: World) -> None:
     for level, place in enumerate(path):
         for other in rivals:
             beside = world.facts.tree.path(other.queue)[::-1]
-            assert plain_standing(place, world) <= standing_at(level, beside, world), (pod, other)
+            assert plain_rank(place, world) <= rank_at(level, beside, world), (pod, other)
         rivals = [p for p in rivals if place in world.facts.tree.path(p.queue)]
     for other in rivals:
         if other.queue == pod.queue:
@@ -105,17 +105,17 @@ def check_turn(pod: PodView, fitting: list[PodView], world: World) -> None:
         else:
             beside = world.facts.tree.path(other.queue)[::-1]
             own = (True, plain_own(pod.queue, world))
-            assert own <= standing_at(len(path), beside, world), (pod, other)
+            assert own <= rank_at(len(path), beside, world), (pod, other)
 
 
-def standing_at(level: int, path: tuple[QueueName, ...], world: World) -> tuple[bool, float]:
-    """The standing of a queue's ancestor at a level; below it, that of its own use."""
+def rank_at(level: int, path: tuple[QueueName, ...], world: World) -> tuple[bool, float]:
+    """The rank of a queue's ancestor at a level; below it, that of its own use."""
     if level < len(path):
-        return plain_standing(path[level], world)
+        return plain_rank(path[level], world)
     return True, plain_own(path[-1], world)
 
 
-def plain_standing(queue: QueueName, world: World) -> tuple[bool, float]:
+def plain_rank(queue: QueueName, world: World) -> tuple[bool, float]:
     """The part of the quota that is used, or how much more than it."""
     used, quota = usage(world, queue), plain_quota(world, queue)
     return (False, used / quota) if used < quota else (True, used - quota)
@@ -149,7 +149,7 @@ class Waiting(RuleBasedStateMachine):
         self.policies = dict.fromkeys(CEILINGS, "Allow")
         self.world = a_world()
         self.most: int | None = None
-        self.refusals = Refusals()
+        self.refusals = RefusedPods()
         self.refusals.changed = self.tried
         self.keeper = GateKeeper(self.world, self.refusals, look_seconds=0.0)
 
@@ -312,8 +312,8 @@ class Waiting(RuleBasedStateMachine):
         assume(pod, found, self.world, self.now)
         self.decided(pod)
         if not fails:
-            for standing in found.claims:
-                self.reserve(standing.claim, pod, standing.owner, standing.owner_pod)
+            for use in found.claims:
+                self.reserve(use.claim, pod, use.owner, use.owner_pod)
             self.put_pod(replace(pod, node="node-a"))
 
     def reserve(
@@ -440,7 +440,7 @@ class Waiting(RuleBasedStateMachine):
         self.step(None)
         waiting, blockades = self.keeper._waiting, self.keeper._blockades
         left = [waiting.lines, waiting._members, waiting._naming, waiting._uids, waiting._keys]
-        left += [waiting._lines_of, waiting.woken, blockades._lines, blockades._spots]
+        left += [waiting._lines_of, waiting.woken, blockades._lines, blockades._bottlenecks]
         assert not any([*left, *self.keeper._going, *self.keeper._resting])
         assert len(self.keeper._failures) == len(self.world.assumptions) == 0
         assert not self.keeper.has_more

@@ -25,7 +25,7 @@ from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.objects.projections import project_pod
 from scheduler_plugin.waiting import gates
-from scheduler_plugin.waiting.gate_decisions import GateCondition, GateRemoval, LetGo, Wait
+from scheduler_plugin.waiting.decisions import GateCondition, GateRemoval, LetGo, Wait
 from scheduler_plugin.waiting.gates import RECHECK_SECONDS, GateKeeper
 from tests.scheduler_plugin.builders import (
     NOW,

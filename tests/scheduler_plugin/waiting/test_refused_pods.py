@@ -27,9 +27,9 @@ from scheduler_plugin.objects.names import (
     Reason,
 )
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
-from scheduler_plugin.waiting.gate_decisions import GateRemoval, Retry, WaitingPod
+from scheduler_plugin.waiting.decisions import GateRemoval, Retry, WaitingPod
 from scheduler_plugin.waiting.gates import TRIED_SECONDS, GateKeeper
-from scheduler_plugin.waiting.refusals import MOST, Refusals
+from scheduler_plugin.waiting.refused_pods import MOST, RefusedPods
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
@@ -58,7 +58,7 @@ class Scene:
     """A queue `a` that is full, and what kube-scheduler asks."""
 
     world: World = field(default_factory=lambda: a_world(a_queue("a", onvif=(0, 0))))
-    refusals: Refusals = field(default_factory=Refusals)
+    refusals: RefusedPods = field(default_factory=RefusedPods)
     now: datetime = NOW
 
     def __post_init__(self) -> None:
@@ -297,7 +297,7 @@ def test_a_decision_elsewhere_that_lapses_makes_room(scene: Scene) -> None:
     assert scene.told() == ["p0"]
 
 
-def test_the_next_shift_knows_who_was_refused(scene: Scene) -> None:
+def test_the_next_term_knows_who_was_refused(scene: Scene) -> None:
     scene.refused(a_plain_pod("p0"))
     scene.keeper = GateKeeper(scene.world, scene.refusals)
     scene.limit(1)
@@ -306,7 +306,7 @@ def test_the_next_shift_knows_who_was_refused(scene: Scene) -> None:
 
 
 def test_of_too_many_those_that_were_refused_the_longest_ago_are_left_alone() -> None:
-    refusals = Refusals()
+    refusals = RefusedPods()
     left: list[str] = []
     refusals.changed = left.append
     for number in range(MOST + 1):

@@ -12,8 +12,8 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges
 from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.waiting import rounds
-from scheduler_plugin.waiting.fairness import Standing, own_standing, standing
-from scheduler_plugin.waiting.lines import Line, Shape
+from scheduler_plugin.waiting.fairness import Rank, own_rank, rank
+from scheduler_plugin.waiting.lines import Line, Signature
 from scheduler_plugin.waiting.rounds import Round
 from tests.scheduler_plugin.builders import a_queue, a_world, amounts
 
@@ -38,22 +38,22 @@ def new_world() -> World:
 
 
 def a_line(number: int, queue: str, age: int, asks: Charges) -> Line:
-    shape = Shape(QueueName(queue), f"n{number}", False, (), ())
+    signature = Signature(QueueName(queue), f"n{number}", False, (), ())
     name = f"p{number}"
-    return Line(shape, asks, turns=[(0, f"{age}", "default", name, PodUid(name))])
+    return Line(signature, asks, turns=[(0, f"{age}", "default", name, PodUid(name))])
 
 
 def plain_next(lines: list[Line], world: World, level: int = 0) -> Line:
     """Down from the root: the child that stands best; of equals, whose next turn is earlier."""
     children: dict[QueueName | None, list[Line]] = {}
     for line in lines:
-        path = world.facts.tree.path(line.shape.queue)[::-1]
+        path = world.facts.tree.path(line.signature.queue)[::-1]
         children.setdefault(path[level] if level < len(path) else None, []).append(line)
     ranked = []
     for child, below in children.items():
         first = plain_next(below, world, level + 1) if child else min(below, key=turn)
-        own = own_standing(first.shape.queue, first.asks, world)
-        stands = standing(child, first.asks, world) if child else own
+        own = own_rank(first.signature.queue, first.asks, world)
+        stands = rank(child, first.asks, world) if child else own
         ranked.append((stands, first.turns[0], first))
     return min(ranked, key=lambda found: found[:2])[-1]
 
@@ -74,10 +74,10 @@ def test_the_first_is_found(
 ) -> None:
     world = new_world()
     found = [a_line(number, *of) for number, of in enumerate([*early, *late])]
-    lines = {line.shape: line for line in found}
+    lines = {line.signature: line for line in found}
     taking_turns = Round(lines, world)
     waiting, coming = found[: len(early)], found[len(early) :]
-    taking_turns.add([line.shape for line in waiting])
+    taking_turns.add([line.signature for line in waiting])
     while waiting:
         first = taking_turns.next()
         assert first == plain_next(waiting, world)
@@ -88,7 +88,7 @@ def test_the_first_is_found(
             taking_turns.charged([QueueName(queue)])
         if coming and not (gaps and gaps.pop()):
             waiting.append(coming.pop())
-            taking_turns.add([waiting[-1].shape])
+            taking_turns.add([waiting[-1].signature])
     assert taking_turns.next() is None
     assert not list(taking_turns.rest())
 
@@ -99,11 +99,11 @@ def test_a_line_that_comes_may_give_the_turn_to_another_line() -> None:
     cousins = [a_line(2, "right", 2, ASKED[0]), a_line(3, "right", 3, ASKED[0])]
     comes = a_line(4, "leaf", 3, ASKED[2])
     found = [beside, nephew, *cousins, comes]
-    taking_turns = Round({line.shape: line for line in found}, new_world())
-    taking_turns.add([line.shape for line in found[:4]])
+    taking_turns = Round({line.signature: line for line in found}, new_world())
+    taking_turns.add([line.signature for line in found[:4]])
     assert taking_turns.next() == plain_next(found[:4], new_world()) == cousins[0]
 
-    taking_turns.add([comes.shape])
+    taking_turns.add([comes.signature])
 
     left = [beside, nephew, cousins[1], comes]
     assert taking_turns.next() == plain_next(left, new_world()) == beside
@@ -111,10 +111,10 @@ def test_a_line_that_comes_may_give_the_turn_to_another_line() -> None:
 
 def test_a_line_that_is_gone_has_no_turn() -> None:
     gone, stays = a_line(0, "left", 0, ASKED[0]), a_line(1, "left", 1, ASKED[0])
-    lines = {line.shape: line for line in (gone, stays)}
+    lines = {line.signature: line for line in (gone, stays)}
     taking_turns = Round(lines, new_world())
-    taking_turns.add([gone.shape, stays.shape, stays.shape])
-    del lines[gone.shape]
+    taking_turns.add([gone.signature, stays.signature, stays.signature])
+    del lines[gone.signature]
 
     assert taking_turns.next() == stays
     assert taking_turns.next() is None
@@ -126,14 +126,14 @@ def test_line_costs_the_same_however_many_of_its_queue_take_part(
     """Lines that come in the wrong order, the latest turn first, leave nothing to go through."""
     world, looks = new_world(), []
 
-    def counted(*arguments: Any) -> Standing:
+    def counted(*arguments: Any) -> Rank:
         looks.append(arguments)
-        return own_standing(*arguments)
+        return own_rank(*arguments)
 
     found = [a_line(n, "leaf", 999 - n, amounts(onvif=1)) for n in range(300)]
-    taking_turns = Round({line.shape: line for line in found}, world)
-    taking_turns.add([line.shape for line in found])
-    monkeypatch.setattr(rounds, "own_standing", counted)
+    taking_turns = Round({line.signature: line for line in found}, world)
+    taking_turns.add([line.signature for line in found])
+    monkeypatch.setattr(rounds, "own_rank", counted)
     most = 0
     while taking_turns.next() is not None:
         most = max(most, len(looks))

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from scheduler_plugin.extender import turns
-from scheduler_plugin.extender.turns import Turns
+from scheduler_plugin.extender import kube_scheduler_backlog as turns
+from scheduler_plugin.extender.kube_scheduler_backlog import Backlog
 
 
 async def is_kept(task: asyncio.Task[None]) -> bool:
@@ -23,21 +23,21 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def full(patient: None) -> Turns:
-    found = Turns(most=2)
+async def full(patient: None) -> Backlog:
+    found = Backlog(most=2)
     found.begin("a")
     found.begin("b")
     return found
 
 
 async def test_there_is_room_until_so_many_are_on_their_way(patient: None) -> None:
-    found = Turns(most=2)
+    found = Backlog(most=2)
     found.begin("a")
 
     await found.next()
 
 
-async def test_next_pod_waits_until_one_before_it_ended(full: Turns) -> None:
+async def test_next_pod_waits_until_one_before_it_ended(full: Backlog) -> None:
     task = asyncio.create_task(full.next())
     assert await is_kept(task)
 
@@ -49,7 +49,7 @@ async def test_next_pod_waits_until_one_before_it_ended(full: Turns) -> None:
 
 
 async def test_pod_that_is_asked_about_twice_counts_once(patient: None) -> None:
-    found = Turns(most=2)
+    found = Backlog(most=2)
     found.begin("a")
     found.begin("a")
 
@@ -57,7 +57,7 @@ async def test_pod_that_is_asked_about_twice_counts_once(patient: None) -> None:
 
 
 async def test_pod_that_waits_before_its_binding_keeps_nobody_waiting(
-    full: Turns, monkeypatch: pytest.MonkeyPatch
+    full: Backlog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns, "RESERVED_SECONDS", -1.0)
     full.begin("a")
@@ -67,7 +67,7 @@ async def test_pod_that_waits_before_its_binding_keeps_nobody_waiting(
     assert len(full) == 0
 
 
-async def test_nobody_waits_for_long(full: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nobody_waits_for_long(full: Backlog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 0.001)
 
     await full.next()
@@ -78,7 +78,7 @@ async def test_pod_that_is_being_bound_counts_until_that_ends(
     patient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns, "RESERVED_SECONDS", -1.0)
-    found = Turns(most=1)
+    found = Backlog(most=1)
     found.begin("a")
     found.bind("a")
     found.begin("a")

@@ -1,4 +1,4 @@
-"""Whose turn it is: many writes of one Configuration must not hold up the few of another.
+"""Fair order: many writes of one Configuration must not hold up the few of another.
 
 decisions of all Configurations ──fair_order──► one of each, the one with the fewest first, …
 """

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from driver.offer_paths import OfferPath
-from driver.publishing.disk_turns import PathTurns
+from driver.publishing.disk_path_lock import PathLock
 
 SECONDS = 30.0
 TAKE = """
 import asyncio, pathlib, sys
-from driver.publishing.disk_turns import PathTurns
+from driver.publishing.disk_path_lock import PathLock
 from driver.offer_paths import OfferPath
 
-turns = PathTurns(pathlib.Path(sys.argv[1]))
+turns = PathLock(pathlib.Path(sys.argv[1]))
 asyncio.run(turns.take(OfferPath(sys.argv[2])))
 print("taken", flush=True)
 sys.stdin.read()
@@ -68,7 +68,7 @@ def say(file: Path, text: str) -> None:
 
 async def test_the_first_takes_any_path_at_once(file: Path) -> None:
     async with asyncio.timeout(SECONDS):
-        await PathTurns(file).take(OfferPath.DRA)
+        await PathLock(file).take(OfferPath.DRA)
 
     assert said(file) == "dra"
 
@@ -76,7 +76,7 @@ async def test_the_first_takes_any_path_at_once(file: Path) -> None:
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 async def test_another_path_waits_until_the_process_ends(file: Path, end: signal.Signals) -> None:
     async with another(file, OfferPath.DEVICE_PLUGIN) as process:
-        waiting = asyncio.create_task(PathTurns(file).take(OfferPath.DRA))
+        waiting = asyncio.create_task(PathLock(file).take(OfferPath.DRA))
         await asyncio.wait([waiting], timeout=0.3)
         assert not waiting.done()
 
@@ -90,13 +90,13 @@ async def test_another_path_waits_until_the_process_ends(file: Path, end: signal
 async def test_processes_of_one_path_serve_together(file: Path) -> None:
     async with another(file, OfferPath.DRA), another(file, OfferPath.DRA):
         async with asyncio.timeout(SECONDS):
-            await PathTurns(file).take(OfferPath.DRA)
+            await PathLock(file).take(OfferPath.DRA)
 
 
 async def test_what_a_file_says_that_nobody_holds_counts_for_nothing(file: Path) -> None:
     say(file, "device-plugin, and more that makes no sense")
 
     async with asyncio.timeout(SECONDS):
-        await PathTurns(file).take(OfferPath.DEVICE_PLUGIN)
+        await PathLock(file).take(OfferPath.DEVICE_PLUGIN)
 
     assert said(file) == "device-plugin"

@@ -21,7 +21,7 @@ RESERVED_SECONDS = 1.0
 """How long kube-scheduler may take to reserve a pod's claims before it asks for the binding."""
 
 
-class Turns:
+class Backlog:
     """The pods between Filter and the end of Bind."""
 
     def __init__(self, most: int) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from driver.api import NODE_LABEL, OFFERED_THROUGH
-from driver.instances.shared_turns import OfferThrough, plan_turns, turn_patch
+from driver.instances.shared_paths import OfferThrough, path_patch, plan_paths
 from driver.instances.slots.slots import full_sentence
 from driver.instances.unseen import InstanceSight, instance_sight
 from driver.offer_paths import OfferPath
@@ -30,44 +30,44 @@ def a_sight(says: str | None = None, label: str | None = "") -> InstanceSight:
 def test_what_is_for_claims_from_now_on_says_so_whoever_holds_slots() -> None:
     sight = a_sight()
 
-    assert plan_turns([sight], DRA, None) == (OfferThrough(sight.slots, DRA),)
+    assert plan_paths([sight], DRA, None) == (OfferThrough(sight.slots, DRA),)
 
 
 @pytest.mark.parametrize("claimed", [None, {CAMERA_1}])
 def test_what_a_claim_has_or_may_have_is_not_for_the_device_plugin_yet(
     claimed: set[str] | None,
 ) -> None:
-    assert plan_turns([a_sight("dra")], DEVICE_PLUGIN, claimed) == ()
+    assert plan_paths([a_sight("dra")], DEVICE_PLUGIN, claimed) == ()
 
 
 def test_what_no_claim_has_is_for_the_device_plugin() -> None:
     sight = a_sight("dra")
 
-    assert plan_turns([sight], DEVICE_PLUGIN, frozenset()) == (
+    assert plan_paths([sight], DEVICE_PLUGIN, frozenset()) == (
         OfferThrough(sight.slots, DEVICE_PLUGIN),
     )
 
 
 @pytest.mark.parametrize(("says", "wanted"), [("dra", DRA), (None, DEVICE_PLUGIN)])
 def test_what_says_so_already_is_left_alone(says: str | None, wanted: OfferPath) -> None:
-    assert plan_turns([a_sight(says)], wanted, frozenset()) == ()
+    assert plan_paths([a_sight(says)], wanted, frozenset()) == ()
 
 
 @pytest.mark.parametrize("label", [NODE_A, None])
 def test_devices_of_one_node_are_that_node_s_to_offer(label: str | None) -> None:
-    assert plan_turns([a_sight(label=label)], DRA, frozenset()) == ()
+    assert plan_paths([a_sight(label=label)], DRA, frozenset()) == ()
 
 
 def test_an_instance_that_is_being_deleted_says_nothing_more() -> None:
     sight = a_sight()
     deleted = replace(sight, slots=replace(sight.slots, deleted=True))
 
-    assert plan_turns([deleted], DRA, frozenset()) == ()
+    assert plan_paths([deleted], DRA, frozenset()) == ()
 
 
 @pytest.mark.parametrize(("path", "value"), [(DRA, "dra"), (DEVICE_PLUGIN, None)])
 def test_the_write_is_refused_if_a_slot_was_taken_since(path: OfferPath, value: str | None) -> None:
-    assert turn_patch(OfferThrough(a_sight().slots, path)) == {
+    assert path_patch(OfferThrough(a_sight().slots, path)) == {
         "metadata": {
             "uid": f"uid-of-{CAMERA_1}",
             "resourceVersion": "1",

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver.instances.fair_turns import batched, fair_order
+from driver.instances.fair_order import batched, fair_order
 
 ITEMS = st.lists(st.tuples(st.sampled_from("abcde"), st.integers()), max_size=200)
 

@@ -20,7 +20,7 @@ def _unheard(_: PodUid) -> None:
     """Nobody minds."""
 
 
-class Refusals:
+class RefusedPods:
     """The pods that were refused when kube-scheduler asked about them last."""
 
     def __init__(self) -> None:

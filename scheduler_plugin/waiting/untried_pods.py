@@ -16,7 +16,7 @@ from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.lines import turn_of
 
 
-def departures(world: World) -> list[PodUid]:
+def untried_pods(world: World) -> list[PodUid]:
     """The pods that kube-scheduler is about to try, in the order of their turns."""
     turns = [turn_of(pod) for pod in world.facts.pods() if _is_on_its_way(pod)]
     return [turn[-1] for turn in sorted(turns)]

@@ -33,7 +33,7 @@ class OfferThrough:
     path: OfferPath
 
 
-def plan_turns(
+def plan_paths(
     sights: Iterable[InstanceSight], wanted: OfferPath, claimed: Collection[str] | None
 ) -> tuple[OfferThrough, ...]:
     """What to write so that shared Instances are offered by the wanted path.
@@ -58,7 +58,7 @@ def _is_free(slots: InstanceSlots, claimed: Collection[str] | None) -> bool:
     return claimed is not None and attribute_value(slots.name) not in claimed
 
 
-def turn_patch(decision: OfferThrough) -> Mapping[str, Any]:
+def path_patch(decision: OfferThrough) -> Mapping[str, Any]:
     """What says so, as a JSON merge patch that is refused if the object has changed."""
     slots = decision.slots
     value = OfferPath.DRA.value if decision.path is OfferPath.DRA else None

@@ -1,4 +1,4 @@
-"""The drivers of one node take turns: devices are offered by one path at a time.
+"""One path at a time: the drivers of one node offer devices by one path, or wait for it.
 
 During an update of the DaemonSet two processes run for a while. Of one path they work together.
 Were one to publish what the other still gives away through the device plugin, or the other way
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
 
 
-class PathTurns:
+class PathLock:
     """A file that says which path it is; whoever takes that path has it locked, shared."""
 
     def __init__(self, file: Path) -> None:
@@ -29,7 +29,7 @@ class PathTurns:
         self._descriptor = -1
 
     async def take(self, path: OfferPath) -> None:
-        """Wait for this path's turn, which lasts from then on until the process ends.
+        """Wait until no other path is taken; this one is taken from then on until the process ends.
 
         Raises:
             OSError: If the file cannot be written.
