@@ -79,6 +79,9 @@ DISCOVERY_PEER = Program("discovery-peer", "google.golang.org/grpc", ".", ("disc
 OPCUA_MACHINES = Program("opcua-machines", "github.com/gopcua/opcua", ".", ("opcua-machines",))
 """Servers to be discovered, for tests; no part of a cluster."""
 
+HELM = Program("helm", "helm.sh/helm/v4", "tool", ("helm",))
+"""Renders and installs the chart; no part of a cluster."""
+
 CNI = Program("cni", "github.com/containernetworking/plugins", "tool", CNI_PROGRAMS)
 
 
