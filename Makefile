@@ -8,7 +8,7 @@ WORKERS ?= 2
 CLUSTER ?= .cluster
 
 .DEFAULT_GOAL := help
-.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy demo image bench proto crds lock cluster-up cluster-down clean
+.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy demo image bench proto crds manifests lock cluster-up cluster-down clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,13 +24,14 @@ $(READY): requirements-dev.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-check: $(READY) ## Format, lint, types, import contracts, stale stubs and schemas (changes nothing)
+check: $(READY) ## Format, lint, types, import contracts, stale stubs, schemas, manifests (changes nothing)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet --no-cache .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tests.stubs --check
 	$(BIN)/python -m tests.crds --check
+	@PYTHONPATH=deploy/local $(BIN)/python -m tests.manifests --check
 
 format: $(READY) ## Format and repair what ruff can
 	$(BIN)/ruff format .
@@ -66,6 +67,9 @@ proto: $(READY) ## Generate the stubs of the kubelet's contracts
 
 crds: $(READY) ## Generate the schemas of the definitions in deploy/crds
 	$(BIN)/python -m tests.crds --write
+
+manifests: $(READY) ## Render the chart into deploy/manifests, deploy/policies and deploy/webhook
+	@PYTHONPATH=deploy/local $(BIN)/python -m tests.manifests --write
 
 image: $(READY) ## Build the container image (.artifacts/moorage.tar)
 	@mkdir -p .artifacts

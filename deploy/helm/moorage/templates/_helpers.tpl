@@ -1,0 +1,193 @@
+{{/* Where what needs folders of the host runs: apart from the webhook's key and the scheduler's token, if a name is given. */}}
+{{- define "moorage.driverNamespace" -}}
+{{- .Values.driver.namespace | default .Release.Namespace -}}
+{{- end }}
+
+{{/* Namespaces whose pods never wait for the webhook. */}}
+{{- define "moorage.ownNamespaces" -}}
+{{- list "kube-system" .Release.Namespace (include "moorage.driverNamespace" .) | uniq | join ", " -}}
+{{- end }}
+
+{{/* An image as a pod names it, of the root and one of the values `image`. */}}
+{{- define "moorage.image" -}}
+{{- $image := index . 1 -}}
+{{- $image.repository -}}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default (index . 0).Chart.AppVersion }}{{ end -}}
+{{- end }}
+
+{{/* kube-scheduler's: without a tag, that of the API server's version, whatever a provider adds to it. */}}
+{{- define "moorage.schedulerImage" -}}
+{{- $version := regexFind "^v[0-9]+\\.[0-9]+\\.[0-9]+" .Capabilities.KubeVersion.Version -}}
+{{- include "moorage.image" (list . (merge (dict "tag" (.Values.scheduler.image.tag | default $version)) .Values.scheduler.image)) -}}
+{{- end }}
+
+{{/* Of a pod's spec: how its images are pulled. */}}
+{{- define "moorage.pull" -}}
+{{- with .Values.imagePullSecrets }}
+      imagePullSecrets:
+        {{- toYaml . | nindent 8 }}
+{{- end }}
+{{- end }}
+
+{{/* Of a pod's spec, from the values of one workload. */}}
+{{- define "moorage.placement" -}}
+{{- with .nodeSelector }}
+      nodeSelector:
+        {{- toYaml . | nindent 8 }}
+{{- end }}
+{{- with .affinity }}
+      affinity:
+        {{- toYaml . | nindent 8 }}
+{{- end }}
+{{- end }}
+
+{{- define "moorage.tolerations" -}}
+{{- with .tolerations }}
+      tolerations:
+        {{- toYaml . | nindent 8 }}
+{{- end }}
+{{- end }}
+
+{{/* A list of strings in the language of policies. */}}
+{{- define "moorage.cel.list" -}}
+[{{ range $i, $one := . }}{{ if $i }}, {{ end }}'{{ $one }}'{{ end }}]
+{{- end }}
+
+{{/* Kinds of PodGroups are given as plural.version.group. */}}
+{{- define "moorage.podGroups.groups" -}}
+{{- $found := list -}}
+{{- range .Values.accounting.podGroups }}{{ $found = append $found (regexReplaceAll "^[^.]+\\.[^.]+\\." . "") }}{{ end -}}
+{{- $found | uniq | join ", " -}}
+{{- end }}
+
+{{- define "moorage.podGroups.plurals" -}}
+{{- $found := list -}}
+{{- range .Values.accounting.podGroups }}{{ $found = append $found (splitList "." . | first) }}{{ end -}}
+{{- $found | uniq | join ", " -}}
+{{- end }}
+
+{{/* What the programs are told. A flag that would say what the program does anyway is not given. */}}
+{{- define "moorage.flags" -}}
+{{- range . }}
+            - {{ . | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "moorage.embeddedHandlers" -}}
+{{- $found := list -}}
+{{- range $name := list "udev" "debugEcho" }}
+{{- if (index $.Values $name).discovery.enabled }}{{ $found = append $found $name }}{{ end }}
+{{- end -}}
+{{- $found | join "," -}}
+{{- end }}
+
+{{- define "moorage.driverFlagList" -}}
+{{- $found := list -}}
+{{- with .Values.driver -}}
+{{- if ne .path "auto" }}{{ $found = append $found (printf "--path=%s" .path) }}{{ end -}}
+{{- if not .uniqueDevices }}{{ $found = append $found "--unique-devices-default=false" }}{{ end -}}
+{{- if ne .logLevel "INFO" }}{{ $found = append $found (printf "--log-level=%s" .logLevel) }}{{ end -}}
+{{- end -}}
+{{- $found | toJson -}}
+{{- end }}
+
+{{- define "moorage.driverFlags" -}}
+{{- include "moorage.flags" (include "moorage.driverFlagList" . | fromJsonArray) -}}
+{{- end }}
+
+{{- define "moorage.nodeFlags" -}}
+{{- $found := list -}}
+{{- with .Values.driver.node -}}
+{{- if ne (int .metricsPort) 8090 }}{{ $found = append $found (printf "--metrics-address=:%d" (int .metricsPort)) }}{{ end -}}
+{{- if ne .host.kubelet "/var/lib/kubelet" }}{{ $found = append $found (printf "--kubelet-root=%s" .host.kubelet) }}{{ end -}}
+{{- if ne .host.cdi "/var/run/cdi" }}{{ $found = append $found (printf "--cdi-root=%s" .host.cdi) }}{{ end -}}
+{{- if ne .host.discoveryHandlers "/var/lib/akri" }}{{ $found = append $found (printf "--handler-registration-socket=%s/agent-registration.sock" .host.discoveryHandlers) }}{{ end -}}
+{{- range .extraArgs }}{{ $found = append $found . }}{{ end -}}
+{{- end -}}
+{{- include "moorage.flags" $found -}}
+{{- end }}
+
+{{- define "moorage.sharedFlags" -}}
+{{- $found := include "moorage.driverFlagList" . | fromJsonArray -}}
+{{- with .Values.driver.shared -}}
+{{- if ne .lostNodeGrace "5m" }}{{ $found = append $found (printf "--lost-node-grace=%s" .lostNodeGrace) }}{{ end -}}
+{{- if .instanceClasses }}{{ $found = append $found "--instance-classes" }}{{ end -}}
+{{- end -}}
+{{- range $found }}, {{ . }}{{ end -}}
+{{- end }}
+
+{{- define "moorage.handlerFlags" -}}
+{{- $found := list -}}
+{{- with .Values.driver.networkHandlers -}}
+{{- with .discoveryNetworks }}{{ $found = append $found (printf "--discovery-networks=%s" (join "," .)) }}{{ end -}}
+{{- with .serviceNetworks }}{{ $found = append $found (printf "--service-networks=%s" (join "," .)) }}{{ end -}}
+{{- end -}}
+{{- if ne .Values.driver.logLevel "INFO" }}{{ $found = append $found (printf "--log-level=%s" .Values.driver.logLevel) }}{{ end -}}
+{{- include "moorage.flags" $found -}}
+{{- end }}
+
+{{- define "moorage.pluginFlags" -}}
+{{- $found := list -}}
+{{- if ne .Release.Namespace "moorage-system" }}{{ $found = append $found (printf "--lease=%s/moorage-scheduler" .Release.Namespace) }}{{ end -}}
+{{- if ne .Values.scheduler.name "moorage" }}{{ $found = append $found (printf "--scheduler-name=%s" .Values.scheduler.name) }}{{ end -}}
+{{- with .Values.accounting -}}
+{{- if ne .queueLabel "moorage.dev/queue" }}{{ $found = append $found (printf "--queue-label=%s" .queueLabel) }}{{ end -}}
+{{- with .defaultQueue }}{{ $found = append $found (printf "--default-queue=%s" .) }}{{ end -}}
+{{- if ne (int .nonPreemptiblePriority) 100 }}{{ $found = append $found (printf "--non-preemptible-priority=%d" (int .nonPreemptiblePriority)) }}{{ end -}}
+{{- if ne .orphanPolicy "OldestPod" }}{{ $found = append $found (printf "--orphan-policy=%s" .orphanPolicy) }}{{ end -}}
+{{- if ne .ownerLifetime "Allocation" }}{{ $found = append $found (printf "--owner-lifetime=%s" .ownerLifetime) }}{{ end -}}
+{{- $groups := join "," .podGroups -}}
+{{- if ne $groups "podgroups.v2alpha2.scheduling.run.ai" }}{{ $found = append $found (printf "--pod-groups=%s" $groups) }}{{ end -}}
+{{- end -}}
+{{- if ne .Values.scheduler.plugin.logLevel "INFO" }}{{ $found = append $found (printf "--log-level=%s" .Values.scheduler.plugin.logLevel) }}{{ end -}}
+{{- range $found }}, {{ . | quote }}{{ end -}}
+{{- end }}
+
+{{- define "moorage.webhookFlags" -}}
+{{- $found := list -}}
+{{- if ne .Values.webhook.hold "Gate" }}{{ $found = append $found (printf "--hold=%s" .Values.webhook.hold) }}{{ end -}}
+{{- if ne .Values.accounting.otherSchedulers "Refuse" }}{{ $found = append $found (printf "--other-schedulers=%s" .Values.accounting.otherSchedulers) }}{{ end -}}
+{{- if ne .Values.webhook.logLevel "INFO" }}{{ $found = append $found (printf "--log-level=%s" .Values.webhook.logLevel) }}{{ end -}}
+{{- with .Values.webhook.certificates -}}
+{{- if eq .source "CertManager" }}{{ $found = append $found "--tls-cert-file=/etc/moorage/certificate/tls.crt" }}{{ $found = append $found "--tls-private-key-file=/etc/moorage/certificate/tls.key" }}
+{{- else if ne (int .days) 90 }}{{ $found = append $found (printf "--certificate-days=%d" (int .days)) }}{{ end -}}
+{{- end -}}
+{{- if and (include "moorage.ownCA" .) (ne .Release.Namespace "moorage-system") }}{{ $found = append $found (printf "--tls-secret=%s/moorage-webhook-tls" .Release.Namespace) }}{{ end -}}
+{{- include "moorage.flags" $found -}}
+{{- end }}
+
+{{/* Whether the webhook signs its own certificate, and so writes a Secret and its registrations. */}}
+{{- define "moorage.ownCA" -}}
+{{- if and .Values.webhook.enabled (eq .Values.webhook.certificates.source "OwnCA") }}true{{ end -}}
+{{- end }}
+
+{{- define "moorage.webhookCertificateMounts" -}}
+{{- if eq .Values.webhook.certificates.source "CertManager" }}
+          volumeMounts:
+            - name: certificate
+              mountPath: /etc/moorage/certificate
+              readOnly: true
+      volumes:
+        - name: certificate
+          secret:
+            secretName: moorage-webhook-certificate
+            defaultMode: 0440
+      securityContext:
+        fsGroup: 65534
+{{- end }}
+{{- end }}
+
+{{- define "moorage.injectedAuthority" -}}
+{{- if eq .Values.webhook.certificates.source "CertManager" }}
+  annotations:
+    cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/moorage-webhook
+{{- end }}
+{{- end }}
+
+{{/* Of a kind that somebody else brings: say so before anything is made. */}}
+{{- define "moorage.requireApi" -}}
+{{- $root := index . 0 -}}
+{{- if not ($root.Capabilities.APIVersions.Has (index . 1)) }}
+{{- fail (printf "%s: the cluster does not serve %s: %s" (index . 2) (index . 1) (index . 3)) }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,79 @@
+"""The chart as Helm renders it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from local_cluster.helm import run_helm
+from tests.manifests import CHART
+
+SYSTEM = "moorage-system"
+OTHERS_APIS = ("cert-manager.io/v1", "monitoring.coreos.com/v1")
+"""Of parts that a cluster may have, and that switches of the chart are for."""
+
+EVERYTHING: Mapping[str, Any] = {
+    "imagePullSecrets": [{"name": "registry"}],
+    "driver": {"namespace": "moorage-driver", "node": {"nodeSelector": {"devices": "yes"}}},
+    "udev": {
+        "configuration": {"enabled": True, "discoveryDetails": {"udevRules": ['KERNEL=="null"']}}
+    },
+    "debugEcho": {"configuration": {"enabled": True}},
+    "onvif": {
+        "configuration": {
+            "enabled": True,
+            "discoveryProperties": [{"name": "username_default", "value": "viewer"}],
+        }
+    },
+    "opcua": {
+        "configuration": {
+            "enabled": True,
+            "discoveryDetails": {"discoveryUrls": ["opc.tcp://10.0.0.1:4840/"]},
+            "offlineGracePeriod": "1h",
+        }
+    },
+    "custom": {"configuration": {"enabled": True, "discoveryHandlerName": "other"}},
+    "webhook": {"certificates": {"source": "CertManager"}, "tolerations": [{"operator": "Exists"}]},
+    "scheduler": {"affinity": {"nodeAffinity": {}}, "tolerations": [{"key": "control"}]},
+    "prometheus": {"enabled": True},
+    "networkPolicies": {"enabled": True},
+    "resourceQuotas": {"enabled": True},
+}
+"""Every switch is on."""
+
+
+def helm_on_values(
+    command: Sequence[str], values: Mapping[str, Any], *, check: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run Helm with a file of values."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "values.yaml")
+        file.write_text(json.dumps(values))
+        return run_helm(*command, f"--values={file}", check=check)
+
+
+def render(
+    values: Mapping[str, Any], *, namespace: str = SYSTEM, version: str = "1.36.3"
+) -> list[Any]:
+    """The objects that an installation with these values is made of."""
+    command = ["template", "moorage", str(CHART), f"--namespace={namespace}"]
+    command += [f"--kube-version={version}", f"--api-versions={','.join(OTHERS_APIS)}"]
+    return [o for o in yaml.safe_load_all(helm_on_values(command, values).stdout) if o]
+
+
+def refusal(values: Mapping[str, Any]) -> str:
+    """What Helm says of values that are none."""
+    done = helm_on_values(["template", "moorage", str(CHART)], values, check=False)
+    assert done.returncode != 0, "no refusal"
+    return done.stderr
+
+
+def named(objects: Sequence[Any], kind: str, name: str) -> Any:
+    (found,) = (o for o in objects if (o["kind"], o["metadata"]["name"]) == (kind, name))
+    return found

@@ -1,0 +1,396 @@
+"""The chart: what it renders, what it refuses, and that a real API server takes all of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from driver.configurations.configurations import judge
+from driver.discovery.handlers import check_details
+from driver.running.settings import HandlerProcessSettings, NodeSettings, SharedSettings
+from driver.running.settings import parse_settings as parse_driver_settings
+from local_cluster.api import Cluster
+from scheduler_plugin.settings import ServeSettings
+from scheduler_plugin.settings import parse_settings as parse_plugin_settings
+from tests.deploy.documents import CRDS
+from tests.e2e.charts import (
+    EVERYTHING,
+    OTHERS_APIS,
+    SYSTEM,
+    helm_on_values,
+    named,
+    refusal,
+    render,
+)
+from tests.manifests import CHART, rendered, stale
+from webhook.settings import parse_settings as parse_webhook_settings
+
+KAIS = "kai.scheduler/queue"
+MICROK8S = "/var/snap/microk8s/common/var/lib/kubelet"
+DIGEST = f"sha256:{'a' * 64}"
+WRONG: Mapping[str, Any] = {
+    "/webhook/hold": {"webhook": {"hold": "Maybe"}},
+    "/webhook/certificates/source": {"webhook": {"certificates": {"source": "certManager"}}},
+    "/image": {"image": {"tags": "1"}},
+    "/image/digest": {"image": {"digest": "sha256:short"}},
+    "/scheduler/replicas": {"scheduler": {"replicas": "two"}},
+    "/driver/path": {"driver": {"path": "DRA"}},
+    "/driver/node/host/kubelet": {"driver": {"node": {"host": {"kubelet": "var/lib"}}}},
+    "/driver/node/extraArgs/0": {"driver": {"node": {"extraArgs": ["x"]}}},
+    "/accounting/drivers": {"accounting": {"drivers": []}},
+    "/accounting/queueLabel": {"accounting": {"queueLabel": "'; true"}},
+    "/accounting/podGroups/0": {"accounting": {"podGroups": ["podgroups"]}},
+    "/accounting/defaultQueue": {"accounting": {"defaultQueue": "No Queue"}},
+    "/udev/configuration": {"udev": {"configuration": {"brokerPod": {}}}},
+    "/udev/configuration/discoveryDetails": {"udev": {"configuration": {"enabled": True}}},
+    "/custom/configuration/discoveryHandlerName": {"custom": {"configuration": {"enabled": True}}},
+    "/onvif/discovery/enabled": {"onvif": {"discovery": {"enabled": "yes"}}},
+    "": {"agent": {"full": True}},
+}
+
+
+def pod_spec(objects: list[Any], kind: str, name: str) -> Any:
+    return named(objects, kind, name)["spec"]["template"]["spec"]
+
+
+def container(objects: list[Any], kind: str, name: str, number: int = 0) -> Any:
+    return pod_spec(objects, kind, name)["containers"][number]
+
+
+def node_settings(objects: list[Any]) -> NodeSettings:
+    found = container(objects, "DaemonSet", "moorage-driver-node")["command"]
+    settings = parse_driver_settings(found[1:], {"NODE_NAME": "a"})
+    assert isinstance(settings, NodeSettings)
+    return settings
+
+
+def plugin_settings(objects: list[Any]) -> ServeSettings:
+    found = container(objects, "Deployment", "moorage-scheduler", 1)["command"]
+    settings = parse_plugin_settings(found[1:], {})
+    assert isinstance(settings, ServeSettings)
+    return settings
+
+
+def test_the_plain_manifests_are_what_the_chart_renders() -> None:
+    assert list(stale(rendered())) == []
+
+
+def test_a_change_to_a_plain_manifest_alone_is_noticed() -> None:
+    changed = {**rendered(), "manifests/webhook-service.yaml": "", "manifests/new.yaml": ""}
+    del changed["policies/pods.yaml"]
+
+    assert list(stale(changed)) == [
+        "differs from what the chart renders: deploy/manifests/webhook-service.yaml",
+        "is missing: deploy/manifests/new.yaml",
+        "no template renders deploy/policies/pods.yaml",
+    ]
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["defaults", "everything"])
+def test_helm_finds_nothing_to_complain_about(values: Mapping[str, Any]) -> None:
+    apis = f"--api-versions={','.join(OTHERS_APIS)}"
+    helm_on_values(["template", "moorage", str(CHART), apis], values)
+    if not values:
+        assert "0 chart(s) failed" in helm_on_values(["lint", "--strict", str(CHART)], {}).stdout
+
+
+@pytest.mark.parametrize("path", WRONG)
+def test_a_wrong_value_is_refused_with_its_path(path: str) -> None:
+    assert f"at '{path}'" in refusal(WRONG[path])
+
+
+@pytest.mark.parametrize(
+    ("values", "path", "missing"),
+    [
+        (
+            {"webhook": {"certificates": {"source": "CertManager"}}},
+            "webhook.certificates.source",
+            "cert-manager.io/v1",
+        ),
+        ({"prometheus": {"enabled": True}}, "prometheus.enabled", "monitoring.coreos.com/v1"),
+    ],
+)
+def test_what_the_cluster_lacks_is_said_before_anything_is_made(
+    values: Mapping[str, Any], path: str, missing: str
+) -> None:
+    assert f"{path}: the cluster does not serve {missing}" in refusal(values)
+
+
+def test_another_queue_label_is_the_same_everywhere() -> None:
+    objects = render({"accounting": {"queueLabel": KAIS}})
+
+    assert plugin_settings(objects).accounting.queue_label == KAIS
+    arguments = container(objects, "Deployment", "moorage-webhook")["args"]
+    assert parse_webhook_settings(arguments, {}).accounting.queue_label == KAIS
+    labels = {
+        variable["expression"]
+        for policy in objects
+        if policy["kind"] == "ValidatingAdmissionPolicy"
+        for variable in policy["spec"].get("variables", ())
+        if variable["name"] == "queueLabel"
+    }
+    assert labels == {f"'{KAIS}'"}
+    registered = json.dumps(named(objects, "ValidatingWebhookConfiguration", "moorage"))
+    assert registered.count(f"[?'{KAIS}']") == 2
+    assert "[?'moorage.dev/queue']" not in registered
+
+
+def test_another_namespace_is_the_same_everywhere() -> None:
+    """Whom policies trust, where Lease and Secret are, whom the webhook leaves alone."""
+    objects = render({"driver": {"namespace": "devices"}}, namespace="charged")
+
+    assert SYSTEM not in json.dumps(objects)
+    assert plugin_settings(objects).lease.namespace == "charged"
+    policies = json.dumps([o for o in objects if o["kind"] == "ValidatingAdmissionPolicy"])
+    for account in ("devices:driver-node", "charged:driver-shared", "charged:scheduler-plugin"):
+        assert f"'system:serviceaccount:{account}'" in policies
+    (entry,) = named(objects, "MutatingWebhookConfiguration", "moorage")["webhooks"]
+    excepted = entry["namespaceSelector"]["matchExpressions"][1]["values"]
+    assert excepted == ["kube-system", "charged", "devices"]
+
+
+def test_what_needs_the_host_can_have_a_namespace_of_its_own() -> None:
+    values = {"driver": {"namespace": "devices"}, "namespace": {"create": True}}
+    objects = render(values)
+    reaching = {
+        o["metadata"]["namespace"]
+        for o in objects
+        if o["kind"] in ("DaemonSet", "Deployment")
+        and any("hostPath" in v for v in o["spec"]["template"]["spec"].get("volumes", ()))
+    }
+    levels = {
+        o["metadata"]["name"]: o["metadata"]["labels"]["pod-security.kubernetes.io/enforce"]
+        for o in objects
+        if o["kind"] == "Namespace"
+    }
+
+    assert reaching == {"devices"}
+    assert levels == {"devices": "privileged", SYSTEM: "restricted"}
+    kept = [o for o in objects if o["kind"] in ("Secret", "Role", "ConfigMap")]
+    assert {o["metadata"]["namespace"] for o in kept} == {SYSTEM}
+
+
+def test_kubelets_folders_are_where_they_are() -> None:
+    host = {"kubelet": MICROK8S, "cdi": "/etc/cdi", "discoveryHandlers": "/opt/akri"}
+    objects = render({"driver": {"node": {"host": host}}})
+    settings = node_settings(objects)
+    pod = pod_spec(objects, "DaemonSet", "moorage-driver-node")
+    mounts = {m["mountPath"] for m in pod["containers"][0]["volumeMounts"]}
+
+    assert str(settings.kubelet_root) == MICROK8S
+    assert str(settings.cdi_root) == "/etc/cdi"
+    assert str(settings.registration_socket).startswith("/opt/akri/")
+    assert {v["hostPath"]["path"] for v in pod["volumes"]} == mounts
+    assert {f"{MICROK8S}/plugins_registry", "/etc/cdi", "/opt/akri"} < mounts
+    for handler in pod_spec(objects, "DaemonSet", "moorage-network-handlers")["containers"]:
+        found = parse_driver_settings(handler["command"][1:], {})
+        assert isinstance(found, HandlerProcessSettings)
+        assert found.folder == settings.network_handlers_folder
+
+
+def test_values_reach_the_programs() -> None:
+    objects = render(
+        {
+            "accounting": {
+                "otherSchedulers": "Allow",
+                "defaultQueue": "all",
+                "nonPreemptiblePriority": 7,
+                "orphanPolicy": "Unattributed",
+                "ownerLifetime": "Claim",
+                "podGroups": [],
+            },
+            "driver": {"path": "dra", "uniqueDevices": False, "logLevel": "DEBUG"},
+            "webhook": {"hold": "Retry", "certificates": {"days": 30}},
+            "scheduler": {"name": "devices"},
+        }
+    )
+    plugin, node = plugin_settings(objects), node_settings(objects)
+    arguments = container(objects, "Deployment", "moorage-webhook")["args"]
+    webhook = parse_webhook_settings(arguments, {})
+    shared = parse_driver_settings(
+        container(objects, "Deployment", "moorage-driver-shared")["command"][1:], {}
+    )
+
+    assert (plugin.accounting.default_queue, plugin.pod_groups) == ("all", ())
+    assert plugin.accounting.non_preemptible_priority == 7
+    assert plugin.accounting.orphan_policy == "Unattributed"
+    assert plugin.accounting.owner_lifetime == "Claim"
+    assert plugin.accounting.scheduler_names == {"devices"} == {*webhook.about_pods.scheduler_names}
+    assert isinstance(shared, SharedSettings)
+    for driver in (node, shared):
+        assert (driver.path, driver.log_level) == ("dra", "DEBUG")
+        assert not driver.unique_devices_default
+    assert (webhook.about_pods.hold, webhook.about_pods.other_schedulers) == ("Retry", "Allow")
+    bound = {o["metadata"]["name"] for o in objects if o["kind"].endswith("PolicyBinding")}
+    policies = {o["metadata"]["name"] for o in objects if o["kind"].endswith("AdmissionPolicy")}
+    assert policies - bound == {"moorage-allocations"}
+    assert "moorage-podgroups" not in policies
+
+
+def test_other_vendors_devices_can_be_accounted() -> None:
+    accounting = {"drivers": ["moorage.dev", "gpu.example.com"], "resources": ["example.com/gpu"]}
+    objects = render({"accounting": accounting})
+    policies = json.dumps([o for o in objects if o["kind"] == "ValidatingAdmissionPolicy"])
+    registrations = json.dumps([o for o in objects if o["kind"].endswith("WebhookConfiguration")])
+
+    assert "\"['moorage.dev', 'gpu.example.com']\"" in policies
+    assert "\"['example.com/gpu']\"" in policies
+    assert registrations.count("name in ['example.com/gpu']") == 2
+
+
+def test_images_are_named_by_digest_where_there_is_one() -> None:
+    image = {"repository": "registry.example.com/moorage", "tag": "1", "digest": DIGEST}
+    objects = render({"image": image}, version="1.34.5-gke.1200")
+    images = {
+        c["image"]
+        for o in objects
+        if o["kind"] in ("DaemonSet", "Deployment")
+        for c in o["spec"]["template"]["spec"]["containers"]
+    }
+
+    assert images == {
+        f"registry.example.com/moorage@{DIGEST}",
+        "registry.k8s.io/kube-scheduler:v1.34.5",
+    }
+
+
+def test_a_handler_that_is_not_wanted_does_not_run() -> None:
+    off = {"discovery": {"enabled": False}}
+    objects = render({"debugEcho": off, "onvif": off})
+    (handler,) = pod_spec(objects, "DaemonSet", "moorage-network-handlers")["containers"]
+
+    assert handler["name"] == "opcua"
+    assert node_settings(objects).embedded_handlers == {"udev"}
+    names = [o["metadata"]["name"] for o in render({"onvif": off, "opcua": off})]
+    assert "moorage-network-handlers" not in names
+
+
+def test_without_its_own_authority_the_webhook_may_write_nothing() -> None:
+    objects = render(EVERYTHING)
+    account = [
+        o["metadata"]["name"]
+        for o in objects
+        if o["kind"] == "RoleBinding" and o["subjects"][0]["name"] == "webhook"
+    ]
+    verbs = {
+        v for r in named(objects, "ClusterRole", "moorage-webhook")["rules"] for v in r["verbs"]
+    }
+    pod = pod_spec(objects, "Deployment", "moorage-webhook")
+    (mount,) = pod["containers"][0]["volumeMounts"]
+    settings = parse_webhook_settings(pod["containers"][0]["args"], {})
+    (volume,) = pod["volumes"]
+    certificate = named(objects, "Certificate", "moorage-webhook")["spec"]
+
+    assert account == []
+    assert verbs == {"get", "list", "watch"}
+    assert mount["mountPath"] in str(settings.certificate)
+    assert volume["secret"]["secretName"] == certificate["secretName"]
+    for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
+        annotations = named(objects, kind, "moorage")["metadata"]["annotations"]
+        assert annotations == {"cert-manager.io/inject-ca-from": f"{SYSTEM}/moorage-webhook"}
+
+
+def test_configurations_from_values_are_accepted_by_the_driver() -> None:
+    stored = {"uid": "u", "creationTimestamp": "2026-01-01T00:00:00+00:00"}
+    found = {
+        o["metadata"]["name"]: judge(
+            {**o, "metadata": {**o["metadata"], **stored}},
+            lambda name, details: () if name == "other" else check_details(name, details),
+            unique_devices_default=True,
+        )
+        for o in render(EVERYTHING)
+        if o["kind"] == "Configuration"
+    }
+
+    assert found.keys() == {
+        "akri-udev",
+        "akri-debug-echo",
+        "akri-onvif",
+        "akri-opcua",
+        "akri-custom",
+    }
+    assert [verdict.problems for verdict in found.values()] == [()] * len(found)
+
+
+def stand_in(group: str, plural: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A definition of a kind of others, with the fields that the chart writes and no more."""
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind},
+            "versions": [version],
+        },
+    }
+
+
+TEXT = {"type": "string"}
+FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+STAND_INS = [
+    stand_in(
+        "monitoring.coreos.com",
+        "podmonitors",
+        "PodMonitor",
+        {
+            "selector": FREE,
+            "podMetricsEndpoints": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "port": TEXT,
+                        "targetPort": {"x-kubernetes-int-or-string": True},
+                    },
+                },
+            },
+        },
+    ),
+    stand_in(
+        "cert-manager.io",
+        "certificates",
+        "Certificate",
+        {
+            "secretName": TEXT,
+            "dnsNames": {"type": "array", "items": TEXT},
+            "duration": TEXT,
+            "privateKey": FREE,
+            "issuerRef": FREE,
+        },
+    ),
+    stand_in("cert-manager.io", "issuers", "Issuer", {"selfSigned": FREE}),
+]
+
+
+@pytest.fixture(scope="module")
+def server(apiserver: Cluster) -> Iterator[Cluster]:
+    """An API server with the definitions of everybody, and the namespaces that objects lie in."""
+    apiserver.apply(STAND_INS)
+    apiserver.kubectl("apply", "-f", str(CRDS))
+    apiserver.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=30s")
+    for name in (SYSTEM, "moorage-driver"):
+        apiserver.kubectl("create", "namespace", name)
+    yield apiserver
+    apiserver.kubectl("delete", "crd", *(o["metadata"]["name"] for o in STAND_INS))
+    apiserver.kubectl("delete", "-f", str(CRDS))
+    apiserver.kubectl("delete", "namespace", SYSTEM, "moorage-driver", "--wait=false")
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["defaults", "everything"])
+def test_a_real_api_server_takes_every_object(values: Mapping[str, Any], server: Cluster) -> None:
+    objects = render(values)
+
+    done = server.kubectl(
+        *("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"),
+        stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}),
+    )
+
+    assert len(done.stdout.splitlines()) == len(objects) > 40
+    assert "Warning" not in done.stderr
