@@ -50,7 +50,7 @@ AT_ONCE = 4
 IN_ONE_GO = 50
 """How many claims are looked at before others have their turn."""
 
-SETTLE_SECONDS = 0.05
+SETTLE_SECONDS = 0.2
 """How long changes are gathered: a binding changes a claim several times in a row."""
 
 ALL_AGAIN_SECONDS = 5.0

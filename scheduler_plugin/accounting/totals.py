@@ -34,7 +34,7 @@ class Totals:
 
     def add(self, queue: QueueName, amounts: Charges, sign: int = 1) -> None:
         """Charge the amounts, or release them with the sign -1."""
-        if amounts:
+        if amounts.items:
             _add(self._own, queue, amounts, sign)
             self._spread(queue, amounts, sign)
 
@@ -75,7 +75,7 @@ class Totals:
 
 def _add(table: dict[QueueName, Amounts], queue: QueueName, more: Charges, sign: int) -> None:
     amounts = table.setdefault(queue, {})
-    for key, amount in more:
+    for key, amount in more.items:
         left = amounts.get(key, 0) + sign * amount
         if left:
             amounts[key] = left

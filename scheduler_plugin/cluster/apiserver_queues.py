@@ -48,6 +48,9 @@ from scheduler_plugin.objects.names import FIELD_MANAGER, QUEUE_KIND, QueueCondi
 logger = logging.getLogger(__name__)
 
 WRITE_SECONDS = 5.0
+GATHER_SECONDS = 0.1
+"""How long changes are gathered: each binding touches a few queues several times."""
+
 FENCED_SECONDS = 1.0
 """How soon it is asked again whether the Lease is ours."""
 
@@ -136,6 +139,7 @@ class QueueStatusWriter:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._more.wait()
+                await asyncio.sleep(GATHER_SECONDS)
 
     def _tell(self) -> None:
         for edit in self._world.take_label_edits():

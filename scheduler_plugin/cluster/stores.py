@@ -51,6 +51,7 @@ class ClusterWorld:
         self.world = World(settings)
         self._client = client
         self._kinds = Kinds(Source(client, watch), self.world, self._changed, pod_groups)
+        self._unknown = list(self._kinds)
         self._listeners: tuple[Listener, ...] = ()
         self._waiters = Waiters()
         self._began_at = 0.0
@@ -58,7 +59,9 @@ class ClusterWorld:
 
     def why_not_ready(self) -> str:
         """Why verdicts cannot be made yet; "" where they can."""
-        for kind in self._kinds:
+        # Once known they stay known; asked with every call of kube-scheduler.
+        self._unknown = [kind for kind in self._unknown if not kind.store.synced.is_set()]
+        for kind in self._unknown:
             if why := kind.why_not_ready():
                 return why
         return "" if self._fed.is_set() else "What was read is not taken in yet."

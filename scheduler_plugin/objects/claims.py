@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from sys import intern
 from typing import NewType
 
+from scheduler_plugin.objects.claim_fields import (
+    NO_EXACT,
+    NO_METADATA,
+    NO_STATUS,
+    Asked,
+    Claim,
+    Consumer,
+    Exact,
+    Given,
+    Metadata,
+    Spec,
+    Status,
+    Template,
+)
 from scheduler_plugin.objects.fields import (
     JsonObject,
-    a_list,
-    an_object,
-    flag,
-    number,
-    objects,
     own_text,
+    read_as,
     read_quantity,
     readable,
-    text,
-    texts,
 )
 from scheduler_plugin.objects.names import (
     EVICT_FOREIGN_ANNOTATION,
@@ -152,21 +161,20 @@ class ClaimTemplateView:
 @readable
 def claim_view(obj: JsonObject, *, queue_label: str) -> ClaimView:
     """Parse a ResourceClaim of resource.k8s.io/v1."""
-    metadata = an_object(an_object(obj, "").get("metadata"), "metadata")
-    annotations = texts(metadata.get("annotations"), "metadata.annotations")
-    spec = an_object(obj.get("spec"), "spec")
-    status = an_object(obj.get("status"), "status")
-    consumers = tuple(_consumers(status))
+    claim = read_as(Claim, obj)
+    metadata, status = claim.metadata or NO_METADATA, claim.status or NO_STATUS
+    annotations = metadata.annotations or {}
+    consumers = tuple(map(_consumer, status.reserved_for or ()))
     return ClaimView(
-        namespace=text(metadata.get("namespace"), "metadata.namespace"),
-        name=own_text(metadata.get("name"), "metadata.name"),
-        uid=ClaimUid(own_text(metadata.get("uid"), "metadata.uid")),
-        resource_version=text(metadata.get("resourceVersion"), "metadata.resourceVersion"),
-        label=_label(metadata, "metadata", queue_label),
+        namespace=intern(metadata.namespace or ""),
+        name=own_text(metadata.name, "metadata.name"),
+        uid=ClaimUid(own_text(metadata.uid, "metadata.uid")),
+        resource_version=metadata.resource_version or "",
+        label=_label(metadata, queue_label),
         owner_pod=PodUid(annotations.get(OWNER_POD_ANNOTATION, "")),
         evict_foreign=annotations.get(EVICT_FOREIGN_ANNOTATION) == "true",
         owner_left_at=annotations.get(OWNER_LEFT_AT_ANNOTATION, ""),
-        requests=_requests(spec, "spec"),
+        requests=_requests(claim.spec, "spec"),
         results=_results(status),
         reserved_for=tuple(uid for uid in consumers if uid),
         other_consumers=consumers.count(NO_POD),
@@ -176,87 +184,82 @@ def claim_view(obj: JsonObject, *, queue_label: str) -> ClaimView:
 @readable
 def claim_template_view(obj: JsonObject, *, queue_label: str) -> ClaimTemplateView:
     """Parse a ResourceClaimTemplate of resource.k8s.io/v1."""
-    metadata = an_object(an_object(obj, "").get("metadata"), "metadata")
-    spec = an_object(obj.get("spec"), "spec")
-    of_claim = an_object(spec.get("metadata"), "spec.metadata")
+    template = read_as(Template, obj)
+    metadata = template.metadata or NO_METADATA
+    of_claim = template.spec.metadata if template.spec else None
     return ClaimTemplateView(
-        namespace=text(metadata.get("namespace"), "metadata.namespace"),
-        name=own_text(metadata.get("name"), "metadata.name"),
-        label=_label(of_claim, "spec.metadata", queue_label),
-        requests=_requests(an_object(spec.get("spec"), "spec.spec"), "spec.spec"),
+        namespace=intern(metadata.namespace or ""),
+        name=own_text(metadata.name, "metadata.name"),
+        label=_label(of_claim or NO_METADATA, queue_label),
+        requests=_requests(template.spec.spec if template.spec else None, "spec.spec"),
     )
 
 
-def _label(metadata: JsonObject, path: str, key: str) -> QueueName:
-    labels = texts(metadata.get("labels"), f"{path}.labels")
-    return QueueName(text(labels.get(key), f"{path}.labels"))
+def _label(metadata: Metadata, key: str) -> QueueName:
+    return QueueName(intern((metadata.labels or {}).get(key, "")))
 
 
-def _requests(spec: JsonObject, path: str) -> tuple[Request, ...]:
-    devices = an_object(spec.get("devices"), f"{path}.devices")
-    found = objects(devices.get("requests"), f"{path}.devices.requests")
-    return tuple(_request(request, where) for where, request in found)
+def _requests(spec: Spec | None, path: str) -> tuple[Request, ...]:
+    asked = spec.devices.requests if spec is not None and spec.devices is not None else None
+    return tuple(
+        _request(request, f"{path}.devices.requests[{number}]")
+        for number, request in enumerate(asked or ())
+    )
 
 
-def _request(request: JsonObject, path: str) -> Request:
-    name = text(request.get("name"), f"{path}.name")
-    choices = objects(request.get("firstAvailable"), f"{path}.firstAvailable")
+def _request(asked: Asked, path: str) -> Request:
+    name = intern(asked.name or "")
     alternatives = tuple(
-        _alternative(choice, where, f"{name}/{text(choice.get('name'), where)}")
-        for where, choice in choices
+        _alternative(
+            choice, f"{path}.firstAvailable[{number}]", intern(f"{name}/{choice.name or ''}")
+        )
+        for number, choice in enumerate(asked.first_available or ())
     )
-    if not alternatives:
-        where = f"{path}.exactly"
-        alternatives = (_alternative(an_object(request.get("exactly"), where), where, name),)
-    return Request(alternatives)
+    exactly = asked.exactly or NO_EXACT
+    return Request(alternatives or (_alternative(exactly, f"{path}.exactly", name),))
 
 
-def _alternative(fields: JsonObject, path: str, name: str) -> Alternative:
-    takes_all = text(fields.get("allocationMode"), f"{path}.allocationMode") == "All"
-    capacity = an_object(fields.get("capacity"), f"{path}.capacity")
-    asked = _slots(capacity.get("requests"), f"{path}.capacity.requests")
+def _alternative(exact: Exact, path: str, name: str) -> Alternative:
+    capacity = exact.capacity.requests if exact.capacity is not None else None
+    asked = _slots(capacity, f"{path}.capacity.requests") if capacity else None
+    count = exact.count if exact.count is not None else 1
     return Alternative(
         name=name,
-        device_class=ClassName(text(fields.get("deviceClassName"), f"{path}.deviceClassName")),
-        count=None
-        if takes_all
-        else max(0, number(fields.get("count"), f"{path}.count", default=1)),
+        device_class=ClassName(intern(exact.device_class_name or "")),
+        count=None if exact.allocation_mode == "All" else max(0, count),
         slots=max(1, asked or 1),
-        admin_access=flag(fields.get("adminAccess"), f"{path}.adminAccess"),
+        admin_access=bool(exact.admin_access),
     )
 
 
-def _slots(value: object, path: str) -> int | None:
-    amounts = an_object(value, path)
+def _slots(amounts: Mapping[str, object], path: str) -> int | None:
     for name in _SLOTS_NAMES:
         if name in amounts:
             return read_quantity(amounts[name], f"{path}[{name}]", whole)
     return None
 
 
-def _results(status: JsonObject) -> tuple[Result, ...] | None:
-    if status.get("allocation") is None:
+def _results(status: Status) -> tuple[Result, ...] | None:
+    if status.allocation is None:
         return None
-    path = "status.allocation.devices"
-    allocation = an_object(status["allocation"], "status.allocation")
-    results = an_object(allocation.get("devices"), path).get("results")
-    return tuple(_result(item, where) for where, item in objects(results, f"{path}.results"))
-
-
-def _result(fields: Mapping[str, object], path: str) -> Result:
-    return Result(
-        request=text(fields.get("request"), f"{path}.request"),
-        driver=text(fields.get("driver"), f"{path}.driver"),
-        slots=_slots(fields.get("consumedCapacity"), f"{path}.consumedCapacity"),
-        admin_access=flag(fields.get("adminAccess"), f"{path}.adminAccess"),
+    devices = status.allocation.devices
+    return tuple(
+        _result(given, f"status.allocation.devices.results[{number}]")
+        for number, given in enumerate((devices.results if devices is not None else None) or ())
     )
 
 
-def _consumers(status: JsonObject) -> Iterator[PodUid]:
-    """The consumers in their order; "" for one that is no pod."""
-    for where, item in objects(
-        a_list(status.get("reservedFor"), "status.reservedFor"), "status.reservedFor"
-    ):
-        uid = own_text(item.get("uid"), f"{where}.uid")
-        is_pod = item.get("resource") == "pods" and not item.get("apiGroup")
-        yield PodUid(uid) if is_pod else NO_POD
+def _result(given: Given, path: str) -> Result:
+    used = given.consumed_capacity
+    return Result(
+        request=intern(given.request or ""),
+        driver=intern(given.driver or ""),
+        slots=_slots(used, f"{path}.consumedCapacity") if used else None,
+        admin_access=bool(given.admin_access),
+    )
+
+
+def _consumer(consumer: Consumer) -> PodUid:
+    """Its UID; "" for one that is no pod."""
+    is_pod = consumer.resource == "pods" and not consumer.api_group
+    return PodUid(consumer.uid) if is_pod else NO_POD

@@ -2,10 +2,15 @@
 
 An absent field and null mean the same, as in the Kubernetes API. A field of another type than
 the API gives it makes the whole object `Unreadable`: a value that names the field.
+
+Of what comes by the thousand, a shape names the fields that are read, and `read_as` reads them at
+once: a call for each field would take several times as long. Whatever else an object has is not
+looked at.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,6 +18,8 @@ from enum import StrEnum
 from functools import wraps
 from sys import intern
 from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+import msgspec
 
 from driver.api import Problem, parse_duration
 
@@ -58,6 +65,53 @@ def readable(parse: Callable[P, T]) -> Callable[P, T | Unreadable]:
             return Unreadable(error.problem)
 
     return parse_or_say
+
+
+_SAID = re.compile(
+    r"(?:Expected `(?P<wanted>\w+)|Object missing required field `(?P<missing>\w+)`)"
+    r".*?(?: - at `(?P<path>.*)`)?"
+)
+_STEP = re.compile(r"\.(?P<field>\w+)|\[(?P<place>\d+|\.\.\.)\]")
+_WANTED = {
+    "object": (dict, "an object"),
+    "array": (list, "a list"),
+    "int": (int, "a whole number"),
+    "bool": (bool, "true or false"),
+    "str": (str, "a string"),
+}
+
+
+def read_as(shape: type[T], obj: object) -> T:
+    """The fields that a shape names; for use in what is `readable`."""
+    try:
+        return msgspec.convert(obj, shape)
+    except msgspec.ValidationError as error:
+        raise _wrong_type(str(error), obj) from None
+
+
+def _wrong_type(message: str, obj: object) -> _WrongTypeError:
+    """The same with our path and our words."""
+    said = _SAID.fullmatch(message)
+    if said is None:
+        return _WrongTypeError("", message, "readable")
+    if said["missing"]:
+        path, _ = _found(f"{said['path'] or '$'}.{said['missing']}", obj, str)
+        return _WrongTypeError(path, None, "a string that must be set")
+    kind, wanted = _WANTED[said["wanted"]]
+    path, value = _found(said["path"] or "$", obj, kind)
+    return _WrongTypeError(path, value, wanted if value != "" else f"{wanted} that must be set")
+
+
+def _found(path: str, obj: Any, wanted: type) -> tuple[str, object]:
+    """Where a step of msgspec's path leads; of a map it does not say to which key."""
+    where = ""
+    for step in _STEP.finditer(path.removeprefix("$")):
+        name = step["field"] or step["place"]
+        if name == "...":
+            name = next(key for key, value in obj.items() if not isinstance(value, wanted))
+        obj = obj[int(name)] if isinstance(obj, list) else obj.get(name)
+        where += f".{name}" if step["field"] else f"[{name}]"
+    return where.removeprefix("."), obj
 
 
 def an_object(value: object, path: str) -> JsonObject:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from sys import intern
 
 from scheduler_plugin.objects.fields import (
     JsonObject,
     an_object,
-    number,
-    objects,
     own_text,
+    read_as,
     readable,
     text,
     texts,
@@ -29,11 +28,21 @@ from scheduler_plugin.objects.names import (
     Preemptibility,
     QueueName,
 )
+from scheduler_plugin.objects.pod_fields import (
+    NO_CLAIM,
+    NO_SPEC,
+    NO_STATUS,
+    Condition,
+    Pod,
+    Spec,
+    Status,
+)
 from scheduler_plugin.objects.requests import effective_requests
 
 DEFAULT_SCHEDULER = "default-scheduler"
 
 _TERMINAL = frozenset({"Succeeded", "Failed"})
+_NEVER = Condition()
 
 _NON_PREEMPTIBLE: Mapping[str, bool] = {
     Preemptibility.PREEMPTIBLE: False,
@@ -82,6 +91,7 @@ class PodView:
         untried: Whether it came out of its gates and kube-scheduler has not tried it since.
         deleting: Whether it is on its way out; until it is gone it may still run.
         scheduler: The scheduler that it names; one that names none has Kubernetes' own.
+        claim_names: All claims that exist for it, in the order of its spec.
     """
 
     namespace: str
@@ -106,6 +116,12 @@ class PodView:
     scheduler: str = DEFAULT_SCHEDULER
     queue_is_bound: bool = False
     is_mirror: bool = False
+    claim_names: tuple[str, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Asked for a dozen times between a pod's Filter and the end of its Bind.
+        names = [entry.claim for entry in self.claims] + [self.extended_claim]
+        object.__setattr__(self, "claim_names", tuple(dict.fromkeys(filter(None, names))))
 
     @property
     def is_bound(self) -> bool:
@@ -130,12 +146,6 @@ class PodView:
     def may_use_devices(self) -> bool:
         """Whether it needs to be kept at all: most pods of a cluster ask for none."""
         return bool(self.claims or self.requests or self.extended_claim)
-
-    @property
-    def claim_names(self) -> tuple[str, ...]:
-        """All claims that exist for it, in the order of its spec."""
-        names = [entry.claim for entry in self.claims] + [self.extended_claim]
-        return tuple(dict.fromkeys(name for name in names if name))
 
     @property
     def uncovered(self) -> Iterator[tuple[str, int]]:
@@ -170,44 +180,42 @@ class PodGroupView:
 @readable
 def pod_view(obj: JsonObject, settings: AccountingSettings) -> PodView:
     """Parse a Pod, as the API server returns it or an extender's caller sends it."""
-    metadata = an_object(an_object(obj, "").get("metadata"), "metadata")
-    annotations = texts(metadata.get("annotations"), "metadata.annotations")
-    labels = texts(metadata.get("labels"), "metadata.labels")
-    spec = an_object(obj.get("spec"), "spec")
-    status = an_object(obj.get("status"), "status")
-    node = text(spec.get("nodeName"), "spec.nodeName")
+    pod = read_as(Pod, obj)
+    metadata, spec, status = pod.metadata, pod.spec or NO_SPEC, pod.status or NO_STATUS
+    annotations, labels = metadata.annotations or {}, metadata.labels or {}
+    node = intern(spec.node_name or "")
     # Only a binding writes the annotation; on a pod that is not bound it is a user's invention.
     bound_queue = annotations.get(QUEUE_ANNOTATION) if node else None
-    covered = "status.extendedResourceClaimStatus"
-    extended = an_object(status.get("extendedResourceClaimStatus"), covered)
-    mappings = objects(extended.get("requestMappings"), f"{covered}.requestMappings")
-    priority = number(spec.get("priority"), "spec.priority", default=0)
-    gates = tuple(_gates(spec))
-    conditions = dict(_conditions(status))
-    scheduler = text(spec.get("schedulerName"), "spec.schedulerName")
+    extended = status.extended_resource_claim_status or NO_CLAIM
+    priority = spec.priority or 0
+    gates = tuple(gate.name or "" for gate in spec.scheduling_gates or ())
+    conditions = {condition.type: condition for condition in status.conditions or ()}
+    scheduled = conditions.get("PodScheduled", _NEVER)
     return PodView(
-        namespace=text(metadata.get("namespace"), "metadata.namespace"),
-        name=own_text(metadata.get("name"), "metadata.name"),
-        uid=PodUid(own_text(metadata.get("uid"), "metadata.uid")),
-        created=text(metadata.get("creationTimestamp"), "metadata.creationTimestamp"),
-        bound_at=conditions.get("PodScheduled", _NEVER).since if node else "",
-        queue=_queue_name(bound_queue or labels.get(settings.queue_label)),
+        namespace=intern(metadata.namespace or ""),
+        name=metadata.name,
+        uid=PodUid(metadata.uid),
+        created=intern(metadata.creation_timestamp or ""),
+        bound_at=(scheduled.last_transition_time or "") if node else "",
+        queue=QueueName(intern(bound_queue or labels.get(settings.queue_label, ""))),
         queue_is_bound=bool(bound_queue),
         is_mirror=MIRROR_ANNOTATION in annotations,
-        group=text(annotations.get(POD_GROUP_ANNOTATION), "metadata.annotations"),
+        group=intern(annotations.get(POD_GROUP_ANNOTATION, "")),
         non_preemptible=_non_preemptible(labels, priority, settings),
         node=node,
-        ended=text(status.get("phase"), "status.phase") in _TERMINAL,
-        claims=tuple(_claims(spec, status)),
-        requests=effective_requests(spec),
-        extended_claim=text(extended.get("resourceClaimName"), f"{covered}.resourceClaimName"),
-        extended_resources=frozenset(text(m.get("resourceName"), where) for where, m in mappings),
+        ended=status.phase in _TERMINAL,
+        claims=tuple(_claims(spec, status)) if spec.resource_claims else (),
+        requests=effective_requests(spec.init_containers or (), spec.containers or ()),
+        extended_claim=extended.resource_claim_name or "",
+        extended_resources=frozenset(
+            intern(mapping.resource_name or "") for mapping in extended.request_mappings or ()
+        ),
         priority=priority,
         gates=gates,
-        admission=conditions.get(ADMITTED_CONDITION, _NEVER).reason,
-        untried=not gates and conditions.get("PodScheduled", _NEVER).reason == "SchedulingGated",
-        deleting=metadata.get("deletionTimestamp") is not None,
-        scheduler=intern(scheduler) if scheduler else DEFAULT_SCHEDULER,
+        admission=conditions.get(ADMITTED_CONDITION, _NEVER).reason or "",
+        untried=not gates and scheduled.reason == "SchedulingGated",
+        deleting=metadata.deletion_timestamp is not None,
+        scheduler=intern(spec.scheduler_name or DEFAULT_SCHEDULER),
     )
 
 
@@ -240,33 +248,6 @@ def pod_group_view(obj: JsonObject, settings: AccountingSettings) -> PodGroupVie
     )
 
 
-def _queue_name(value: str | None) -> QueueName:
-    return QueueName(text(value, "metadata.labels"))
-
-
-def _gates(spec: JsonObject) -> Iterator[str]:
-    for where, gate in objects(spec.get("schedulingGates"), "spec.schedulingGates"):
-        yield text(gate.get("name"), f"{where}.name")
-
-
-@dataclass(frozen=True, slots=True)
-class _Condition:
-    reason: str
-    since: str
-
-
-_NEVER = _Condition(reason="", since="")
-
-
-def _conditions(status: JsonObject) -> Iterator[tuple[str, _Condition]]:
-    """The conditions that mean something here, by type."""
-    for where, condition in objects(status.get("conditions"), "status.conditions"):
-        if condition.get("type") in (ADMITTED_CONDITION, "PodScheduled"):
-            reason = text(condition.get("reason"), f"{where}.reason")
-            since = text(condition.get("lastTransitionTime"), f"{where}.lastTransitionTime")
-            yield condition["type"], _Condition(reason, since)
-
-
 def _non_preemptible(
     labels: Mapping[str, str], priority: int, settings: AccountingSettings
 ) -> bool:
@@ -277,22 +258,19 @@ def _non_preemptible(
     return priority >= settings.non_preemptible_priority
 
 
-def _claims(spec: JsonObject, status: JsonObject) -> Iterator[PodClaim]:
-    path = "status.resourceClaimStatuses"
+def _claims(spec: Spec, status: Status) -> Iterator[PodClaim]:
     made = {
-        text(entry.get("name"), f"{where}.name"): text(
-            entry.get("resourceClaimName"), f"{where}.resourceClaimName"
-        )
-        for where, entry in objects(status.get("resourceClaimStatuses"), path)
+        entry.name: entry.resource_claim_name or ""
+        for entry in status.resource_claim_statuses or ()
     }
-    for where, entry in objects(spec.get("resourceClaims"), "spec.resourceClaims"):
-        name = text(entry.get("name"), f"{where}.name")
-        named = text(entry.get("resourceClaimName"), f"{where}.resourceClaimName")
-        template = text(
-            entry.get("resourceClaimTemplateName"), f"{where}.resourceClaimTemplateName"
+    for entry in spec.resource_claims or ():
+        claim = entry.resource_claim_name or made.get(entry.name, "")
+        yield PodClaim(
+            name=intern(entry.name or ""),
+            claim=claim,
+            template=intern(entry.resource_claim_template_name or ""),
+            is_needless=not claim and entry.name in made,
         )
-        claim = named or made.get(name, "")
-        yield PodClaim(name, claim, template, is_needless=name in made and not claim)
 
 
 def oldest(pods: Iterable[PodView]) -> list[PodView]:

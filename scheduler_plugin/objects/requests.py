@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from sys import intern
+from typing import Any
 
-from scheduler_plugin.objects.fields import JsonObject, an_object, objects, read_quantity, text
+import msgspec
+
+from scheduler_plugin.objects.fields import read_quantity
 from scheduler_plugin.objects.quantities import whole
 
 IMPLICIT_PREFIX = "deviceclass.resource.kubernetes.io/"
 """An extended resource that names the DeviceClass behind it (KEP-5004)."""
 
 
-def effective_requests(spec: JsonObject) -> tuple[tuple[str, int], ...]:
+class Resources(msgspec.Struct, frozen=True):
+    """What a container asks for, and what it may use at most, by name."""
+
+    limits: dict[str, Any] | None = None
+    requests: dict[str, Any] | None = None
+
+
+class Container(msgspec.Struct, frozen=True, rename="camel"):
+    """A container, or an init container."""
+
+    restart_policy: str | None = None
+    resources: Resources | None = None
+
+
+def effective_requests(
+    init_containers: Sequence[Container], containers: Sequence[Container]
+) -> tuple[tuple[str, int], ...]:
     """Kubernetes' effective request: KEP-753, without pod-level resources and overhead.
 
     Containers and sidecars run together; an init container runs beside the sidecars that were
@@ -19,16 +39,16 @@ def effective_requests(spec: JsonObject) -> tuple[tuple[str, int], ...]:
     """
     sidecars: dict[str, int] = {}
     peaks: dict[str, int] = {}
-    for where, container in objects(spec.get("initContainers"), "spec.initContainers"):
-        requests = _extended_requests(container, where)
-        if container.get("restartPolicy") == "Always":
+    for number, container in enumerate(init_containers):
+        requests = _extended_requests(container, f"spec.initContainers[{number}]")
+        if container.restart_policy == "Always":
             _add(sidecars, requests)
             _raise(peaks, sidecars)
         else:
             _raise(peaks, {name: n + sidecars.get(name, 0) for name, n in requests.items()})
     together = dict(sidecars)
-    for where, container in objects(spec.get("containers"), "spec.containers"):
-        _add(together, _extended_requests(container, where))
+    for number, container in enumerate(containers):
+        _add(together, _extended_requests(container, f"spec.containers[{number}]"))
     _raise(peaks, together)
     return tuple(sorted((name, amount) for name, amount in peaks.items() if amount))
 
@@ -43,16 +63,16 @@ def _raise(peaks: dict[str, int], amounts: Mapping[str, int]) -> None:
         peaks[name] = max(peaks.get(name, 0), amount)
 
 
-def _extended_requests(container: JsonObject, path: str) -> dict[str, int]:
+def _extended_requests(container: Container, path: str) -> dict[str, int]:
     """Requests of extended resources; a limit alone is a request too, as the API defaults it."""
-    where = f"{path}.resources"
-    resources = an_object(container.get("resources"), where)
-    limits = an_object(resources.get("limits"), f"{where}.limits")
-    requests = an_object(resources.get("requests"), f"{where}.requests")
+    resources = container.resources
+    if resources is None:
+        return {}
+    asked = {**(resources.limits or {}), **(resources.requests or {})}
     return {
-        text(name, where): read_quantity(value, f"{where}.requests[{name}]", whole)
-        for name, value in {**limits, **requests}.items()
-        if is_extended(name)
+        intern(name): read_quantity(value, f"{path}.resources.requests[{name}]", whole)
+        for name, value in asked.items()
+        if "/" in name and is_extended(name)
     }
 
 

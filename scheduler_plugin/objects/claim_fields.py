@@ -1,0 +1,119 @@
+"""The fields of a ResourceClaim that are read, as the API writes them; others are left alone."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+Set = Annotated[str, msgspec.Meta(min_length=1)]
+"""A string that every stored object has."""
+
+
+class Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    """Of `metadata`, of a claim, of a template, and of what a template makes."""
+
+    name: str | None = None
+    uid: str | None = None
+    namespace: str | None = None
+    resource_version: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class Capacity(msgspec.Struct, frozen=True):
+    """What is asked of each device."""
+
+    requests: dict[str, Any] | None = None
+
+
+class Exact(msgspec.Struct, frozen=True, rename="camel"):
+    """`exactly` of a request, or an entry of its `firstAvailable`."""
+
+    name: str | None = None
+    device_class_name: str | None = None
+    allocation_mode: str | None = None
+    count: int | None = None
+    admin_access: bool | None = None
+    capacity: Capacity | None = None
+
+
+class Asked(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `spec.devices.requests`."""
+
+    name: str | None = None
+    exactly: Exact | None = None
+    first_available: list[Exact] | None = None
+
+
+class Devices(msgspec.Struct, frozen=True):
+    """Of `spec.devices`."""
+
+    requests: list[Asked] | None = None
+
+
+class Spec(msgspec.Struct, frozen=True):
+    """Of `spec`."""
+
+    devices: Devices | None = None
+
+
+class Given(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `status.allocation.devices.results`."""
+
+    request: str | None = None
+    driver: str | None = None
+    consumed_capacity: dict[str, Any] | None = None
+    admin_access: bool | None = None
+
+
+class Results(msgspec.Struct, frozen=True):
+    """Of `status.allocation.devices`."""
+
+    results: list[Given] | None = None
+
+
+class Allocation(msgspec.Struct, frozen=True):
+    """Of `status.allocation`."""
+
+    devices: Results | None = None
+
+
+class Consumer(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `status.reservedFor`."""
+
+    uid: Set
+    resource: str | None = None
+    api_group: str | None = None
+
+
+class Status(msgspec.Struct, frozen=True, rename="camel"):
+    """Of `status`."""
+
+    allocation: Allocation | None = None
+    reserved_for: list[Consumer] | None = None
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A ResourceClaim."""
+
+    metadata: Metadata | None = None
+    spec: Spec | None = None
+    status: Status | None = None
+
+
+class TemplateSpec(msgspec.Struct, frozen=True):
+    """`spec` of a template."""
+
+    metadata: Metadata | None = None
+    spec: Spec | None = None
+
+
+class Template(msgspec.Struct, frozen=True):
+    """A ResourceClaimTemplate."""
+
+    metadata: Metadata | None = None
+    spec: TemplateSpec | None = None
+
+
+NO_METADATA, NO_SPEC, NO_STATUS, NO_EXACT = Metadata(), Spec(), Status(), Exact()

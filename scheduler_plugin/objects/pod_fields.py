@@ -1,0 +1,91 @@
+"""The fields of a Pod that are read, as the API writes them; all others are left alone."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from scheduler_plugin.objects.requests import Container
+
+Set = Annotated[str, msgspec.Meta(min_length=1)]
+"""A string that every stored object has."""
+
+
+class Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    """Of `metadata`."""
+
+    name: Set
+    uid: Set
+    namespace: str | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """An entry of `spec.schedulingGates`."""
+
+    name: str | None = None
+
+
+class ClaimEntry(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `spec.resourceClaims`, or of `status.resourceClaimStatuses`."""
+
+    name: str | None = None
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class Spec(msgspec.Struct, frozen=True, rename="camel"):
+    """Of `spec`."""
+
+    node_name: str | None = None
+    scheduler_name: str | None = None
+    priority: int | None = None
+    scheduling_gates: list[Gate] | None = None
+    resource_claims: list[ClaimEntry] | None = None
+    init_containers: list[Container] | None = None
+    containers: list[Container] | None = None
+
+
+class Condition(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `status.conditions`."""
+
+    type: str | None = None
+    reason: str | None = None
+    last_transition_time: str | None = None
+
+
+class Mapping(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of the claim's `requestMappings`."""
+
+    resource_name: str | None = None
+
+
+class ExtendedClaim(msgspec.Struct, frozen=True, rename="camel"):
+    """Of `status.extendedResourceClaimStatus`."""
+
+    resource_claim_name: str | None = None
+    request_mappings: list[Mapping] | None = None
+
+
+class Status(msgspec.Struct, frozen=True, rename="camel"):
+    """Of `status`."""
+
+    phase: str | None = None
+    conditions: list[Condition] | None = None
+    resource_claim_statuses: list[ClaimEntry] | None = None
+    extended_resource_claim_status: ExtendedClaim | None = None
+
+
+class Pod(msgspec.Struct, frozen=True):
+    """A Pod."""
+
+    metadata: Metadata
+    spec: Spec | None = None
+    status: Status | None = None
+
+
+NO_SPEC, NO_STATUS, NO_CLAIM = Spec(), Status(), ExtendedClaim()
