@@ -1,8 +1,9 @@
 """The least that an extender can do which says on each claim whose it is.
 
-    python -m bench.do_nothing_extender --kubeconfig FILE [--port 10261]
+    python -m bench.do_nothing_extender --kubeconfig FILE [--port 10261] [--refuse PREFIX]
 
-Filter passes the names of all nodes through. Bind writes a label on the pod's claims, once each,
+Filter passes the names of all nodes through, but for pods of queues whose names begin with PREFIX:
+those it refuses. Bind writes a label on the pod's claims, once each,
 and posts the binding. No stores, no verdicts, no checks: whatever accounts does more than this.
 It stands on the same server, parser, loop and API client as the plugin.
 """
@@ -78,8 +79,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 class Extender:
     """Remembers from Filter what Bind is to label."""
 
-    def __init__(self, client: ApiClient) -> None:
+    def __init__(self, client: ApiClient, refused: str) -> None:
         self._client = client
+        self._refused = refused
         self._pods: dict[str, Pod] = {}
         self._labelled: set[tuple[str, str]] = set()
 
@@ -105,7 +107,12 @@ class Extender:
 
     def _filter(self, body: bytes) -> bytes:
         arguments = read_filter.decode(body)
-        self._pods[arguments.Pod.metadata.uid] = arguments.Pod
+        pod = arguments.Pod
+        if self._refused and pod.metadata.labels[QUEUE_LABEL].startswith(self._refused):
+            names = msgspec.json.decode(arguments.NodeNames, type=list[str])
+            failed = dict.fromkeys(names, "OverLimit: no")
+            return msgspec.json.encode({"NodeNames": [], "FailedAndUnresolvableNodes": failed})
+        self._pods[pod.metadata.uid] = pod
         return b'{"NodeNames":' + bytes(arguments.NodeNames) + b"}"
 
     async def _bind(self, arguments: BindArguments) -> bytes:
@@ -132,10 +139,10 @@ class Extender:
         )
 
 
-async def serve(kubeconfig: Path, port: int) -> None:
+async def serve(kubeconfig: Path, port: int, refused: str) -> None:
     async with connect(kubeconfig, user_agent="do-nothing") as client:
         config = uvicorn.Config(
-            Extender(client),
+            Extender(client, refused),
             host="127.0.0.1",
             port=port,
             http="httptools",
@@ -153,9 +160,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The least that an extender can do.")
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--port", type=int, default=10261)
+    parser.add_argument("--refuse", default="", metavar="PREFIX")
     arguments = parser.parse_args()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(arguments.kubeconfig, arguments.port))
+        runner.run(serve(arguments.kubeconfig, arguments.port, arguments.refuse))
 
 
 if __name__ == "__main__":

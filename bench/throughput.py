@@ -39,6 +39,9 @@ from local_cluster.api import Cluster
 
 F = TypeVar("F")
 
+REFUSED = "full-"
+"""What the names of queues begin with whose pods are refused."""
+
 BARE, LEAST, PLUGIN = "bare", "do-nothing", "plugin"
 PEERS = (BARE, LEAST, PLUGIN)
 RELEASED, PILED = "released", "piled"
@@ -92,7 +95,7 @@ def extender(cluster: Cluster, peer: str, page: str) -> Iterator[int | None]:
 def command(peer: str, kubeconfig: Path) -> tuple[str, ...]:
     given = ("--kubeconfig", str(kubeconfig))
     if peer == LEAST:
-        return ("-m", "bench.do_nothing_extender", *given)
+        return ("-m", "bench.do_nothing_extender", *given, "--refuse", REFUSED)
     return ("-m", "scheduler_plugin", "serve", *given, "--lease", measured_cluster.LEASE)
 
 

@@ -6,8 +6,9 @@ The load of `bench.throughput` is bound beside nobody who waits (`none`), beside
 the gate (`gate`), beside as many without a gate, which kube-scheduler tries again and again
 (`retry`), and beside those where kube-scheduler may back off for a minute (`rested`). Then the
 limit of one of the full queues is raised by 100: how long until the first of its pods is bound, and
-the hundredth. Each is measured once in every round, in turns; ratios are medians of the rounds'
-ratios.
+the hundredth. What kube-scheduler itself takes for refused pods shows an extender that does nothing
+else: beside nobody (`least`), and beside as many pods that it refuses (`least-retry`). Each is
+measured once in every round, in turns; ratios are medians of the rounds' ratios.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ from local_cluster.api import Cluster
 from scheduler_plugin.api import GROUP, QUEUE_KIND, QUEUE_LABEL, QUOTA_GATE, VERSION
 
 NONE, GATE, RETRY, RESTED = "none", "gate", "retry", "rested"
-PEERS = (NONE, GATE, RETRY, RESTED)
+LEAST, LEAST_RETRY = "least", "least-retry"
+PEERS = (NONE, GATE, RETRY, RESTED, LEAST, LEAST_RETRY)
+NOBODY = frozenset({NONE, LEAST})
+TRIED = frozenset({RETRY, RESTED, LEAST_RETRY})
 SETTINGS = {RESTED: {"podMaxBackoffSeconds": 60}}
 NAMESPACE = "bench-waiting"
 FULL_QUEUES = 10
@@ -101,11 +105,12 @@ async def line_up(cluster: Cluster, client: ApiClient, peer: str, waiting: int) 
 
 async def run(cluster: Cluster, peer: str, load: Load, waiting: int) -> Figures:
     async with connect(cluster.kubeconfig) as client:
-        with throughput.extended_by(cluster, throughput.PLUGIN, **SETTINGS.get(peer, {})) as pid:
-            if peer != NONE:
+        extender = throughput.LEAST if peer in (LEAST, LEAST_RETRY) else throughput.PLUGIN
+        with throughput.extended_by(cluster, extender, **SETTINGS.get(peer, {})) as pid:
+            if peer not in NOBODY:
                 await line_up(cluster, client, peer, waiting)
             await cluster_load.pile_up(client, load)
-            refused = load.pods + (waiting if peer in (RETRY, RESTED) else 0)
+            refused = load.pods + (waiting if peer in TRIED else 0)
             cluster.wait_until(
                 "all pods wait",
                 lambda: measured_cluster.unschedulable_pods(cluster) == refused,
@@ -115,7 +120,7 @@ async def run(cluster: Cluster, peer: str, load: Load, waiting: int) -> Figures:
             speed = await bound_per_second(client, load)
             cpu = (cpu_seconds(pid or 0) - before) / load.pods * 1000
             found = Figures(speed, cpu)
-            if peer != NONE:
+            if peer not in NOBODY and extender == throughput.PLUGIN:
                 found = Figures(speed, cpu, *await raise_a_limit(client))
         await throughput.withdraw(client)
         for namespace in (cluster_load.NAMESPACE, NAMESPACE):
@@ -174,7 +179,7 @@ def measure(
 
 def report(rounds: Sequence[dict[str, Figures]], load: Load, waiting: int) -> None:
     print(f"{load.pods} pods that fit, {waiting} that wait, {len(rounds)} rounds")
-    print(f"{'':8}{'pods/s':>8}{'CPU ms a pod':>14}{'first s':>10}{'100th s':>10}{'started':>10}")
+    print(f"{'':12}{'pods/s':>8}{'CPU ms a pod':>14}{'first s':>10}{'100th s':>10}{'started':>10}")
     for peer in rounds[0]:
         runs = [found[peer] for found in rounds]
         speed = statistics.median(r.per_second for r in runs)
@@ -182,12 +187,12 @@ def report(rounds: Sequence[dict[str, Figures]], load: Load, waiting: int) -> No
         first = statistics.median(r.first_seconds for r in runs)
         last = statistics.median(r.all_seconds for r in runs)
         started = "/".join(str(r.started) for r in runs)
-        print(f"{peer:8}{speed:8.1f}{cpu:14.2f}{first:10.2f}{last:10.2f}{started:>10}")
-    for peer in (GATE, RETRY, RESTED):
-        if peer in rounds[0] and NONE in rounds[0]:
-            ratios = [r[peer].per_second / r[NONE].per_second for r in rounds]
+        print(f"{peer:12}{speed:8.1f}{cpu:14.2f}{first:10.2f}{last:10.2f}{started:>10}")
+    for peer, alone in ((GATE, NONE), (RETRY, NONE), (RESTED, NONE), (LEAST_RETRY, LEAST)):
+        if peer in rounds[0] and alone in rounds[0]:
+            ratios = [r[peer].per_second / r[alone].per_second for r in rounds]
             each = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
-            print(f"{peer} / {NONE}: {statistics.median(ratios):.3f} ({each})")
+            print(f"{peer} / {alone}: {statistics.median(ratios):.3f} ({each})")
 
 
 def main() -> None:
