@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from driver.api import DRIVER_NAME
 from scheduler_plugin.objects.amounts import (
     NO_CHARGES,
@@ -72,13 +74,21 @@ def granted_cost(pod: PodView, catalog: Catalog) -> Charges:
     """What a bound pod's requests cost beside its claims: devices of the device plugin.
 
     What `extendedResourceClaimStatus` covers is charged through that claim. Other vendors'
-    resources that no claim covers were served by their own device plugins. What a kubelet shows of
-    a static pod nobody has judged: it costs no more than its node can hold.
+    resources that no claim covers were served by their own device plugins.
     """
-    cost = _requests_cost(pod, catalog, legacy_only=True)
-    if not pod.is_mirror or pod.queue_is_bound:
-        return cost
-    return charges({key: min(amount, catalog.capacity(pod.node, key)) for key, amount in cost})
+    return _requests_cost(pod, catalog, legacy_only=True)
+
+
+def mirrored_cost(pod: PodView, before: Iterable[PodView], catalog: Catalog) -> Charges:
+    """The same of a mirror pod: no more than those before it leave of what their node holds."""
+    cost = dict(granted_cost(pod, catalog))
+    left = {key: catalog.capacity(pod.node, key) for key in cost}
+    for other in before:
+        if not any(left.values()):
+            break
+        for key, amount in granted_cost(other, catalog):
+            left[key] = max(0, left.get(key, 0) - amount)
+    return charges({key: min(amount, left[key]) for key, amount in cost.items()})
 
 
 def asked_cost(pod: PodView, catalog: Catalog) -> Charges:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from scheduler_plugin.accounting.mirror_pods import MirrorPods, is_capped
 from scheduler_plugin.accounting.pod_queues import PodQueues
 from scheduler_plugin.accounting.queues import QueueTree
 from scheduler_plugin.objects.catalog import Catalog
@@ -61,6 +62,7 @@ class Facts:
         self._in_group: Index[tuple[str, str], PodUid] = {}
         self._of_resource: Index[str, PodUid] = {}
         self._unjudged: dict[PodUid, None] = {}
+        self._mirrors = MirrorPods()
 
     # Pods.
 
@@ -74,6 +76,7 @@ class Facts:
         _enter(self._of_resource, _resources(pod), pod.uid)
         if pod.is_bound and pod.requests and not pod.queue_is_bound:
             self._unjudged[pod.uid] = None
+        self._mirrors.put(pod)
 
     def remove_pod(self, pod: PodView) -> None:
         """Take out a pod, which must be there."""
@@ -84,6 +87,7 @@ class Facts:
         _leave(self._in_group, _group_keys(pod), pod.uid)
         _leave(self._of_resource, _resources(pod), pod.uid)
         self._unjudged.pop(pod.uid, None)
+        self._mirrors.remove(pod)
 
     def pod(self, uid: PodUid) -> PodView | None:
         return self._pods.get(uid)
@@ -114,6 +118,14 @@ class Facts:
     def pods_unjudged(self) -> list[PodUid]:
         """The pods with requests that got a node without a verdict of ours."""
         return list(self._unjudged)
+
+    def mirrors_beside(self, pod: PodView) -> list[PodUid]:
+        """The mirror pods whose cost hangs on a pod; none where it is no such pod itself."""
+        return self._mirrors.on(pod.node) if is_capped(pod) else []
+
+    def mirrors_before(self, pod: PodView) -> Iterator[PodView]:
+        """The older mirror pods of a mirror pod's node, the oldest first."""
+        return (self.without_lost_claim(self._pods[uid]) for uid in self._mirrors.before(pod))
 
     # Claims.
 

@@ -17,8 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from scheduler_plugin.accounting.costs import asked_cost, claim_cost, granted_cost, is_accounted
+from scheduler_plugin.accounting.costs import (
+    asked_cost,
+    claim_cost,
+    granted_cost,
+    is_accounted,
+    mirrored_cost,
+)
 from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.mirror_pods import is_capped
 from scheduler_plugin.accounting.owners import is_orphan, labelled_owner
 from scheduler_plugin.accounting.totals import Totals
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
@@ -133,17 +140,25 @@ def pod_entry(pod: PodView, facts: Facts) -> PodEntry | None:
     """
     if pod.ended or not pod.requests:
         return None
-    pod = facts.without_lost_claim(pod)
-    cost = (granted_cost if pod.is_bound else asked_cost)(pod, facts.catalog)
+    cost = _pod_cost(pod, facts)
     queue = (facts.charged_queue if pod.is_bound else facts.queue_of)(pod)
     return PodEntry(queue, cost, pod.non_preemptible, pod.is_bound) if cost and queue else None
+
+
+def _pod_cost(pod: PodView, facts: Facts) -> Charges:
+    pod = facts.without_lost_claim(pod)
+    if not pod.is_bound:
+        return asked_cost(pod, facts.catalog)
+    if is_capped(pod):
+        return mirrored_cost(pod, facts.mirrors_before(pod), facts.catalog)
+    return granted_cost(pod, facts.catalog)
 
 
 def why_unattributed(pod: PodView, facts: Facts) -> str:
     """Why what a bound pod's requests use is charged to nobody, as a sentence; "" where it is."""
     if pod.ended or not pod.is_bound or facts.awaits(pod) or facts.charged_queue(pod):
         return ""
-    cost = granted_cost(facts.without_lost_claim(pod), facts.catalog)
+    cost = _pod_cost(pod, facts)
     if not cost:
         return ""
     used = ", ".join(f"{amount} {key}" for key, amount in cost)

@@ -113,7 +113,7 @@ class World:
         claims: dict[ClaimUid, None] = {}
         for pod in formerly:
             claims |= dict.fromkeys(claim.uid for claim in self.facts.claims_of(pod))
-        for uid in uids:
+        for uid in self._with_mirrors(uids, formerly):
             pod_now = self.facts.pod(uid)
             self.ledger.post_pod(uid, pod_entry(pod_now, self.facts) if pod_now else None)
             claims |= dict.fromkeys(self.facts.claims_consumed_by(uid))
@@ -121,6 +121,17 @@ class World:
             if pod_now is not None:
                 claims |= dict.fromkeys(claim.uid for claim in self.facts.claims_of(pod_now))
         self._recount_claims(claims)
+
+    def _with_mirrors(
+        self, uids: Iterable[PodUid], formerly: Iterable[PodView]
+    ) -> dict[PodUid, None]:
+        """These, and the mirror pods beside those of them that are or were some themselves."""
+        found = dict.fromkeys(uids)
+        now = [pod for uid in found if (pod := self.facts.pod(uid)) is not None]
+        for pod in (*formerly, *now):
+            if pod.is_mirror:
+                found |= dict.fromkeys(self.facts.mirrors_beside(pod))
+        return found
 
     def _recount_claims(self, uids: Iterable[ClaimUid]) -> None:
         for uid in uids:

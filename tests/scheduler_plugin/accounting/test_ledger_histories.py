@@ -6,7 +6,7 @@ order, and the plain sum that the design tells, written here without an index or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -42,6 +42,7 @@ SETTINGS = AccountingSettings(default_queue=QueueName("q0"))
 
 queues = st.sampled_from(["q0", "q1", "q2", "q3"])
 parents = st.sampled_from(["", "q0", "q1", "q2", "q3", "missing"])
+MIRRORS = ("p2", "p3")
 pod_names = st.sampled_from(["p0", "p1", "p2", "p3"])
 claim_names = st.sampled_from(["c0", "c1", "c2"])
 namespaces = st.sampled_from(["n0", "n1"])
@@ -80,16 +81,41 @@ def plain_usage(world: World, *, non_preemptible: bool) -> dict[QueueName, Charg
         counts = owner in unsafe_queues if non_preemptible else bool(owner)
         if owner and counts and has_owner(claim, consumers):
             charge(owner, plain_cost(claim, world))
-    for pod in pods.values():
+    for pod, cost in plain_pod_costs(pods.values(), world):
         queue = facts.queue_of(pod)
         if not pod.queue_is_bound and not facts.may_use(pod, queue):
             continue
         if queue and pod.node and not pod.ended and (pod.non_preemptible or not non_preemptible):
-            is_covered = facts.claim_named(pod.namespace, pod.extended_claim) is not None
-            asks = pod if is_covered else replace(pod, extended_resources=frozenset())
-            charge(queue, granted_cost(asks, facts.catalog))
+            charge(queue, cost)
     sums = {queue: summed(found) for queue, found in parts.items()}
     return {queue: found for queue, found in sorted(sums.items()) if found}
+
+
+def plain_pod_costs(pods: Iterable[PodView], world: World) -> Iterator[tuple[PodView, Charges]]:
+    left: dict[ResourceKey, int] = {}
+    for pod in sorted(pods, key=lambda pod: (pod.created, pod.name)):
+        cost = plain_pod_cost(pod, world)
+        if pod.is_mirror and pod.node and not pod.ended:
+            cost = capped(cost, left, world.facts.catalog.capacity)
+        yield pod, cost
+
+
+def plain_pod_cost(pod: PodView, world: World) -> Charges:
+    is_covered = world.facts.claim_named(pod.namespace, pod.extended_claim) is not None
+    asks = pod if is_covered else replace(pod, extended_resources=frozenset())
+    return granted_cost(asks, world.facts.catalog)
+
+
+def capped(
+    cost: Charges, left: dict[ResourceKey, int], capacity: Callable[[str, ResourceKey], int]
+) -> Charges:
+    """What is left of the one node for a mirror pod, which takes it."""
+    found = {}
+    for key, amount in cost:
+        there = left.setdefault(key, capacity("node-a", key))
+        found[key] = min(amount, there)
+        left[key] -= found[key]
+    return charges(found)
 
 
 def plain_owner(claim: ClaimView, pods: dict[PodUid, PodView]) -> QueueName:
@@ -221,7 +247,7 @@ class Histories(RuleBasedStateMachine):
         if renew:
             self.bear(name)
         annotations = {"pod-group-name": "group"} if grouped else {}
-        annotations |= {"kubernetes.io/config.mirror": "hash"} if name == "p3" else {}
+        annotations |= {"kubernetes.io/config.mirror": "hash"} if name in MIRRORS else {}
         pod = a_pod(
             name,
             SETTINGS,
@@ -234,7 +260,7 @@ class Histories(RuleBasedStateMachine):
             claims=claims,
             requests=requests,
             annotations=annotations,
-            unjudged=name == "p3",
+            unjudged=name in MIRRORS,
         )
         if covered is not None:
             claim, resource = covered
@@ -433,6 +459,7 @@ class Histories(RuleBasedStateMachine):
         indexes = [facts._naming, facts._consuming, facts._of_class, facts._in_namespace]
         indexes += [facts._in_group, facts._of_resource, facts._asking_all, facts._written_for]
         assert indexes == [{}] * 8
+        assert facts._mirrors._on == {}
 
 
 TestHistories = Histories.TestCase
