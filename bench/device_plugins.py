@@ -24,7 +24,7 @@ from driver.api import InstanceName
 from driver.device_plugin.containers.responses import ContainerResponse
 from driver.device_plugin.kubelet.device_plugins import DevicePlugins
 from driver.device_plugin.slots.allocation import OfInstance, Plugin, Refused
-from driver.device_plugin.slots.plugin_devices import PluginDevice
+from driver.device_plugin.slots.lists import PluginDevice
 from tests.fakes.device_manager import FakeDeviceManager
 
 READY_SECONDS = 120.0

@@ -25,8 +25,13 @@ from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper
 from driver.device_plugin.slots.allocation import Offer, Plugin
 from driver.device_plugin.slots.apiserver_node_status import NodeStatus
 from driver.device_plugin.slots.apiserver_slots import SlotObjects
-from driver.device_plugin.slots.plugin_devices import healthy_devices
-from driver.device_plugin.slots.plugin_lists import Offered, PluginListing, PluginLists, offered_by
+from driver.device_plugin.slots.lists import (
+    Offered,
+    PluginListing,
+    PluginLists,
+    healthy_devices,
+    offered_by,
+)
 from driver.instances.instances import Instance
 from driver.instances.inventory import Inventory
 from driver.instances.slots.slots import InstanceSlots, usage_problems

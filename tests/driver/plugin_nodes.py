@@ -21,7 +21,7 @@ from driver.device_plugin.slots.allocation import (
     Refused,
     plan_allocate,
 )
-from driver.device_plugin.slots.plugin_devices import configuration_devices, instance_devices
+from driver.device_plugin.slots.lists import configuration_devices, instance_devices
 from driver.device_plugin.slots.preferences import preferred_devices
 from driver.device_plugin.slots.reconciliation import SETTLED, Evidence, reconcile
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName

@@ -29,7 +29,7 @@ from driver.device_plugin.kubelet.endpoints import Endpoint
 from driver.device_plugin.kubelet.plugin_service import AnswersKubelet, FollowsLists
 from driver.device_plugin.kubelet.registrations import KubeletRun, KubeletSocket, Pace
 from driver.device_plugin.slots.allocation import Plugin
-from driver.device_plugin.slots.plugin_devices import PluginDevice
+from driver.device_plugin.slots.lists import PluginDevice
 from driver.plumbing.kubelet_sockets import is_dead
 
 __all__ = ["AnswersKubelet", "DevicePlugins", "FollowsLists", "Pace"]

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driver.api import Configuration, ConfigurationName, InstanceName
-from driver.device_plugin.slots.plugin_devices import PluginDevice
-from driver.device_plugin.slots.plugin_lists import (
+from driver.device_plugin.slots.lists import (
     Offered,
+    PluginDevice,
     PluginListing,
     PluginLists,
     plugin_lists,

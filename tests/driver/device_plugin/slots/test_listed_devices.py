@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 import pytest
 
 from driver.api import InstanceName, NodeName
-from driver.device_plugin.slots.plugin_devices import (
+from driver.device_plugin.slots.lists import (
     PluginDevice,
     configuration_devices,
     instance_devices,

@@ -1,0 +1,315 @@
+"""The lists of all device plugins of a node: which plugins there are, and what each lists.
+
+    Instances, Configurations that are heard of, devices that are online ──► list by plugin
+
+    an Instance's slot is Healthy        ⇔ it is free, or held by this node through the Instance
+    a Configuration's <instance>         ⇔ held by this node under this id, or a slot is free
+    a Configuration's <instance>-<slot>  ⇔ it is free, or held by this node under this id
+
+Healthy on the holder, since the kubelet starts no further container of a pod with a device that is
+not. An id that this node holds stays listed, even where the Configuration now makes other ids or
+fewer slots. A Configuration that is not heard of (its handler has not answered yet, an edit broke
+it, it is being deleted) offers nothing new, and takes nothing away: what this node holds stays
+listed, and Healthy, since nobody knows better.
+
+The shell makes the lists anew and sends one when it differs from the last: on each event of an
+Instance of the plugin, on each answer of discovery, on a change of the Configuration; and whether
+it differs or not after a refused Allocate and every minute. Only the *part* of an Instance that
+changed is made anew. An Instance's plugin ends when the Instance is gone; a Configuration's stays
+while the Configuration has Instances here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import NamedTuple
+
+from driver.api import Configuration, ConfigurationName, InstanceName, NodeName
+from driver.device_ids import contested_instances, instance_resource, name_problems, slot_id
+from driver.device_plugin.slots.allocation import OfConfiguration, OfInstance, Plugin
+from driver.instances.inventory import Inventory
+from driver.instances.slots.slots import InstanceSlots, held_devices, slot_devices
+from driver.instances.stored.device_usage import ByInstance
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PluginDevice:
+    """One device of a list for the kubelet."""
+
+    id: str
+    healthy: bool
+
+
+def healthy_devices(devices: Iterable[PluginDevice]) -> int:
+    """How many there are to give, those that are given included: what the kubelet counts."""
+    return sum(device.healthy for device in devices)
+
+
+def instance_devices(
+    slots: InstanceSlots, node: NodeName, online: Collection[InstanceName]
+) -> tuple[PluginDevice, ...]:
+    """The list of an Instance's resource.
+
+    Args:
+        slots: The Instance.
+        node: Whose kubelet is told.
+        online: Instances whose devices this node's discovery handlers report now.
+    """
+    present = _is_present(slots, node, online)
+    mine = set(slots.held_as(ByInstance(node)))
+    usable = mine.union(slots.available)
+    indexes = sorted(mine.union(range(slots.capacity)))
+    return tuple(PluginDevice(slot_id(slots.name, i), present and i in usable) for i in indexes)
+
+
+def configuration_devices(
+    instances: Iterable[InstanceSlots],
+    node: NodeName,
+    online: Collection[InstanceName],
+    *,
+    unique_devices: bool,
+) -> tuple[PluginDevice, ...]:
+    """The list of a Configuration's resource, for its Instances; those not seen here add nothing.
+
+    Args:
+        instances: All of the Configuration.
+        node: Whose kubelet is told.
+        online: Instances whose devices this node's discovery handlers report now.
+        unique_devices: Whether an Instance is one device, rather than one for each slot.
+    """
+    found: dict[str, bool] = {}
+    for slots in instances:
+        offered = _unique(slots, node) if unique_devices else _per_slot(slots)
+        usable = offered if slots.is_offered_on(node) else {}
+        present = _is_present(slots, node, online)
+        held = dict.fromkeys(held_devices(slots, node), True)
+        found |= {name: present and healthy for name, healthy in {**usable, **held}.items()}
+    return tuple(PluginDevice(name, healthy) for name, healthy in sorted(found.items()))
+
+
+def _unique(slots: InstanceSlots, node: NodeName) -> dict[str, bool]:
+    return {slots.name: bool(slots.available) and not held_devices(slots, node)}
+
+
+def _per_slot(slots: InstanceSlots) -> dict[str, bool]:
+    available = set(slots.available)
+    return {slot_id(slots.name, i): i in available for i in range(slots.capacity)}
+
+
+def _is_present(slots: InstanceSlots, node: NodeName, online: Collection[InstanceName]) -> bool:
+    return slots.is_offered_on(node) and slots.name in online
+
+
+class Kind(NamedTuple):
+    """What is known of a Configuration, by its name.
+
+    Attributes:
+        whole: Whether a device that is not reported is known to be offline.
+    """
+
+    heard: bool
+    whole: bool
+    unique: bool
+    bad_name: bool
+
+
+class Facts(NamedTuple):
+    """What discovery says of an Instance, and of names."""
+
+    online: bool
+    contested: bool
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one Instance adds to the lists.
+
+    Attributes:
+        slots: Of what it was made, as are `facts`; parts that add the same are the same.
+        own: Its own plugin's list; None if it has none.
+        shared: Its part of its Configuration's list; None if it needs no such plugin.
+    """
+
+    slots: InstanceSlots = field(compare=False)
+    facts: Facts = field(compare=False)
+    plugins: tuple[OfInstance, OfConfiguration]
+    own: tuple[PluginDevice, ...] | None = None
+    shared: tuple[PluginDevice, ...] | None = None
+
+
+def kind_of(configuration: Configuration | None, *, whole: bool) -> Kind:
+    """What is known of a Configuration; None for one that is not heard of."""
+    return Kind(
+        heard=configuration is not None,
+        whole=whole,
+        unique=configuration is None or configuration.unique_devices,
+        bad_name=configuration is not None and any(name_problems(configuration)),
+    )
+
+
+def part_of(slots: InstanceSlots, node: NodeName, facts: Facts) -> Part:
+    """What an Instance adds to a node's lists."""
+    plugins = OfInstance(slots.name), OfConfiguration(slots.configuration, facts.kind.unique)
+    if facts.kind.bad_name or not (slots.is_offered_on(node) or slots.held_by(node)):
+        return Part(slots, facts, plugins)
+    own = None if facts.contested else _of_instance(slots, node, facts)
+    return Part(slots, facts, plugins, own, _of_configuration(slots, node, facts))
+
+
+def _is_heard(slots: InstanceSlots, facts: Facts) -> bool:
+    if slots.deleted or not facts.kind.heard:
+        return False
+    # Of one that is heard of in part, a device that is not reported may yet be.
+    return facts.online or facts.kind.whole
+
+
+def _of_instance(slots: InstanceSlots, node: NodeName, facts: Facts) -> tuple[PluginDevice, ...]:
+    devices = instance_devices(slots, node, _online(slots, facts))
+    if _is_heard(slots, facts):
+        return devices
+    resource = instance_resource(slots.name)
+    keys = slot_devices(slots, node).values()
+    held = {key.id for key in keys if key and key.resource == resource}
+    return tuple(PluginDevice(device.id, device.id in held) for device in devices)
+
+
+def _of_configuration(
+    slots: InstanceSlots, node: NodeName, facts: Facts
+) -> tuple[PluginDevice, ...]:
+    if _is_heard(slots, facts):
+        online = _online(slots, facts)
+        return configuration_devices([slots], node, online, unique_devices=facts.kind.unique)
+    return tuple(PluginDevice(device, True) for device in sorted(held_devices(slots, node)))
+
+
+def _online(slots: InstanceSlots, facts: Facts) -> Collection[InstanceName]:
+    return (slots.name,) if facts.online else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """What a node's discovery offers at one moment.
+
+    Attributes:
+        configurations: Those whose handler has answered.
+        online: Instances whose devices are reported now.
+        names: Of all Configurations that hold their name, heard of or not.
+        unheard: Those of which not all devices are known.
+    """
+
+    configurations: Mapping[ConfigurationName, Configuration]
+    online: Collection[InstanceName]
+    names: Collection[ConfigurationName]
+    unheard: Collection[ConfigurationName] = ()
+
+
+def offered_by(inventory: Inventory) -> Offered:
+    """What an inventory offers through device plugins."""
+    return Offered(
+        configurations=inventory.configurations,
+        online=frozenset(instance.name for instance in inventory.instances if instance.online),
+        names=inventory.configurations.keys() | inventory.unheard,
+        unheard=inventory.unheard,
+    )
+
+
+PluginLists = Mapping[Plugin, tuple[PluginDevice, ...]]
+
+
+def plugin_lists(
+    instances: Iterable[InstanceSlots], node: NodeName, offered: Offered
+) -> PluginLists:
+    """All plugins of a node, each with its whole list."""
+    return PluginListing(node).lists(instances, offered)
+
+
+class PluginListing:
+    """All plugins of a node, made anew only where something changed.
+
+    A node may have a thousand Instances, and an Allocate changes one of them.
+    """
+
+    def __init__(self, node: NodeName) -> None:
+        self._node = node
+        self._offered: Offered | None = None
+        self._parts: dict[InstanceName, Part] = {}
+        self._lists: PluginLists = {}
+
+    def lists(self, instances: Iterable[InstanceSlots], offered: Offered) -> PluginLists:
+        """Each plugin with its whole list; the same object as the last time if all is the same.
+
+        Args:
+            instances: Those that are known, each by a name of its own.
+            offered: What discovery offers; the same object is quicker to compare.
+        """
+        known = tuple(instances)
+        parts = self._kept(known) if offered is self._offered else {}
+        changed = [slots for slots in known if slots.name not in parts]
+        contested = contested_instances(offered.names, (slots.name for slots in changed))
+        kinds = _kinds({slots.configuration for slots in changed}, offered)
+        for slots in changed:
+            name = slots.name
+            facts = Facts(name in offered.online, name in contested, kinds[slots.configuration])
+            parts[name] = self._part(slots, facts)
+        before, self._parts, self._offered = self._parts, parts, offered
+        if parts != before:
+            self._lists = _rejoined(self._lists, before, parts)
+        return self._lists
+
+    def _kept(self, known: Iterable[InstanceSlots]) -> dict[InstanceName, Part]:
+        found = ((slots, self._parts.get(slots.name)) for slots in known)
+        return {slots.name: part for slots, part in found if part and part.slots is slots}
+
+    def _part(self, slots: InstanceSlots, facts: Facts) -> Part:
+        before = self._parts.get(slots.name)
+        if before is not None and before.slots is slots and before.facts == facts:
+            return before
+        return part_of(slots, self._node, facts)
+
+
+def _kinds(
+    names: Iterable[ConfigurationName], offered: Offered
+) -> Mapping[ConfigurationName, Kind]:
+    return {
+        name: kind_of(offered.configurations.get(name), whole=name not in offered.unheard)
+        for name in names
+    }
+
+
+_Parts = Mapping[InstanceName, Part]
+_Lists = dict[Plugin, tuple[PluginDevice, ...] | None]
+
+
+def _rejoined(lists: PluginLists, before: _Parts, parts: _Parts) -> PluginLists:
+    """The lists of these parts, made of those of the parts before; the others stay in place."""
+    names = [name for name in {**before, **parts} if before.get(name) is not parts.get(name)]
+    old = [before[name] for name in names if name in before]
+    new = [parts[name] for name in names if name in parts]
+    found: _Lists = {
+        **lists,
+        **{part.plugins[0]: None for part in old},
+        **{part.plugins[0]: part.own for part in new},
+        **_shared(_stale(old, new), parts.values()),
+    }
+    return {plugin: devices for plugin, devices in found.items() if devices is not None}
+
+
+def _stale(old: Iterable[Part], new: Iterable[Part]) -> Collection[OfConfiguration]:
+    """Whose Configurations' lists have another part than before."""
+    before, after = (
+        {(part.slots.name, part.plugins[1], part.shared) for part in parts} for parts in (old, new)
+    )
+    return {plugin for _, plugin, _ in before ^ after}
+
+
+def _shared(plugins: Collection[OfConfiguration], parts: Iterable[Part]) -> _Lists:
+    """The lists of Configurations; None of one that no Instance needs."""
+    found: dict[OfConfiguration, list[PluginDevice]] = {}
+    for part in parts:
+        if part.shared is not None and part.plugins[1] in plugins:
+            found.setdefault(part.plugins[1], []).extend(part.shared)
+    order = attrgetter("id", "healthy")
+    return {p: tuple(sorted(found[p], key=order)) if p in found else None for p in plugins}
