@@ -25,9 +25,8 @@ from operator import is_
 from pathlib import Path
 from typing import NoReturn
 
-from driver.device_plugin.kubelet.endpoints import Endpoint
+from driver.device_plugin.kubelet.endpoints import Endpoint, KubeletRun, KubeletSocket, Pace
 from driver.device_plugin.kubelet.plugin_service import AnswersKubelet, FollowsLists
-from driver.device_plugin.kubelet.registrations import KubeletRun, KubeletSocket, Pace
 from driver.device_plugin.slots.allocation import Plugin
 from driver.device_plugin.slots.lists import PluginDevice
 from driver.plumbing.kubelet_sockets import is_dead
