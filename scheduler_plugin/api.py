@@ -5,9 +5,14 @@ from scheduler_plugin.accounting.queues import EffectiveSharing, QueueTree, why_
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.due import Due, Rests
 from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodToEvict
-from scheduler_plugin.keeping.leftovers import ClaimCleared, LostQueue, lost_queue
-from scheduler_plugin.keeping.orphans import Attribution
-from scheduler_plugin.keeping.owner_life import EndedOwner, ended_owner
+from scheduler_plugin.keeping.leftovers import (
+    Attribution,
+    ClaimCleared,
+    EndedOwner,
+    LostQueue,
+    ended_owner,
+    lost_queue,
+)
 from scheduler_plugin.keeping.upkeep import Step, Upkeep
 from scheduler_plugin.objects.amounts import Ceiling, Charges, ResourceKey
 from scheduler_plugin.objects.bindings import (

@@ -1,8 +1,7 @@
 """What becomes of a claim when somebody leaves, and of a Queue while it is charged.
 
-In comes the world as it is; out comes what a claim needs next (`upkeep`): the end of an owner
-(`owner_life`), an owner for an orphan (`orphans`), the clearing of what was left behind
-(`leftovers`), the eviction of foreign pods some time after the owner's last one (`leaving`).
-`charged_queues` decides which Queues must not go. The binder, and `cluster`, carry it out.
-Start reading at `upkeep`.
+In comes the world as it is; out comes what a claim needs next (`upkeep`): the end of an owner, an
+owner for an orphan and the clearing of what bindings left (`leftovers`), and the eviction of
+foreign pods some time after the owner's last one (`leaving`). `charged_queues` decides which Queues
+must not go. The binder, and `cluster`, carry it out. Start reading at `upkeep`.
 """

@@ -1,4 +1,22 @@
-"""What refused bindings and dead controllers leave on claims, and what is to be cleared of it.
+"""What is left on claims: owners that ended, use that nobody owns, what bindings and others left.
+
+An owner that the binder wrote ends with the allocation, and so does one that outlived an allocation
+unnoticed: neither the pod it was written for is a consumer, nor has any consumer a node
+(`owners.is_stale`). Otherwise one queue would run once and others for ever after on its quota. With
+`ownerLifetime: Claim` it never ends. An owner that a user named at creation names no pod, and never
+ends either. Left alone is whatever a binding may be about to rely on, and what is not known well
+enough:
+
+    a decision in flight     its binding writes the owner itself
+    an unknown consumer      it is deleted, and the controller that takes it out of the claim is
+                             still to come; or it is too new to be known, and may have a node
+
+An orphan is used and nobody owns it: it comes from before Moorage was installed, or from another
+scheduler, as a binding of Moorage's own writes the owner first. So a claim whose consumers all wait
+to be bound is none, nor is one that a decision in flight is about; and as long as a consumer is not
+known the oldest is not either.
+
+Refused bindings and dead controllers leave more, and it is cleared:
 
     finished pods that stay    a claim is reserved for pods that ended, although Kubernetes' own
                                controller takes them out as soon as they do: their entries go
@@ -13,18 +31,102 @@ done twice with that controller. How long it has been so is known of as long as 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from scheduler_plugin.accounting.costs import is_accounted
 from scheduler_plugin.accounting.facts import Facts
-from scheduler_plugin.accounting.owners import labelled_owner
+from scheduler_plugin.accounting.owners import is_stale, labelled_owner, orphan_owner
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.bindings import ClaimOwner
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_POD, ClaimUid, PodUid, QueueName
 
 GRACE = timedelta(minutes=2)
 """Longer than a decision in flight is believed, and than kube-scheduler backs off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedOwner:
+    """A claim whose owner ended.
+
+    Attributes:
+        resource_version: Of the claim as it was judged; the precondition of the removal.
+    """
+
+    namespace: str
+    name: str
+    uid: ClaimUid
+    resource_version: str
+
+
+def ended_owner(uid: ClaimUid, world: World) -> EndedOwner | None:
+    """What is to be removed from a claim; None where there is nothing, or not yet."""
+    claim = world.facts.claim(uid)
+    if claim is None or not claim.owner_pod or not _has_ended(claim, world):
+        return None
+    return EndedOwner(
+        namespace=claim.namespace,
+        name=claim.name,
+        uid=claim.uid,
+        resource_version=claim.resource_version,
+    )
+
+
+def _has_ended(claim: ClaimView, world: World) -> bool:
+    if not is_stale(claim, world.facts) or world.assumptions.pods(claim.uid):
+        return False
+    known = sum(1 for _ in world.facts.consumers(claim))
+    return known == len(claim.reserved_for) and (not claim.is_allocated or bool(claim.label))
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """An orphan and its owner from now on.
+
+    Attributes:
+        owner: What the binder is to write.
+        sentence: For the Event.
+    """
+
+    owner: ClaimOwner
+    sentence: str
+
+
+def attribution(uid: ClaimUid, world: World) -> Attribution | None:
+    """Whom an orphan is attributed to; None for one that stays nobody's, and for other claims."""
+    claim, entry = world.facts.claim(uid), world.ledger.claim(uid)
+    if claim is None or entry is None or not entry.orphan or uid in world.assumptions:
+        return None
+    if sum(1 for _ in world.facts.consumers(claim)) < len(claim.reserved_for):
+        return None
+    found = orphan_owner(claim, world.facts)
+    if found is None or found.pod is None:
+        return None
+    owner = ClaimOwner(
+        namespace=claim.namespace,
+        name=claim.name,
+        uid=claim.uid,
+        resource_version=claim.resource_version,
+        queue=found.queue,
+        owner_pod=found.pod,
+        label_found=claim.label,
+        owner_pod_found=claim.owner_pod,
+    )
+    pod = world.facts.pod(found.pod)
+    sentence = (
+        f'{claim} was in use and belonged to no queue. It belongs to queue "{found.queue}" now, the'
+        f" queue of {pod}, the oldest of its pods that has one."
+    )
+    return Attribution(owner, sentence)
+
+
+def attributions(world: World) -> Iterator[Attribution]:
+    """All orphans that are to be attributed."""
+    for uid in world.ledger.orphans():
+        if (found := attribution(uid, world)) is not None:
+            yield found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

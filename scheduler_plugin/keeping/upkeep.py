@@ -1,7 +1,7 @@
 """What a claim needs next, of all that the life around it can ask for.
 
-    1 an owner that ended is removed            `owner_life`
-    2 an orphan is attributed                   `orphans`
+    1 an owner that ended is removed            `leftovers`
+    2 an orphan is attributed                   `leftovers`
     3 what bindings left on it is cleared       `leftovers`
     4 foreign pods outlive the owner's          `leaving`
 
@@ -23,9 +23,15 @@ from scheduler_plugin.keeping.leaving import (
     goes_on,
     owner_exit,
 )
-from scheduler_plugin.keeping.leftovers import GRACE, ClaimCleared, Leftovers
-from scheduler_plugin.keeping.orphans import Attribution, attribution
-from scheduler_plugin.keeping.owner_life import EndedOwner, ended_owner
+from scheduler_plugin.keeping.leftovers import (
+    GRACE,
+    Attribution,
+    ClaimCleared,
+    EndedOwner,
+    Leftovers,
+    attribution,
+    ended_owner,
+)
 from scheduler_plugin.objects.names import ClaimUid
 
 Step: TypeAlias = EndedOwner | Attribution | ClaimCleared | OwnerLeftAt | EvictForeign

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.keeping.orphans import attribution, attributions
+from scheduler_plugin.keeping.leftovers import attribution, attributions
 from scheduler_plugin.objects.names import AccountingSettings, OrphanPolicy, QueueName
 from scheduler_plugin.objects.pods import NamespaceView
 from tests.scheduler_plugin.builders import (

@@ -19,9 +19,14 @@ from scheduler_plugin.accounting.owners import labelled_owner, runs
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, owner_exit
-from scheduler_plugin.keeping.leftovers import ClaimCleared, Leftovers
-from scheduler_plugin.keeping.orphans import Attribution, attribution
-from scheduler_plugin.keeping.owner_life import EndedOwner, ended_owner
+from scheduler_plugin.keeping.leftovers import (
+    Attribution,
+    ClaimCleared,
+    EndedOwner,
+    Leftovers,
+    attribution,
+    ended_owner,
+)
 from scheduler_plugin.keeping.upkeep import Upkeep
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView, Result

@@ -5,9 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt
-from scheduler_plugin.keeping.leftovers import GRACE, ClaimCleared
-from scheduler_plugin.keeping.orphans import Attribution
-from scheduler_plugin.keeping.owner_life import EndedOwner
+from scheduler_plugin.keeping.leftovers import GRACE, Attribution, ClaimCleared, EndedOwner
 from scheduler_plugin.keeping.upkeep import Upkeep
 from scheduler_plugin.objects.names import OWNER_LEFT_AT_ANNOTATION
 from tests.scheduler_plugin.builders import (
