@@ -4,8 +4,9 @@
     kube-scheduler ──Filter, Preempt, Bind──► extender ──► judging: may it? ──► binder
     pods that wait ──► waiting: who goes next? ──► cluster ──gates, conditions──► API server
     somebody leaves a claim ──► keeping: what becomes of it? ──► binder
+    people, programs, probes ──GET──► pages: what is known of who waits
 
-Rooms import only rooms below them: `extender`, `cluster`, `waiting`, `keeping` and `judging`,
-`accounting`, `objects`. `serve_main` puts them together. Start reading at
+Rooms import only rooms below them: `extender` and `pages`, `cluster`, `waiting`, `keeping` and
+`judging`, `accounting`, `objects`. `serve_main` puts them together. Start reading at
 `judging.verdicts.judge`.
 """

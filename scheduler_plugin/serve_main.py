@@ -29,12 +29,12 @@ from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
 from scheduler_plugin.cluster.apiserver_unattributed import UnattributedTeller
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.extender.http_app import ExtenderApp
-from scheduler_plugin.extender.http_pages import PagesApp
 from scheduler_plugin.extender.http_server import serving
 from scheduler_plugin.extender.kube_scheduler import Extender
 from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.keeping.upkeep import Upkeep
 from scheduler_plugin.objects.names import FIELD_MANAGER
+from scheduler_plugin.pages.http_app import pages_app
 from scheduler_plugin.settings import ServeSettings
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ async def run_serve(settings: ServeSettings) -> None:
         async with asyncio.TaskGroup() as tasks:
             plugin.start(tasks)
             async with (
-                serving(PagesApp(plugin.extender, plugin.gates), settings.pages) as pages,
+                serving(pages_app(plugin.extender, plugin.gates), settings.pages) as pages,
                 serving(ExtenderApp(plugin.extender), settings.listening) as bound,
             ):
                 logger.info("listening host=%s port=%d", bound.host, bound.port)

@@ -16,7 +16,6 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 import msgspec
 
 from scheduler_plugin.judging.verdicts import Refused
-from scheduler_plugin.waiting.decisions import WaitingPod
 
 T = TypeVar("T")
 
@@ -229,22 +228,6 @@ def encode_preempt_error(why: str) -> bytes:
 def encode_error(why: str) -> bytes:
     """Answer a Filter or Bind call that failed, or with "" a Bind that did not."""
     return _ENCODER.encode({"Error": why})
-
-
-def encode_waiting(pod: WaitingPod) -> bytes:
-    """What is told of a waiting pod, for whoever asks: not a message of kube-scheduler's."""
-    place = pod.place
-    return _ENCODER.encode(
-        {
-            "namespace": pod.namespace,
-            "name": pod.name,
-            "queue": pod.queue,
-            "place": place.number if place else None,
-            "waiting": place.waiting if place else None,
-            "reason": pod.reason,
-            "message": pod.message,
-        }
-    )
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], body: bytes, root: str = "") -> T | NotAnswered:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube.api import UnavailableError
+from tests.asgi import status_and_body
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_claim_object,
@@ -20,7 +21,6 @@ from tests.scheduler_plugin.builders import (
     a_result,
 )
 from tests.webhook import test_reviews
-from tests.webhook.asgi import status_and_body
 from tests.webhook.builders import (
     FakeCluster,
     a_review_body,

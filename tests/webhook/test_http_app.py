@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from tests.webhook.asgi import GONE, call, status_and_body
+from tests.asgi import GONE, call, status_and_body
 from tests.webhook.builders import a_review_body
 from webhook import http_app as module
 from webhook import reviews

@@ -26,15 +26,13 @@ from local_cluster.certificates import CertificateSpec
 from scheduler_plugin.extender import http_server
 from scheduler_plugin.extender import kube_scheduler_backlog as turns
 from scheduler_plugin.extender.http_app import ExtenderApp, Limits
-from scheduler_plugin.extender.http_pages import PagesApp
 from scheduler_plugin.extender.http_responses import Application
 from scheduler_plugin.extender.http_server import Bound, CannotListenError, serving
 from scheduler_plugin.extender.listening import Listening, TlsFiles
 from scheduler_plugin.extender.messages import Answer, BindArguments, NotAnswered, Passed
 from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.fields import JsonObject
-from scheduler_plugin.objects.names import QueueName, Reason
-from scheduler_plugin.waiting.decisions import Place, WaitingPod
+from scheduler_plugin.objects.names import Reason
 
 LOOPBACK = Listening(host="127.0.0.1", port=0, tls=None)
 POD = {"metadata": {"namespace": "default", "name": "a", "uid": "1"}}
@@ -51,7 +49,6 @@ class FakePlugin:
 
     def __init__(self) -> None:
         self.answer: Answer = Passed()
-        self.not_ready = ""
         self.failure: Exception | None = None
         self.on_bind: Callable[[BindArguments], Awaitable[str]] = self._bind
         self.bound: set[str] = set()
@@ -79,10 +76,6 @@ class FakePlugin:
 
     async def is_bound(self, arguments: BindArguments) -> bool:
         return arguments.name in self.bound
-
-    def why_not_ready(self) -> str:
-        self._fail()
-        return self.not_ready
 
     async def _bind(self, arguments: BindArguments) -> str:
         return "" if arguments.node == "node-1" else "No such node."
@@ -223,87 +216,9 @@ async def test_refused_pod_is_not_on_its_way(
     assert len(plugin.pods) == 2
 
 
-class FakeLines:
-    """One pod that waits."""
-
-    not_told = ""
-
-    def why_not_told(self) -> str:
-        return self.not_told
-
-    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
-        if (namespace, name) != ("default", "p0"):
-            return f"Pod {namespace}/{name} does not wait."
-        queue = QueueName("vision")
-        return WaitingPod(
-            namespace=namespace,
-            name=name,
-            queue=queue,
-            place=Place(queue, 2, 7),
-            reason="OverLimit",
-            message="It does not fit.",
-        )
-
-
-@pytest.fixture
-def lines() -> FakeLines:
-    return FakeLines()
-
-
-@pytest.fixture
-async def pages(plugin: FakePlugin, lines: FakeLines) -> AsyncIterator[Client]:
-    async with serving_app(PagesApp(plugin, lines)) as client:
-        yield client
-
-
-async def test_healthy_before_it_is_ready(pages: Client, plugin: FakePlugin) -> None:
-    plugin.not_ready = "Claims are not in sync."
-
-    assert await pages.ask("GET", "/healthz") == (200, "ok")
-    assert await pages.ask("GET", "/readyz") == (503, "Claims are not in sync.")
-    plugin.not_ready = ""
-    assert await pages.ask("GET", "/readyz") == (200, "ok")
-
-
-async def test_a_waiting_pod_has_a_page(pages: Client, lines: FakeLines) -> None:
-    status, page = await pages.ask("GET", "/waiting/default/p0")
-    assert (status, json.loads(page)) == (
-        200,
-        {
-            "namespace": "default",
-            "name": "p0",
-            "queue": "vision",
-            "place": 2,
-            "waiting": 7,
-            "reason": "OverLimit",
-            "message": "It does not fit.",
-        },
-    )
-    other = await pages.ask("GET", "/waiting/default/p1")
-    assert other == (404, "Pod default/p1 does not wait.")
-    assert (await pages.ask("GET", "/waiting/default"))[0] == 404
-    lines.not_told = "Another holds the Lease."
-    assert await pages.ask("GET", "/waiting/default/p0") == (503, "Another holds the Lease.")
-
-
-@pytest.mark.parametrize("path", VERBS)
-async def test_who_reads_the_pages_can_bind_nothing(
-    pages: Client, plugin: FakePlugin, path: str
-) -> None:
-    body = json.dumps(CALLS[path]).encode()
-
-    assert await pages.ask("POST", path, body) == (404, f"There is no {path} here.")
-    assert plugin.pods == []
-
-
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/waiting/default/p0"])
 async def test_the_port_that_binds_has_no_pages(client: Client, path: str) -> None:
     assert await client.ask("GET", path) == (404, f"There is no {path} here.")
-
-
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/waiting/default/p0"])
-async def test_pages_are_only_read(pages: Client, path: str) -> None:
-    assert await pages.ask("POST", path, b"{}") == (405, "Only GET is answered here.")
 
 
 @pytest.mark.parametrize(
@@ -342,13 +257,6 @@ async def test_fault_is_answered_and_logged(
         "internal error: RuntimeError: a fault"
     )
     assert [record.exc_info is not None for record in caplog.records] == [True]
-
-
-async def test_fault_in_readiness_is_not_ready(pages: Client, plugin: FakePlugin) -> None:
-    plugin.failure = RuntimeError("a fault")
-
-    assert await pages.ask("GET", "/readyz") == (503, "internal error: RuntimeError: a fault")
-    assert await pages.ask("GET", "/healthz") == (200, "ok")
 
 
 @pytest.mark.parametrize("path", VERBS)

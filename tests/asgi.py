@@ -49,10 +49,17 @@ async def call(app: ASGIApp, method: str, path: str, messages: Iterable[Message]
     return sent
 
 
-async def status_and_body(
+async def status_and_text(
     app: ASGIApp, method: str, path: str, bodies: Iterable[bytes] = (b"",)
-) -> tuple[int, Any]:
+) -> tuple[int, str]:
     start, *rest = await call(app, method, path, parts(bodies))
     body = b"".join(message["body"] for message in rest)
     assert dict(start["headers"])[b"content-length"] == str(len(body)).encode()
-    return start["status"], json.loads(body)
+    return start["status"], body.decode()
+
+
+async def status_and_body(
+    app: ASGIApp, method: str, path: str, bodies: Iterable[bytes] = (b"",)
+) -> tuple[int, Any]:
+    status, body = await status_and_text(app, method, path, bodies)
+    return status, json.loads(body)

@@ -1,0 +1,76 @@
+"""The pages as HTTP requests: a FastAPI application.
+
+GET  /healthz                       the process answers
+GET  /readyz                        the kube-scheduler beside this process is served, or why not
+GET  /waiting/<namespace>/<pod>     a waiting pod's place in line, and why it waits
+GET  /openapi.json                  what the answers look like
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.responses import PlainTextResponse
+from starlette.exceptions import HTTPException as StarletteHTTPException
+
+from scheduler_plugin.pages.waiting_pods import WaitingPodPage
+from scheduler_plugin.waiting.decisions import WaitingPod
+
+
+class TellsReadiness(Protocol):
+    """Who knows whether kube-scheduler is answered."""
+
+    def why_not_ready(self) -> str:
+        """Why calls are not answered now; "" where they are."""
+
+
+class TellsWhoWaits(Protocol):
+    """Who knows the pods that wait for quota."""
+
+    def why_not_told(self) -> str:
+        """Why it is not known here who waits; "" where it is."""
+
+    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
+        """What is known of a waiting pod now; a sentence where it is none that waits."""
+
+
+def pages_app(readiness: TellsReadiness, waiting: TellsWhoWaits) -> FastAPI:
+    """The application; what it cannot answer it says in a sentence, as plain text."""
+    app = FastAPI(
+        title="Moorage",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        exception_handlers={StarletteHTTPException: _sentence, Exception: _broken},
+    )
+
+    @app.get("/healthz", response_class=PlainTextResponse)
+    async def healthz() -> str:
+        return "ok"
+
+    @app.get("/readyz", response_class=PlainTextResponse)
+    async def readyz() -> str:
+        if why := readiness.why_not_ready():
+            raise HTTPException(503, why)
+        return "ok"
+
+    @app.get("/waiting/{namespace}/{name}")
+    async def waiting_pod(namespace: str, name: str) -> WaitingPodPage:
+        if why := waiting.why_not_told():
+            raise HTTPException(503, why)
+        found = waiting.waiting(namespace, name)
+        if isinstance(found, str):
+            raise HTTPException(404, found)
+        return WaitingPodPage.of(found)
+
+    return app
+
+
+async def _sentence(_request: Request, error: StarletteHTTPException) -> PlainTextResponse:
+    return PlainTextResponse(error.detail, error.status_code, error.headers)
+
+
+async def _broken(_request: Request, error: Exception) -> PlainTextResponse:
+    """The server logs the error."""
+    return PlainTextResponse(f"internal error: {type(error).__name__}: {error}", 500)

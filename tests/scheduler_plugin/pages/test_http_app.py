@@ -1,0 +1,124 @@
+"""The pages: they are read, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi import FastAPI
+
+from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.pages.http_app import pages_app
+from scheduler_plugin.waiting.decisions import Place, WaitingPod
+from tests.asgi import status_and_body, status_and_text
+
+PLACE = Place(QueueName("vision"), 2, 7)
+
+
+class FakePlugin:
+    """Answers what a test tells it to; one pod waits."""
+
+    not_ready = ""
+    not_told = ""
+    failure: Exception | None = None
+    place: Place | None = PLACE
+
+    def why_not_ready(self) -> str:
+        if self.failure:
+            raise self.failure
+        return self.not_ready
+
+    def why_not_told(self) -> str:
+        return self.not_told
+
+    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
+        if (namespace, name) != ("default", "p0"):
+            return f"Pod {namespace}/{name} does not wait."
+        return WaitingPod(
+            namespace=namespace,
+            name=name,
+            queue=QueueName("vision"),
+            place=self.place,
+            reason="OverLimit",
+            message="It does not fit.",
+        )
+
+
+@pytest.fixture
+def plugin() -> FakePlugin:
+    return FakePlugin()
+
+
+@pytest.fixture
+def app(plugin: FakePlugin) -> FastAPI:
+    return pages_app(plugin, plugin)
+
+
+async def test_healthy_before_it_is_ready(app: FastAPI, plugin: FakePlugin) -> None:
+    plugin.not_ready = "Claims are not in sync."
+
+    assert await status_and_text(app, "GET", "/healthz") == (200, "ok")
+    assert await status_and_text(app, "GET", "/readyz") == (503, "Claims are not in sync.")
+    plugin.not_ready = ""
+    assert await status_and_text(app, "GET", "/readyz") == (200, "ok")
+
+
+async def test_a_fault_in_readiness_is_not_ready(app: FastAPI, plugin: FakePlugin) -> None:
+    plugin.failure = RuntimeError("a fault")
+
+    said = "internal error: RuntimeError: a fault"
+    assert await status_and_text(app, "GET", "/readyz") == (500, said)
+    assert await status_and_text(app, "GET", "/healthz") == (200, "ok")
+
+
+async def test_a_waiting_pod_has_a_page(app: FastAPI) -> None:
+    assert await status_and_body(app, "GET", "/waiting/default/p0") == (
+        200,
+        {
+            "namespace": "default",
+            "name": "p0",
+            "queue": "vision",
+            "place": 2,
+            "waiting": 7,
+            "reason": "OverLimit",
+            "message": "It does not fit.",
+        },
+    )
+
+
+async def test_who_is_in_no_line_has_no_place(app: FastAPI, plugin: FakePlugin) -> None:
+    plugin.place = None
+
+    code, page = await status_and_body(app, "GET", "/waiting/default/p0")
+
+    assert (code, page["place"], page["waiting"]) == (200, None, None)
+
+
+async def test_who_does_not_wait_has_none(app: FastAPI, plugin: FakePlugin) -> None:
+    other = await status_and_text(app, "GET", "/waiting/default/p1")
+    assert other == (404, "Pod default/p1 does not wait.")
+
+    plugin.not_told = "Another holds the Lease."
+    untold = await status_and_text(app, "GET", "/waiting/default/p0")
+    assert untold == (503, "Another holds the Lease.")
+
+
+async def test_programs_can_ask_what_a_page_holds(app: FastAPI) -> None:
+    code, schema = await status_and_body(app, "GET", "/openapi.json")
+
+    assert code == 200
+    assert "/waiting/{namespace}/{name}" in schema["paths"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("POST", "/filter", 404),
+        ("POST", "/preempt", 404),
+        ("POST", "/bind", 404),
+        ("GET", "/waiting/default", 404),
+        ("GET", "/docs", 404),
+        ("POST", "/healthz", 405),
+        ("DELETE", "/waiting/default/p0", 405),
+    ],
+)
+async def test_pages_are_only_read(app: FastAPI, method: str, path: str, code: int) -> None:
+    assert (await status_and_text(app, method, path))[0] == code
