@@ -132,7 +132,7 @@ def measure(claims: int) -> None:
     def decide(number: int) -> None:
         found = waiting[number]
         world.assumptions.forget(found.uid)
-        verdict = judge(found, world.facts.claims_of(found), world, NOW)
+        verdict = judge(found, world.facts.claims_of(found), world)
         assert isinstance(verdict, Admitted), verdict
         assume(found, verdict, world, NOW)
 

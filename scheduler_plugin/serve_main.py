@@ -129,7 +129,7 @@ class Plugin:
         self._statuses.changed()
 
     async def _expire(self) -> NoReturn:
-        """Verdicts drop what lapsed, too; without any, the keeper of claims would wait for ever."""
+        """Whoever asks for a verdict does, too; but the keeper of claims waits for this as well."""
         while True:
             self._cluster.world.assumptions.expire(_clock())
             await asyncio.sleep(EXPIRE_SECONDS)

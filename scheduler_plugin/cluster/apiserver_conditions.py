@@ -13,7 +13,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from typing import NoReturn
 
 from kube.api import ApiError, Backoff, ConflictError, NotFoundError
@@ -38,13 +37,11 @@ class ConditionWriter:
         self,
         writes: GateWrites,
         keeper: GateKeeper,
-        clock: Callable[[], datetime],
         must_wait: Callable[[], bool],
     ) -> None:
         """`must_wait` tells whether others write who go first; then `ask` again."""
         self._writes = writes
         self._keeper = keeper
-        self._clock = clock
         self._must_wait = must_wait
         self._world = writes.cluster.world
         self._stale: dict[PodUid, None] = {}
@@ -86,7 +83,7 @@ class ConditionWriter:
         for uid in self._stale:
             del self._stale[uid]
             return await self._remove(uid)
-        for condition in self._keeper.untold.take(self._clock(), 1):
+        for condition in self._keeper.untold.take(1):
             write = self._writes.write_condition(condition)
             return await self._tried(write, condition.uid, self._keeper.untold.failed)
         return True

@@ -96,7 +96,7 @@ class GateWriter:
         """What is known of a waiting pod now; a sentence where it is none that waits."""
         if self._term is None:
             return self.why_not_told()
-        return self._term.keeper.waiting(namespace, name, self._clock())
+        return self._term.keeper.waiting(namespace, name)
 
     async def run(self) -> NoReturn:
         """One term after another, until cancelled."""
@@ -128,7 +128,7 @@ class _Term:
         self._world = writes.cluster.world
         self.keeper = GateKeeper(self._world, refusals)
         self._removals = GateRemovals(writes, self.keeper, clock, monotonic, self._removed)
-        self._conditions = ConditionWriter(writes, self.keeper, clock, self._is_busy)
+        self._conditions = ConditionWriter(writes, self.keeper, self._is_busy)
         self._assumed: dict[ClaimUid, None] = {}
         self._asked = asyncio.Event()
         self._needs_review = False

@@ -116,7 +116,8 @@ class Extender:
             return NotAnswered(f"{view} may be bound: it is not seen yet what became of it.")
         if why := self._binds.why_not_tried(view, now):
             return NotAnswered(why)
-        return judge(view, world.facts.claims_of(view), world, now)
+        world.assumptions.expire(now)
+        return judge(view, world.facts.claims_of(view), world)
 
     async def filter_once_known(self, pod: JsonObject) -> Answer:
         """The same; where the watch has not brought what it is about, after a moment.

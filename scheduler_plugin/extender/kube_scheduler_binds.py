@@ -191,7 +191,8 @@ class Binds:
                 return None
             now = self._clock()
             claims = world.facts.claims_of(pod)
-            verdict = judge(pod, claims, world, now, at_bind=True)
+            world.assumptions.expire(now)
+            verdict = judge(pod, claims, world, at_bind=True)
             if isinstance(verdict, Refused):
                 self._drop(pod)
                 return f"{verdict.reason}: {verdict.sentence}"

@@ -64,7 +64,6 @@ def judge(
     pod: PodView,
     claims: Sequence[ClaimView],
     world: World,
-    now: datetime,
     *,
     at_bind: bool = False,
 ) -> Verdict:
@@ -73,12 +72,11 @@ def judge(
     Args:
         pod: The pod, as kube-scheduler or the API has it now.
         claims: The claims of its spec, in that order; `Facts.claims_of` finds them.
-        world: What is known. Assumptions that lapsed by `now` are dropped from it.
-        now: The time of the verdict.
+        world: What is known. Nothing of it changes; what lapsed of its assumptions counts until
+            whoever asks drops it.
         at_bind: Whether allocations are final. Extended resources that no claim stands for are
             then the device plugins', and of those only Akri's names are charged.
     """
-    world.assumptions.expire(now)
     if pod.is_bound:
         return Admitted(queue=world.facts.queue_of(pod))
     for refusal in missing_refusals(pod, claims, world.facts):

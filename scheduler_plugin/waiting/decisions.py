@@ -94,9 +94,9 @@ class WaitingPod:
     message: str
 
 
-def waiting_pod(pod: PodView, place: Place | None, world: World, now: datetime) -> WaitingPod:
+def waiting_pod(pod: PodView, place: Place | None, world: World) -> WaitingPod:
     """Judge a pod that waits; its condition may be older, and is written once for each reason."""
-    reason, message = _why(pod, world, now)
+    reason, message = _why(pod, world)
     return WaitingPod(
         namespace=pod.namespace,
         name=pod.name,
@@ -112,9 +112,9 @@ def has_stale_condition(pod: PodView) -> bool:
     return bool(pod.admission) and QUOTA_GATE not in pod.gates and not pod.deleting
 
 
-def gate_condition(pod: PodView, world: World, now: datetime) -> GateCondition | None:
+def gate_condition(pod: PodView, world: World) -> GateCondition | None:
     """What a waiting pod is to be told; None where it fits, and its turn will come."""
-    reason, message = _why(pod, world, now)
+    reason, message = _why(pod, world)
     if not reason:
         return None
     return GateCondition(
@@ -145,7 +145,7 @@ def fits_condition(pod: PodView, now: datetime) -> GateCondition:
     )
 
 
-def _why(pod: PodView, world: World, now: datetime) -> tuple[str, str]:
+def _why(pod: PodView, world: World) -> tuple[str, str]:
     others = [gate for gate in pod.gates if gate != QUOTA_GATE]
     if others:
         named = ", ".join(f'"{gate}"' for gate in others)
@@ -153,7 +153,7 @@ def _why(pod: PodView, world: World, now: datetime) -> tuple[str, str]:
     if missing := missing_claims(pod, world.facts):
         named = ", ".join(f"{pod.namespace}/{name}" for name in missing)
         return Wait.CLAIM_NOT_FOUND, f"It waits for a claim that is not there yet: {named}."
-    verdict = judge(pod, world.facts.claims_of(pod), world, now)
+    verdict = judge(pod, world.facts.claims_of(pod), world)
     if isinstance(verdict, Admitted):
         return "", ""
     return verdict.reason, verdict.sentence

@@ -310,7 +310,7 @@ class GateKeeper:
     def _judge_first(self, line: Line, now: datetime, moment: float) -> tuple[LetGo, ...]:
         pod = self._as_it_waits(line.turns[0][-1])
         assert pod is not None, "whoever waits is known"
-        verdict = judge(pod, self._world.facts.claims_of(pod), self._world, now)
+        verdict = judge(pod, self._world.facts.claims_of(pod), self._world)
         if isinstance(verdict, Refused):
             self._block(line, pod, verdict)
             return ()
@@ -363,7 +363,7 @@ class GateKeeper:
 
     # What people are told.
 
-    def waiting(self, namespace: str, name: str, now: datetime) -> WaitingPod | str:
+    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
         """What is known of a waiting pod now; a sentence where it is none that waits."""
         pod = self._world.facts.pod_named(namespace, name)
         if pod is None:
@@ -371,4 +371,4 @@ class GateKeeper:
         waits = self._as_it_waits(pod.uid)
         if waits is None:
             return f"{pod} does not wait: it has no gate {QUOTA_GATE}, and was not refused."
-        return waiting_pod(waits, self.place(pod.uid), self._world, now)
+        return waiting_pod(waits, self.place(pod.uid), self._world)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from itertools import islice
 
 from scheduler_plugin.accounting.world import World
@@ -39,7 +38,7 @@ class UntoldPods:
         if uid in self._waiting:
             self._uids[uid] = None
 
-    def take(self, now: datetime, most: int) -> tuple[GateCondition, ...]:
+    def take(self, most: int) -> tuple[GateCondition, ...]:
         """Conditions to write: of pods whose reason is another than the one that is written.
 
         Ask again, even if there were none, as long as this is true.
@@ -51,14 +50,14 @@ class UntoldPods:
             if len(found) == most:
                 break
             del self._uids[uid]
-            found += self._condition(uid, now)
+            found += self._condition(uid)
         return tuple(found)
 
-    def _condition(self, uid: PodUid, now: datetime) -> Iterator[GateCondition]:
+    def _condition(self, uid: PodUid) -> Iterator[GateCondition]:
         pod = self._world.facts.pod(uid)
         if pod is None or not pod.is_gated or uid not in self._waiting:
             return
-        condition = gate_condition(pod, self._world, now)
+        condition = gate_condition(pod, self._world)
         if condition is None:
             # Somebody may get the room before it: then it has to be told after all.
             self._uids[uid] = None

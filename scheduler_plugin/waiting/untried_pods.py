@@ -27,7 +27,8 @@ def believe(uid: PodUid, world: World, now: datetime) -> None:
     pod = world.facts.pod(uid)
     if pod is None or not _is_on_its_way(pod):
         return
-    verdict = judge(pod, world.facts.claims_of(pod), world, now)
+    world.assumptions.expire(now)
+    verdict = judge(pod, world.facts.claims_of(pod), world)
     if isinstance(verdict, Admitted):
         assume(pod, verdict, world, now)
 

@@ -252,8 +252,9 @@ def put(world: World, *objects: object) -> None:
 
 
 def verdict(world: World, pod: PodView, *, now: datetime = NOW, at_bind: bool = False) -> Verdict:
-    """The verdict on a pod whose claims the world knows."""
-    return judge(pod, world.facts.claims_of(pod), world, now, at_bind=at_bind)
+    """The verdict on a pod whose claims the world knows, as Filter and Bind ask for it."""
+    world.assumptions.expire(now)
+    return judge(pod, world.facts.claims_of(pod), world, at_bind=at_bind)
 
 
 def admit(world: World, pod: PodView, *, now: datetime = NOW, at_bind: bool = False) -> Admitted:

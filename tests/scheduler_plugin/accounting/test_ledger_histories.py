@@ -390,7 +390,8 @@ class Histories(RuleBasedStateMachine):
         pod = self.world.facts.pod_named("n0", name)
         if pod is None or pod.is_bound:
             return
-        found = judge(pod, self.world.facts.claims_of(pod), self.world, self.now)
+        self.world.assumptions.expire(self.now)
+        found = judge(pod, self.world.facts.claims_of(pod), self.world)
         if isinstance(found, Admitted):
             assume(pod, found, self.world, self.now)
 

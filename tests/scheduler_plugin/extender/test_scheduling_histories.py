@@ -269,7 +269,8 @@ class Scheduling(RuleBasedStateMachine):
 
     def filter_one(self, pod: PodView) -> None:
         self.world.assumptions.forget(pod.uid)
-        found = judge(pod, self.world.facts.claims_of(pod), self.world, self.now)
+        self.world.assumptions.expire(self.now)
+        found = judge(pod, self.world.facts.claims_of(pod), self.world)
         if isinstance(found, Admitted):
             assert self.late.keys().isdisjoint(pod.claim_names), "nobody knows what they cost"
             assume(pod, found, self.world, self.now)
@@ -312,7 +313,8 @@ class Scheduling(RuleBasedStateMachine):
         past = [*self.deleted, *(replace(pod, node="", deleting=False) for pod in changed)]
         if past:
             pod = past[number % len(past)]
-            found = judge(pod, self.world.facts.claims_of(pod), self.world, self.now)
+            self.world.assumptions.expire(self.now)
+            found = judge(pod, self.world.facts.claims_of(pod), self.world)
             if isinstance(found, Admitted):
                 assume(pod, found, self.world, self.now)
 
@@ -349,7 +351,8 @@ class Scheduling(RuleBasedStateMachine):
         if not self.is_reserved(pod):
             return
         found_claims = self.world.facts.claims_of(pod)
-        found = judge(pod, found_claims, self.world, self.now, at_bind=True)
+        self.world.assumptions.expire(self.now)
+        found = judge(pod, found_claims, self.world, at_bind=True)
         if not isinstance(found, Admitted):
             self.world.assumptions.forget(pod.uid)
             return

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_plugin.accounting import facts
+from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, bind_request, judge
 from scheduler_plugin.objects.amounts import NO_CHARGES
@@ -724,11 +725,11 @@ def test_claim_of_a_template_counts_before_it_exists() -> None:
     template = read(claim_template_view(body, queue_label=QUEUE_LABEL))
     pods = [a_pod(name, queue="vision") for name in "ab"]
 
-    found = judge(pods[0], [template.claim("a", "cam")], world, NOW)
+    found = judge(pods[0], [template.claim("a", "cam")], world)
     assert isinstance(found, Admitted)
     assume(pods[0], found, world, NOW)
 
-    second = judge(pods[1], [template.claim("b", "cam")], world, NOW)
+    second = judge(pods[1], [template.claim("b", "cam")], world)
     assert second == Refused(
         Reason.OVER_LIMIT,
         'ResourceClaim default/b-cam does not fit: queue "vision" uses 1 onvif, 1 more would pass'
@@ -958,3 +959,15 @@ def test_claims_that_are_gone_are_remembered_to_a_bound(monkeypatch: pytest.Monk
     found = [refusal(world, a_pod(claims=[name])).reason for name in ("one", "two", "three")]
 
     assert found == [Reason.NOT_KNOWN_YET, Reason.GONE, Reason.GONE]
+
+
+def test_a_verdict_changes_nothing_of_what_is_assumed() -> None:
+    world = two_queues(onvif=(0, 1))
+    put(world, a_claim("first"), a_claim("second"))
+    admit(world, a_pod("a", claims=["first"], queue="vision"))
+    late = a_pod("b", claims=["second"], queue="vision")
+
+    lapsed = NOW + LAPSE
+    assert isinstance(judge(late, world.facts.claims_of(late), world), Refused)
+    assert len(world.assumptions) == 1
+    assert isinstance(verdict(world, late, now=lapsed), Admitted)

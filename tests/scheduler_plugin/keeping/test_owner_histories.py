@@ -135,14 +135,16 @@ class Owners(RuleBasedStateMachine):
         if pod is None:
             return
         self.world.assumptions.forget(pod.uid)
-        found = judge(pod, self.world.facts.claims_of(pod), self.world, self.now)
+        self.world.assumptions.expire(self.now)
+        found = judge(pod, self.world.facts.claims_of(pod), self.world)
         if not isinstance(found, Admitted):
             return
         assert "stolen" not in pod.claim_names, "its label names a queue that admits nobody"
         assume(pod, found, self.world, self.now)
         if steps > 1:
             self.reserve(pod)
-        found = judge(pod, self.world.facts.claims_of(pod), self.world, self.now, at_bind=True)
+        self.world.assumptions.expire(self.now)
+        found = judge(pod, self.world.facts.claims_of(pod), self.world, at_bind=True)
         assert isinstance(found, Admitted)
         for use in found.claims if steps > 2 else ():
             if use.owner_pod is not None:

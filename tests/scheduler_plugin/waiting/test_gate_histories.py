@@ -59,7 +59,8 @@ seldom = st.sampled_from([False, False, False, True])
 
 
 def verdict(world: World, pod: PodView, now: datetime) -> Verdict:
-    return judge(pod, world.facts.claims_of(pod), world, now)
+    world.assumptions.expire(now)
+    return judge(pod, world.facts.claims_of(pod), world)
 
 
 def check_decision(world: World, waiting: list[PodUid], gone: list[PodUid], now: datetime) -> None:
@@ -405,12 +406,12 @@ class Waiting(RuleBasedStateMachine):
 
     def tell(self) -> None:
         """Each pod is told why it waits, once."""
-        for condition in self.keeper.untold.take(self.now, 100):
+        for condition in self.keeper.untold.take(100):
             pod = self.world.facts.pod(condition.uid)
             assert pod is not None
             assert condition.reason != pod.admission
             self.put_pod(replace(pod, admission=condition.reason))
-        assert self.keeper.untold.take(self.now, 100) == ()
+        assert self.keeper.untold.take(100) == ()
         for pod in list(self.world.facts.pods()):
             if pod.is_gated and pod.uid in self.keeper._waiting:
                 assert pod.admission == self.why(pod), pod

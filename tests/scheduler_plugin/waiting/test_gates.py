@@ -482,7 +482,7 @@ def test_a_waiting_pod_is_told_why_it_waits() -> None:
     keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 0)), pod))
     decide(keeper, NOW)
 
-    assert keeper.untold.take(NOW, 10) == (
+    assert keeper.untold.take(10) == (
         GateCondition(
             namespace="default",
             name="a",
@@ -493,14 +493,14 @@ def test_a_waiting_pod_is_told_why_it_waits() -> None:
             " limit of 0.",
         ),
     )
-    assert keeper.untold.take(NOW, 10) == ()
+    assert keeper.untold.take(10) == ()
 
 
 def test_a_pod_that_goes_at_once_is_told_nothing() -> None:
     keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 1)), a_gated_pod("a")))
     decide(keeper, NOW)
 
-    assert keeper.untold.take(NOW, 10) == ()
+    assert keeper.untold.take(10) == ()
 
 
 def test_a_pod_that_was_told_before_a_restart_is_not_told_again() -> None:
@@ -508,7 +508,7 @@ def test_a_pod_that_was_told_before_a_restart_is_not_told_again() -> None:
     keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 0)), pod))
     decide(keeper, NOW)
 
-    assert keeper.untold.take(NOW, 10) == ()
+    assert keeper.untold.take(10) == ()
 
 
 def test_numbers_that_change_are_no_news_and_another_reason_is() -> None:
@@ -516,17 +516,17 @@ def test_numbers_that_change_are_no_news_and_another_reason_is() -> None:
     world = a_world(a_queue("a", onvif=(0, 1)), pod)
     keeper = GateKeeper(world)
     decide(keeper, NOW)
-    told(world, keeper, replace(pod, admission=keeper.untold.take(NOW, 1)[0].reason))
+    told(world, keeper, replace(pod, admission=keeper.untold.take(1)[0].reason))
 
     put(world, a_queue("a", onvif=(0, 2)))
     keeper.note(QueueChanged(QueueName("a")))
     decide(keeper, NOW)
-    assert keeper.untold.take(NOW, 10) == ()
+    assert keeper.untold.take(10) == ()
 
     world.delete_queue(QueueName("a"))
     keeper.note(QueueChanged(QueueName("a")))
     decide(keeper, NOW)
-    assert [c.reason for c in keeper.untold.take(NOW, 10)] == [Reason.QUEUE_NOT_FOUND]
+    assert [c.reason for c in keeper.untold.take(10)] == [Reason.QUEUE_NOT_FOUND]
 
 
 def test_conditions_are_taken_in_portions_and_told_again_where_they_failed() -> None:
@@ -534,9 +534,9 @@ def test_conditions_are_taken_in_portions_and_told_again_where_they_failed() -> 
     keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 0)), *pods))
     decide(keeper, NOW)
 
-    assert [c.name for c in keeper.untold.take(NOW, 3)] == ["p0", "p1", "p2"]
+    assert [c.name for c in keeper.untold.take(3)] == ["p0", "p1", "p2"]
     keeper.untold.failed(pod_uid("p1"))
-    assert [c.name for c in keeper.untold.take(NOW, 9)] == ["p3", "p4", "p1"]
+    assert [c.name for c in keeper.untold.take(9)] == ["p3", "p4", "p1"]
 
 
 def test_who_would_have_fitted_before_others_got_the_room_is_told() -> None:
@@ -544,12 +544,12 @@ def test_who_would_have_fitted_before_others_got_the_room_is_told() -> None:
     put(world, a_queue("a", onvif=(0, 1)))
     keeper.note(QueueChanged(QueueName("a")))
     assert decide(keeper, NOW, most=3) == ()
-    assert keeper.untold.take(NOW, 9) == ()
+    assert keeper.untold.take(9) == ()
     assert keeper.untold
 
     assert names(decide(keeper, NOW)) == ["p0"]
 
-    assert [c.name for c in keeper.untold.take(NOW, 9)] == ["p1", "p2"]
+    assert [c.name for c in keeper.untold.take(9)] == ["p1", "p2"]
     assert not keeper.untold
 
 
@@ -560,7 +560,7 @@ def test_other_gates_and_missing_claims_are_told() -> None:
     keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 1)), held, lacking))
     decide(keeper, NOW)
 
-    found = {c.name: (c.reason, c.message) for c in keeper.untold.take(NOW, 9)}
+    found = {c.name: (c.reason, c.message) for c in keeper.untold.take(9)}
     assert found["p0"][0] == Wait.OTHER_GATES
     assert '"example.com/hold"' in found["p0"][1]
     assert found["p1"][0] == Wait.CLAIM_NOT_FOUND

@@ -73,7 +73,8 @@ class Scene:
     def tries(self, pod: PodView) -> bool:
         """What Filter does; whether the pod passed."""
         self.world.assumptions.forget(pod.uid)
-        verdict = judge(pod, self.world.facts.claims_of(pod), self.world, self.now)
+        self.world.assumptions.expire(self.now)
+        verdict = judge(pod, self.world.facts.claims_of(pod), self.world)
         if isinstance(verdict, Admitted):
             assume(pod, verdict, self.world, self.now)
         self.refusals.answered(pod.uid, refused=not isinstance(verdict, Admitted))
@@ -115,7 +116,7 @@ def test_its_place_in_line_is_told_on_request(scene: Scene) -> None:
     scene.refused(a_plain_pod("first"), a_plain_pod("second"))
     scene.told()
 
-    found = scene.keeper.waiting("default", "second", scene.now)
+    found = scene.keeper.waiting("default", "second")
 
     assert isinstance(found, WaitingPod)
     assert (str(found.place), found.reason) == (
@@ -184,7 +185,7 @@ def test_nobody_is_told_what_it_waits_for(scene: Scene) -> None:
     scene.refused(a_plain_pod("a"))
     scene.told()
 
-    assert scene.keeper.untold.take(NOW, 10) == ()
+    assert scene.keeper.untold.take(10) == ()
 
 
 def test_who_is_not_tried_lets_others_go_and_comes_seldom(scene: Scene) -> None:
