@@ -20,6 +20,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import NoReturn
 
 from binder import apiserver_events
+from binder.agenda import Agenda
 from binder.apiserver_evictions import HeldBackError
 from binder.apiserver_steps import Steps
 from binder.fences import FencedError
@@ -32,7 +33,6 @@ from kube.api import (
 )
 from scheduler_plugin.api import (
     ClaimUid,
-    Due,
     EvictForeign,
     Fence,
     LookAgain,
@@ -93,10 +93,7 @@ class ClaimKeeper:
 
     def __post_init__(self) -> None:
         self._world = self.steps.upkeep.world
-        self._asked: dict[ClaimUid, None] = {}
-        self._pending: dict[ClaimUid, None] = {}
-        self._doing: set[ClaimUid] = set()
-        self._alarms: Due[ClaimUid] = Due()
+        self._agenda = Agenda()
         # Claims whose foreign pods were evicted, or are not for now.
         self._rests: Rests[ClaimUid] = Rests(_FORGOTTEN_SECONDS)
         self._told: dict[ClaimUid, QueueName] = {}
@@ -107,8 +104,7 @@ class ClaimKeeper:
 
     def changed(self, claim_uids: Iterable[ClaimUid]) -> None:
         """Claims changed, or pods or decisions that they depend on. Costs next to nothing."""
-        self._asked.update(dict.fromkeys(claim_uids))
-        if self._asked:
+        if self._agenda.ask(claim_uids):
             self._to_look.set()
 
     def queues_changed(self) -> None:
@@ -117,23 +113,19 @@ class ClaimKeeper:
 
     async def run(self) -> None:
         """Keep until cancelled."""
-        self._listen()
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._look_at_all())
-            group.create_task(self._look())
-            for _ in range(AT_ONCE):
-                group.create_task(self._keep())
+        unsubscribe = self._world.assumptions.subscribe(self._assumed)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._look_at_all())
+                group.create_task(self._look())
+                for _ in range(AT_ONCE):
+                    group.create_task(self._keep())
+        finally:
+            unsubscribe()
 
-    def _listen(self) -> None:
+    def _assumed(self, claims: Iterable[ClaimUid]) -> None:
         """A decision that ends without a binding is to be seen on nothing in the API."""
-        assumptions = self._world.assumptions
-        others = assumptions.changed
-
-        def take(claims: Iterable[ClaimUid]) -> None:
-            others(claims)
-            self.changed([uid for uid in claims if uid not in assumptions])
-
-        assumptions.changed = take
+        self.changed([uid for uid in claims if uid not in self._world.assumptions])
 
     async def _look_at_all(self) -> NoReturn:
         while True:
@@ -151,15 +143,13 @@ class ClaimKeeper:
             await self._until_asked()
             await asyncio.sleep(SETTLE_SECONDS)
             self._to_look.clear()
-            asked = {**self._asked, **dict.fromkeys(self._alarms.take(self.monotonic()))}
-            self._asked.clear()
-            for number, uid in enumerate(asked):
+            for number, uid in enumerate(self._agenda.take_asked(self.monotonic())):
                 self._look_at(uid)
                 if number % IN_ONE_GO == IN_ONE_GO - 1:
                     await asyncio.sleep(0)
 
     async def _until_asked(self) -> None:
-        moment = self._alarms.next_moment()
+        moment = self._agenda.next_alarm()
         seconds = max(0.0, moment - self.monotonic()) if moment is not None else None
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -169,7 +159,7 @@ class ClaimKeeper:
         try:
             self._tell_lost(uid)
             if self._step(uid) is not None:
-                self._pending[uid] = None
+                self._agenda.put(uid)
                 self._to_do.set()
         except Exception:  # An odd claim must not cost the others their keeper.
             logger.exception("claim not looked at uid=%s", uid)
@@ -187,11 +177,11 @@ class ClaimKeeper:
         if isinstance(step, LookAgain):
             self._set_alarm(uid, moment + (step.at - now).total_seconds())
             return None
-        self._alarms.drop(uid)
+        self._agenda.drop_alarm(uid)
         return step
 
     def _set_alarm(self, uid: ClaimUid, moment: float) -> None:
-        self._alarms.set(uid, moment)
+        self._agenda.set_alarm(uid, moment)
         # Whoever waits for the next alarm may be waiting for a later one.
         self._to_look.set()
 
@@ -209,8 +199,7 @@ class ClaimKeeper:
         """One of those that do what there is to do, claim by claim; a slow one delays no other."""
         while True:
             await self._to_do.wait()
-            uid = next((uid for uid in self._pending if uid not in self._doing), None)
-            if uid is None:
+            if (uid := self._agenda.next()) is None:
                 self._to_do.clear()
             elif self.fence.why_not(self.write_seconds):
                 await asyncio.sleep(FENCED_SECONDS)
@@ -219,19 +208,17 @@ class ClaimKeeper:
 
     async def _do_alone(self, uid: ClaimUid) -> None:
         """Do what the claim needs while nobody else does; after a failure wait for a while."""
-        self._doing.add(uid)
+        self._agenda.begin(uid)
         try:
             is_over = await self._do(uid)
             self._failures = 0 if is_over else self._failures + 1
             await asyncio.sleep(_BACKOFF.delay(self._failures, random.random))
         finally:
-            self._doing.discard(uid)
-            if self._pending:
+            if self._agenda.end(uid):
                 self._to_do.set()
 
     async def _do(self, uid: ClaimUid) -> bool:
         """Do one step; False where it stays pending, behind all others, to be tried again."""
-        del self._pending[uid]
         if self.is_busy(uid):
             self._set_alarm(uid, self.monotonic() + BUSY_SECONDS)
             return True
@@ -249,7 +236,7 @@ class ClaimKeeper:
             logger.warning("claim not kept uid=%s step=%s: %s", uid, _name(step), error)
         except (ApiError, FencedError) as error:
             logger.warning("claim not kept yet uid=%s step=%s: %s", uid, _name(step), error)
-            self._pending[uid] = None
+            self._agenda.put(uid)
             return False
         else:
             self._done(uid, step)

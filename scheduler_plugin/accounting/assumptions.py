@@ -89,8 +89,8 @@ class _Held:
     requests: _Part | None = None
 
 
-def _unheard(_: Iterable[ClaimUid]) -> None:
-    """Nobody minds."""
+Subscriber = Callable[[Iterable[ClaimUid]], None]
+"""Told of the claims that a pod uses, when the pod came or went."""
 
 
 class Assumptions:
@@ -104,8 +104,7 @@ class Assumptions:
         """`charged` is the ledger's entry of a claim."""
         self._path = path
         self._charged = charged
-        self.changed: Callable[[Iterable[ClaimUid]], None] = _unheard
-        """Called when a pod came or went, with the claims that it uses; to be set by who minds."""
+        self._subscribers: list[Subscriber] = []
         self.usage = Totals(path)
         self.non_preemptible = Totals(path)
         self._entries: dict[ClaimUid, _Entry] = {}
@@ -114,6 +113,15 @@ class Assumptions:
         # In the order in which they lapse, since each is believed for the same time. Those whose
         # binding was asked for are not among them.
         self._until: dict[PodUid, datetime] = {}
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Tell somebody else, too; returns what ends that."""
+        self._subscribers.append(subscriber)
+        return lambda: self._subscribers.remove(subscriber)
+
+    def _tell(self, claims: Iterable[ClaimUid]) -> None:
+        for subscriber in tuple(self._subscribers):
+            subscriber(claims)
 
     def __len__(self) -> int:
         return len(self._held)
@@ -172,7 +180,7 @@ class Assumptions:
             entry.pods[pod.uid] = pod
             held.claims[claim.uid] = None
             self.recount(claim.uid)
-        self.changed(held.claims)
+        self._tell(held.claims)
 
     def _hold_decider(self, pod: PodUid, until: datetime) -> _Held:
         """Its own binding may be under way."""
@@ -210,7 +218,7 @@ class Assumptions:
             if not entry.pods:
                 del self._entries[claim]
             self.recount(claim)
-        self.changed(held.claims)
+        self._tell(held.claims)
 
     def forget_claim(self, claim: ClaimUid) -> None:
         """Drop a claim that was deleted; what else is assumed of its pods stays."""

@@ -67,7 +67,7 @@ class GateWriter:
         self._clock = clock
         self._monotonic = monotonic
         self._term: _Term | None = None
-        writes.cluster.world.assumptions.changed = self._assumed
+        writes.cluster.world.assumptions.subscribe(self._assumed)
         refusals.changed = self._tried
 
     def changed(self, change: WorldChange) -> None:

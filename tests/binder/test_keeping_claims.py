@@ -289,7 +289,7 @@ async def test_nothing_is_evicted_behind_a_fence_that_closes_in_the_middle() -> 
     scene.later(minutes=2)
     async with scene.running():
         await scene.until(lambda: scene.server.asked == ["POST eviction (dry)"])
-        await scene.until(lambda: scene.keeper._pending != {})
+        await scene.until(lambda: scene.keeper._agenda.next() is not None)
 
     assert scene.server.evicted == []
 
@@ -435,4 +435,4 @@ async def test_nothing_is_kept_of_a_claim_that_is_deleted() -> None:
         await scene.until_idle()
 
     keeper = scene.keeper
-    assert (keeper._told, len(keeper._rests), len(keeper._alarms)) == ({}, 0, 0)
+    assert (keeper._told, len(keeper._rests), len(keeper._agenda)) == ({}, 0, 0)

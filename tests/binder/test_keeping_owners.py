@@ -107,7 +107,7 @@ async def test_an_owner_that_a_decision_kept_ends_when_that_comes_to_nothing() -
     scene.add()
     admit(scene.world, pod)
     heard: list[ClaimUid] = []
-    scene.world.assumptions.changed = heard.extend
+    scene.world.assumptions.subscribe(heard.extend)
     async with scene.running():
         await scene.until_idle()
         assert scene.server.owner() == WRITTEN

@@ -398,3 +398,16 @@ def test_orphan_that_got_its_owner_is_none_any_more() -> None:
 
     assert world.ledger.orphans() == ()
     assert usage(world, "vision") == amounts(onvif=1)
+
+
+def test_all_who_subscribed_hear_of_decisions_until_they_end_it() -> None:
+    world = a_world(a_queue("vision"), a_claim())
+    heard: list[str] = []
+    world.assumptions.subscribe(lambda claims: heard.extend(f"first {uid}" for uid in claims))
+    end = world.assumptions.subscribe(lambda claims: heard.extend(f"then {uid}" for uid in claims))
+    admit(world, a_pod("a", claims=["cam"], queue="vision"))
+    assert heard == ["first uid-of-cam", "then uid-of-cam"]
+
+    end()
+    world.assumptions.forget(pod_uid("a"))
+    assert heard == ["first uid-of-cam", "then uid-of-cam", "first uid-of-cam"]
