@@ -8,6 +8,16 @@ from kube.apiserver_store import ChangeStream, Store
 from kube.apiserver_watch import WatchSettings, WatchStats
 from kube.backoff import Backoff
 from kube.changes import Added, Change, Deleted, Modified
+from kube.command_settings import (
+    Config,
+    Kubeconfig,
+    LogLevel,
+    commands,
+    not_empty,
+    parsed,
+    refuse,
+    settings_of,
+)
 from kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -53,6 +63,7 @@ __all__ = [
     "CertificateError",
     "Change",
     "ChangeStream",
+    "Config",
     "ConflictError",
     "Deleted",
     "ElectionSettings",
@@ -65,12 +76,14 @@ __all__ = [
     "InvalidError",
     "JsonObject",
     "KeyLocks",
+    "Kubeconfig",
     "KubeconfigError",
     "LeaderElector",
     "LeadershipLostError",
     "LeaseView",
     "LeaseWatcher",
     "LiveTls",
+    "LogLevel",
     "MalformedObjectError",
     "Modified",
     "NotFoundError",
@@ -92,11 +105,16 @@ __all__ = [
     "WatchSettings",
     "WatchStats",
     "WriteOptions",
+    "commands",
     "connect",
     "follow_files",
     "identity_of",
     "log_to_stderr",
+    "not_empty",
     "parse_resource_version",
+    "parsed",
+    "refuse",
     "run_process",
+    "settings_of",
     "show_files",
 ]

@@ -10,8 +10,9 @@ import os
 import sys
 from typing import NoReturn
 
+from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration
-from scheduler_plugin.settings import PrintConfigSettings, ServeSettings, parse_settings
+from scheduler_plugin.settings import PrintConfigSettings, ServeSettings
 
 
 def main() -> int:

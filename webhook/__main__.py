@@ -9,8 +9,8 @@ from typing import NoReturn
 import uvloop
 
 from kube.api import CertificateError, log_to_stderr, run_process
+from webhook.arguments import parse_settings
 from webhook.serve_main import serve_webhook
-from webhook.settings import parse_settings
 
 
 def main() -> NoReturn:

@@ -1,339 +1,348 @@
-"""The command line of `moorage-driver`, with what the environment says as its defaults."""
+"""The command line of `moorage-driver`. Nothing else reads flags or environment variables."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Annotated
 
-from driver.discovery.handlers import DEBUG_ECHO_FILE, HANDLER_NAMES
-from driver.discovery.reach import Network, parse_networks, services_around
-from driver.durations import parse_duration
-from driver.handlers.limits import DEVICES, MOST_DEVICES, NETWORK_HANDLERS
+import typer
+
+from driver.api import NodeName
+from driver.configurations.permissions import Account
+from driver.discovery.handlers import DEBUG_ECHO_FILE, HANDLER_NAMES, HandlerSettings
+from driver.discovery.reach import Network, Reach, services_around
+from driver.handlers.limits import DEVICES, MOST_DEVICES, NETWORK_HANDLERS, HandlerLimits
 from driver.handlers.sdk_requests import (
     AGENT_FOLDER,
     AGENT_SOCKET,
     NETWORK_PORT,
-    TLS_VARIABLES,
+    TlsFiles,
     place_from,
 )
 from driver.offer_paths import OfferPath
 from driver.running.metrics_address import DEFAULT as DEFAULT_METRICS_ADDRESS
-from driver.running.metrics_address import Address, parse_address
-from driver.running.permissions_settings import permissions_arguments
+from driver.running.metrics_address import parse_address
+from driver.running.settings import (
+    HandlerProcessSettings,
+    NodeSettings,
+    PermissionsSettings,
+    Settings,
+    SharedSettings,
+)
+from driver.running.typed_arguments import (
+    DebugEchoFile,
+    DebugEchoShared,
+    DiscoveryNetworks,
+    HostPaths,
+    MetricsAddress,
+    OfferedBy,
+    RediscoveryInterval,
+    RescanInterval,
+    ServiceHost,
+    ServiceNetworks,
+    UniqueDevicesDefault,
+    duration,
+    handler_name,
+    handler_names,
+    host_paths,
+    path_or_none,
+    pem_file,
+    positive,
+)
+from kube.api import Config, Kubeconfig, LogLevel, commands, not_empty, parsed, refuse, settings_of
 
 NETWORK_HANDLERS_GROUP = 65532
 """As in the manifests."""
 
-
-def parser_of(environ: Mapping[str, str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="moorage-driver", description="Publish the devices of nodes and prepare claims."
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _node_arguments(commands.add_parser("node", help="serve one node: run it on each"), environ)
-    _shared_arguments(
-        commands.add_parser("shared", help="serve the cluster: run one, or several elected"),
-        environ,
-    )
-    _handler_arguments(
-        commands.add_parser("handler", help="one discovery handler in a process of its own"),
-        environ,
-    )
-    permissions = commands.add_parser(
-        "permissions", help="print the Roles by which drivers may read what Configurations name"
-    )
-    permissions_arguments(permissions, environ)
-    _kubeconfig_argument(permissions, environ)
-    _log_argument(permissions)
-    return parser
+app = commands("moorage-driver", "Publish the devices of nodes and prepare claims.")
 
 
-def _node_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
-    _common_arguments(parser, environ)
-    node = environ.get("NODE_NAME", "")
-    parser.add_argument(
-        "--node-name",
-        default=node,
-        type=_not_empty,
-        required=not node,
-        help="name of the Node object this process runs on (default: $NODE_NAME)",
-    )
-    parser.add_argument("--pod-uid", default=environ.get("POD_UID", ""), help="default: $POD_UID")
-    parser.add_argument(
-        "--kubelet-root", default=Path("/var/lib/kubelet"), type=Path, metavar="DIR"
-    )
-    parser.add_argument("--cdi-root", default=Path("/var/run/cdi"), type=Path, metavar="DIR")
-    parser.add_argument(
-        "--embedded-handlers",
-        default=frozenset(HANDLER_NAMES),
-        type=_handler_names,
-        metavar="NAMES",
-        help="discovery handlers that run in this process, with commas between them; the others"
-        f" are waited for (default: {','.join(HANDLER_NAMES)})",
-    )
-    parser.add_argument(
-        "--handler-registration-socket",
-        default=AGENT_FOLDER / AGENT_SOCKET,
-        type=_path_or_none,
-        metavar="FILE",
-        help="where discovery handlers of other processes register; empty: nowhere"
-        f" (default: {AGENT_FOLDER / AGENT_SOCKET})",
-    )
-    parser.add_argument(
-        "--network-handlers-folder",
-        type=_path_or_none,
-        metavar="DIR",
-        help=f"where {' and '.join(NETWORK_HANDLERS)} may register that run without privileges, and"
-        " listen (default: none)",
-    )
-    parser.add_argument(
-        "--network-handlers-group",
-        default=NETWORK_HANDLERS_GROUP,
-        type=_positive,
-        metavar="GID",
-        help=f"whose the folder is (default: {NETWORK_HANDLERS_GROUP})",
-    )
-    _limit_arguments(parser)
-    _tls_arguments(parser, "--handler-tls", ("", "", ""))
-    _discovery_arguments(parser, environ)
+def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
+    """Settings from the command line, the environment and a file.
+
+    Raises:
+        SystemExit: With a sentence, on flags that make no sense.
+    """
+    settings: Settings = settings_of(app, argv, environ)
+    return settings
 
 
-def _limit_arguments(parser: argparse.ArgumentParser) -> None:
-    """What discovery handlers of other processes may be, give and have."""
-    parser.add_argument(
-        "--external-handlers",
-        type=_handler_names,
-        metavar="NAMES",
-        help="names of Moorage's own that handlers of other processes may register all the same,"
-        " with commas between them (default: those that are not in --embedded-handlers)",
-    )
-    parser.add_argument(
-        "--handler-device-paths",
-        default=(DEVICES,),
-        type=_host_paths,
-        metavar="PATHS",
-        help="of the host, with commas between them: what registered handlers give containers as"
-        f" device nodes lies there or below; a part may be a pattern (default: {DEVICES})",
-    )
-    parser.add_argument(
-        "--handler-mount-paths",
-        default=(),
-        type=_host_paths,
-        metavar="PATHS",
-        help="the same for files and folders that they mount (default: none)",
-    )
-    parser.add_argument(
-        "--handler-most-devices",
-        default=MOST_DEVICES,
-        type=_positive,
-        metavar="NUMBER",
-        help=f"that one registered handler may report in all (default: {MOST_DEVICES})",
-    )
-
-
-def _tls_arguments(parser: argparse.ArgumentParser, prefix: str, defaults: tuple[str, ...]) -> None:
-    """Files by which handlers on the network and drivers know each other."""
-    told = (
-        ("ca", "certificates that vouch for the other side"),
-        ("cert", "this side's certificate; a handler's bears the handler's name as a DNS name"),
-        ("key", "the key of the certificate"),
-    )
-    for (part, help_), default in zip(told, defaults, strict=True):
-        shown = (
-            f" (default: ${TLS_VARIABLES[('ca', 'cert', 'key').index(part)]})" if default else ""
-        )
-        parser.add_argument(
-            f"{prefix}-{part}", default=default, metavar="FILE", help=f"PEM: {help_}{shown}"
-        )
-
-
-def _handler_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
-    place = place_from({**environ, **dict.fromkeys(TLS_VARIABLES, "")})
-    parser.add_argument("name", choices=HANDLER_NAMES, metavar="NAME", help="|".join(HANDLER_NAMES))
-    parser.add_argument(
-        "--folder",
-        default=place.folder,
-        type=Path,
-        metavar="DIR",
-        help="of the agent's socket and the handler's own"
-        f" (default: $DISCOVERY_HANDLERS_DIRECTORY, else {AGENT_FOLDER})",
-    )
-    parser.add_argument(
-        "--address",
-        default=place.address,
-        metavar="HOST:PORT",
-        help="listen on the network, and not at a socket"
-        f" (default: $POD_IP and port {NETWORK_PORT}, if that is set)",
-    )
-    defaults = tuple(environ.get(name, "") for name in TLS_VARIABLES)
-    _tls_arguments(parser, "--tls", defaults)
-    _log_argument(parser)
-    _discovery_arguments(parser, environ)
-
-
-def _discovery_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
-    parser.add_argument(
-        "--rescan-interval",
-        default=timedelta(seconds=60),
-        type=_duration,
-        help="how often all devices are read anew, beside the kernel's events (default: 60s)",
-    )
-    parser.add_argument(
-        "--rediscovery-interval",
-        default=timedelta(seconds=10),
-        type=_duration,
-        help="how often networks are asked for cameras and OPC UA servers (default: 10s)",
-    )
-    parser.add_argument(
-        "--discovery-networks",
-        default=(),
-        type=_networks,
-        metavar="NETWORKS",
-        help="such as 10.20.0.0/16, with commas between them: addresses of cameras and OPC UA"
-        " servers that are asked whoever tells of them (default: none, each tells of itself)",
-    )
-    services = services_around(environ.get("KUBERNETES_SERVICE_HOST", ""))
-    parser.add_argument(
-        "--service-networks",
-        default=services,
-        type=_networks,
-        metavar="NETWORKS",
-        help="of the cluster's services, where no camera is (default: around"
-        f" $KUBERNETES_SERVICE_HOST{', ' if services else ''}{','.join(map(str, services))})",
-    )
-    parser.add_argument(
-        "--debug-echo-file",
-        default=DEBUG_ECHO_FILE,
-        type=Path,
-        metavar="FILE",
-        help=f"while it says OFFLINE, debugEcho finds nothing (default: {DEBUG_ECHO_FILE})",
-    )
-    parser.add_argument(
-        "--debug-echo-shared",
-        default=environ.get("DEBUG_ECHO_INSTANCES_SHARED") or "true",
-        choices=("true", "false"),
-        help="whether nodes share debugEcho's devices, where the details do not say"
-        " (default: $DEBUG_ECHO_INSTANCES_SHARED, else true)",
+@app.command(help="Serve one node: run it on each.")
+def node(
+    node_name: Annotated[
+        str,
+        parsed(not_empty, metavar="NAME", envvar="NODE_NAME", help_="Of this node's Node object."),
+    ],
+    pod_uid: Annotated[str, typer.Option(envvar="POD_UID", metavar="UID")] = "",
+    kubelet_root: Annotated[Path, typer.Option(metavar="DIR")] = Path("/var/lib/kubelet"),
+    cdi_root: Annotated[Path, typer.Option(metavar="DIR")] = Path("/var/run/cdi"),
+    embedded_handlers: Annotated[
+        frozenset[str],
+        parsed(
+            handler_names,
+            metavar="NAMES",
+            help_="Discovery handlers that run in this process, with commas between them; the"
+            " others are waited for.",
+            shown=",".join(HANDLER_NAMES),
+        ),
+    ] = frozenset(HANDLER_NAMES),
+    handler_registration_socket: Annotated[
+        Path | None,
+        parsed(
+            path_or_none,
+            metavar="FILE",
+            help_="Where discovery handlers of other processes register; empty: nowhere.",
+            shown=str(AGENT_FOLDER / AGENT_SOCKET),
+        ),
+    ] = AGENT_FOLDER / AGENT_SOCKET,
+    network_handlers_folder: Annotated[
+        Path | None,
+        parsed(
+            path_or_none,
+            metavar="DIR",
+            help_=f"Where {' and '.join(NETWORK_HANDLERS)} may register that run without"
+            " privileges, and listen (default: none).",
+        ),
+    ] = None,
+    network_handlers_group: Annotated[
+        int,
+        parsed(
+            positive,
+            metavar="GID",
+            help_="Whose the folder is.",
+            shown=str(NETWORK_HANDLERS_GROUP),
+        ),
+    ] = NETWORK_HANDLERS_GROUP,
+    external_handlers: Annotated[
+        frozenset[str] | None,
+        parsed(
+            handler_names,
+            metavar="NAMES",
+            help_="Names of Moorage's own that handlers of other processes may register all the"
+            " same, with commas between them (default: those that are not in --embedded-handlers).",
+        ),
+    ] = None,
+    handler_device_paths: Annotated[
+        HostPaths,
+        parsed(
+            host_paths,
+            metavar="PATHS",
+            help_="Of the host, with commas between them: what registered handlers give containers"
+            " as device nodes lies there or below; a part may be a pattern.",
+            shown=DEVICES,
+        ),
+    ] = (DEVICES,),
+    handler_mount_paths: Annotated[
+        HostPaths,
+        parsed(
+            host_paths,
+            metavar="PATHS",
+            help_="The same for files and folders that they mount (default: none).",
+        ),
+    ] = (),
+    handler_most_devices: Annotated[
+        int,
+        parsed(
+            positive,
+            metavar="NUMBER",
+            help_="That one registered handler may report in all.",
+            shown=str(MOST_DEVICES),
+        ),
+    ] = MOST_DEVICES,
+    handler_tls_ca: Annotated[str, pem_file("certificates that vouch for handlers.")] = "",
+    handler_tls_cert: Annotated[str, pem_file("the driver's certificate.")] = "",
+    handler_tls_key: Annotated[str, pem_file("the key of the certificate.")] = "",
+    kubeconfig: Kubeconfig = None,
+    log_level: LogLevel = "INFO",
+    config: Config = "",
+    metrics_address: MetricsAddress = parse_address(DEFAULT_METRICS_ADDRESS),  # noqa: B008 frozen
+    path: OfferedBy = OfferPath.AUTO,
+    unique_devices_default: UniqueDevicesDefault = "true",
+    rescan_interval: RescanInterval = timedelta(seconds=60),
+    rediscovery_interval: RediscoveryInterval = timedelta(seconds=10),
+    discovery_networks: DiscoveryNetworks = (),
+    service_networks: ServiceNetworks = None,
+    kubernetes_service_host: ServiceHost = "",
+    debug_echo_file: DebugEchoFile = DEBUG_ECHO_FILE,
+    debug_echo_shared: DebugEchoShared = "true",
+) -> NodeSettings:
+    if external_handlers is None:
+        external_handlers = frozenset(HANDLER_NAMES) - embedded_handlers
+    return NodeSettings(
+        node=NodeName(node_name),
+        pod_uid=pod_uid,
+        kubelet_root=kubelet_root,
+        cdi_root=cdi_root,
+        discovery=HandlerSettings(
+            rescan_interval=rescan_interval,
+            rediscovery_interval=rediscovery_interval,
+            reach=_reach(discovery_networks, service_networks, kubernetes_service_host),
+            debug_echo_file=debug_echo_file,
+            debug_echo_shared=debug_echo_shared == "true",
+        ),
+        embedded_handlers=embedded_handlers,
+        network_handlers_folder=network_handlers_folder,
+        network_handlers_group=network_handlers_group,
+        handler_limits=HandlerLimits(
+            device_paths=tuple(handler_device_paths),
+            mount_paths=tuple(handler_mount_paths),
+            reserved=frozenset(HANDLER_NAMES) - external_handlers,
+            most_devices=handler_most_devices,
+        ),
+        handler_tls=_tls("--handler-tls", handler_tls_ca, handler_tls_cert, handler_tls_key),
+        registration_socket=handler_registration_socket,
+        kubeconfig=kubeconfig,
+        log_level=log_level,
+        metrics_address=metrics_address,
+        path=path,
+        unique_devices_default=unique_devices_default == "true",
     )
 
 
-def _shared_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
-    _common_arguments(parser, environ)
-    parser.add_argument(
-        "--namespace",
-        default=environ.get("POD_NAMESPACE", "moorage-system"),
-        help="namespace of the Lease (default: $POD_NAMESPACE, else moorage-system)",
-    )
-    identity = f"{environ.get('POD_NAME') or socket.gethostname()}_{os.getpid()}"
-    parser.add_argument("--identity", default=identity, help="holder's name in the Lease")
-    parser.add_argument(
-        "--lost-node-grace",
-        default=timedelta(minutes=5),
-        type=_duration,
-        help="how long a node may be deleted, or be not Ready without pods, and keep its slots"
-        " (default: 5m)",
-    )
-    parser.add_argument(
-        "--instance-classes",
-        action="store_true",
-        help="make a DeviceClass of each Instance, too, so that pods may ask for"
-        " akri.sh/<instance> where devices are offered through DRA",
-    )
-
-
-def _common_arguments(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
-    _kubeconfig_argument(parser, environ)
-    _log_argument(parser)
-    parser.add_argument(
-        "--metrics-address",
-        default=parse_address(DEFAULT_METRICS_ADDRESS),
-        type=_address,
-        metavar="[HOST]:PORT",
-        help="serve /metrics, /healthz and /readyz here; empty: nowhere"
-        f" (default: {DEFAULT_METRICS_ADDRESS})",
-    )
-    parser.add_argument(
-        "--path",
-        default=str(OfferPath.AUTO),
-        choices=[str(path) for path in OfferPath],
-        help="how devices are offered: auto (default) takes dra where pods may ask for DRA devices"
-        " as extended resources, else device-plugin; the same for nodes and the shared driver",
-    )
-    parser.add_argument(
-        "--unique-devices-default",
-        default="true",
-        choices=("true", "false"),
-        help="what spec.uniqueDevices means in a Configuration that does not set it",
+@app.command(help="Serve the cluster: run one, or several elected.")
+def shared(
+    namespace: Annotated[
+        str, typer.Option(envvar="POD_NAMESPACE", help="Of the Lease.")
+    ] = "moorage-system",
+    identity: Annotated[
+        str, typer.Option(help="Holder's name in the Lease (default: of the pod and the process).")
+    ] = "",
+    pod_name: Annotated[str, typer.Option(envvar="POD_NAME", hidden=True)] = "",
+    lost_node_grace: Annotated[
+        timedelta,
+        parsed(
+            duration,
+            metavar="DURATION",
+            help_="How long a node may be deleted, or be not Ready without pods, and keep its"
+            " slots.",
+            shown="5m",
+        ),
+    ] = timedelta(minutes=5),
+    instance_classes: Annotated[
+        bool,
+        typer.Option(
+            "--instance-classes",
+            help="Make a DeviceClass of each Instance, too, so that pods may ask for"
+            " akri.sh/<instance> where devices are offered through DRA.",
+        ),
+    ] = False,
+    kubeconfig: Kubeconfig = None,
+    log_level: LogLevel = "INFO",
+    config: Config = "",
+    metrics_address: MetricsAddress = parse_address(DEFAULT_METRICS_ADDRESS),  # noqa: B008 frozen
+    path: OfferedBy = OfferPath.AUTO,
+    unique_devices_default: UniqueDevicesDefault = "true",
+) -> SharedSettings:
+    return SharedSettings(
+        namespace=namespace,
+        identity=identity or f"{pod_name or socket.gethostname()}_{os.getpid()}",
+        lost_node_grace=lost_node_grace,
+        instance_classes=instance_classes,
+        kubeconfig=kubeconfig,
+        log_level=log_level,
+        metrics_address=metrics_address,
+        path=path,
+        unique_devices_default=unique_devices_default == "true",
     )
 
 
-def _kubeconfig_argument(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
-    kubeconfig = environ.get("KUBECONFIG")
-    parser.add_argument(
-        "--kubeconfig",
-        default=Path(kubeconfig) if kubeconfig else None,
-        type=Path,
-        help="default: $KUBECONFIG, else the pod's ServiceAccount",
+@app.command(help="One discovery handler in a process of its own.")
+def handler(
+    name: Annotated[
+        str, typer.Argument(parser=handler_name, metavar="NAME", help="|".join(HANDLER_NAMES))
+    ],
+    folder: Annotated[
+        Path,
+        typer.Option(
+            envvar="DISCOVERY_HANDLERS_DIRECTORY",
+            metavar="DIR",
+            help="Of the agent's socket and the handler's own.",
+        ),
+    ] = AGENT_FOLDER,
+    address: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Listen on the network, and not at a socket"
+            f" (default: $POD_IP and port {NETWORK_PORT}, if that is set).",
+        ),
+    ] = "",
+    pod_ip: Annotated[str, typer.Option(envvar="POD_IP", hidden=True)] = "",
+    tls_ca: Annotated[
+        str, pem_file("certificates that vouch for drivers.", envvar="HANDLER_TLS_CA")
+    ] = "",
+    tls_cert: Annotated[
+        str,
+        pem_file("a certificate with the handler's name as a DNS name.", envvar="HANDLER_TLS_CERT"),
+    ] = "",
+    tls_key: Annotated[str, pem_file("the key of the certificate.", envvar="HANDLER_TLS_KEY")] = "",
+    log_level: LogLevel = "INFO",
+    config: Config = "",
+    rescan_interval: RescanInterval = timedelta(seconds=60),
+    rediscovery_interval: RediscoveryInterval = timedelta(seconds=10),
+    discovery_networks: DiscoveryNetworks = (),
+    service_networks: ServiceNetworks = None,
+    kubernetes_service_host: ServiceHost = "",
+    debug_echo_file: DebugEchoFile = DEBUG_ECHO_FILE,
+    debug_echo_shared: DebugEchoShared = "true",
+) -> HandlerProcessSettings:
+    return HandlerProcessSettings(
+        name=name,
+        log_level=log_level,
+        folder=folder,
+        address=address or place_from({"POD_IP": pod_ip}).address,
+        tls=_tls("--tls", tls_ca, tls_cert, tls_key),
+        discovery=HandlerSettings(
+            rescan_interval=rescan_interval,
+            rediscovery_interval=rediscovery_interval,
+            reach=_reach(discovery_networks, service_networks, kubernetes_service_host),
+            debug_echo_file=debug_echo_file,
+            debug_echo_shared=debug_echo_shared == "true",
+        ),
     )
 
 
-def _log_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR")
+@app.command(help="Print the Roles by which drivers may read what Configurations name.")
+def permissions(
+    filename: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="FILE",
+            help="With Configurations, or - (default: all Configurations of the cluster).",
+        ),
+    ] = None,
+    namespace: Annotated[
+        str, typer.Option(envvar="POD_NAMESPACE", help="Of the drivers.")
+    ] = "moorage-system",
+    service_account: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the drivers on nodes.")
+    ] = "driver-node",
+    kubeconfig: Kubeconfig = None,
+    log_level: LogLevel = "INFO",
+    config: Config = "",
+) -> PermissionsSettings:
+    return PermissionsSettings(
+        files=tuple(filename or ()),
+        kubeconfig=kubeconfig,
+        log_level=log_level,
+        account=Account(namespace, service_account),
     )
 
 
-def _host_paths(text: str) -> tuple[str, ...]:
-    paths = tuple(path for part in text.split(",") if (path := part.strip()))
-    if odd := [path for path in paths if not path.startswith("/") or ".." in path.split("/")]:
-        raise argparse.ArgumentTypeError(f"{odd[0]!r} is no absolute path")
-    return paths
+def _reach(
+    networks: Sequence[Network], services: Sequence[Network] | None, service_host: str
+) -> Reach:
+    around = services_around(service_host) if services is None else services
+    return Reach(tuple(networks), tuple(around))
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return int(text)
-
-
-def _handler_names(text: str) -> frozenset[str]:
-    names = frozenset(name for part in text.split(",") if (name := part.strip()))
-    if unknown := sorted(names.difference(HANDLER_NAMES)):
-        there_are = ", ".join(HANDLER_NAMES)
-        raise argparse.ArgumentTypeError(f"no handler {', '.join(unknown)}; there are {there_are}")
-    return names
-
-
-def _address(text: str) -> Address | None:
-    try:
-        return parse_address(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _networks(text: str) -> tuple[Network, ...]:
-    try:
-        return parse_networks(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _path_or_none(text: str) -> Path | None:
-    return Path(text) if text else None
-
-
-def _not_empty(text: str) -> str:
-    if not text:
-        raise argparse.ArgumentTypeError("must not be empty")
-    return text
-
-
-def _duration(text: str) -> timedelta:
-    duration = parse_duration(text)
-    if not duration:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration such as 30s or 5m")
-    return duration
+def _tls(flag: str, *files: str) -> TlsFiles | None:
+    if any(files) and not all(files):
+        raise refuse(f"{flag}-ca, {flag}-cert and {flag}-key: all of them, or none")
+    return TlsFiles(*map(Path, files)) if all(files) else None

@@ -9,29 +9,18 @@ from typing import Any
 
 from driver.devices import Device
 from driver.discovery.contract import DiscoveryHandler
-from driver.discovery.handlers import Handlers, HandlerSettings, is_shared_by_default, parse_details
+from driver.discovery.handlers import Handlers, is_shared_by_default, parse_details
 from driver.handlers.sdk_requests import Handler, InvalidDetailsError, Place, Request
 from driver.handlers.service import serve
-from driver.running.settings import HandlerProcessSettings, NodeSettings
+from driver.running.settings import HandlerProcessSettings
 
 LOOK_SECONDS = 1.0
 """How often a handler is asked whether it has another problem."""
 
 
-def handler_settings(settings: NodeSettings | HandlerProcessSettings) -> HandlerSettings:
-    """What our handlers are told, in whichever process."""
-    return HandlerSettings(
-        rescan_interval=settings.rescan_interval,
-        rediscovery_interval=settings.rediscovery_interval,
-        reach=settings.reach,
-        debug_echo_file=settings.debug_echo_file,
-        debug_echo_shared=settings.debug_echo_shared,
-    )
-
-
 async def run_handler(settings: HandlerProcessSettings) -> None:
     """Serve one handler until cancelled."""
-    told = handler_settings(settings)
+    told = settings.discovery
     ours = Handlers(told).named(settings.name)
     handler = through_sdk(ours, shared=is_shared_by_default(settings.name, told))
     await serve(handler, Place(settings.folder, settings.address, settings.tls))

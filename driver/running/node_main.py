@@ -27,7 +27,6 @@ from driver.preparing.node_claims import NodeClaims
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.disk_path_lock import PathLock
 from driver.running.figures import handler_samples, inventory_samples, node_slot_samples
-from driver.running.handler_main import handler_settings
 from driver.running.node_cluster import NodeCluster, OfferPlace
 from driver.running.settings import NodeSettings
 from kube.api import ApiClient, Event, EventRecorder, connect
@@ -54,9 +53,7 @@ async def run_node(settings: NodeSettings) -> None:
         Folder(paths.data), limits=settings.handler_limits, tls=settings.handler_tls
     )
     external.recall()
-    sources = NodeSources(
-        Handlers(handler_settings(settings), settings.embedded_handlers), external
-    )
+    sources = NodeSources(Handlers(settings.discovery, settings.embedded_handlers), external)
     async with (
         connect(settings.kubeconfig, user_agent=USER_AGENT) as client,
         asyncio.TaskGroup() as tasks,

@@ -16,7 +16,7 @@ from driver.configurations.permissions import (
     permissions,
 )
 from driver.plumbing.apiserver import CONFIGURATIONS
-from driver.running.permissions_settings import STDIN, PermissionsSettings
+from driver.running.settings import STDIN, PermissionsSettings
 from kube.api import ApiError, connect
 
 logger = logging.getLogger(__name__)

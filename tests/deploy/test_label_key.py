@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
+from scheduler_plugin.arguments import parse_settings as parse_plugin_settings
 from scheduler_plugin.settings import ServeSettings
-from scheduler_plugin.settings import parse_settings as parse_plugin_settings
 from tests.deploy.documents import DEPLOY
-from webhook.settings import parse_settings as parse_webhook_settings
+from webhook.arguments import parse_settings as parse_webhook_settings
 
 DOCS = DEPLOY.parent / "docs/kai.md"
 FOLDERS = ("manifests", "policies", "webhook")

@@ -10,11 +10,11 @@ import pytest
 from driver.api import DRIVER_NAME, NODE_LABEL
 from driver.handlers.limits import NETWORK_HANDLERS
 from driver.handlers.sdk_requests import AGENT_SOCKET
+from driver.running.arguments import parse_settings
 from driver.running.settings import (
     HandlerProcessSettings,
     NodeSettings,
     SharedSettings,
-    parse_settings,
 )
 from tests.deploy.documents import EXAMPLES, MANIFESTS, documents_in, objects_of_kind
 

@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from local_cluster import scheduler_image
+from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration
-from scheduler_plugin.settings import PrintConfigSettings, ServeSettings, parse_settings
+from scheduler_plugin.settings import PrintConfigSettings, ServeSettings
 from tests.deploy.documents import DEPLOY, MANIFESTS, objects_of_kind
 
 NAMESPACE = "moorage-system"

@@ -10,11 +10,11 @@ import pytest
 
 from driver.configurations.configurations import judge
 from driver.discovery.handlers import check_details
+from driver.running.arguments import parse_settings as parse_driver_settings
 from driver.running.settings import HandlerProcessSettings, NodeSettings, SharedSettings
-from driver.running.settings import parse_settings as parse_driver_settings
 from local_cluster.api import Cluster
+from scheduler_plugin.arguments import parse_settings as parse_plugin_settings
 from scheduler_plugin.settings import ServeSettings
-from scheduler_plugin.settings import parse_settings as parse_plugin_settings
 from tests.deploy.documents import CRDS
 from tests.e2e.charts import (
     EVERYTHING,
@@ -26,7 +26,7 @@ from tests.e2e.charts import (
     render,
 )
 from tests.manifests import CHART, rendered, stale
-from webhook.settings import parse_settings as parse_webhook_settings
+from webhook.arguments import parse_settings as parse_webhook_settings
 
 KAIS = "kai.scheduler/queue"
 MICROK8S = "/var/snap/microk8s/common/var/lib/kubelet"

@@ -11,7 +11,7 @@ import yaml
 from scheduler_plugin.api import MANAGED_LABEL
 from tests.deploy.documents import DEPLOY, MANIFESTS, objects_of_kind
 from webhook.api import registration
-from webhook.certificates.settings import REGISTRATION, SECRET
+from webhook.arguments import REGISTRATION, SECRET
 
 FOLDER = DEPLOY / "webhook"
 VALIDATING: Any = yaml.safe_load((FOLDER / "validatingwebhookconfiguration.yaml").read_text())

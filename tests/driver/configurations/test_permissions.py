@@ -18,9 +18,9 @@ from driver.handlers.discovery_properties import (
     kept_objects,
     problems,
 )
+from driver.running.arguments import parse_settings
 from driver.running.permissions_main import run_permissions
-from driver.running.permissions_settings import PermissionsSettings
-from driver.running.settings import parse_settings
+from driver.running.settings import PermissionsSettings
 from tests.driver.builders import a_configuration, a_configuration_object
 
 NODE = Account("moorage-system", "driver-node")

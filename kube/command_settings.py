@@ -1,0 +1,179 @@
+"""Command lines that are settings: of one name on the command line, in the environment, in a file.
+
+    moorage-driver node --rediscovery-interval 5s      a flag wins
+    MOORAGE_REDISCOVERY_INTERVAL=5s                    over the environment,
+    rediscovery-interval: 5s                           which wins over the file of --config
+
+A command is a function of Typer's; what it returns are the settings.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import typer
+import yaml
+from typer.core import TyperGroup, TyperOption
+from typer.models import OptionInfo
+
+T = TypeVar("T")
+
+
+def _read_config(context: typer.Context, file: str) -> str:
+    """Take what the file says for defaults: parameters that are not eager are parsed later."""
+    if not file:
+        return file
+    options = _options(context.command)
+    names = {_setting(option): name for name, option in options.items() if name != "config"}
+    found = _settings_in(file)
+    if unknown := sorted(found.keys() - names.keys()):
+        raise typer.BadParameter(f"{file}: {unknown[0]}: there is no such setting.")
+    told = {names[name]: value for name, value in found.items()}
+    context.default_map = {**told, **(context.default_map or {})}
+    return file
+
+
+def _settings_in(file: str) -> dict[str, Any]:
+    try:
+        found = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise typer.BadParameter(f"{file}: {error.strerror}") from None
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise typer.BadParameter(f"{file}: this is not YAML: {error}") from None
+    if not isinstance(found, dict):
+        raise typer.BadParameter(f"{file}: a mapping of settings is expected.")
+    return {str(name): _text(value) for name, value in found.items()}
+
+
+def _text(value: object) -> str:
+    """As it would be written on the command line."""
+    if isinstance(value, list):
+        return ",".join(map(_text, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
+
+
+Config = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE",
+        is_eager=True,
+        callback=_read_config,
+        help="YAML with settings that neither flags nor environment give.",
+    ),
+]
+LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], typer.Option()]
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="KUBECONFIG", metavar="FILE", help="Default: the ServiceAccount of the pod."
+    ),
+]
+
+
+def commands(name: str, help_: str) -> typer.Typer:
+    """The commands of a program; none is there yet."""
+    return typer.Typer(
+        name=name,
+        help=help_,
+        epilog="Each flag may be given as MOORAGE_<FLAG> in the environment, too, or in a YAML file"
+        " that --config names, without its dashes: rediscovery-interval is"
+        " MOORAGE_REDISCOVERY_INTERVAL.",
+        add_completion=False,
+        rich_markup_mode=None,
+        no_args_is_help=True,
+    )
+
+
+def parsed(
+    parse: Callable[[str], T], *, metavar: str, help_: str = "", shown: str = "", **more: Any
+) -> OptionInfo:
+    """An option whose text is parsed.
+
+    Args:
+        parse: Raises a ValueError that says what is wrong with the text.
+        metavar: What stands for the text in the help.
+        help_: What it is for.
+        shown: The default as one would write it.
+        more: See `typer.Option`.
+    """
+
+    def convert(value: str | T) -> T:
+        if not isinstance(value, str):
+            return value  # a default
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    option: OptionInfo = typer.Option(
+        parser=convert, metavar=metavar, help=help_, show_default=shown or False, **more
+    )
+    return option
+
+
+def not_empty(text: str) -> str:
+    """The text itself.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    if not text:
+        raise ValueError("must not be empty")
+    return text
+
+
+def refuse(message: str) -> typer.BadParameter:
+    """What a command raises when its flags make no sense together."""
+    return typer.BadParameter(message)
+
+
+def settings_of(app: typer.Typer, argv: Sequence[str], environ: Mapping[str, str]) -> Any:
+    """What the command that the arguments name returns.
+
+    Raises:
+        SystemExit: After `--help`, or with a sentence where the arguments make no sense.
+    """
+    command = typer.main.get_command(app)
+    try:
+        found = command.main(
+            list(argv),
+            prog_name=app.info.name,
+            standalone_mode=False,
+            default_map=_of_environment(command, environ),
+        )
+    except typer.TyperException as error:
+        error.show()  # type: ignore[attr-defined]  # all that parsing raises are of its subclass
+        sys.exit(error.exit_code)
+    return sys.exit(found) if isinstance(found, int) else found
+
+
+def _of_environment(command: Any, environ: Mapping[str, str]) -> dict[str, Any]:
+    """The defaults of a command, or of those of a group by their names."""
+    if isinstance(command, TyperGroup):
+        return {name: _of_environment(each, environ) for name, each in command.commands.items()}
+    found = {name: _of_variables(option, environ) for name, option in _options(command).items()}
+    return {name: value for name, value in found.items() if value}
+
+
+def _options(command: Any) -> dict[str, TyperOption]:
+    return {p.name or "": p for p in command.params if isinstance(p, TyperOption)}
+
+
+def _of_variables(option: TyperOption, environ: Mapping[str, str]) -> str | None:
+    own = option.envvar or ()
+    names = ((own,) if isinstance(own, str) else tuple(own)) + (_variable(option),)
+    return next((value for name in names if (value := environ.get(name))), None)
+
+
+def _variable(option: TyperOption) -> str:
+    return f"MOORAGE_{_setting(option).upper().replace('-', '_')}"
+
+
+def _setting(option: TyperOption) -> str:
+    """The name of the longest flag, as files say it."""
+    return max(option.opts, key=len).lstrip("-")

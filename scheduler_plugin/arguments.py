@@ -1,0 +1,331 @@
+"""The command line of `moorage-scheduler-plugin`. Nothing else reads flags or environment."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Annotated, Any
+
+import typer
+
+from driver.api import Problem
+from kube.api import (
+    Config,
+    Kubeconfig,
+    LogLevel,
+    Resource,
+    commands,
+    not_empty,
+    parsed,
+    refuse,
+    settings_of,
+)
+from scheduler_plugin.extender.client_names import KUBE_SCHEDULER
+from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
+from scheduler_plugin.extender.listening import (
+    Listening,
+    TlsFiles,
+    parse_listening,
+    parse_pages_address,
+)
+from scheduler_plugin.extender.scheduler_configuration import CallerFiles
+from scheduler_plugin.keeping.leftovers import GRACE as LEFTOVER_GRACE
+from scheduler_plugin.objects.names import (
+    NO_QUEUE,
+    QUEUE_LABEL,
+    AccountingSettings,
+    OrphanPolicy,
+    OwnerLifetime,
+    QueueName,
+)
+from scheduler_plugin.settings import PrintConfigSettings, ServeSettings
+
+_NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_LABEL_KEY = re.compile(rf"({_NAME}/)?[A-Za-z0-9]([-_.A-Za-z0-9]{{0,61}}[A-Za-z0-9])?")
+_LONGEST_SECONDS = 86_400
+_LARGEST_PRIORITY = 2_000_001_000
+"""That of system-node-critical: no pod has more."""
+
+DEFAULT_COMMAND = "serve"
+
+app = commands(
+    "moorage-scheduler-plugin", "Judge and bind pods for the kube-scheduler beside this process."
+)
+
+
+def parse_settings(
+    argv: Sequence[str], environ: Mapping[str, str]
+) -> ServeSettings | PrintConfigSettings:
+    """Settings from the command line, the environment and a file; without a command, of `serve`.
+
+    Raises:
+        SystemExit: With a sentence, on flags that make no sense.
+    """
+    flags_only = not argv or (argv[0].startswith("-") and argv[0] != "--help")
+    with_command = [DEFAULT_COMMAND, *argv] if flags_only else argv
+    settings: ServeSettings | PrintConfigSettings = settings_of(app, with_command, environ)
+    return settings
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    if not all(names):
+        raise ValueError("must not be empty")
+    return names
+
+
+def _lease(text: str) -> tuple[str, str]:
+    namespace, _, name = text.partition("/")
+    if not (re.fullmatch(_NAME, namespace) and re.fullmatch(_NAME, name)):
+        raise ValueError(f"{text!r} is no namespace/name of a Lease")
+    return namespace, name
+
+
+def _label_key(text: str) -> str:
+    if not _LABEL_KEY.fullmatch(text):
+        raise ValueError(f"{text!r} is no key of a label, such as {QUEUE_LABEL}")
+    return text
+
+
+def _queue(text: str) -> QueueName:
+    if text and not (re.fullmatch(_NAME, text) and len(text) <= 63):
+        raise ValueError(f"{text!r} is no name of a Queue")
+    return QueueName(text)
+
+
+def _priority(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = None
+    if number is None or abs(number) > _LARGEST_PRIORITY:
+        raise ValueError(f"{text!r} is no priority that a pod can have")
+    return number
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= _LONGEST_SECONDS:
+        raise ValueError(f"{text!r} is no number of seconds up to a day")
+    return seconds
+
+
+def _kinds(text: str) -> tuple[Resource, ...]:
+    return tuple(_kind(part) for part in text.split(",")) if text else ()
+
+
+def _kind(text: str) -> Resource:
+    plural, _, rest = text.partition(".")
+    version, _, group = rest.partition(".")
+    is_version = re.fullmatch(r"v[0-9]+((alpha|beta)[0-9]+)?", version)
+    if not (is_version and re.fullmatch(_NAME, plural) and re.fullmatch(_NAME, group)):
+        example = "podgroups.v2alpha2.scheduling.run.ai"
+        raise ValueError(f"{text!r} is no plural.version.group such as {example}")
+    return Resource(group, version, plural)
+
+
+def _file(what: str) -> Any:
+    return typer.Option(metavar="FILE", help=f"{what}.")
+
+
+Lease = Annotated[
+    Sequence[str],
+    parsed(
+        _lease,
+        metavar="NAMESPACE/NAME",
+        help_="kube-scheduler's Lease.",
+        shown="moorage-system/moorage-scheduler",
+    ),
+]
+ListenAddress = Annotated[
+    str,
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Where kube-scheduler calls: loopback, unless there is mutual TLS.",
+    ),
+]
+TlsCertFile = Annotated[str, _file("Certificate of the server")]
+TlsPrivateKeyFile = Annotated[str, _file("Its key")]
+ClientCaFile = Annotated[
+    str, _file("The authority of the certificate that kube-scheduler must show")
+]
+ClientNames = Annotated[
+    Sequence[str],
+    parsed(
+        _names,
+        metavar="NAME[,NAME...]",
+        help_="Whom that certificate must name, as common name, DNS name or URI; others of the same"
+        " authority are not heard.",
+        shown=KUBE_SCHEDULER,
+    ),
+]
+SchedulerName = Annotated[
+    Sequence[str],
+    parsed(
+        _names,
+        metavar="NAME[,NAME...]",
+        help_="The kube-scheduler's profiles: pods of other schedulers are not judged and not"
+        " bound.",
+        shown="moorage",
+    ),
+]
+
+LEASE = ("moorage-system", "moorage-scheduler")
+ADDRESS = "127.0.0.1:10261"
+NAMES = (KUBE_SCHEDULER,)
+SCHEDULERS = ("moorage",)
+
+
+@app.command(help="Answer kube-scheduler until a signal; what is done without a command.")
+def serve(
+    kubeconfig: Kubeconfig = None,
+    log_level: LogLevel = "INFO",
+    config: Config = "",
+    pod_name: Annotated[str, typer.Option(envvar="POD_NAME", hidden=True)] = "",
+    lease: Lease = LEASE,
+    scheduler_identity: Annotated[
+        str,
+        parsed(
+            not_empty,
+            metavar="NAME",
+            help_="What the Lease's holder begins with, before `_`: kube-scheduler's host name,"
+            " which is the pod's (default: this host's name).",
+        ),
+    ] = socket.gethostname(),
+    listen_address: ListenAddress = ADDRESS,
+    pages_address: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Where /healthz, /readyz and /waiting/NAMESPACE/POD are read, over plain HTTP.",
+        ),
+    ] = "127.0.0.1:10262",
+    tls_cert_file: TlsCertFile = "",
+    tls_private_key_file: TlsPrivateKeyFile = "",
+    client_ca_file: ClientCaFile = "",
+    client_names: ClientNames = NAMES,
+    scheduler_name: SchedulerName = SCHEDULERS,
+    queue_label: Annotated[
+        str, parsed(_label_key, metavar="KEY", help_="Names queues.", shown=QUEUE_LABEL)
+    ] = QUEUE_LABEL,
+    default_queue: Annotated[
+        QueueName,
+        parsed(
+            _queue,
+            metavar="NAME",
+            help_="Queue of pods for which nothing else names one (default: none).",
+        ),
+    ] = NO_QUEUE,
+    non_preemptible_priority: Annotated[
+        int,
+        parsed(
+            _priority,
+            metavar="NUMBER",
+            help_="Pods of at least this priority are non-preemptible.",
+            shown="100",
+        ),
+    ] = 100,
+    orphan_policy: Annotated[
+        OrphanPolicy,
+        typer.Option(help="Whom an allocated claim without an owner is charged to."),
+    ] = OrphanPolicy.OLDEST_POD,
+    owner_lifetime: Annotated[
+        OwnerLifetime,
+        typer.Option(help="How long an owner that was written at a binding stays."),
+    ] = OwnerLifetime.ALLOCATION,
+    leftover_grace: Annotated[
+        float,
+        parsed(
+            _seconds,
+            metavar="SECONDS",
+            help_="How long an allocation that nobody uses, and pods that ended, stay on a claim.",
+            shown=f"{LEFTOVER_GRACE.total_seconds():.0f}",
+        ),
+    ] = LEFTOVER_GRACE.total_seconds(),
+    pod_groups: Annotated[
+        Sequence[Resource],
+        parsed(
+            _kinds,
+            metavar="KINDS",
+            help_="Kinds of PodGroups, as plural.version.group, with commas between them; empty for"
+            " none.",
+            shown="podgroups.v2alpha2.scheduling.run.ai",
+        ),
+    ] = (Resource("scheduling.run.ai", "v2alpha2", "podgroups"),),
+) -> ServeSettings:
+    tls = TlsFiles(
+        certificate=tls_cert_file,
+        key=tls_private_key_file,
+        client_ca=client_ca_file,
+        client_names=frozenset(client_names),
+    )
+    return ServeSettings(
+        kubeconfig=kubeconfig,
+        log_level=log_level,
+        instance=pod_name or socket.gethostname(),
+        listening=_safe(parse_listening(listen_address, tls)),
+        pages=_safe(parse_pages_address(pages_address)),
+        lease=LeaseSettings(namespace=lease[0], name=lease[1], identity=scheduler_identity),
+        accounting=AccountingSettings(
+            queue_label=queue_label,
+            default_queue=default_queue,
+            scheduler_names=frozenset(scheduler_name),
+            non_preemptible_priority=non_preemptible_priority,
+            orphan_policy=orphan_policy,
+            owner_lifetime=owner_lifetime,
+        ),
+        leftover_grace=timedelta(seconds=leftover_grace),
+        pod_groups=tuple(dict.fromkeys(pod_groups)),
+    )
+
+
+@app.command("print-config", help="Print what kube-scheduler's configuration must say.")
+def print_config(
+    lease: Lease = LEASE,
+    listen_address: ListenAddress = ADDRESS,
+    tls_cert_file: TlsCertFile = "",
+    tls_private_key_file: TlsPrivateKeyFile = "",
+    client_ca_file: ClientCaFile = "",
+    client_names: ClientNames = NAMES,
+    scheduler_name: SchedulerName = SCHEDULERS,
+    scheduler_cert_file: Annotated[
+        str, _file("Certificate that kube-scheduler shows; its path there")
+    ] = "",
+    scheduler_private_key_file: Annotated[str, _file("Its key; its path there")] = "",
+    server_ca_file: Annotated[
+        str, _file("The authority of the plugin's certificate; its path there")
+    ] = "",
+    config: Config = "",
+) -> PrintConfigSettings:
+    tls = TlsFiles(
+        certificate=tls_cert_file,
+        key=tls_private_key_file,
+        client_ca=client_ca_file,
+        client_names=frozenset(client_names),
+    )
+    listening = _safe(parse_listening(listen_address, tls))
+    caller = CallerFiles(
+        certificate=scheduler_cert_file, key=scheduler_private_key_file, server_ca=server_ca_file
+    )
+    if listening.tls and not (caller.certificate and caller.key and caller.server_ca):
+        raise refuse(
+            "with TLS, print-config needs --scheduler-cert-file, --scheduler-private-key-file and"
+            " --server-ca-file: what kube-scheduler shows, and whom it believes."
+        )
+    return PrintConfigSettings(
+        listening=listening,
+        lease=LeaseSettings(namespace=lease[0], name=lease[1], identity=socket.gethostname()),
+        scheduler_names=tuple(scheduler_name),
+        caller=caller if listening.tls else None,
+    )
+
+
+def _safe(parsed_: Listening | Problem) -> Listening:
+    if isinstance(parsed_, Problem):
+        raise refuse(f"{parsed_.path}: {parsed_.message}")
+    return parsed_
