@@ -13,38 +13,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from driver.api import DRIVER_NAME, ConfigurationName, DeviceName, NodeName
+from driver.api import ConfigurationName, NodeName
 from driver.configurations.configurations import Verdict, concerns_devices, judge
 from driver.discovery.handlers import check_details
 from driver.handlers.apiserver_properties import NodeProperties
 from driver.handlers.node_sources import NodeSources
 from driver.instances.handler_discoveries import Discoveries
-from driver.instances.instances import Instance
 from driver.instances.inventory import Inventory, in_force, inventory_of, withdrawn
 from driver.instances.names import Collision, collision_sentence
 from driver.instances.node_instances import NodeInstances
 from driver.instances.stored.objects import StoredInstance
-from driver.plumbing.apiserver import CONFIGURATIONS, SLICES
+from driver.plumbing.apiserver import CONFIGURATIONS
 from driver.plumbing.apiserver_passes import Passes, put_right
 from driver.preparing.kubelet_claims import Sight
 from driver.preparing.whereabouts import Whereabouts
-from driver.publishing.apiserver_allocations import AllocationWatch
-from driver.publishing.apiserver_path import NodePath, TakenPath
-from driver.publishing.apiserver_pools import Pool, PoolPublisher, StoredSlices
-from driver.publishing.apiserver_slices import read_owner
+from driver.publishing.apiserver_path import NodePath
+from driver.publishing.node_pool import NodePool
 from driver.publishing.shown.deductions import held_slots
-from driver.publishing.shown.publication import Publication, Supply, local_supply, publish
-from driver.publishing.shown.shared_pools import shared_devices
-from driver.publishing.shown.slices import Features, device_names
-from driver.publishing.written.resource_slices import NodeScope, slice_view
+from driver.publishing.shown.publication import Supply, local_supply
 from driver.running.node_handlers import NodeHandlers
 from driver.running.node_reports import NodeReports
+from driver.running.node_sight import NodeSight
 from kube.api import Added, ApiClient, Change, Deleted, Modified, Store
 
 logger = logging.getLogger(__name__)
@@ -54,33 +49,6 @@ FIRST_ANSWERS_SECONDS = 2.0
 
 RENAME_SECONDS = 0.1
 """How soon a device gets another name whose first is another's."""
-
-_WITHOUT_DRA = Features(consumable_capacity=False, taints=False)
-
-
-@dataclass(slots=True)
-class _Memory:
-    """What is kept between passes; losing it costs writes, never a device.
-
-    Attributes:
-        current: The publication that was decided last; what the kubelet plugin prepares from.
-        inventory: What it was decided from.
-        path: How devices are offered; None before that is known.
-        shared: What this node can prepare of shared pools; None if that is to be found out anew.
-        where: What discovery says at this moment; None if that is to be found out anew. It may be
-            ahead of the inventory, since no pass and no API server is waited for.
-        sight: Made of all that; None if that is to be done anew.
-    """
-
-    current: Publication = field(default_factory=lambda: Publication({}))
-    inventory: Inventory | None = None
-    path: TakenPath | None = None
-    shared: Mapping[tuple[str, DeviceName], Instance] | None = None
-    where: Whereabouts | None = None
-    sight: Sight | None = None
-
-    def forget_shared(self) -> None:
-        self.shared = self.sight = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +84,7 @@ class NodeCluster:
         self._sources = sources
         self._properties = NodeProperties(client, tasks)
         self._discoveries = Discoveries(sources, tasks, self._on_answer, self._properties.read)
-        self._allocations = AllocationWatch(client, [node].__contains__, tasks, self._passes.ask)
-        self._memory = _Memory()
+        self._sight = NodeSight(node, self._instances, self._inventory_now)
         self._listeners: list[Callable[[Inventory], None]] = []
         self._on_seen: list[Callable[[], None]] = []
         self._first_answers = asyncio.Event()
@@ -131,21 +98,8 @@ class NodeCluster:
                 unique_devices_default=place.unique_devices_default,
             ),
         )
-        fields = f"spec.driver={DRIVER_NAME},spec.nodeName={node}"
-        self._slices = Store(client, SLICES.select(field_selector=fields), slice_view)
-        self._pool = PoolPublisher(
-            client,
-            Pool(
-                name=node,
-                scope=NodeScope(node),
-                stays=True,
-                read_owner=lambda: read_owner(client, node),
-            ),
-            StoredSlices(lambda: self._slices, self._slices.note),
-        )
-        reports = NodeReports(
-            sources, self._properties, self._collisions, lambda: self._memory.inventory
-        )
+        self._pool = NodePool(client, node, tasks, self._passes.ask)
+        reports = NodeReports(sources, self._properties, self._collisions, lambda: self.inventory)
         reports.on_change(self._passes.ask)
         self._properties.on_change(self._properties_changed)
         self._handlers = NodeHandlers(client, node, reports, self._configurations)
@@ -153,62 +107,25 @@ class NodeCluster:
     @property
     def sight(self) -> Sight | None:
         """What this node can prepare, and where its devices are; None before the first decision."""
-        memory, where = self._memory, self.where
-        if where is None:
-            return None
-        if memory.sight is None:
-            memory.sight = Sight(self._instances_to_prepare(), where)
-        return memory.sight
+        return self._sight.whole
 
     @property
     def where(self) -> Whereabouts | None:
         """Where this node's devices are; None before the first decision."""
-        memory = self._memory
-        if memory.where is None and memory.inventory is not None:
-            inventory = self._inventory_now()
-            memory.where = Whereabouts(inventory.instances, inventory.unheard)
-        return memory.where
+        return self._sight.where
 
     def on_seen(self, listener: Callable[[], None]) -> None:
         """Call back whenever devices may be elsewhere than before."""
         self._on_seen.append(listener)
 
     def _seen(self) -> None:
-        self._memory.where = self._memory.sight = None
-        for listener in self._on_seen if self._memory.inventory is not None else ():
+        self._sight.forget_where()
+        for listener in self._on_seen if self.inventory is not None else ():
             listener()
 
     def _inventory_now(self) -> Inventory:
-        taken = self._instances.names(self._memory.inventory)
+        taken = self._instances.names(self.inventory)
         return inventory_of(self._configurations, self._discoveries.heard, self._node, taken)
-
-    def _instances_to_prepare(self) -> Mapping[tuple[str, DeviceName], Instance]:
-        local = self._withdrawn_devices() if not self._path.is_dra else {}
-        published: dict[tuple[str, DeviceName], Instance] = {
-            (self._node, name): offer.instance or local[name]
-            for name, offer in self._memory.current.offers.items()
-            if offer.instance is not None or name in local
-        }
-        return {**published, **self._shared_devices()}
-
-    def _withdrawn_devices(self) -> Mapping[DeviceName, Instance]:
-        """What claims got before this path was taken, and are to be prepared with all the same."""
-        inventory, features = self._memory.inventory, self._path.features
-        return device_names(inventory.local, features) if inventory and features else {}
-
-    def _shared_devices(self) -> Mapping[tuple[str, DeviceName], Instance]:
-        inventory = self._memory.inventory
-        if inventory is None or self._path.features is None:
-            return {}
-        if self._memory.shared is None:
-            stored = (s for s in self._instances.store if s.is_shared)
-            self._memory.shared = shared_devices(inventory, stored, self._path.features)
-        return self._memory.shared
-
-    @property
-    def _path(self) -> TakenPath:
-        assert self._memory.path is not None, "taken before anything is read"
-        return self._memory.path
 
     @property
     def stored_instances(self) -> Store[StoredInstance]:
@@ -222,12 +139,12 @@ class NodeCluster:
     @property
     def claimed_instances(self) -> frozenset[str]:
         """Attribute values of Instances that go on being published because claims have them."""
-        return self._memory.current.away_instances
+        return self._sight.publication.away_instances
 
     @property
     def inventory(self) -> Inventory | None:
         """What this node's discovery says, shared devices included; None before the first pass."""
-        return self._memory.inventory
+        return self._sight.inventory
 
     def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
         """Call back with the inventory of each pass; it may be the same as before."""
@@ -243,17 +160,18 @@ class NodeCluster:
 
     async def _start_stores(self) -> None:
         stores: list[Store[Any]] = [self._configurations, self._instances.store]
-        self._memory.path = path = await self._node_path.take()
+        self._sight.taken = path = await self._node_path.take()
         self._instances.claimable = path.is_dra
-        if self._path.features is not None:
-            stores.append(self._slices)
+        self._pool.features = path.features
+        if path.features is not None:
+            stores.append(self._pool.slices)
         for store in stores:
             self._tasks.create_task(store.run())
         for store in stores:
             await store.synced.wait()
         self._configurations.subscribe(self._configuration_changed)
         self._instances.store.subscribe(self._instance_changed)
-        self._slices.subscribe(lambda change: put_right(change, self._passes))
+        self._pool.slices.subscribe(lambda change: put_right(change, self._passes))
         self._pool.recall()
 
     def _configuration_changed(self, change: Change[Verdict]) -> None:
@@ -263,8 +181,8 @@ class NodeCluster:
 
     def _instance_changed(self, change: Change[StoredInstance]) -> None:
         """Look again when slots were taken or freed: what claims may have depends on it."""
-        self._memory.forget_shared()
-        if self._path.is_dra and _changes_holders(change):
+        self._sight.forget_shared()
+        if self._sight.path.is_dra and _changes_holders(change):
             self._passes.ask()
 
     async def _first_answers_or_time(self) -> None:
@@ -295,30 +213,20 @@ class NodeCluster:
         self._follow()
         inventory = self._inventory_now()
         now = datetime.now(UTC)
-        publication = publish(
-            self._supply(inventory),
-            self._pool.written,
-            self._path.features or _WITHOUT_DRA,
-            allocated=self._allocated(),
-            now=now,
-        )
+        publication = self._pool.decide(self._supply(inventory), now)
         self._log_collisions(inventory)
-        self._memory.current, self._memory.inventory = publication, inventory
-        self._memory.forget_shared()
+        self._sight.decided(publication, inventory)
         self._seen()
         self._decided.set()
         self._instances.decide(inventory, publication.away_instances)
         for listener in self._listeners:
             listener(inventory)
-        try:
-            with self._instances.yielding():
-                await self._write_slices(publication)
-        finally:
-            self._follow_claims(publication)
+        with self._instances.yielding():
+            await self._pool.write(publication)
         return (publication.recheck_at - now).total_seconds() if publication.recheck_at else None
 
     def _collisions(self, name: ConfigurationName) -> tuple[Collision, ...]:
-        inventory = self._memory.inventory
+        inventory = self.inventory
         return inventory.collisions.get(name, ()) if inventory else ()
 
     def _log_collisions(self, inventory: Inventory) -> None:
@@ -327,28 +235,9 @@ class NodeCluster:
                 logger.warning("%s configuration=%s", collision_sentence(collision), name)
 
     def _supply(self, inventory: Inventory) -> Supply:
-        if not self._path.is_dra:
+        if not self._sight.path.is_dra:
             return local_supply(withdrawn(inventory))
         return replace(local_supply(inventory), held=held_slots(self._instances.store))
-
-    def _allocated(self) -> frozenset[DeviceName] | None:
-        if self._path.features is None:
-            return frozenset()
-        return self._allocations.allocated_in(self._node)
-
-    async def _write_slices(self, publication: Publication) -> None:
-        if self._path.features is not None:
-            await self._pool.write(publication)
-        else:
-            self._pool.written = publication
-
-    def _follow_claims(self, publication: Publication) -> None:
-        if not publication.away or self._path.features is None:
-            self._allocations.turn_off()
-        elif publication.unsettled:
-            self._allocations.renew()
-        else:
-            self._allocations.turn_on()
 
 
 def _changes_holders(change: Change[StoredInstance]) -> bool:

@@ -91,9 +91,10 @@ class World:
         sources = NodeSources(Handlers(HandlerSettings(), ()), external)
         place = OfferPlace(NODE, cast("NodePath", None), unique_devices_default=True)
         self.cluster = NodeCluster(cast("ApiClient", self.server), place, sources, self.tasks)
-        self.cluster._memory.path = TakenPath(OfferPath.DRA, FEATURES)
+        self.cluster._sight.taken = TakenPath(OfferPath.DRA, FEATURES)
+        self.cluster._pool.features = FEATURES
         self.cluster._discoveries = cast("Discoveries", self.said)
-        self.cluster._allocations = cast("AllocationWatch", self.allocations)
+        self.cluster._pool._allocations = cast("AllocationWatch", self.allocations)
         body = a_configuration_object()
         body["metadata"]["resourceVersion"] = "1"
         self.cluster._configurations.note(body)
@@ -131,7 +132,7 @@ def _named(cluster: NodeCluster, *ids: str) -> set[DeviceName]:
     """The published devices of these ids."""
     return {
         name
-        for name, offer in cluster._memory.current.offers.items()
+        for name, offer in cluster._sight.publication.offers.items()
         if offer.instance is not None and offer.instance.properties["UDEV_DEVPATH"] in ids
     }
 

@@ -1,0 +1,102 @@
+"""What a node can prepare, and where its devices are: made when asked for, of what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from driver.api import DeviceName, NodeName
+from driver.instances.instances import Instance
+from driver.instances.inventory import Inventory
+from driver.instances.node_instances import NodeInstances
+from driver.preparing.kubelet_claims import Sight
+from driver.preparing.whereabouts import Whereabouts
+from driver.publishing.apiserver_path import TakenPath
+from driver.publishing.shown.publication import Publication
+from driver.publishing.shown.shared_pools import shared_devices
+from driver.publishing.shown.slices import device_names
+
+
+@dataclass(slots=True)
+class NodeSight:
+    """What is kept between passes; losing it costs writes, never a device.
+
+    Attributes:
+        node: Whose devices these are.
+        instances: This node's, and all shared ones.
+        inventory_now: What discovery says at this moment. It may be ahead of the inventory, since
+            no pass and no API server is waited for.
+        publication: What was decided last; what the kubelet plugin prepares from.
+        inventory: What it was decided from; None before the first pass.
+        taken: How devices are offered; None before that is known.
+    """
+
+    node: NodeName
+    instances: NodeInstances
+    inventory_now: Callable[[], Inventory]
+    publication: Publication = field(default_factory=lambda: Publication({}))
+    inventory: Inventory | None = None
+    taken: TakenPath | None = None
+    # None if that is to be found out, or made, anew.
+    _shared: Mapping[tuple[str, DeviceName], Instance] | None = None
+    _where: Whereabouts | None = None
+    _sight: Sight | None = None
+
+    @property
+    def path(self) -> TakenPath:
+        """How devices are offered."""
+        assert self.taken is not None, "taken before anything is read"
+        return self.taken
+
+    def decided(self, publication: Publication, inventory: Inventory) -> None:
+        """A pass decided this."""
+        self.publication, self.inventory = publication, inventory
+        self.forget_shared()
+
+    def forget_shared(self) -> None:
+        """Shared Instances may be others."""
+        self._shared = self._sight = None
+
+    def forget_where(self) -> None:
+        """Devices may be elsewhere."""
+        self._where = self._sight = None
+
+    @property
+    def whole(self) -> Sight | None:
+        """What this node can prepare, and where its devices are; None before the first decision."""
+        where = self.where
+        if where is None:
+            return None
+        if self._sight is None:
+            self._sight = Sight(self._instances_to_prepare(), where)
+        return self._sight
+
+    @property
+    def where(self) -> Whereabouts | None:
+        """Where this node's devices are; None before the first decision."""
+        if self._where is None and self.inventory is not None:
+            inventory = self.inventory_now()
+            self._where = Whereabouts(inventory.instances, inventory.unheard)
+        return self._where
+
+    def _instances_to_prepare(self) -> Mapping[tuple[str, DeviceName], Instance]:
+        local = self._withdrawn_devices() if not self.path.is_dra else {}
+        published: dict[tuple[str, DeviceName], Instance] = {
+            (self.node, name): offer.instance or local[name]
+            for name, offer in self.publication.offers.items()
+            if offer.instance is not None or name in local
+        }
+        return {**published, **self._shared_devices()}
+
+    def _withdrawn_devices(self) -> Mapping[DeviceName, Instance]:
+        """What claims got before this path was taken, and are to be prepared with all the same."""
+        inventory, features = self.inventory, self.path.features
+        return device_names(inventory.local, features) if inventory and features else {}
+
+    def _shared_devices(self) -> Mapping[tuple[str, DeviceName], Instance]:
+        if self.inventory is None or self.path.features is None:
+            return {}
+        if self._shared is None:
+            stored = (s for s in self.instances.store if s.is_shared)
+            self._shared = shared_devices(self.inventory, stored, self.path.features)
+        return self._shared
