@@ -29,11 +29,11 @@ from typing import Any
 import uvloop
 
 from kube.api import LiveTls, Resource, TlsFiles, connect, show_files
+from kube.http_server import serving
 from local_cluster.api import CONTROL_PLANE, Certificate, Cluster, ClusterSettings
 from scheduler_plugin.api import QUEUE_LABEL
 from tests.e2e.webhook.installation import WebhookProcess, install
 from webhook.http_app import http_app
-from webhook.https_server import HttpsServer
 from webhook.reviews import Answer, Response, Review
 from webhook.serve_main import CIPHERS
 
@@ -246,9 +246,10 @@ def do_nothing(webhook: WebhookProcess) -> Iterator[DoNothingProcess]:
 async def serve_nothing(host: str, port: int, certificate: Path, key: Path) -> None:
     tls = LiveTls(ciphers=CIPHERS)
     show_files(tls, TlsFiles(certificate, key))
-    server = HttpsServer(http_app(DoNothing()), (host, port), tls.context)
-    print("listening", flush=True)
-    await server.run()
+    app = http_app(DoNothing())
+    async with serving(app, (host, port), tls=tls.context, stop_seconds=1) as bound:
+        print("listening", flush=True)
+        await bound.server
 
 
 @contextmanager

@@ -28,7 +28,7 @@ def _serve(settings: ServeSettings) -> NoReturn:
     import uvloop
 
     from kube.api import log_to_stderr, run_process
-    from scheduler_plugin.extender.http_server import CannotListenError
+    from kube.http_server import CannotListenError
     from scheduler_plugin.serve_main import run_serve
 
     log_to_stderr(settings.log_level, "scheduler_plugin", "binder")

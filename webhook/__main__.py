@@ -9,6 +9,7 @@ from typing import NoReturn
 import uvloop
 
 from kube.api import CertificateError, log_to_stderr, run_process
+from kube.http_server import CannotListenError
 from webhook.arguments import parse_settings
 from webhook.serve_main import serve_webhook
 
@@ -19,7 +20,7 @@ def main() -> NoReturn:
     log_to_stderr(settings.log_level, "webhook", "scheduler_plugin")
     run_process(
         serve_webhook(settings),
-        plain_errors=(CertificateError, OSError),
+        plain_errors=(CertificateError, CannotListenError),
         loop_factory=uvloop.new_event_loop,
     )
 

@@ -8,18 +8,21 @@ import logging
 from typing import NoReturn
 
 from kube.api import ApiClient, LiveTls, TlsFiles, connect, follow_files, show_files
+from kube.http_server import serving
 from webhook.apiserver import Admission
 from webhook.certificates.apiserver import CertificateKeeper
 from webhook.certificates.rotation import OwnCa
 from webhook.cluster import Cluster
 from webhook.http_app import http_app
-from webhook.https_server import HttpsServer
 from webhook.settings import WebhookSettings
 
 logger = logging.getLogger(__name__)
 
 USER_AGENT = "moorage-webhook"
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
+
+STOP_SECONDS = 5
+"""For reviews under way when it stops: as long as the API server waits for them."""
 
 
 async def serve_webhook(settings: WebhookSettings) -> None:
@@ -28,19 +31,25 @@ async def serve_webhook(settings: WebhookSettings) -> None:
     Raises:
         KubeconfigError: Nobody says where the API server is.
         CertificateError: The certificate or its key cannot be used.
-        OSError: The address is taken.
+        CannotListenError: The address is taken.
     """
     async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
         cluster = Cluster(client, settings.accounting, settings.about_pods)
         tls = LiveTls(ciphers=CIPHERS)
         certificate = _certificate(client, settings.certificate, tls)
         application = http_app(Admission(cluster), certificate.why_not_ready)
-        server = HttpsServer(application, settings.listen_address, tls.context)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(cluster.run())
             tasks.create_task(certificate.run())
             tasks.create_task(_tell_when_ready(cluster))
-            await server.run()
+            async with serving(
+                application,
+                settings.listen_address,
+                tls=tls.context,
+                stop_seconds=STOP_SECONDS,
+            ) as bound:
+                await asyncio.wait([bound.server])
+                raise RuntimeError("the server ended") from bound.server.exception()
 
 
 class _FromFiles:

@@ -15,15 +15,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
-from scheduler_plugin.extender.http_responses import (
-    Receive,
-    Response,
-    Scope,
-    Send,
-    not_allowed,
-    plain,
-    respond,
-)
+from kube.http_server import Receive, Scope, Send
+from scheduler_plugin.extender.http_responses import Response, not_allowed, plain, respond
 from scheduler_plugin.extender.kube_scheduler_backlog import Backlog
 from scheduler_plugin.extender.messages import (
     Answer,

@@ -20,14 +20,14 @@ from typing import Any
 import aiohttp
 import pytest
 
+from kube import http_server
 from kube.api import follow_files
+from kube.http_server import Application, Bound, CannotListenError
 from local_cluster.authority import Authority
 from local_cluster.certificates import CertificateSpec
-from scheduler_plugin.extender import http_server
 from scheduler_plugin.extender import kube_scheduler_backlog as turns
 from scheduler_plugin.extender.http_app import ExtenderApp, Limits
-from scheduler_plugin.extender.http_responses import Application
-from scheduler_plugin.extender.http_server import Bound, CannotListenError, serving
+from scheduler_plugin.extender.http_server import serving
 from scheduler_plugin.extender.listening import Listening, TlsFiles
 from scheduler_plugin.extender.messages import Answer, BindArguments, NotAnswered, Passed
 from scheduler_plugin.judging.verdicts import Refused
