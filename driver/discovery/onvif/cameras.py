@@ -1,7 +1,9 @@
 """Cameras on the network, asked over HTTP what they are.
 
-A camera may be slow, broken or hostile: each request has its time, of an answer no more than
-`LONGEST_ANSWER` bytes are read, packed answers are not unpacked, and redirections not followed.
+The calls are made and read by onvif-zeep-async and zeep, with the service's description that comes
+with them. A camera may be slow, broken or hostile, so what carries the calls is ours: each request
+has its time, of an answer no more than `LONGEST_ANSWER` bytes are read, packed answers are not
+unpacked, redirections not followed, and what `xml_trees` refuses is refused before zeep sees it.
 Certificates are looked at only where the Configuration says by which authority: those of cameras
 are their own, as a rule.
 """
@@ -9,37 +11,53 @@ are their own, as a rule.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import ssl
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
 from types import TracebackType
-from xml.etree.ElementTree import Element
+from typing import Any
 
 import aiohttp
+import onvif
 from aiohttp.abc import AbstractResolver, ResolveResult
+from lxml.etree import tostring
+from onvif.client import ZeepAsyncClient
+from onvif.transport import ASYNC_TRANSPORT
 from yarl import URL
+from zeep import Settings
+from zeep.exceptions import Fault
+from zeep.wsdl import Document
+from zeep.wsdl.utils import etree_to_string
+from zeep.wsse import UsernameToken
 
+from driver.discovery.onvif.answers import clock, information, network
+from driver.discovery.onvif.credentials import Login
 from driver.discovery.onvif.devices import Address, Facts, host_of
-from driver.discovery.onvif.messages import (
-    DEVICE,
-    Login,
-    clock,
-    information,
-    network,
-    request,
-    security,
-)
 from driver.discovery.onvif.xml_trees import read_xml
 
 REQUEST_TIMEOUT = timedelta(seconds=3)
 LONGEST_ANSWER = 256 * 1024
 """Bytes."""
 
+_DESCRIPTION = Path(onvif.__file__).parent / "wsdl" / "devicemgmt.wsdl"
+_SERVICE = "{http://www.onvif.org/ver10/device/wsdl}DeviceBinding"
+_SETTINGS = Settings(
+    strict=False, xsd_ignore_sequence_order=True, forbid_dtd=True, forbid_external=True
+)
+"""Not strict: cameras add elements, leave some out, and put them in another order."""
+
 _UNAUTHORIZED = (400, 401, 403)
 """Cameras answer 400 where SOAP has them say that the sender is at fault."""
+
+for _library in ("onvif", "zeep"):
+    logging.getLogger(_library).setLevel(logging.CRITICAL)  # reasons are ours to tell
 
 
 class UnreachableError(Exception):
@@ -113,6 +131,7 @@ class Cameras:
             limit=self._most_at_once,
             force_close=True,
         )
+        await asyncio.to_thread(_description)
         self._session = aiohttp.ClientSession(
             connector=connector,
             auto_decompress=False,
@@ -161,10 +180,13 @@ class Cameras:
             told = Facts(told.network, information(answer))
         return told
 
-    async def _ask(self, target: Target, operation: str, now: datetime | None) -> Element:
+    async def _ask(self, target: Target, operation: str, now: datetime | None) -> Any:
+        """What a camera answers; None if it refuses in an answer that is one."""
         try:
             async with asyncio.timeout(REQUEST_TIMEOUT.total_seconds()):
-                return read_xml(await self._post(target, operation, now))
+                return await self._service(target, now)[operation]()
+        except Fault:
+            return None
         except UnreachableError:
             raise
         except TimeoutError as error:
@@ -173,23 +195,57 @@ class Cameras:
         except Exception as error:  # what a stranger sends can be wrong in many ways
             raise UnreachableError(_said(error)) from error
 
-    async def _post(self, target: Target, operation: str, now: datetime | None) -> bytes:
-        login = target.login
-        header = security(login, os.urandom(16), now or _own_clock()) if login else ""
-        content_type = f'application/soap+xml; charset=utf-8; action="{DEVICE}/{operation}"'
+    def _service(self, target: Target, now: datetime | None) -> Any:
+        """The device service of a camera, for one call."""
+        login, carrier = target.login, _Carrier(self._session, target)
+        token = login and UsernameToken(*login, use_digest=True, created=now, zulu_timestamp=True)
+        client = ZeepAsyncClient(_description(), token, carrier, settings=_SETTINGS)
+        return client.create_service(_SERVICE, str(target.url))
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What zeep takes for an answer."""
+
+    content: bytes
+    status_code: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Carrier:
+    """What zeep takes for a transport: carries the calls of one camera."""
+
+    def __init__(self, session: aiohttp.ClientSession, target: Target) -> None:
+        self._session = session
+        self._target = target
+
+    async def post_xml(self, _: str, envelope: Any, headers: Mapping[str, str]) -> _Answer:
+        """Post an envelope.
+
+        Raises:
+            RefusedError: On any status but 200.
+            XmlError: If the answer cannot be read.
+        """
+        target = self._target
         host = {"Host": URL(target.address.url).authority} if target.name else {}
         async with self._session.post(
             target.url,
-            data=request(operation, header),
-            headers={"Content-Type": content_type, **host},
+            data=etree_to_string(envelope),
+            headers={**headers, **host},
             allow_redirects=False,
             server_hostname=target.name,
-            middlewares=(aiohttp.DigestAuthMiddleware(*login),) if login else (),
+            middlewares=(aiohttp.DigestAuthMiddleware(*target.login),) if target.login else (),
         ) as response:
             if response.status != 200:
                 kind = UnauthorizedError if response.status in _UNAUTHORIZED else RefusedError
                 raise kind(f"HTTP status {response.status}")
-            return await _body(response)
+            return _Answer(tostring(read_xml(await _body(response))))
+
+
+@cache
+def _description() -> Document:
+    """What ONVIF says of the device service; read from disk once."""
+    return Document(str(_DESCRIPTION), ASYNC_TRANSPORT, settings=_SETTINGS)
 
 
 class _NoResolver(AbstractResolver):
@@ -220,10 +276,6 @@ def tls(authorities: str | None) -> ssl.SSLContext:
     elif authorities:
         context.load_verify_locations(cadata=authorities)
     return context
-
-
-def _own_clock() -> datetime:
-    return datetime.now(UTC)  # noqa: TID251 - for a camera that does not tell its own time
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:

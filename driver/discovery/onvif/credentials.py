@@ -16,15 +16,22 @@ import base64
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from driver.discovery.onvif.details import plain_uuid
-from driver.discovery.onvif.messages import Login
 
 DEFAULT = "default"
 _LIST = "device_credential_list"
 _REF_LIST = "device_credential_ref_list"
 _USERNAME = "username_"
 _PASSWORD = "password_"
+
+
+class Login(NamedTuple):
+    """Who asks."""
+
+    user: str
+    password: str
 
 
 @dataclass(frozen=True, slots=True)

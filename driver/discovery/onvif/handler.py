@@ -17,6 +17,9 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
+
+from cachetools import TTLCache
 
 from driver.devices import Device
 from driver.discovery.contract import NO_PROPERTIES, Properties
@@ -29,7 +32,7 @@ from driver.discovery.onvif.cameras import (
     UnreachableError,
     tls,
 )
-from driver.discovery.onvif.credentials import Credentials, read_credentials
+from driver.discovery.onvif.credentials import Credentials, Login, read_credentials
 from driver.discovery.onvif.details import OnvifDetails
 from driver.discovery.onvif.devices import (
     Address,
@@ -42,7 +45,6 @@ from driver.discovery.onvif.devices import (
     may_be_wanted,
 )
 from driver.discovery.onvif.holders import Holder, holder_of, rival
-from driver.discovery.onvif.messages import Login
 from driver.discovery.onvif.ws_discovery import Heard, NotSentError, Sender, ask
 from driver.discovery.reach import SENDERS_ONLY, Reach
 from driver.discovery.turns import REDISCOVERY_INTERVAL, Reasons, changes
@@ -120,14 +122,13 @@ class _Known:
     Attributes:
         heard: By those who told of it; of one that was there the one whom it is asked after.
         unheard: For how many turns.
-        turns: For how many turns more its facts hold.
+        facts: The last that it said.
         ip: Of a host that is a name, once it was looked up.
     """
 
     heard: tuple[Heard, ...]
     unheard: int = 0
     facts: Facts = field(default_factory=Facts)
-    turns: int = 0
     ip: str | None = None
 
     @property
@@ -143,18 +144,6 @@ class _Known:
         heard = senders.get(self.told.sender) or next(iter(others), None)
         self.unheard = 0 if heard else self.unheard + 1
         self.heard = (heard or self.told,)
-
-
-@dataclass(slots=True)
-class _Locked:
-    """A camera that did not accept its login.
-
-    Attributes:
-        turns: For how many turns it is not asked.
-    """
-
-    why: str
-    turns: int = TURNS_OF_FACTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,12 +183,19 @@ class _Follower:
         self._cameras = cameras
         self._places = places
         self._known: dict[Address, _Known] = {}
-        self._locked: dict[Address, _Locked] = {}
+        self._turn = 0
+        self._facts: TTLCache[Address, Facts] = self._for_a_time()
+        # Why a camera is not asked: it did not accept its login.
+        self._locked: TTLCache[Address, str] = self._for_a_time()
         self.reasons: list[str] = []
+
+    def _for_a_time(self) -> TTLCache[Address, Any]:
+        return TTLCache(MOST_CAMERAS, TURNS_OF_FACTS, timer=lambda: self._turn)
 
     async def look(self) -> tuple[Device, ...] | None:
         """All devices; None while they cannot be known."""
-        self.reasons = []
+        self._turn += 1
+        self.reasons = list(self._locked.values())
         try:
             answers = await ask(self._details.timeout_seconds, self._places.refusal())
         except NotSentError as error:
@@ -209,6 +205,8 @@ class _Follower:
         candidates = self._candidates(answers.heard)
         before, self._known = self._known, {}
         await self._examine_all(candidates, _holders(before))
+        for gone in before.keys() - self._known.keys():
+            self._facts.pop(gone, None)
         wanted = (
             Camera(address, known.told.scopes, known.facts)
             for address, known in self._known.items()
@@ -221,7 +219,6 @@ class _Follower:
         before = self._known
         for address, known in before.items():
             known.hear(heard.get(address, {}))
-        self._wait_for_locked()
         fresh = [a for a in heard if a not in before and a not in self._locked]
         # Of a camera with both the IPv4 address is the one that is shown.
         new = {a: _Known(tuple(heard[a].values())) for a in sorted(fresh, key=is_ipv6)}
@@ -234,13 +231,6 @@ class _Follower:
         if len(candidates) > MOST_CAMERAS:
             self.reasons.append(f"There are more than {MOST_CAMERAS} cameras; the others are left.")
         return dict(candidates[:MOST_CAMERAS])
-
-    def _wait_for_locked(self) -> None:
-        for address, locked in list(self._locked.items()):
-            locked.turns -= 1
-            self.reasons.append(locked.why)
-            if locked.turns <= 0:
-                del self._locked[address]
 
     async def _examine_all(
         self, candidates: Mapping[Address, _Known], holders: dict[str, Holder]
@@ -288,11 +278,9 @@ class _Follower:
             await self._locate(address, known)
             target = Target(address, known.told.sender.zone, login, known.ip)
             now = await self._cameras.clock(target)
-            known.turns -= 1
-            if known.turns < 0:
+            if address not in self._facts:
                 told = await self._cameras.facts(target, now)
-                known.facts = told.or_else(known.facts)
-                known.turns = TURNS_OF_FACTS
+                self._facts[address] = known.facts = told.or_else(known.facts)
         except UnreachableError as error:
             self._fail(address, login, error)
             return False
@@ -313,8 +301,8 @@ class _Follower:
             return
         if self._logins.withheld(address):
             self.reasons.append(WITHHELD)
-        if login is not None and len(self._locked) < MOST_CAMERAS:
-            self._locked[address] = _Locked(why)
+        if login is not None:
+            self._locked[address] = why
 
     def _wanted(self, address: Address, known: _Known) -> bool:
         """Whether a camera that answers is wanted; told if that cannot be known."""

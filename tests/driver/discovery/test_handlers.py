@@ -51,10 +51,25 @@ from driver.discovery.handlers import check_details
 assert check_details("udev", {RULES!r}) == ()
 assert check_details("onvif", "") == ()
 assert check_details("opcua", "opcuaDiscoveryMethod: {{standard: {{}}}}") == ()
-heavy = ("pyudev", "asyncio", "asyncua", "aiohttp", "xml.etree.ElementTree")
+heavy = ("pyudev", "asyncio", "asyncua", "aiohttp", "zeep", "lxml")
 print(*[name for name in heavy if name in sys.modules])
 """
 
+    output = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert output.split() == []
+
+
+def test_a_node_that_looks_by_udev_alone_has_no_library_of_the_networks() -> None:
+    """They take more memory than the rest of its driver."""
+    program = """
+import sys
+import driver.node_main, driver.discovery.udev.handler
+heavy = ("asyncua", "cryptography", "lxml", "onvif", "zeep")
+print(*[name for name in heavy if name in sys.modules])
+"""
     output = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout

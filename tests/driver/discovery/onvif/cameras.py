@@ -56,10 +56,14 @@ def serve_anothers(address: str, user: str, password: str) -> None:
 
 
 class FakeCamera(http.server.BaseHTTPRequestHandler):
-    """Answers every question with one answer that says all."""
+    """Answers every question with one answer that says nothing."""
 
     def do_POST(self) -> None:
-        body = b"<Envelope><Body><Year>2026</Year></Body></Envelope>"
+        body = (
+            b'<e:Envelope xmlns:e="http://www.w3.org/2003/05/soap-envelope"><e:Body>'
+            b'<GetSystemDateAndTimeResponse xmlns="http://www.onvif.org/ver10/device/wsdl"/>'
+            b"</e:Body></e:Envelope>"
+        )
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

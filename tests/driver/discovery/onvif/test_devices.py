@@ -8,7 +8,7 @@ import pytest
 
 from driver.devices import Device
 from driver.discovery.filters import Filter
-from driver.discovery.onvif.credentials import Credentials, read_credentials
+from driver.discovery.onvif.credentials import Credentials, Login, read_credentials
 from driver.discovery.onvif.details import OnvifDetails
 from driver.discovery.onvif.devices import (
     Address,
@@ -19,7 +19,7 @@ from driver.discovery.onvif.devices import (
     is_wanted,
     may_be_wanted,
 )
-from driver.discovery.onvif.messages import Login, Match
+from driver.discovery.onvif.messages import Match
 
 FACTS = Facts(("10.0.0.2", "00:0A"), {"Manufacturer": "Acme", "HardwareId": "7"})
 NAME = "onvif://www.onvif.org/name/"

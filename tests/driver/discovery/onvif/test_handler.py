@@ -6,199 +6,25 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, suppress
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from driver.discovery.name_servers import Found
 from driver.discovery.onvif import camera_places
-from driver.discovery.onvif import cameras as onvif_cameras
 from driver.discovery.onvif import handler as onvif
-from driver.discovery.onvif.cameras import Cameras, RefusedError, Target, UnreachableError, tls
 from driver.discovery.onvif.details import OnvifDetails
 from driver.discovery.onvif.devices import Address
 from driver.discovery.onvif.handler import OnvifHandler
-from driver.discovery.onvif.messages import Login
 from driver.discovery.onvif.ws_discovery import Answers, Heard, NotSentError, Refusal, Sender
 from driver.discovery.reach import SENDERS_ONLY, Reach, parse_networks
-from tests.driver.discovery.certificates import self_signed
+from tests.driver.discovery.onvif.loopback_cameras import FLOOD, GOOD, FakeCamera
 
-Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n<a/>"
-FLOOD = b"HTTP/1.1 200 OK\r\n\r\n"
 SOON = timedelta(milliseconds=1)
 HERE = Sender("127.0.0.1")
 TOLD = {HERE: Heard((), HERE)}
 Hearsay = dict[Address, dict[Sender, Heard]]
-
-
-class FakeCamera:
-    """Listens on loopback and answers each request with the same bytes.
-
-    After them comes `endless`, if anything, again and again, with pauses of so many seconds.
-
-    Attributes:
-        asked: The requests, heads and bodies.
-    """
-
-    def __init__(self, answer: bytes, *, endless: bytes = b"", pause: float = 0) -> None:
-        self.answer = answer
-        self.asked: list[bytes] = []
-        self._endless = endless
-        self._pause = pause
-        self._tasks: set[asyncio.Task[None] | None] = set()
-
-    @asynccontextmanager
-    async def serving(self, context: ssl.SSLContext | None = None) -> AsyncIterator[Address]:
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=context)
-        port = server.sockets[0].getsockname()[1]
-        async with server:
-            scheme = "https" if context else "http"
-            yield Address(f"{scheme}://127.0.0.1:{port}/onvif", f"uuid-{port}")
-            await asyncio.gather(*(task for task in self._tasks if task))
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._tasks.add(asyncio.current_task())
-        head = await reader.readuntil(b"\r\n\r\n")
-        body = await reader.readuntil(b"Envelope>")
-        self.asked.append(head + body)
-        writer.write(self.answer)
-        try:
-            while self._endless:
-                writer.write(self._endless)
-                await writer.drain()
-                await asyncio.sleep(self._pause)
-            await writer.drain()
-            if self.answer:
-                writer.close()
-                await writer.wait_closed()
-            else:
-                await reader.read()  # says nothing until the other side has had enough
-        except ConnectionError:
-            pass
-        writer.transport.abort()
-        with suppress(OSError):
-            await writer.wait_closed()
-
-
-@pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine is no camera that is silent."""
-    monkeypatch.setattr(onvif_cameras, "REQUEST_TIMEOUT", timedelta(seconds=20))
-
-
-@pytest.fixture
-def _impatient(monkeypatch: pytest.MonkeyPatch, _patient: None) -> None:
-    monkeypatch.setattr(onvif_cameras, "REQUEST_TIMEOUT", timedelta(seconds=1))
-
-
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
-        (b"hello\r\n\r\n", "its answer makes no sense (ClientResponseError)"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n<a>>", "makes no sense (XmlError)"),
-        (b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", "HTTP status 401"),
-        (b"HTTP/1.1 302 No\r\nLocation: http://127.0.0.1:1/\r\n\r\n", "HTTP status 302"),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000, "makes no sense"),
-        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b", "(XmlError)"),
-    ],
-)
-async def test_a_bad_camera_is_unreachable(answer: bytes, why: str) -> None:
-    async with FakeCamera(answer).serving() as address, Cameras(None, 9) as cameras:
-        with pytest.raises(UnreachableError) as caught:
-            await cameras.clock(Target(address))
-    assert why in str(caught.value)
-
-
-@pytest.mark.usefixtures("_impatient")
-async def test_a_silent_camera_is_unreachable() -> None:
-    async with FakeCamera(b"").serving() as address, Cameras(None, 9) as cameras:
-        with pytest.raises(UnreachableError, match="no answer within 1 seconds"):
-            await cameras.clock(Target(address))
-
-
-async def test_no_more_is_read_than_an_answer_may_have() -> None:
-    async with (
-        FakeCamera(FLOOD, endless=bytes(65536)).serving() as address,
-        Cameras(None, 9) as cameras,
-    ):
-        with pytest.raises(UnreachableError, match="more than 262144 bytes"):
-            await cameras.clock(Target(address))
-
-
-@pytest.mark.parametrize(
-    ("head", "part", "pause", "why"),
-    [
-        (
-            b"Transfer-Encoding: chunked",
-            b"3e8\r\n%s\r\n" % bytes(1000),
-            0,
-            "more than 262144 bytes",
-        ),
-        (b"Content-Length: 50000000", b"<a>" * 1000, 0, "more than 262144 bytes"),
-        (b"Content-Length: 5000", b"<", 0.01, "no answer within 1 seconds"),
-    ],
-)
-@pytest.mark.usefixtures("_impatient")
-async def test_chunks_without_end_megabytes_and_drips_cost_the_camera_alone(
-    head: bytes, part: bytes, pause: float, why: str
-) -> None:
-    camera = FakeCamera(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n", endless=part, pause=pause)
-    async with camera.serving() as address, Cameras(None, 9) as cameras:
-        with pytest.raises(UnreachableError, match=why):
-            await cameras.clock(Target(address))
-
-
-async def test_nobody_listens() -> None:
-    async with FakeCamera(GOOD).serving() as address:
-        pass
-    async with Cameras(None, 9) as cameras:
-        with pytest.raises(UnreachableError, match="connection refused"):
-            await cameras.clock(Target(address))
-
-
-async def test_a_password_is_used_for_facts_and_never_sent() -> None:
-    camera = FakeCamera(GOOD)
-    async with camera.serving() as address, Cameras(None, 9) as cameras:
-        target = Target(address, login=Login("root", "geheim"))
-        await cameras.facts(target, await cameras.clock(target))
-
-    assert ["UsernameToken" in asked.decode() for asked in camera.asked] == [False, True, True]
-    assert "geheim" not in b"".join(camera.asked).decode()
-
-
-async def test_a_camera_that_refuses_says_nothing_of_itself() -> None:
-    refusal = b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n"
-    async with FakeCamera(refusal).serving() as address, Cameras(None, 9) as cameras:
-        assert (await cameras.facts(Target(address), None)).network is None
-        with pytest.raises(RefusedError):
-            await cameras.clock(Target(address))
-
-
-async def test_https_is_checked_where_an_authority_is_given(
-    certificate: tuple[ssl.SSLContext, str],
-) -> None:
-    context, authority = certificate
-    async with FakeCamera(GOOD).serving(context) as address:
-        for trusted in (None, authority):
-            async with Cameras(trusted, 9) as cameras:
-                await cameras.clock(Target(address))
-        async with Cameras("", 9) as cameras:
-            with pytest.raises(UnreachableError, match="https fails"):
-                await cameras.clock(Target(address))
-    with pytest.raises(ssl.SSLError):
-        tls("no certificate")
-
-
-def test_a_link_local_address_is_asked_over_the_interface_that_heard_of_it() -> None:
-    link_local, other = Address("http://[fe80::2]:80/x", "u"), Address("http://[fd00::2]/x", "u")
-
-    assert Target(link_local, 7).url.host == "fe80::2%7"
-    assert Target(link_local).url.host == "fe80::2"
-    assert Target(other, 7).url.host == "fd00::2"
 
 
 @pytest.mark.usefixtures("_impatient")
@@ -405,14 +231,3 @@ def _heard(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) ->
 
     monkeypatch.setattr(onvif, "ask", ask)
     return heard
-
-
-@pytest.fixture(name="certificate", scope="module")
-def _certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, str]:
-    """A camera's own certificate."""
-    folder: Path = tmp_path_factory.mktemp("camera")
-    certificate, key = self_signed()
-    (folder / "both.pem").write_text(certificate + key)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "both.pem")
-    return context, certificate
