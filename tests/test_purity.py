@@ -48,7 +48,6 @@ NAMED_BEFORE = frozenset(
     {
         "driver.discovery.onvif.routes",
         "driver.discovery.onvif.ws_discovery",
-        "driver.discovery.opcua.codecs",
         "driver.discovery.turns",
         "driver.discovery.udev.looker",
         "driver.discovery.udev.subscriptions",

@@ -3,6 +3,6 @@
 details ──URLs──► servers ──applications──► applications ──filters──► servers ──► lists of devices
 
 `servers` asks a Discovery URL which servers there are and whether each is served, `applications`
-filters them and makes devices. What strangers send is bounded before it is read.
+filters them and makes devices. asyncua's client asks; `bounded_channel` bounds what strangers send.
 Start reading at `handler`.
 """

@@ -10,16 +10,19 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
+from asyncua import Client, ua
+from asyncua.ua.uaerrors import UaStatusCodeError
+
 from driver.discovery.name_servers import look_up
 from driver.discovery.opcua.applications import Application
-from driver.discovery.opcua.channel import Channel, ChannelError, connected
-from driver.discovery.opcua.codecs import Servers, UaStatusCodeError, ua
+from driver.discovery.opcua.bounded_channel import BoundedProtocol
 from driver.discovery.opcua.details import split_url
 
 SERVER_TIMEOUT = timedelta(seconds=5)
@@ -36,7 +39,7 @@ DEFAULT_PORT = 4840
 MOST_ADDRESSES = 3
 """Of one name, which are tried one after another."""
 
-logging.getLogger("asyncua").setLevel(logging.CRITICAL)  # reasons are ours to tell
+logging.getLogger("asyncua").setLevel(logging.CRITICAL + 1)  # reasons are ours to tell
 
 
 class UnreachableError(Exception):
@@ -73,16 +76,14 @@ async def find_servers(url: str, within: timedelta = SERVER_TIMEOUT) -> Told:
 
 def _why(error: Exception) -> str:
     match error:
-        case ChannelError():
-            return str(error)
         case UaStatusCodeError():
             return f"it refuses ({type(error).__name__})"
         case socket.gaierror() | UnicodeError():
             return "its name has no address"
         case OSError() if error.errno:
             return os.strerror(error.errno).lower()
-        case OSError() | EOFError():
-            return "it ended the connection"
+        case OSError():
+            return str(error)
         case _:
             return f"its answer makes no sense ({type(error).__name__})"
 
@@ -113,42 +114,62 @@ async def is_served(url: str, addresses: Iterable[str]) -> bool:
 
 async def _greets(url: str, address: str, port: int) -> bool:
     try:
-        reader, writer = await asyncio.open_connection(address, port)
-    except OSError:
-        return False
-    try:
-        await Channel(reader, writer, LONGEST_GREETING).greet(url)
+        async with _connected(url, [address], port, LONGEST_GREETING) as (client, _):
+            await client.send_hello()
     except UaStatusCodeError:  # it will not be greeted by this URL, and says so as a server does
         return True
     except TimeoutError:
         raise
     except Exception:  # noqa: BLE001 - the library reads foreign bytes
         return False
-    finally:
-        writer.transport.abort()
     return True
 
 
 async def _ask(url: str) -> Told:
-    request = ua.FindServersRequest()
-    request.Parameters.EndpointUrl = url
-    answered = ua.FindServersResponse().TypeId
-    streams = await _connect(url)
-    by = str(streams[1].get_extra_info("peername")[0])
-    async with connected(streams, url, LONGEST_ANSWER) as channel:
-        servers = (await channel.ask(request, answered, Servers)).servers
-    return Told([_application(told) for told in servers], by)
-
-
-async def _connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to the first address that has somebody listening."""
     host, port = _address(url)
-    *others, last = (await look_up(host, port))[:MOST_ADDRESSES]
+    addresses = [found.address for found in await look_up(host, port)][:MOST_ADDRESSES]
+    async with _connected(url, addresses, port, LONGEST_ANSWER) as (client, by):
+        await client.send_hello()
+        await client.open_secure_channel()
+        servers = await client.find_servers()
+        await client.close_secure_channel()
+    return Told([_application(told) for told in servers or ()], by)
+
+
+@asynccontextmanager
+async def _connected(
+    url: str, addresses: list[str], port: int, longest: int
+) -> AsyncIterator[tuple[Client, str]]:
+    """A client of the server of a URL, and at which address it is asked.
+
+    Raises:
+        OSError: If nobody listens, or the connection ends; the text goes into a sentence.
+    """
+    client = Client(url)
+    make = partial(BoundedProtocol, longest, SERVER_TIMEOUT.total_seconds())
+    protocol, by = await _listening(make, addresses, port)
+    client.uaclient.protocol = protocol
+    try:
+        yield client, by
+    except ConnectionError as error:
+        if error.errno:
+            raise
+        raise ConnectionError(protocol.refusal or "it ended the connection") from error
+    finally:
+        protocol.end()
+
+
+async def _listening(
+    make: Callable[[], BoundedProtocol], addresses: list[str], port: int
+) -> tuple[BoundedProtocol, str]:
+    """A connection to the first of some addresses that has somebody listening."""
+    loop = asyncio.get_running_loop()
+    *others, last = addresses
     for other in others:
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(CONNECT_TIMEOUT.total_seconds()):
-                return await asyncio.open_connection(other.address, port)
-    return await asyncio.open_connection(last.address, port)
+                return (await loop.create_connection(make, other, port))[1], other
+    return (await loop.create_connection(make, last, port))[1], last
 
 
 def _address(url: str) -> tuple[str, int]:

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from driver.discovery.opcua.codecs import struct_to_binary, ua, uatcp_to_binary
+from asyncua import ua
+from asyncua.ua.ua_binary import struct_to_binary, uatcp_to_binary
 
 CHANNEL, TOKEN = 7, 13
 ACKNOWLEDGE = uatcp_to_binary(ua.MessageType.Acknowledge, ua.Acknowledge())
@@ -21,7 +22,7 @@ def opened() -> bytes:
     response.Parameters.SecurityToken.ChannelId = CHANNEL
     response.Parameters.SecurityToken.TokenId = TOKEN
     security = struct_to_binary(ua.AsymmetricAlgorithmHeader())
-    return _chunk(b"OPNF", security, struct_to_binary(response))
+    return _chunk(b"OPNF", security, struct_to_binary(response), ua.SequenceHeader(1, 1))
 
 
 def found(*names: str, addition: ua.ExtensionObject | None = None) -> bytes:
@@ -64,12 +65,14 @@ async def fake_server(*answers: bytes) -> AsyncIterator[str]:
 
 
 def message(chunks: Sequence[Chunk]) -> bytes:
-    """An answer on the channel."""
+    """The answer to the first request on the channel."""
     security = struct_to_binary(ua.SymmetricAlgorithmHeader(TOKEN))
-    return b"".join(_chunk(b"MSG" + kind, security, body) for kind, body in chunks)
+    return b"".join(
+        _chunk(b"MSG" + kind, security, body, ua.SequenceHeader(number, 2))
+        for number, (kind, body) in enumerate(chunks, start=2)
+    )
 
 
-def _chunk(kind: bytes, security: bytes, body: bytes) -> bytes:
-    place = ua.SequenceHeader(1, 1)
+def _chunk(kind: bytes, security: bytes, body: bytes, place: ua.SequenceHeader) -> bytes:
     rest = CHANNEL.to_bytes(4, "little") + security + struct_to_binary(place) + body
     return bytes(kind + (len(rest) + 8).to_bytes(4, "little") + rest)
