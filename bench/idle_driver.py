@@ -1,11 +1,12 @@
 """A node's driver when nothing happens: its memory, its CPU, and how often it wakes up.
 
-    python -m bench.idle_driver [--devices 100] [--seconds 60] [--handlers udev,opcua]
+    python -m bench.idle_driver [--devices 100] [--seconds 60] [--handlers udev,onvif,opcua]
 
 A real API server and no kubelet. The driver has found the devices, loop devices through udev, and
-has written their Instances and ResourceSlices; the network handlers beside it look every ten
-seconds, opcua at a server, onvif into the network. A do-nothing driver that only listens runs in
-the same seconds: the ratio is to it. `imports` is a process that imports the driver and ends.
+has written their Instances and ResourceSlices; the network handlers beside it, each in a process of
+its own, look every ten seconds, opcua at a server, onvif into the network. A do-nothing driver that
+only listens runs in the same seconds: the ratio is to it. `imports` is a process that imports the
+driver and ends.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def driver_command(cluster: Cluster, node: str, folder: Path) -> tuple[str, ...]
     places = (f"--kubelet-root={kubelet}", f"--cdi-root={cdi}")
     agent = f"--handler-registration-socket={folder / 'agent.sock'}"
     where = (f"--kubeconfig={cluster.kubeconfig}", f"--node-name={node}")
-    return ("driver", "node", *where, *places, agent)
+    return ("driver", "node", *where, *places, agent, "--embedded-handlers=udev")
 
 
 @contextmanager
@@ -193,8 +194,8 @@ def imported_mib() -> float:
     return float(printed[-1])
 
 
-def measure(arguments: argparse.Namespace) -> tuple[Figures, Figures]:
-    """Of the driver and of the one that does nothing."""
+def measure(arguments: argparse.Namespace) -> dict[str, Figures]:
+    """Of the driver, of the handlers beside it, and of the driver that does nothing."""
     handlers = arguments.handlers.split(",")
     with ExitStack() as stack:
         cluster, node = stack.enter_context(control_plane(arguments.dir))
@@ -207,27 +208,33 @@ def measure(arguments: argparse.Namespace) -> tuple[Figures, Figures]:
         driver = stack.enter_context(process(command, folder / "driver.log"))
         asyncio.run(published(cluster, arguments.devices))
         least = ("bench.do_nothing_driver", str(cluster.kubeconfig), str(folder / "least.sock"))
-        baseline = stack.enter_context(process(least, folder / "least.log"))
+        pids = {"driver": driver}
+        for name in handlers:
+            if name != "udev":
+                beside = ("driver", "handler", name, f"--folder={folder}")
+                pids[name] = stack.enter_context(process(beside, folder / f"{name}.log"))
+        pids["do-nothing"] = stack.enter_context(process(least, folder / "least.log"))
         time.sleep(SETTLE_SECONDS)
-        found, nothing = measured((driver, baseline), arguments.seconds)
-        return found, nothing
+        found = measured(list(pids.values()), arguments.seconds)
+        return dict(zip(pids, found, strict=True))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--devices", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--handlers", default="udev,opcua", help="of udev, onvif, opcua")
+    parser.add_argument("--handlers", default="udev,onvif,opcua", help="of these three")
     parser.add_argument("--dir", type=Path, default=measured_cluster.WORK_DIR)
     arguments = parser.parse_args()
     imports = imported_mib()
-    driver, baseline = measure(arguments)
+    found = measure(arguments)
     what = f"{arguments.devices} devices, handlers {arguments.handlers}"
     print(f"{what}, {arguments.seconds:.0f} seconds in which nothing happens")
     print(f"{'':14}{'RSS MiB':>12}{'peak MiB':>12}{'CPU %':>12}{'wakes/s':>12}")
-    print(f"{'driver':14}{driver}")
-    print(f"{'do-nothing':14}{baseline}")
-    print(f"{'ratio of RSS':14}{driver.resident / baseline.resident:12.2f}")
+    for name, figures in found.items():
+        print(f"{name:14}{figures}")
+    ratio = found["driver"].resident / found["do-nothing"].resident
+    print(f"{'ratio of RSS':14}{ratio:12.2f}")
     print(f"imports of the driver with udev alone: {imports:.1f} MiB")
 
 
