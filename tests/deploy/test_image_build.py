@@ -16,7 +16,7 @@ from local_cluster.image_recipe import CHECKOUT
 
 pytestmark = pytest.mark.e2e
 
-LARGEST_UNPACKED = 200_000_000
+LARGEST_UNPACKED = 210_000_000
 
 
 @pytest.fixture(scope="module")
