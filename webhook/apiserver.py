@@ -15,10 +15,11 @@ from scheduler_plugin.api import (
     QueueName,
     Unreadable,
 )
-from webhook import claims, mutations, pods, queues, reviews
+from webhook import reviews
 from webhook.findings import Findings, refused
 from webhook.reviews import Answer, Review
-from webhook.surroundings import Surroundings
+from webhook.rules import claims, mutations, pods, queues
+from webhook.rules.surroundings import Surroundings
 
 DRA_GROUP = "resource.k8s.io"
 

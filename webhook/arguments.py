@@ -23,8 +23,8 @@ from kube.api import (
 )
 from scheduler_plugin.api import QUEUE_LABEL, AccountingSettings
 from webhook.certificates.rotation import OwnCa
+from webhook.rules.surroundings import Hold, OtherSchedulers, PodSettings
 from webhook.settings import WebhookSettings
-from webhook.surroundings import Hold, OtherSchedulers, PodSettings
 
 SECRET = ("moorage-system", "moorage-webhook-tls")
 SERVICE = "moorage-webhook"

@@ -48,7 +48,7 @@ from scheduler_plugin.api import (
     parse_queue,
 )
 from webhook.lookups import Lookups
-from webhook.surroundings import PodSettings, Surroundings
+from webhook.rules.surroundings import PodSettings, Surroundings
 
 logger = logging.getLogger(__name__)
 

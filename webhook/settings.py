@@ -8,7 +8,7 @@ from pathlib import Path
 from kube.api import TlsFiles
 from scheduler_plugin.api import AccountingSettings
 from webhook.certificates.rotation import OwnCa
-from webhook.surroundings import PodSettings
+from webhook.rules.surroundings import PodSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

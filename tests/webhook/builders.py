@@ -25,7 +25,7 @@ from scheduler_plugin.api import (
 from tests.scheduler_plugin.builders import a_queue, a_request, our_class, read
 from webhook.lookups import BusyError
 from webhook.reviews import AdmissionReview, Review
-from webhook.surroundings import PodSettings, Surroundings
+from webhook.rules.surroundings import PodSettings, Surroundings
 
 QUEUE_LABEL = "moorage.dev/queue"
 LABEL_PATH = f"metadata.labels[{QUEUE_LABEL}]"

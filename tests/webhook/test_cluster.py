@@ -12,7 +12,7 @@ from kube.api import ApiClient, Backoff, JsonObject, Resource, UnavailableError
 from scheduler_plugin.api import AccountingSettings
 from webhook import cluster
 from webhook.cluster import Cluster
-from webhook.surroundings import PodSettings
+from webhook.rules.surroundings import PodSettings
 
 
 class FakeClient:

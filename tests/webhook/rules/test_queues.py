@@ -15,8 +15,8 @@ from tests.scheduler_plugin.builders import (
 )
 from tests.webhook.builders import a_review, surroundings
 from webhook.findings import NOTHING_FOUND, Findings
-from webhook.queues import judge_deleted, judge_written
-from webhook.surroundings import Surroundings
+from webhook.rules.queues import judge_deleted, judge_written
+from webhook.rules.surroundings import Surroundings
 
 
 def written(new: Any, around: Surroundings, old: Any = None) -> Findings:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from scheduler_plugin.api import NamespaceView, QueueName
 from webhook.findings import NOTHING_FOUND, Findings, refused
-from webhook.queue_labels import creation_problems, label_path, label_problems, queue_label
 from webhook.reviews import Review
-from webhook.surroundings import Surroundings
+from webhook.rules.queue_labels import creation_problems, label_path, label_problems, queue_label
+from webhook.rules.surroundings import Surroundings
 
 
 def claim_queue(review: Review, key: str) -> QueueName | None:

@@ -18,8 +18,8 @@ from tests.scheduler_plugin.builders import (
 )
 from tests.webhook.builders import LABEL_PATH, a_review, a_template, surroundings
 from webhook.findings import NOTHING_FOUND, Findings
-from webhook.pods import FoundClaim, NewPod, judge_pod, new_pod
-from webhook.surroundings import OtherSchedulers, PodSettings, Surroundings
+from webhook.rules.pods import FoundClaim, NewPod, judge_pod, new_pod
+from webhook.rules.surroundings import OtherSchedulers, PodSettings, Surroundings
 
 NAMESPACE = NamespaceView("default", {})
 TEMPLATED = [{"name": "cam", "resourceClaimTemplateName": "cams"}]

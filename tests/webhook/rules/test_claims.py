@@ -11,9 +11,9 @@ from driver.api import Problem
 from scheduler_plugin.api import NamespaceView
 from tests.scheduler_plugin.builders import a_claim_object, a_queue
 from tests.webhook.builders import LABEL_PATH, a_review, a_template_object, surroundings
-from webhook.claims import judge_claim, judge_template
 from webhook.findings import NOTHING_FOUND, Findings
-from webhook.surroundings import Surroundings
+from webhook.rules.claims import judge_claim, judge_template
+from webhook.rules.surroundings import Surroundings
 
 LAB = NamespaceView("lab", {"team": "lab"})
 

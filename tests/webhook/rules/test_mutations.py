@@ -16,10 +16,10 @@ from scheduler_plugin.api import InstanceView, NamespaceView, ResourceKey, Unrea
 from tests.scheduler_plugin.builders import a_claim, a_class, a_pod_object, a_queue, a_request
 from tests.webhook import test_reviews
 from tests.webhook.builders import QUEUE_LABEL, a_review, a_template, surroundings
-from webhook import mutations
-from webhook.pods import FoundClaim, judge_pod, new_pod
 from webhook.reviews import Edit, edited
-from webhook.surroundings import Hold, OtherSchedulers, PodSettings, Surroundings
+from webhook.rules import mutations
+from webhook.rules.pods import FoundClaim, judge_pod, new_pod
+from webhook.rules.surroundings import Hold, OtherSchedulers, PodSettings, Surroundings
 
 GATE = "moorage.dev/quota"
 NAMESPACE = NamespaceView("default", {QUEUE_LABEL: "vision"})

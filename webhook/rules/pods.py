@@ -28,9 +28,9 @@ from scheduler_plugin.api import (
     pod_view,
 )
 from webhook.findings import Findings, listed
-from webhook.queue_labels import label_path, label_problems, queue_label
 from webhook.reviews import Review
-from webhook.surroundings import OtherSchedulers, Surroundings
+from webhook.rules.queue_labels import label_path, label_problems, queue_label
+from webhook.rules.surroundings import OtherSchedulers, Surroundings
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 NODES_GROUP = "system:nodes"

@@ -26,7 +26,7 @@ from scheduler_plugin.api import (
 from scheduler_plugin.models import queue_problems
 from webhook.findings import NOTHING_FOUND, Findings, listed, refused
 from webhook.reviews import Review
-from webhook.surroundings import Surroundings
+from webhook.rules.surroundings import Surroundings
 
 
 def parent_of(body: Mapping[str, Any] | None) -> QueueName:

@@ -28,10 +28,10 @@ from scheduler_plugin.api import (
     NamespaceView,
     QueueName,
 )
-from webhook.pods import FoundClaim, NewPod, accounted_uses
-from webhook.queue_labels import label_problems
 from webhook.reviews import Edit, Review
-from webhook.surroundings import Hold, Surroundings
+from webhook.rules.pods import FoundClaim, NewPod, accounted_uses
+from webhook.rules.queue_labels import label_problems
+from webhook.rules.surroundings import Hold, Surroundings
 
 DEFAULT_SCHEDULER = "default-scheduler"
 """What the API server writes where a user says nothing."""

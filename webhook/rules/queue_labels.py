@@ -7,7 +7,7 @@ from typing import Any
 
 from driver.api import Problem
 from scheduler_plugin.api import NamespaceView, QueueName, SharingPolicy, why_not_admitted
-from webhook.surroundings import Surroundings
+from webhook.rules.surroundings import Surroundings
 
 
 def queue_label(metadata: Any, key: str) -> QueueName | None:
