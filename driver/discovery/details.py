@@ -18,7 +18,13 @@ from driver.discovery.places import Place, places_in, shown_place, start_of
 
 DETAILS = "spec.discoveryHandler.discoveryDetails"
 LONGEST_DETAILS = 64 * 1024
-"""Characters; the parser takes up to a second for this much."""
+"""Characters."""
+
+DEEPEST_DETAILS = 32
+"""Lists and fields in one another. Beyond some hundred the parser takes seconds, or fails."""
+
+MOST_TOKENS = 20_000
+"""Words and signs; the parser takes two tenths of a second for these."""
 
 _STRING = "tag:yaml.org,2002:str"
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
@@ -200,15 +206,41 @@ def shown(text: str) -> str:
     return f'"{short}"' if short.isprintable() else ascii(short)
 
 
+class _TooMuchError(yaml.YAMLError):
+    """Raised before more is parsed than a handler can ask for; says what is too much."""
+
+
+class _Loader(yaml.BaseLoader):
+    """Parses words. What others write is parsed in the event loop, so it must not take long."""
+
+    def get_token(self) -> yaml.Token:
+        if self.tokens_taken >= MOST_TOKENS:
+            raise _TooMuchError(f"is too long: more than {MOST_TOKENS} words and signs")
+        token: yaml.Token = super().get_token()  # type: ignore[no-untyped-call]
+        return token
+
+    def fetch_flow_collection_start(self, token: type[yaml.Token]) -> None:
+        self._descend(self.flow_level)
+        super().fetch_flow_collection_start(token)
+
+    def add_indent(self, column: int) -> bool:
+        self._descend(len(self.indents))
+        return super().add_indent(column)
+
+    def _descend(self, depth: int) -> None:
+        if depth >= DEEPEST_DETAILS:
+            raise _TooMuchError(f"is nested too deeply: more than {DEEPEST_DETAILS} levels")
+
+
 def _compose(text: str, problems: list[Problem]) -> yaml.Node | None:
     if len(text) > LONGEST_DETAILS:
         sentence = f"{len(text)} characters are too many; {LONGEST_DETAILS} may be given."
         problems.append(Problem(DETAILS, sentence))
         return None
     try:
-        return yaml.compose(text, Loader=yaml.BaseLoader)
-    except RecursionError:
-        sentence = "The YAML is nested too deeply."
+        return yaml.compose(text, Loader=_Loader)
+    except _TooMuchError as error:
+        sentence = f"The YAML {error}."
     except yaml.YAMLError as error:
         sentence = _sentence(error, text)
     except (ValueError, OverflowError):  # "\UFFFFFFFF", a %YAML directive of 5,000 digits

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +115,11 @@ HANDLER_NAMES = tuple(sorted(_HANDLERS))
 """The handlers that are a part of Moorage."""
 
 
+@lru_cache(maxsize=64)
 def parse_details(name: str, details: str) -> object | tuple[Problem, ...]:
     """The details as our handler of that name takes them, or all that is wrong with them.
+
+    Kept, since a Configuration is judged anew whenever anything of it is written.
 
     Args:
         name: One of `HANDLER_NAMES`.

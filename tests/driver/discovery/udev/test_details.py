@@ -111,7 +111,7 @@ NOT_YAML = "this is not YAML"
         ("a: b\n--- c", "", f"Line 2, column 1: {NOT_YAML}, but found another document."),
         ("a: \0", "", "Line 1, column 4: YAML may not hold the character U+0000."),
         ("a:\n  \x07", "", "Line 2, column 3: YAML may not hold the character U+0007."),
-        ("- " * 2000, "", "The YAML is nested too deeply."),
+        ("- " * 2000, "", "The YAML is nested too deeply: more than 32 levels."),
         ('a: "\\UFFFFFFFF"', "", "The YAML holds a character or a number that there is not."),
         ("a" * (LONGEST_DETAILS + 1), "", "65537 characters are too many; 65536 may be given."),
         (
