@@ -9,7 +9,6 @@ import pytest
 
 from driver.api import DRIVER_NAME, NODE_LABEL
 from driver.handlers.limits import NETWORK_HANDLERS
-from driver.handlers.sdk_requests import AGENT_SOCKET
 from driver.running.arguments import parse_settings
 from driver.running.settings import (
     HandlerProcessSettings,
@@ -247,7 +246,7 @@ def test_probes_go_where_the_driver_answers(workload: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("path", documents_in(EXAMPLES), ids=lambda path: path.name)
-def test_examples_run_a_handler_where_the_driver_looks(path: Path) -> None:
+def test_examples_run_a_handler_without_privileges_where_the_driver_takes_it(path: Path) -> None:
     (workload,) = documents_in(EXAMPLES)[path]
     pod = workload["spec"]["template"]["spec"]
     (container,) = pod["containers"]
@@ -258,10 +257,30 @@ def test_examples_run_a_handler_where_the_driver_looks(path: Path) -> None:
     assert path.name == f"handler-{settings.name}-daemonset.yaml"
     driver = driver_settings(pod_spec(*DAEMON))
     assert isinstance(driver, NodeSettings)
-    assert driver.registration_socket == settings.folder / AGENT_SOCKET
+    assert settings.name not in driver.handler_limits.reserved
+    _runs_where_the_driver_takes_it(pod, container, settings, driver)
+    assert pod["automountServiceAccountToken"] is False
+    assert container["securityContext"] == {
+        "privileged": False,
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def _runs_where_the_driver_takes_it(
+    pod: dict[str, Any],
+    container: dict[str, Any],
+    settings: HandlerProcessSettings,
+    driver: NodeSettings,
+) -> None:
+    assert settings.folder == driver.network_handlers_folder
+    assert settings.address is None, "in that folder it may register at a socket only"
     (mount,), (volume,) = container["volumeMounts"], pod["volumes"]
     assert mount["mountPath"] == volume["hostPath"]["path"] == str(settings.folder)
-    assert (settings.address is None) is bool(pod.get("hostNetwork"))
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert pod["securityContext"]["runAsUser"]
+    assert pod["securityContext"]["runAsGroup"] == driver.network_handlers_group
 
 
 def test_handlers_of_networks_run_without_privileges_where_the_driver_takes_them() -> None:

@@ -7,8 +7,10 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from local_cluster.api import Cluster
 from local_cluster.image_build import build_image
@@ -70,10 +72,24 @@ def test_a_container_reads_the_device_of_its_claim(pod_story: Story) -> None:
 @pytest.fixture
 def handler_pods(pods: Cluster) -> Iterator[dict[str, str]]:
     """What Configurations ask our handlers for; another of opcua is asked over the network."""
-    example = ROOT / "deploy/examples/handler-opcua-daemonset.yaml"
+    example = on_the_network(ROOT / "deploy/examples/handler-opcua-daemonset.yaml")
     pods.apply(example)
     yield HANDLER_DETAILS
-    pods.kubectl("delete", "-f", str(example))
+    name, namespace = example["metadata"]["name"], example["metadata"]["namespace"]
+    pods.kubectl("delete", "daemonset", name, "-n", namespace)
+
+
+def on_the_network(path: Path) -> dict[str, Any]:
+    """The handler of an example, as Akri runs its own: as root, at the socket that takes all."""
+    body: dict[str, Any] = yaml.safe_load(path.read_text())
+    pod = body["spec"]["template"]["spec"]
+    (container,), (volume,) = pod["containers"], pod["volumes"]
+    pod["securityContext"] = {"runAsUser": 0, "runAsGroup": 0}
+    container["command"] = [part for part in container["command"] if "--folder" not in part]
+    address = {"fieldRef": {"fieldPath": "status.podIP"}}
+    container["env"] = [{"name": "POD_IP", "valueFrom": address}]
+    container["volumeMounts"][0]["mountPath"] = volume["hostPath"]["path"] = "/var/lib/akri"
+    return body
 
 
 def figures(cluster: Cluster, component: str) -> Mapping[str, float]:
