@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from driver.discovery.opcua.servers import SERVER_TIMEOUT
 from local_cluster.layout import layout_of
 from tests.driver.discovery.onvif.cameras import CameraProcess
 from tests.driver.discovery.opcua.machines import start
@@ -83,6 +88,49 @@ def test_a_camera_and_a_machine_go_and_come_back_while_a_pod_has_them(story: Sto
             press.turn_on()
 
         lives.go_and_return(story, names, go=go, come=come)
+
+
+NEVER = "opc.tcp://127.0.0.1:4863/"
+TAKES_CALLS = """
+import socket, sys
+server, calls = socket.create_server(("127.0.0.1", 4863)), []
+with open(sys.argv[1], "w", buffering=1) as asked:
+    print("serving", file=asked)
+    while True:
+        calls.append(server.accept())
+        print("asked", file=asked)
+"""
+
+
+@contextmanager
+def a_server_that_never_answers(story: Story) -> Iterator[Path]:
+    """Yields a file with a line for each call that it took."""
+    asked = story.folder / "asked"
+    asked.touch()
+    argv = [*beside(story), sys.executable, "-c", TAKES_CALLS, str(asked)]
+    process = subprocess.Popen(argv)
+    try:
+        story.until("it takes calls", lambda: asked.stat().st_size > 0)
+        yield asked
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_server_that_never_answers_delays_no_other(story: Story) -> None:
+    """Another one comes while its answer is waited for, in each turn."""
+    with a_server_that_never_answers(story) as asked, a_press(story) as press:
+        press.turn_off()
+        method = {"standard": {"discoveryUrls": [NEVER, "opc.tcp://127.0.0.1:4861/"]}}
+        details = json.dumps({"opcuaDiscoveryMethod": method})
+        story.cluster.apply(lives.configuration(story, story.name, "opcua", details))
+        story.until("a turn is over", lambda: all_told(story, "opc.tcp://127.0.0.1"))
+        press.turn_on()
+        before = asked.stat().st_size
+        story.until("the next turn begins", lambda: asked.stat().st_size > before)
+        since = time.monotonic()
+        story.until("the other is found", lambda: story.instances())
+        assert time.monotonic() - since < SERVER_TIMEOUT.total_seconds()
 
 
 def test_a_stranger_on_the_network_has_nobody_asked_and_nothing_taken(story: Story) -> None:
