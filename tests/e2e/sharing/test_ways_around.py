@@ -1,0 +1,166 @@
+"""Ways around the ledger that were only shown in the core, told on the real cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from local_cluster.api import ApiError
+from tests.e2e.sharing import objects
+from tests.e2e.sharing.objects import QUEUE
+from tests.e2e.sharing.stories import CLAIM, NODE, Story
+
+CONFIGURATION = "moorage.dev/configuration"
+
+
+def test_a_device_stays_charged_when_the_class_of_its_instance_goes(story: Story) -> None:
+    """A4: the device is in use, whatever it was found by."""
+    vision = story.queue("vision", limit=1)
+    story.devices(2)
+    instance = _instance(story, capacity=2)
+    of_instance = objects.device_class(instance, story.driver)
+    of_instance["metadata"]["labels"][CONFIGURATION] = story.name
+    story.create("class", of_instance)
+    story.claim(class_name=instance)
+    story.pod("first", vision)
+    story.wait_bound("first")
+    story.wait_figures({vision: 1})
+
+    story.delete("class", instance)
+    _wait_classes_seen(story)
+
+    story.claim("other")
+    story.pod("second", vision, "other")
+    assert f"uses 1 {story.name}" in story.wait_refused("second", "OverLimit")
+    story.wait_figures({vision: 1})
+    story.delete("pod", "first")
+    story.wait_bound("second")
+    story.wait_figures({vision: 1})
+
+
+def test_a_claim_that_a_user_labels_anew_between_two_attempts_is_charged_as_it_says_then(
+    hasty: Story,
+) -> None:
+    """A6: nothing of the attempt before is believed."""
+    story = hasty
+    vision, robots, third = (story.queue(name) for name in ("vision", "robots", "third"))
+    story.devices(1)
+    story.claim(labels={QUEUE: vision})
+    with story.bindings_stopped("request.name == 'first'") as gate:
+        story.pod("first", robots)
+        story.until("its binding is under way", lambda: "first" in gate.stopped)
+        story.wait_figures({vision: 1})
+        with story.holding("filter", "first"):
+            gate.refuse()
+            story.until("it is tried again", lambda: story.is_held("filter", "first"))
+            story.delete("claim", CLAIM)
+            story.claim(labels={QUEUE: third})
+            gate.allow()
+        story.wait_bound("first")
+
+    assert (story.owner(), story.owner_pod()) == (third, "")
+    story.wait_figures({vision: 0, robots: 0, third: 1})
+
+
+def test_an_owner_that_could_be_written_on_one_of_two_claims_is_taken_back(story: Story) -> None:
+    """A8: the pod is not bound, so that nobody is to pay for the first claim."""
+    vision, robots = story.queue("vision"), story.queue("robots")
+    story.devices(2)
+    story.claim("one")
+    story.claim("two")
+    with _no_owner_on(story, "two"), story.holding("bind", "first"):
+        story.pod("first", vision, "one", "two")
+        story.until("it is about to be bound", lambda: story.is_held("bind", "first"))
+        story.extender.hold("filter", story.key("first"))
+        story.extender.let_go("bind", story.key("first"))
+        story.until("it is tried again", lambda: story.is_held("filter", "first"))
+
+        assert story.owner_writes("one") == 2, "it was written and taken back"
+        assert [story.owner(claim) for claim in ("one", "two")] == ["", ""]
+        story.wait_figures({vision: 0})
+        story.delete("pod", "first")
+        story.extender.let_go("filter", story.key("first"))
+    story.pod("second", robots, "one", "two")
+    story.wait_bound("second")
+    story.wait_figures({vision: 0, robots: 2})
+
+
+_NODES = {"NodeNames": [NODE]}
+
+
+def _instance(story: Story, *, capacity: int) -> str:
+    """An Instance of a Configuration named as the story is, which the story's node sees."""
+    name = f"{story.name}-8120fe"
+    spec = {
+        "configurationName": story.name,
+        "cdiName": f"akri.sh/{story.name}=8120fe",
+        "capacity": capacity,
+        "nodes": [NODE],
+    }
+    kind = {"apiVersion": "akri.sh/v0", "kind": "Instance"}
+    story.create("instance", {**kind, "metadata": {"name": name}, "spec": spec})
+    return name
+
+
+def _wait_classes_seen(story: Story) -> None:
+    """Wait until the plugin has heard of all classes that were changed until now."""
+    late = f"late-{story.name}"
+    story.create("class", objects.device_class(late, story.driver))
+    story.claim("late", class_name=late)
+    story.pod("late", "", "late", schedulerName="nobody")
+    pod = story.get("pod", "late")
+    asked = {"Pod": {**pod, "spec": {**pod["spec"], "schedulerName": objects.SCHEDULER}}, **_NODES}
+
+    def is_seen() -> bool:
+        answer = story.extender.ask("filter", asked)
+        refused = answer.get("FailedAndUnresolvableNodes") or {}
+        return str(refused.get(NODE, "")).startswith("NoQueue: ")
+
+    story.until("the plugin knows the class that came last", is_seen)
+
+
+@contextmanager
+def _no_owner_on(story: Story, claim: str) -> Iterator[None]:
+    """Nobody labels this claim, not even the binder."""
+    labelled = f"has(object.metadata.labels) && '{QUEUE}' in object.metadata.labels"
+    probed = "has(object.metadata.annotations) && 'probe' in object.metadata.annotations"
+    rule = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["UPDATE"]}
+    here = {"matchLabels": {"kubernetes.io/metadata.name": story.namespace}}
+    group, name = "admissionregistration.k8s.io/v1", f"no-owner-{story.name}"
+    policy = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {
+            "namespaceSelector": here,
+            "resourceRules": [{**rule, "resources": ["resourceclaims"]}],
+        },
+        "validations": [
+            {
+                "expression": f"object.metadata.name != '{claim}' || !({labelled} || {probed})",
+                "message": "the test refuses this owner",
+            }
+        ],
+    }
+    binding = {"policyName": name, "validationActions": ["Deny"]}
+    kinds = {"ValidatingAdmissionPolicy": policy, "ValidatingAdmissionPolicyBinding": binding}
+    story.cluster.apply(
+        [
+            {"apiVersion": group, "kind": kind, "metadata": {"name": name}, "spec": spec}
+            for kind, spec in kinds.items()
+        ]
+    )
+    try:
+        story.until("the policy is in force", lambda: _is_refused(story, claim))
+        yield
+    finally:
+        for kind in kinds:
+            story.cluster.kubectl("delete", kind.lower(), name)
+        story.until("the policy is gone", lambda: not _is_refused(story, claim))
+
+
+def _is_refused(story: Story, claim: str) -> bool:
+    marks = {"metadata": {"annotations": {"probe": "probe"}}}
+    try:
+        story.patch("claim", claim, marks, "?dryRun=All")
+    except ApiError as error:
+        return "the test refuses this owner" in str(error)
+    return False
