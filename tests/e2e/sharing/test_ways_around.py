@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from local_cluster.api import ApiError
 from tests.e2e.sharing import objects
 from tests.e2e.sharing.objects import QUEUE
 from tests.e2e.sharing.stories import CLAIM, NODE, Story
 
+MIRROR = {"kubernetes.io/config.mirror": "hash", "kubernetes.io/config.source": "file"}
 CONFIGURATION = "moorage.dev/configuration"
 
 
@@ -60,6 +62,42 @@ def test_a_claim_that_a_user_labels_anew_between_two_attempts_is_charged_as_it_s
 
     assert (story.owner(), story.owner_pod()) == (third, "")
     story.wait_figures({vision: 0, robots: 0, third: 1})
+
+
+def test_nobody_is_evicted_for_a_pod_that_rests(story: Story) -> None:
+    """A7: what Filter says of it holds for Preempt as well."""
+    vision = story.queue("vision")
+    story.devices(2)
+    story.claim()
+    story.claim("other")
+    story.plain_pod("innocent")
+    story.wait_bound("innocent")
+    map_of_victims = {NODE: {"Pods": [{"UID": story.uid("pod", "innocent")}]}}
+
+    def ask(verb: str, pod: str) -> Any:
+        said = {"Pod": story.get("pod", pod)}
+        more: dict[str, Any] = {"NodeNameToMetaVictims": map_of_victims}
+        return story.extender.ask(verb, {**said, **(more if verb == "preempt" else _NODES)})
+
+    def rests() -> bool:
+        return "rests" in str(ask("filter", "unlucky").get("Error", ""))
+
+    def asked_at_rest() -> Any:
+        """Asked before and after it, so that it rests in between."""
+        return rests() and (answer := ask("preempt", "unlucky")) and rests() and answer
+
+    with story.holding("filter", "calm"):
+        story.pod("calm", vision, "other")
+        story.until("it is filtered", lambda: story.is_held("filter", "calm"))
+        assert list(ask("preempt", "calm")["NodeNameToMetaVictims"]) == [NODE]
+    with story.bindings_stopped("request.name == 'unlucky'") as gate:
+        gate.refuse()
+        story.pod("unlucky", vision)
+        answer = story.until("it rests", asked_at_rest)
+
+    assert answer["NodeNameToMetaVictims"] == {}
+    story.wait_bound("unlucky")
+    assert "innocent" in story.bound()
 
 
 def test_an_owner_that_could_be_written_on_one_of_two_claims_is_taken_back(story: Story) -> None:
