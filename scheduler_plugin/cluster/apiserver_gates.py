@@ -24,9 +24,8 @@ from scheduler_plugin.accounting.world_changes import (
     PodChanged,
     WorldChange,
 )
-from scheduler_plugin.cluster.apiserver_conditions import ConditionWriter
-from scheduler_plugin.cluster.apiserver_gate_removals import GateRemovals
 from scheduler_plugin.cluster.apiserver_gate_writes import WRITE_SECONDS, GateWrites
+from scheduler_plugin.cluster.apiserver_waiting_pods import ConditionWriter, GateRemovals
 from scheduler_plugin.objects.names import ClaimUid, PodUid
 from scheduler_plugin.waiting.decisions import WaitingPod
 from scheduler_plugin.waiting.gates import GateKeeper

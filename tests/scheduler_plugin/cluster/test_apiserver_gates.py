@@ -15,10 +15,10 @@ import pytest
 from kube.api import Backoff
 from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.accounting.world_changes import OtherChanged, QueueChanged
-from scheduler_plugin.cluster import apiserver_conditions, apiserver_gate_removals, apiserver_gates
-from scheduler_plugin.cluster.apiserver_gate_removals import AT_ONCE
+from scheduler_plugin.cluster import apiserver_gates, apiserver_waiting_pods
 from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
+from scheduler_plugin.cluster.apiserver_waiting_pods import AT_ONCE
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
 from scheduler_plugin.waiting.decisions import WaitingPod
 from scheduler_plugin.waiting.gates import GateKeeper
@@ -45,9 +45,9 @@ def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apiserver_gates, "TICK_SECONDS", 0)
     monkeypatch.setattr(apiserver_gates, "FENCED_SECONDS", 0)
     monkeypatch.setattr(apiserver_gates, "REVIEW_REST", 0)
-    monkeypatch.setattr(apiserver_conditions, "PACE_SECONDS", 0)
-    monkeypatch.setattr(apiserver_conditions, "BACKOFF", NO_BACKOFF)
-    monkeypatch.setattr(apiserver_gate_removals, "BACKOFF", NO_BACKOFF)
+    monkeypatch.setattr(apiserver_waiting_pods, "PACE_SECONDS", 0)
+    monkeypatch.setattr(apiserver_waiting_pods, "CONDITION_BACKOFF", NO_BACKOFF)
+    monkeypatch.setattr(apiserver_waiting_pods, "LET_GO_BACKOFF", NO_BACKOFF)
 
 
 @dataclass

@@ -1,4 +1,8 @@
-"""The API server's pods that may go: they are let go, some at one time, in their order.
+"""The API server's waiting pods: those that may go are let go, and the others told why they wait.
+
+    GateKeeper ─who may go───────────► some at one time, in their order ─► pods, pods/status
+    GateKeeper ─what has to be told─┐
+    World ─conditions that are over─┴─► one write at a time, at a pace ──► pods/status
 
 At the gate the gate is removed. Any other pod was refused when kube-scheduler asked about it, and
 kube-scheduler tries it again when something changes that it looks at, else after five minutes. A
@@ -8,6 +12,9 @@ and goes away again with the others of pods that do not wait at the gate.
 Either is tried for as long as its decision holds, and never afterwards: then others may have
 got the room. What cannot be reached is tried again by whoever tries it; what is refused goes back
 to the keeper, so that others have their turn.
+
+Thousands of pods may wait, and nobody reads all their conditions: these are written slowly, and
+behind those that go. Whoever wants to know of one pod at once asks for its place.
 """
 
 from __future__ import annotations
@@ -15,11 +22,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import NoReturn
 
 from kube.api import ApiError, Backoff, ConflictError, NotFoundError, UnavailableError
+from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.cluster.apiserver_gate_writes import (
     WRITE_SECONDS,
     FencedError,
@@ -27,10 +35,21 @@ from scheduler_plugin.cluster.apiserver_gate_writes import (
     GateWrites,
 )
 from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.waiting.decisions import GateRemoval, LetGo, Retry, fits_condition
+from scheduler_plugin.waiting.decisions import (
+    GateRemoval,
+    LetGo,
+    Retry,
+    fits_condition,
+    has_stale_condition,
+)
 from scheduler_plugin.waiting.gates import GateKeeper
 
 logger = logging.getLogger(__name__)
+
+PACE_SECONDS = 0.05
+"""How long it rests after each write."""
+
+CONDITION_BACKOFF = Backoff(first_seconds=0.5, cap_seconds=30.0)
 
 AT_ONCE = 4
 """How many gates are removed at one time. With more, the API server removes gates and nothing else
@@ -39,7 +58,7 @@ for a while, and the first pod is bound after the last gate is removed."""
 MOST_PENDING = 64
 """How many may wait before no more should be decided: a decision lapses while it waits."""
 
-BACKOFF = Backoff(first_seconds=0.2, cap_seconds=10.0)
+LET_GO_BACKOFF = Backoff(first_seconds=0.2, cap_seconds=10.0)
 
 
 class GateRemovals:
@@ -153,6 +172,88 @@ class GateRemovals:
         await asyncio.sleep(_delay(self._refused_in_a_row))
 
 
+class ConditionWriter:
+    """Writes and removes conditions while `run` runs."""
+
+    def __init__(
+        self,
+        writes: GateWrites,
+        keeper: GateKeeper,
+        must_wait: Callable[[], bool],
+    ) -> None:
+        """`must_wait` tells whether others write who go first; then `ask` again."""
+        self._writes = writes
+        self._keeper = keeper
+        self._must_wait = must_wait
+        self._world = writes.cluster.world
+        self._stale: dict[PodUid, None] = {}
+        self._asked = asyncio.Event()
+        self._failures = 0
+        for pod in self._world.facts.pods():
+            self._look_at(pod.uid)
+
+    def changed(self, change: WorldChange) -> None:
+        """The world took a change, and the keeper heard of it."""
+        if isinstance(change, PodChanged):
+            self._look_at(change.uid)
+
+    def _look_at(self, uid: PodUid) -> None:
+        pod = self._world.facts.pod(uid)
+        if pod is not None and has_stale_condition(pod):
+            self._stale[uid] = None
+            self._asked.set()
+        else:
+            self._stale.pop(uid, None)
+
+    def ask(self) -> None:
+        """The keeper may have something to tell, or who went first is done."""
+        self._asked.set()
+
+    async def run(self) -> NoReturn:
+        """Write until cancelled."""
+        while True:
+            await self._asked.wait()
+            if self._must_wait() or not (self._stale or self._keeper.untold):
+                self._asked.clear()
+                continue
+            failed = not await self._step()
+            self._failures = self._failures + 1 if failed else 0
+            await asyncio.sleep(
+                PACE_SECONDS + CONDITION_BACKOFF.delay(self._failures, random.random)
+            )
+
+    async def _step(self) -> bool:
+        """Write one; False where it has to be done again."""
+        for uid in self._stale:
+            del self._stale[uid]
+            return await self._remove(uid)
+        for condition in self._keeper.untold.take(1):
+            write = self._writes.write_condition(condition)
+            return await self._tried(write, condition.uid, self._keeper.untold.failed)
+        return True
+
+    async def _remove(self, uid: PodUid) -> bool:
+        pod = self._world.facts.pod(uid)
+        if pod is None:
+            return True
+        return await self._tried(self._writes.remove_condition(pod), uid, self._look_at)
+
+    async def _tried(
+        self, write: Awaitable[None], uid: PodUid, again: Callable[[PodUid], None]
+    ) -> bool:
+        try:
+            await write
+        except (NotFoundError, ConflictError) as error:
+            # The pod is gone, and the watch will say so.
+            logger.debug("no condition uid=%s: %s", uid, error)
+        except Exception as error:  # An odd object must not end the process.
+            bug = None if isinstance(error, (ApiError, FencedError)) else error
+            logger.warning("condition not written uid=%s error=%s", uid, error, exc_info=bug)
+            again(uid)
+            return False
+        return True
+
+
 def _named(decision: LetGo) -> str:
     return f"pod={decision.namespace}/{decision.name} queue={decision.queue}"
 
@@ -162,4 +263,4 @@ def _asked_for(error: Exception) -> float:
 
 
 def _delay(failures: int) -> float:
-    return BACKOFF.delay(failures, random.random)
+    return LET_GO_BACKOFF.delay(failures, random.random)
