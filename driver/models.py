@@ -12,7 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from kube.models import Conditions, Counter, Metadata, Model, Time, extensions, extra
+from driver.api import Problem
+from kube.models import Conditions, Counter, Metadata, Model, Time, extensions, extra, flaws
 
 _KEPT = extensions(preserve_unknown_fields=True) | {"nullable": True}
 Kept = Annotated[dict[str, Any] | None, Field(json_schema_extra=_KEPT)]
@@ -235,3 +236,8 @@ class DeviceConfig(Model):
     """Their group. Absent means as on the node."""
     certificates: Annotated[str, Field(pattern=r"^/")] | None = None
     """Where containers find the folder with the device's certificates. Absent means nowhere."""
+
+
+def configuration_problems(body: object) -> tuple[Problem, ...]:
+    """What of a Configuration is not as its definition says."""
+    return tuple(Problem(path, sentence) for path, sentence in flaws(ConfigurationModel, body))

@@ -7,12 +7,12 @@ A Configuration that has problems is left out and says so in its status; the oth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from driver.api import MAX_CAPACITY, Configuration, ConfigurationName, Problem, TaintEffect
+from driver.api import MAX_CAPACITY, Configuration, ConfigurationName, Problem
 from driver.configurations.property_fields import discovery_properties, property_problems
 from driver.configurations.user_attributes import attribute_problems, user_attributes
 from driver.device_ids import name_problems
@@ -25,11 +25,11 @@ JsonObject = Mapping[str, Any]
 DetailsCheck = Callable[[str, str], tuple[Problem, ...]]
 """(handler name, discovery details) → what is wrong with them; () for none."""
 
+ShapeCheck = Callable[[JsonObject], tuple[Problem, ...]]
+
 _HANDLER = "spec.discoveryHandler"
 _NOT_RUN = ("brokerSpec", "instanceServiceSpec", "configurationServiceSpec")
 """Parts of Akri's Configuration that are kept and not acted on (see `docs/coming-from-akri.md`)."""
-
-_EFFECTS: tuple[str, ...] = get_args(TaintEffect)
 
 CONDITION_TYPES = frozenset(
     {
@@ -92,8 +92,16 @@ class Verdict:
     entries: Mapping[str, JsonObject] = field(default_factory=dict)
 
 
+def _as_defined(_: JsonObject) -> tuple[Problem, ...]:
+    return ()
+
+
 def judge(
-    body: JsonObject, check_details: DetailsCheck, *, unique_devices_default: bool
+    body: JsonObject,
+    check_details: DetailsCheck,
+    *,
+    unique_devices_default: bool,
+    check_shape: ShapeCheck = _as_defined,
 ) -> Verdict:
     """Parse a Configuration as the API server returns it, and name all its problems at once.
 
@@ -101,16 +109,10 @@ def judge(
         body: The object; its metadata is the API server's and therefore complete.
         check_details: Parses `discoveryDetails` as the handler will.
         unique_devices_default: What `spec.uniqueDevices` means where it is absent.
+        check_shape: What is not as the definition says; on nodes nobody asks, since the API server
+            did.
     """
-    metadata = body["metadata"]
-    spec = _mapping(body.get("spec"))
-    handler = _mapping(spec.get("discoveryHandler"))
-    problems = [
-        *_name_problems(metadata["name"]),
-        *_spec_problems(spec),
-        *_details_problems(handler, check_details),
-        *property_problems(handler.get("discoveryProperties")),
-    ]
+    metadata, spec = body["metadata"], body.get("spec") or {}
     identity = {
         "name": ConfigurationName(metadata["name"]),
         "namespace": metadata.get("namespace", ""),
@@ -118,13 +120,19 @@ def judge(
         "generation": metadata.get("generation", 0),
         "created": datetime.fromisoformat(metadata["creationTimestamp"]),
     }
-    valid = not problems
+    configuration = None
+    try:
+        problems = check_shape(body) or tuple(_problems(metadata["name"], spec, check_details))
+        if not problems:
+            configuration = _configuration(identity, spec, unique_devices_default)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        problems = (Problem("spec", "This is not as the definition of Configurations says."),)
     return Verdict(
         **identity,
-        configuration=_configuration(identity, spec, unique_devices_default) if valid else None,
-        problems=tuple(problems),
+        configuration=configuration,
+        problems=problems,
         ignored=tuple(f"spec.{name}" for name in _NOT_RUN if spec.get(name)),
-        entries={e["name"]: e for e in _mapping(body.get("status")).get("nodes") or ()},
+        entries={e["name"]: e for e in (body.get("status") or {}).get("nodes") or ()},
     )
 
 
@@ -142,7 +150,7 @@ def _configuration(
         **identity,
         handler=handler["name"],
         discovery_details=handler.get("discoveryDetails") or "",
-        capacity=spec.get("capacity", 1),
+        capacity=_capacity(spec),
         unique_devices=unique_devices_default if unique_devices is None else unique_devices,
         offline_grace_period=_grace(spec.get("offlineGracePeriod")),
         broker_properties=dict(spec.get("brokerProperties") or {}),
@@ -167,57 +175,33 @@ def offline_grace(configuration: Configuration, *, shared: bool) -> timedelta:
     return SHARED_GRACE if shared else NO_GRACE
 
 
-def _name_problems(name: str) -> Iterable[Problem]:
+def _problems(name: str, spec: JsonObject, check: DetailsCheck) -> Iterator[Problem]:
+    """What is wrong with a Configuration that is as its definition says."""
     if len(name) > LONGEST_NAME:
         sentence = f"{len(name)} characters leave no room for those that an Instance's name adds;"
         yield Problem("metadata.name", f"{sentence} {LONGEST_NAME} may be used.")
-
-
-def _spec_problems(spec: JsonObject) -> Iterable[Problem]:
-    capacity = spec.get("capacity", 1)
-    if not _is_int(capacity) or not 1 <= capacity <= MAX_CAPACITY:
-        yield Problem("spec.capacity", f"{capacity!r} is not a number from 1 to {MAX_CAPACITY}.")
-    if not isinstance(spec.get("uniqueDevices") or False, bool):
-        yield Problem("spec.uniqueDevices", f"{spec['uniqueDevices']!r} is neither true nor false.")
-    grace = spec.get("offlineGracePeriod") or "0"
-    if not isinstance(grace, str) or parse_duration(grace) is None:
+    if not 1 <= (capacity := _capacity(spec)) <= MAX_CAPACITY:
+        yield Problem("spec.capacity", f"{capacity} is not a number from 1 to {MAX_CAPACITY}.")
+    grace = spec.get("offlineGracePeriod")
+    if grace and parse_duration(grace) is None:
         yield Problem("spec.offlineGracePeriod", f"{grace!r} is no duration such as 30s or 5m.")
-    effect = spec.get("offlineTaintEffect")
-    if effect is not None and effect not in _EFFECTS:
-        yield Problem("spec.offlineTaintEffect", f"{effect!r} is none of {', '.join(_EFFECTS)}.")
-    yield from _broker_property_problems(spec.get("brokerProperties") or {})
-    yield from attribute_problems(spec.get("attributes"))
-
-
-def _broker_property_problems(properties: object) -> Iterable[Problem]:
-    if not isinstance(properties, Mapping):
-        yield Problem("spec.brokerProperties", f"{properties!r} is no map of strings.")
-        return
-    for name, value in properties.items():
-        if not isinstance(value, str):
-            yield Problem(f"spec.brokerProperties[{name}]", f"{value!r} is not a string.")
+    properties = spec.get("brokerProperties") or {}
     size = sum(len(f"{name}{value}".encode()) for name, value in properties.items())
     if size > LARGEST_PROPERTIES:
         sentence = f"{size} bytes are too many, since each Instance and container gets them all;"
         yield Problem("spec.brokerProperties", f"{sentence} {LARGEST_PROPERTIES} may be used.")
+    yield from attribute_problems(spec.get("attributes"))
+    handler = spec.get("discoveryHandler") or {}
+    if handler.get("name"):
+        yield from check(handler["name"], handler.get("discoveryDetails") or "")
+    else:
+        yield Problem(f"{_HANDLER}.name", "A discovery handler must be named.")
+    yield from property_problems(handler.get("discoveryProperties"))
 
 
-def _details_problems(handler: JsonObject, check: DetailsCheck) -> tuple[Problem, ...]:
-    name = handler.get("name")
-    if not isinstance(name, str) or not name:
-        return (Problem(f"{_HANDLER}.name", "A discovery handler must be named."),)
-    details = handler.get("discoveryDetails") or ""
-    if not isinstance(details, str):
-        return (Problem(f"{_HANDLER}.discoveryDetails", "This must be a string that holds YAML."),)
-    return check(name, details)
-
-
-def _mapping(value: object) -> JsonObject:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _capacity(spec: JsonObject) -> int:
+    capacity: int | None = spec.get("capacity")
+    return 1 if capacity is None else capacity
 
 
 def holders(verdicts: Iterable[Verdict]) -> dict[ConfigurationName, Verdict]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from driver.api import AKRI_GROUP, DRIVER_NAME, Problem, ValueReference
 from driver.configurations.property_fields import discovery_properties, property_problems
+from driver.models import configuration_problems
 
 JsonObject = Mapping[str, Any]
 
@@ -52,13 +53,13 @@ def permissions(body: JsonObject, account: Account) -> list[JsonObject]:
     Raises:
         InputError: If it has no name, or its properties make no sense.
     """
-    name = _at(body, "metadata", "name")
-    if not isinstance(name, str) or not name:
-        raise InputError("metadata.name: A Configuration has a name.")
-    given = _at(body, "spec", "discoveryHandler", "discoveryProperties")
+    if flaws := configuration_problems(body):
+        raise InputError(_sentence(body, flaws))
+    handler = (body.get("spec") or {}).get("discoveryHandler") or {}
+    given = handler.get("discoveryProperties")
     if flaws := tuple(property_problems(given)):
-        raise InputError(_sentence(name, flaws))
-    values = discovery_properties(given).values()
+        raise InputError(_sentence(body, flaws))
+    name, values = body["metadata"]["name"], discovery_properties(given).values()
     references = [value for value in values if isinstance(value, ValueReference)]
     namespaces = sorted({reference.namespace for reference in references})
     return [
@@ -111,11 +112,7 @@ def _name(configuration: str) -> str:
     return f"{DRIVER_NAME}:properties:{configuration}"
 
 
-def _sentence(name: str, flaws: Iterable[Problem]) -> str:
-    return f"Configuration {name}: {' '.join(map(str, flaws))}"
-
-
-def _at(body: object, *path: str) -> object:
-    for field in path:
-        body = body.get(field) if isinstance(body, Mapping) else None
-    return body
+def _sentence(body: JsonObject, flaws: Iterable[Problem]) -> str:
+    metadata = body.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    return f"Configuration {name or 'without a name'}: {' '.join(map(str, flaws))}"

@@ -20,9 +20,6 @@ from driver.names import VALUE_LIMIT
 Attribute = Mapping[str, Any]
 """A value by its type, `{"int": 3}`."""
 
-MOST_ATTRIBUTES = 16
-"""Of a Configuration. A device has 32, and what its handler says needs room, too."""
-
 PATH = "spec.attributes"
 
 _DOMAIN_LIMIT = 63
@@ -40,23 +37,15 @@ _VERSION = re.compile(
 _INTEGERS = range(-(2**63), 2**63)
 
 
-def user_attributes(given: object) -> dict[str, Attribute]:
+def user_attributes(given: Mapping[str, Attribute] | None) -> dict[str, Attribute]:
     """The attributes of a valid Configuration, by the names that they have in slices."""
-    return {_short(name): dict(value) for name, value in _mapping(given).items()}
+    return {_short(name): dict(value) for name, value in (given or {}).items()}
 
 
-def attribute_problems(given: object) -> Iterable[Problem]:
-    """All that is wrong with `spec.attributes`."""
-    if given is not None and not isinstance(given, Mapping):
-        yield Problem(PATH, f"{given!r:.60} is no map of attributes.")
-        return
-    attributes = _mapping(given)
-    if len(attributes) > MOST_ATTRIBUTES:
-        sentence = f"{len(attributes)} are too many; {MOST_ATTRIBUTES} may be given."
-        yield Problem(PATH, sentence)
-        return
-    for name, value in attributes.items():
-        sentences = (*_name_flaws(name, attributes), *_value_flaws(value))
+def attribute_problems(given: Mapping[str, Attribute] | None) -> Iterable[Problem]:
+    """What is wrong with `spec.attributes` that are as the definition says."""
+    for name, value in (given or {}).items():
+        sentences = (*_name_flaws(name, given or {}), *_value_flaws(value))
         yield from (Problem(f"{PATH}[{name:.100}]", sentence) for sentence in sentences)
 
 
@@ -79,47 +68,11 @@ def _name_flaws(name: str, attributes: Mapping[str, object]) -> Iterator[str]:
         yield f"{_short(name)} is the same attribute, and is given, too."
 
 
-def _value_flaws(value: object) -> Iterator[str]:
-    fields = _mapping(value)
-    if len(fields) != 1 or (kind := next(iter(fields))) not in _CHECKS:
-        yield f"One of {', '.join(_CHECKS)} must be given, as in {{int: 3}}."
-    elif sentence := _CHECKS[kind](fields[kind]):
-        yield sentence
-
-
-def _string_flaw(value: object) -> str | None:
-    if not isinstance(value, str):
-        return f"{value!r:.60} is not a string."
-    try:
-        size = len(value.encode())
-    except UnicodeEncodeError:
-        return "Half a character (a lone surrogate) is no text."
-    return f"{size} bytes are too many; {VALUE_LIMIT} may be used." if size > VALUE_LIMIT else None
-
-
-def _int_flaw(value: object) -> str | None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return None if whole and value in _INTEGERS else f"{value!r:.60} is no integer of 64 bits."
-
-
-def _bool_flaw(value: object) -> str | None:
-    return None if isinstance(value, bool) else f"{value!r:.60} is neither true nor false."
-
-
-def _version_flaw(value: object) -> str | None:
-    if flaw := _string_flaw(value):
-        return flaw
-    valid = _VERSION.fullmatch(str(value))
-    return None if valid else f"{value!r:.60} is no version such as 1.2.3."
-
-
-_CHECKS = {
-    "string": _string_flaw,
-    "int": _int_flaw,
-    "bool": _bool_flaw,
-    "version": _version_flaw,
-}
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _value_flaws(value: Attribute) -> Iterator[str]:
+    text = value.get("string", value.get("version", ""))
+    if (size := len(text.encode())) > VALUE_LIMIT:
+        yield f"{size} bytes are too many; {VALUE_LIMIT} may be used."
+    if "version" in value and not _VERSION.fullmatch(text):
+        yield f"{text!r:.60} is no version such as 1.2.3."
+    if value.get("int", 0) not in _INTEGERS:
+        yield f"{value['int']!r:.60} is no integer of 64 bits."

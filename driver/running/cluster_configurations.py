@@ -28,6 +28,7 @@ from driver.discovery.handlers import HANDLER_NAMES, check_details
 from driver.handlers.reports import without_lost_nodes
 from driver.instances.cluster_instances import BY_CONFIGURATION, GATHER_SECONDS, ClusterInstances
 from driver.instances.unseen import InstanceSight
+from driver.models import configuration_problems
 from driver.plumbing.apiserver import CLASSES, CONFIGURATIONS
 from driver.plumbing.apiserver_passes import Passes
 from kube.api import (
@@ -56,7 +57,12 @@ class Judged:
 
 def judged(body: JsonObject, *, unique_devices_default: bool) -> Judged:
     """Parse a Configuration; the setting is what `spec.uniqueDevices` means where it is absent."""
-    verdict = judge(body, check_details, unique_devices_default=unique_devices_default)
+    verdict = judge(
+        body,
+        check_details,
+        unique_devices_default=unique_devices_default,
+        check_shape=configuration_problems,
+    )
     return Judged(verdict, body.get("status") or {}, body["metadata"]["resourceVersion"])
 
 

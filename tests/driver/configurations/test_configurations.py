@@ -20,7 +20,9 @@ from driver.configurations.configurations import (
     offline_grace,
     status_body,
 )
+from driver.models import configuration_problems
 from tests.driver.builders import NOW, a_configuration_object
+from tests.schema_objects import admitted, nearly_admitted, schema_of
 
 
 def no_problem(_handler: str, _details: str) -> tuple[Problem, ...]:
@@ -28,7 +30,8 @@ def no_problem(_handler: str, _details: str) -> tuple[Problem, ...]:
 
 
 def judged(body: dict[str, Any], check: Any = no_problem) -> Verdict:
-    return judge(body, check, unique_devices_default=True)
+    """As the shared driver judges."""
+    return judge(body, check, unique_devices_default=True, check_shape=configuration_problems)
 
 
 def test_akris_defaults_apply_where_a_field_is_absent() -> None:
@@ -63,7 +66,7 @@ def test_given_fields_are_taken() -> None:
     assert configuration.offline_taint_effect == "NoExecute"
 
 
-@pytest.mark.parametrize("capacity", [0, -1, 1025, 2**63, "4", True, None, 1.5])
+@pytest.mark.parametrize("capacity", [0, -1, 1025, 2**63, "4", True, 1.5])
 def test_a_capacity_that_cannot_be_served_names_its_field(capacity: object) -> None:
     verdict = judged(a_configuration_object(capacity=capacity))
 
@@ -80,11 +83,14 @@ def test_a_capacity_that_cannot_be_served_names_its_field(capacity: object) -> N
         ({"offlineTaintEffect": "Evict"}, "spec.offlineTaintEffect"),
         ({"offlineTaintEffect": ["NoExecute"]}, "spec.offlineTaintEffect"),
         ({"attributes": {"floor": 2}}, "spec.attributes[floor]"),
+        ({"attributes": {"floor": {}}}, "spec.attributes[floor]"),
+        ({"attributes": {"floor": {"int": True}}}, "spec.attributes[floor].int"),
+        ({"attributes": {str(n): {"int": 1} for n in range(17)}}, "spec.attributes"),
         ({"attributes": ["floor"]}, "spec.attributes"),
         ({"brokerProperties": {"N": 1}}, "spec.brokerProperties[N]"),
         ({"brokerProperties": {"N": "x" * (128 << 10)}}, "spec.brokerProperties"),
         ({"discoveryHandler": {}}, "spec.discoveryHandler.name"),
-        ({"discoveryHandler": "udev"}, "spec.discoveryHandler.name"),
+        ({"discoveryHandler": "udev"}, "spec.discoveryHandler"),
         (
             {"discoveryHandler": {"name": "udev", "discoveryDetails": {"udevRules": []}}},
             "spec.discoveryHandler.discoveryDetails",
@@ -97,15 +103,32 @@ def test_a_wrong_field_is_named(spec: dict[str, Any], path: str) -> None:
 
 def test_all_problems_are_named_at_once() -> None:
     broken = Problem("spec.discoveryHandler.discoveryDetails.udevRules[0]", "It is empty.")
-    body = a_configuration_object(capacity=0, uniqueDevices=7)
+    body = a_configuration_object(capacity=0, attributes={"a-b": {"int": 1}})
 
     verdict = judged(body, lambda _handler, _details: (broken,))
 
     assert [p.path for p in verdict.problems] == [
         "spec.capacity",
-        "spec.uniqueDevices",
+        "spec.attributes[a-b]",
         broken.path,
     ]
+
+
+SCHEMA = schema_of("configurations.akri.sh")
+
+
+@given(st.one_of(admitted(SCHEMA), nearly_admitted(SCHEMA)))
+def test_a_node_judges_as_the_shared_driver_does(spec: dict[str, Any]) -> None:
+    """What the API server refuses, no node sees; all else is the same to both."""
+    body = a_configuration_object() | {"spec": spec}
+
+    on_node = judge(body, no_problem, unique_devices_default=True)
+    shared = judged(body)
+
+    if not configuration_problems(body):
+        assert on_node == shared
+    if on_node.configuration is None:
+        assert shared.configuration is None
 
 
 def test_broker_specs_are_accepted_and_said_to_be_ignored() -> None:
@@ -140,9 +163,10 @@ FIELDS = st.sampled_from(
 
 @given(st.dictionaries(FIELDS, JSON))
 def test_no_spec_raises_and_every_refusal_has_a_reason(spec: dict[str, Any]) -> None:
-    verdict = judged(a_configuration_object(**spec))
+    body = a_configuration_object(**spec)
 
-    assert (verdict.configuration is None) == bool(verdict.problems)
+    for verdict in (judged(body), judge(body, no_problem, unique_devices_default=True)):
+        assert (verdict.configuration is None) == bool(verdict.problems)
 
 
 def an_object_of(

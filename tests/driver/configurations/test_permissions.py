@@ -124,7 +124,7 @@ async def test_files_are_read_and_yaml_is_printed(
         (b"\xff\xfe\xff", "this is not YAML"),
         (b"[" * 5000, "this is not YAML"),
         (b"", "there is no Configuration of akri.sh in it"),
-        (b"kind: Configuration\napiVersion: akri.sh/v0\n", "metadata.name"),
+        (b"kind: Configuration\napiVersion: akri.sh/v0\n", "metadata: Field required"),
     ],
 )
 async def test_files_without_sense_are_refused(
