@@ -18,13 +18,13 @@ from binder.apiserver_steps import Steps
 from binder.fences import FencedError
 from binder.pod_bindings import Fate, Seen, binding, fate
 from kube.api import (
+    PODS,
     ApiClient,
     ApiError,
     ConflictError,
     Event,
     JsonObject,
     NotFoundError,
-    Resource,
     UnavailableError,
     WriteOptions,
 )
@@ -41,8 +41,6 @@ from scheduler_plugin.api import (
 )
 
 logger = logging.getLogger(__name__)
-
-PODS = Resource("", "v1", "pods")
 
 
 def _unheard(_: JsonObject) -> None:

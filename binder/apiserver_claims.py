@@ -19,6 +19,7 @@ from binder.owner_writes import (
     steps,
 )
 from kube.api import (
+    CLAIMS,
     ApiClient,
     ApiError,
     ConflictError,
@@ -26,7 +27,6 @@ from kube.api import (
     NotFoundError,
     ObjectPath,
     Preconditions,
-    Resource,
     UnavailableError,
     WriteOptions,
 )
@@ -38,8 +38,6 @@ from scheduler_plugin.api import (
     Fence,
     OwnerLeftAt,
 )
-
-CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
 
 
 @dataclass(frozen=True, slots=True)

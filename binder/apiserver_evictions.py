@@ -13,18 +13,17 @@ from dataclasses import KW_ONLY, dataclass
 from binder.disruption_budgets import CoveredPod, covered_pod, disruption_budget, too_many
 from binder.fences import check
 from kube.api import (
+    BUDGETS,
+    PODS,
     ApiClient,
     ApiError,
     ConflictError,
     JsonObject,
     NotFoundError,
-    Resource,
     WriteOptions,
 )
 from scheduler_plugin.api import EvictForeign, Fence, PodToEvict
 
-PODS = Resource("", "v1", "pods")
-BUDGETS = Resource("policy", "v1", "poddisruptionbudgets")
 BUDGET_CAUSE = "DisruptionBudget"
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from binder import apiserver_events
-from binder.apiserver_claims import CLAIMS, ClaimWriter
+from binder.apiserver_claims import ClaimWriter
 from binder.apiserver_evictions import Evictor, HeldBackError
-from kube.api import ConflictError, Event
+from kube.api import CLAIMS, ConflictError, Event
 from scheduler_plugin.api import (
     Attribution,
     ClaimCleared,

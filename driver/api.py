@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, NewType
 
-from driver.durations import parse_duration as parse_duration
+from driver.pod_requests import effective_requests as effective_requests
+from driver.times import parse_duration as parse_duration
+from driver.times import timestamp as timestamp
 
 DRIVER_NAME = "moorage.dev"
 """Name of the DRA driver: in slices, classes, sockets, and the domain of unqualified attributes."""

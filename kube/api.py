@@ -33,6 +33,20 @@ from kube.errors import (
 )
 from kube.event_series import Event, EventType, ObjectReference
 from kube.key_locks import KeyLocks
+from kube.kinds import (
+    BUDGETS,
+    CLAIMS,
+    CLASSES,
+    CONFIG_MAPS,
+    EVENTS,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    SECRETS,
+    SLICES,
+    TEMPLATES,
+)
 from kube.leases import LeaseView
 from kube.live_tls import (
     CertificateError,
@@ -55,6 +69,18 @@ from kube.requests import Preconditions, WriteOptions
 from kube.resources import ObjectPath, Resource, Selection
 
 __all__ = [
+    "BUDGETS",
+    "CLAIMS",
+    "CLASSES",
+    "CONFIG_MAPS",
+    "EVENTS",
+    "LEASES",
+    "NAMESPACES",
+    "NODES",
+    "PODS",
+    "SECRETS",
+    "SLICES",
+    "TEMPLATES",
     "Added",
     "AlreadyExistsError",
     "ApiClient",

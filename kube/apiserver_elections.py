@@ -10,7 +10,8 @@ from typing import Any, TypeVar, assert_never
 from kube import leases
 from kube.apiserver import ApiClient
 from kube.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
-from kube.leases import LEASES, CreateLease, Lease, LeaveLease, Sighting, WriteLease
+from kube.kinds import LEASES
+from kube.leases import CreateLease, Lease, LeaveLease, Sighting, WriteLease
 from kube.objects import JsonObject, micro_time
 from kube.requests import WriteOptions
 from kube.resources import ObjectPath

@@ -13,7 +13,8 @@ from uuid import uuid4
 from kube.apiserver import ApiClient
 from kube.backoff import Backoff
 from kube.errors import AlreadyExistsError, ApiError, NotFoundError, UnavailableError
-from kube.event_series import EVENTS, CreateEvent, Event, EventSeries, PatchSeries, Write
+from kube.event_series import CreateEvent, Event, EventSeries, PatchSeries, Write
+from kube.kinds import EVENTS
 from kube.requests import WriteOptions
 from kube.wall_clock import wall_clock
 

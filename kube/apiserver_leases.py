@@ -7,7 +7,8 @@ from typing import NoReturn
 from kube import leases
 from kube.apiserver import ApiClient
 from kube.errors import ApiError, NotFoundError
-from kube.leases import LEASES, LeaseView, Sighting
+from kube.kinds import LEASES
+from kube.leases import LeaseView, Sighting
 
 log = logging.getLogger(__name__)
 

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
+from kube.kinds import LEASES
 from kube.objects import JsonObject, micro_time
-from kube.resources import ObjectPath, Resource
-
-LEASES = Resource("coordination.k8s.io", "v1", "leases")
+from kube.resources import ObjectPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

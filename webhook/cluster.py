@@ -14,6 +14,10 @@ from typing import Any, NoReturn, TypeVar
 
 from driver.api import AKRI_GROUP, AKRI_VERSION
 from kube.api import (
+    CLAIMS,
+    CLASSES,
+    NAMESPACES,
+    TEMPLATES,
     ApiClient,
     ApiError,
     Backoff,
@@ -52,12 +56,7 @@ from webhook.rules.surroundings import PodSettings, Surroundings
 
 logger = logging.getLogger(__name__)
 
-DRA_GROUP = "resource.k8s.io"
 QUEUES = Resource(GROUP, VERSION, "queues", namespaced=False)
-NAMESPACES = Resource("", "v1", "namespaces", namespaced=False)
-CLAIMS = Resource(DRA_GROUP, "v1", "resourceclaims")
-TEMPLATES = Resource(DRA_GROUP, "v1", "resourceclaimtemplates")
-CLASSES = Resource(DRA_GROUP, "v1", "deviceclasses", namespaced=False)
 CONFIGURATIONS = Resource(AKRI_GROUP, AKRI_VERSION, "configurations")
 INSTANCES = Resource(AKRI_GROUP, AKRI_VERSION, "instances")
 

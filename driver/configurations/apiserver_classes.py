@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from driver.configurations.classes import ApplyClass, ClassDecision, probe_class
-from driver.plumbing.apiserver import CLASSES, delete, each
-from kube.api import ApiClient, JsonObject, NotFoundError, Preconditions, WriteOptions
+from driver.plumbing.apiserver import delete, each
+from kube.api import CLASSES, ApiClient, JsonObject, NotFoundError, Preconditions, WriteOptions
 
 
 async def probe_extended_resources(client: ApiClient) -> bool | None:

@@ -17,8 +17,8 @@ from driver.configurations.property_fields import discovery_properties, property
 from driver.configurations.user_attributes import attribute_problems, user_attributes
 from driver.device_ids import name_problems
 from driver.discovery.details import shown
-from driver.durations import parse_duration
 from driver.handlers.reports import unread_properties, unregistered
+from driver.times import parse_duration, timestamp
 
 JsonObject = Mapping[str, Any]
 
@@ -313,7 +313,7 @@ def _condition_body(
     condition: Condition, before: JsonObject | None, generation: int, now: datetime
 ) -> JsonObject:
     unchanged = before is not None and before["status"] == condition.status
-    since = before["lastTransitionTime"] if before and unchanged else _timestamp(now)
+    since = before["lastTransitionTime"] if before and unchanged else timestamp(now)
     return {
         "type": condition.type,
         "status": condition.status,
@@ -322,7 +322,3 @@ def _condition_body(
         "observedGeneration": generation,
         "lastTransitionTime": since,
     }
-
-
-def _timestamp(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

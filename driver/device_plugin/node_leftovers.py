@@ -35,11 +35,11 @@ from driver.device_plugin.slots.allocatable import status_patch
 from driver.device_plugin.slots.apiserver_slots import SlotObjects
 from driver.instances.slots.node_pods import Listing, uncovered
 from driver.instances.stored.objects import StoredInstance
-from driver.plumbing.apiserver import NODES, field_manager
+from driver.plumbing.apiserver import field_manager
 from driver.plumbing.apiserver_passes import Passes
 from driver.preparing.whereabouts import Whereabouts
 from driver.publishing.shown.deductions import holds_slots
-from kube.api import ApiClient, ApiError, Event, JsonObject, Store, WriteOptions
+from kube.api import NODES, ApiClient, ApiError, Event, JsonObject, Store, WriteOptions
 
 logger = logging.getLogger(__name__)
 

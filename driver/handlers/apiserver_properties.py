@@ -24,11 +24,12 @@ from driver.handlers.discovery_properties import (
     resolve,
 )
 from kube.api import (
+    CONFIG_MAPS,
+    SECRETS,
     ApiClient,
     ApiError,
     Backoff,
     ForbiddenError,
-    Resource,
     Selection,
     Store,
     UnavailableError,
@@ -40,8 +41,6 @@ logger = logging.getLogger(__name__)
 MOST_OBJECTS = 50
 """So many are watched: each takes one of the client's 100 connections."""
 
-_SECRETS = Resource("", "v1", "secrets")
-_CONFIG_MAPS = Resource("", "v1", "configmaps")
 
 _BACKOFF = Backoff(first_seconds=0.5, cap_seconds=10.0)
 """Whoever applies a Role waits for it to have effect."""
@@ -194,5 +193,5 @@ class _Watch:
 
 
 def _selection(kept: KeptObject) -> Selection:
-    resource = _SECRETS if kept.kind == "Secret" else _CONFIG_MAPS
+    resource = SECRETS if kept.kind == "Secret" else CONFIG_MAPS
     return resource.select(kept.namespace, field_selector=f"metadata.name={kept.name}")

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from driver.api import AKRI_GROUP, AKRI_VERSION, NodeName
 from driver.discovery.details import shown
 from driver.handlers.table import HandlerState
+from driver.times import timestamp
 
 LONGEST_MESSAGE = 1024
 MOST_NODES = 3
@@ -77,7 +78,7 @@ def entry_of(
     if not properties_read:
         entry[_PROPERTIES_READ] = False
     if worst.since:
-        entry["since"] = worst.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        entry["since"] = timestamp(worst.since)
     return entry
 
 

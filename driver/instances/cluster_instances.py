@@ -52,9 +52,11 @@ from driver.instances.unseen import (
     plan_unseen,
 )
 from driver.offer_paths import OfferPath
-from driver.plumbing.apiserver import INSTANCES, NODES, PODS, each, field_manager
+from driver.plumbing.apiserver import INSTANCES, each, field_manager
 from driver.plumbing.apiserver_passes import Passes
 from kube.api import (
+    NODES,
+    PODS,
     ApiClient,
     ApiError,
     ConflictError,

@@ -24,11 +24,6 @@ from kube.api import (
 
 CONFIGURATIONS = Resource(AKRI_GROUP, AKRI_VERSION, "configurations")
 INSTANCES = Resource(AKRI_GROUP, AKRI_VERSION, "instances")
-NODES = Resource("", "v1", "nodes", namespaced=False)
-SLICES = Resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
-CLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
-CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
-PODS = Resource("", "v1", "pods")
 
 WRITES_AT_ONCE = 8
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from driver.plumbing.apiserver import CLAIMS
-from kube.api import ApiClient, NotFoundError
+from kube.api import CLAIMS, ApiClient, NotFoundError
 
 
 class ClaimReader:

@@ -16,13 +16,12 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from driver.api import NodeName
-from driver.plumbing.apiserver import PODS
 from driver.plumbing.apiserver_passes import Passes
 from driver.preparing.claim_notices import Notice, change_notices, pods_of, taken_notices
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.prepared import ClaimReference
 from driver.preparing.renewals import Renewal
-from kube.api import ApiClient, Event, EventType, JsonObject, ObjectReference
+from kube.api import PODS, ApiClient, Event, EventType, JsonObject, ObjectReference
 
 logger = logging.getLogger(__name__)
 

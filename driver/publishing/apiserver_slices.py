@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from driver.api import NodeName
-from driver.plumbing.apiserver import NODES, SLICES, delete, each
+from driver.plumbing.apiserver import delete, each
 from driver.plumbing.metrics import SLICE_WRITES
 from driver.plumbing.prometheus import counted
 from driver.publishing.shown.slices import Features, features_of, probe_slice
@@ -14,7 +14,16 @@ from driver.publishing.written.adoption import Adopted, adopt
 from driver.publishing.written.pools import PoolPlan
 from driver.publishing.written.resource_slices import slice_view
 from driver.publishing.written.slice_writes import CreateSlice, Owner, UpdateSlice
-from kube.api import ApiClient, ApiError, JsonObject, NotFoundError, Preconditions, WriteOptions
+from kube.api import (
+    NODES,
+    SLICES,
+    ApiClient,
+    ApiError,
+    JsonObject,
+    NotFoundError,
+    Preconditions,
+    WriteOptions,
+)
 
 
 async def probe_features(client: ApiClient, node: NodeName | None) -> Features | None:

@@ -23,7 +23,7 @@ from driver.instances.cluster_instances import BY_CONFIGURATION
 from driver.instances.slots.lost_nodes import NodeState
 from driver.instances.unseen import InstanceSight
 from driver.names import configuration_of_pool, is_shared_pool, shared_pool
-from driver.plumbing.apiserver import SLICES, each
+from driver.plumbing.apiserver import each
 from driver.plumbing.apiserver_passes import Passes, put_right
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.apiserver_pools import Pool, PoolPublisher, StoredSlices
@@ -31,7 +31,7 @@ from driver.publishing.shown.publication import Publication, Supply, claimable_i
 from driver.publishing.shown.shared_pools import Nodes, Urgency, nodes_of, shared_supply, urgency
 from driver.publishing.shown.slices import Features
 from driver.publishing.written.resource_slices import AllNodesScope, SliceView, slice_view
-from kube.api import ApiClient, Change, Modified, Store
+from kube.api import SLICES, ApiClient, Change, Modified, Store
 
 logger = logging.getLogger(__name__)
 

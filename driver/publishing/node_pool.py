@@ -7,14 +7,13 @@ from collections.abc import Callable
 from datetime import datetime
 
 from driver.api import DRIVER_NAME, DeviceName, NodeName
-from driver.plumbing.apiserver import SLICES
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.apiserver_pools import Pool, PoolPublisher, StoredSlices
 from driver.publishing.apiserver_slices import read_owner
 from driver.publishing.shown.publication import Publication, Supply, publish
 from driver.publishing.shown.slices import Features
 from driver.publishing.written.resource_slices import NodeScope, SliceView, slice_view
-from kube.api import ApiClient, Store
+from kube.api import SLICES, ApiClient, Store
 
 _WITHOUT_DRA = Features(consumable_capacity=False, taints=False)
 

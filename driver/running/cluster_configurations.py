@@ -29,9 +29,10 @@ from driver.handlers.reports import without_lost_nodes
 from driver.instances.cluster_instances import BY_CONFIGURATION, GATHER_SECONDS, ClusterInstances
 from driver.instances.unseen import InstanceSight
 from driver.models import configuration_problems
-from driver.plumbing.apiserver import CLASSES, CONFIGURATIONS
+from driver.plumbing.apiserver import CONFIGURATIONS
 from driver.plumbing.apiserver_passes import Passes
 from kube.api import (
+    CLASSES,
     ApiClient,
     Change,
     ConflictError,

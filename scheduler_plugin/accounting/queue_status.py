@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from driver.api import timestamp
 from scheduler_plugin.accounting.label_edits import LabelEdit
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, for_status
@@ -160,7 +161,7 @@ def _condition_json(
         "type": str(condition.type),
         "status": status,
         "observedGeneration": generation,
-        "lastTransitionTime": since or now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lastTransitionTime": since or timestamp(now),
         "reason": condition.reason,
         "message": condition.message[:_LONGEST_MESSAGE],
     }

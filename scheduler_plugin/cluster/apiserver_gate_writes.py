@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kube.api import (
+    PODS,
     ApiClient,
     ConflictError,
     JsonObject,
@@ -20,7 +21,6 @@ from kube.api import (
     WriteOptions,
 )
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster.apiserver import PODS
 from scheduler_plugin.objects.bindings import Fence
 from scheduler_plugin.objects.names import ADMITTED_CONDITION, FIELD_MANAGER, QUOTA_GATE
 from scheduler_plugin.objects.pods import PodView

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from typing import NoReturn
 
 from kube.api import (
+    CLAIMS,
     ApiClient,
     ApiError,
     Backoff,
@@ -40,7 +41,7 @@ from scheduler_plugin.accounting.queue_status import (
     rest_seconds,
 )
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster.apiserver import CLAIMS, QUEUES
+from scheduler_plugin.cluster.apiserver import QUEUES
 from scheduler_plugin.due import Due, Rests
 from scheduler_plugin.objects.bindings import Fence
 from scheduler_plugin.objects.names import FIELD_MANAGER, QUEUE_KIND, QueueCondition, QueueName

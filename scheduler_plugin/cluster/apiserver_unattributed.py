@@ -11,10 +11,9 @@ import logging
 from collections.abc import Callable
 from typing import NoReturn
 
-from kube.api import Event, ObjectReference
+from kube.api import PODS, Event, ObjectReference
 from scheduler_plugin.accounting.ledger import why_unattributed
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster.apiserver import PODS
 from scheduler_plugin.objects.bindings import Fence
 from scheduler_plugin.objects.names import PodUid
 

@@ -6,7 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
-from kube.api import ApiClient, JsonObject, Resource, Store, WatchSettings
+from kube.api import (
+    CLAIMS,
+    CLASSES,
+    NAMESPACES,
+    PODS,
+    SLICES,
+    ApiClient,
+    JsonObject,
+    Resource,
+    Store,
+    WatchSettings,
+)
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
@@ -123,7 +134,7 @@ class Kinds:
             self._changed(ClaimChanged(version.view.uid))
 
         feed = Feed(kind="ResourceClaim", put=put, delete=delete)
-        return self._source.kind(apiserver.CLAIMS, project, feed, is_optional=True)
+        return self._source.kind(CLAIMS, project, feed, is_optional=True)
 
     def _pods(self) -> Kind[PodView]:
         def put(pod: PodView) -> None:
@@ -140,7 +151,7 @@ class Kinds:
             return project_pod(obj, self._settings)
 
         feed = Feed(kind="Pod", put=put, delete=delete)
-        return self._source.kind(apiserver.PODS, project, feed)
+        return self._source.kind(PODS, project, feed)
 
     def _queues(self) -> Kind[Queue]:
         def put(queue: Queue) -> None:
@@ -171,14 +182,14 @@ class Kinds:
             self._changed(NamespaceChanged(namespace.name))
 
         feed = Feed(kind="Namespace", put=put, delete=delete)
-        return self._source.kind(apiserver.NAMESPACES, namespace_view, feed)
+        return self._source.kind(NAMESPACES, namespace_view, feed)
 
     def _classes(self) -> Kind[ClassView]:
         def delete(found: ClassView) -> None:
             self._world.delete_class(found.name)
 
         feed = self._other("DeviceClass", self._world.put_class, delete)
-        return self._source.kind(apiserver.CLASSES, class_view, feed, is_optional=True)
+        return self._source.kind(CLASSES, class_view, feed, is_optional=True)
 
     def _slices(self) -> Kind[SliceView]:
         def put(found: SliceView) -> None:
@@ -190,7 +201,7 @@ class Kinds:
                 self._changed(OtherChanged())
 
         feed = Feed(kind="ResourceSlice", put=put, delete=delete)
-        return self._source.kind(apiserver.SLICES, slice_view, feed, is_optional=True)
+        return self._source.kind(SLICES, slice_view, feed, is_optional=True)
 
     def _configurations(self) -> Kind[ResourceKey]:
         world = self._world

@@ -16,10 +16,9 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import NoReturn, TypeAlias
 
-from kube.api import ApiClient, JsonObject, NotFoundError, Resource, WatchSettings
+from kube.api import CLAIMS, PODS, ApiClient, JsonObject, NotFoundError, Resource, WatchSettings
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import WorldChange
-from scheduler_plugin.cluster import apiserver
 from scheduler_plugin.cluster.kinds import Kinds, Source
 from scheduler_plugin.cluster.waiters import Waiters
 from scheduler_plugin.objects.claims import ClaimView
@@ -105,7 +104,7 @@ class ClusterWorld:
         None where there is none, which the world knows then too, or none that can be read.
         Raises ApiError.
         """
-        obj = await self._read(apiserver.CLAIMS, namespace, name)
+        obj = await self._read(CLAIMS, namespace, name)
         if obj is None:
             self.world.note_gone_claim(namespace, name)
             return None
@@ -116,7 +115,7 @@ class ClusterWorld:
 
     async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
         """The same for a pod; one that does not matter here is returned, and not kept."""
-        obj = await self._read(apiserver.PODS, namespace, name)
+        obj = await self._read(PODS, namespace, name)
         if obj is None:
             return None
         self.note_pod(obj)

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NoReturn, Protocol
 
-from kube.api import ApiClient, ApiError, JsonObject, LeaseView, LeaseWatcher
-from scheduler_plugin.cluster.apiserver import LEASES
+from kube.api import LEASES, ApiClient, ApiError, JsonObject, LeaseView, LeaseWatcher
 from scheduler_plugin.extender.leadership import (
     NEVER,
     Holding,

@@ -14,10 +14,11 @@ decided while a consumer, or its queue, is not known: it may be the owner's.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import chain
 from typing import TypeAlias
 
+from driver.api import timestamp
 from scheduler_plugin.accounting.queues import EffectiveSharing
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.claims import ClaimView
@@ -179,16 +180,12 @@ def _leaves(found: _Outlived, sharing: EffectiveSharing) -> OwnerLeftAt:
     fate = "They keep it, and the queue stays charged."
     if asks := _who_asks(found, sharing):
         due = found.since + sharing.owner_exit_grace_period
-        fate = f"{asks}: they are evicted from {_rfc3339(due)} on, if no pod of the queue comes."
+        fate = f"{asks}: they are evicted from {timestamp(due)} on, if no pod of the queue comes."
     sentence = (
         f'{found.claim} belongs to queue "{found.owner}", none of whose pods uses it any more; pods'
         f" of other queues do ({len(found.foreign)}). {fate}"
     )
-    return _left_at(found.claim, _rfc3339(found.since), sentence)
-
-
-def _rfc3339(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return _left_at(found.claim, timestamp(found.since), sentence)
 
 
 def _decided(found: _Outlived, sharing: EffectiveSharing, now: datetime) -> OwnerExit | None:
@@ -206,7 +203,7 @@ def _eviction(found: _Outlived, pods: tuple[PodToEvict, ...], asks: str) -> Evic
     claim = found.claim
     why = (
         f'{claim} belongs to queue "{found.owner}", whose last pod left it at'
-        f" {_rfc3339(found.since)}. {asks}: pods of other queues have to leave it now."
+        f" {timestamp(found.since)}. {asks}: pods of other queues have to leave it now."
     )
     return EvictForeign(
         namespace=claim.namespace,

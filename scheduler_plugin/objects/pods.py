@@ -37,7 +37,7 @@ from scheduler_plugin.objects.pod_fields import (
     Spec,
     Status,
 )
-from scheduler_plugin.objects.requests import effective_requests
+from scheduler_plugin.objects.requests import extended_requests
 
 DEFAULT_SCHEDULER = "default-scheduler"
 
@@ -205,7 +205,7 @@ def pod_view(obj: JsonObject, settings: AccountingSettings) -> PodView:
         node=node,
         ended=status.phase in _TERMINAL,
         claims=tuple(_claims(spec, status)) if spec.resource_claims else (),
-        requests=effective_requests(spec.init_containers or (), spec.containers or ()),
+        requests=extended_requests(spec.init_containers or (), spec.containers or ()),
         extended_claim=extended.resource_claim_name or "",
         extended_resources=frozenset(
             intern(mapping.resource_name or "") for mapping in extended.request_mappings or ()

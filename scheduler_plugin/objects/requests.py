@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from sys import intern
 from typing import Any
 
 import msgspec
 
+from driver.api import effective_requests
 from scheduler_plugin.objects.fields import read_quantity
 from scheduler_plugin.objects.quantities import whole
 
@@ -29,41 +30,19 @@ class Container(msgspec.Struct, frozen=True, rename="camel"):
     resources: Resources | None = None
 
 
-def effective_requests(
+def extended_requests(
     init_containers: Sequence[Container], containers: Sequence[Container]
 ) -> tuple[tuple[str, int], ...]:
-    """Kubernetes' effective request: KEP-753, without pod-level resources and overhead.
-
-    Containers and sidecars run together; an init container runs beside the sidecars that were
-    started before it.
-    """
-    sidecars: dict[str, int] = {}
-    peaks: dict[str, int] = {}
-    for number, container in enumerate(init_containers):
-        requests = _extended_requests(container, f"spec.initContainers[{number}]")
-        if container.restart_policy == "Always":
-            _add(sidecars, requests)
-            _raise(peaks, sidecars)
-        else:
-            _raise(peaks, {name: n + sidecars.get(name, 0) for name, n in requests.items()})
-    together = dict(sidecars)
-    for number, container in enumerate(containers):
-        _add(together, _extended_requests(container, f"spec.containers[{number}]"))
-    _raise(peaks, together)
-    return tuple(sorted((name, amount) for name, amount in peaks.items() if amount))
+    """What a pod asks for of extended resources, in all."""
+    init = (
+        (_of(container, f"spec.initContainers[{number}]"), container.restart_policy == "Always")
+        for number, container in enumerate(init_containers)
+    )
+    others = (_of(each, f"spec.containers[{number}]") for number, each in enumerate(containers))
+    return tuple(effective_requests(init, others).items())
 
 
-def _add(amounts: dict[str, int], more: Mapping[str, int]) -> None:
-    for name, amount in more.items():
-        amounts[name] = amounts.get(name, 0) + amount
-
-
-def _raise(peaks: dict[str, int], amounts: Mapping[str, int]) -> None:
-    for name, amount in amounts.items():
-        peaks[name] = max(peaks.get(name, 0), amount)
-
-
-def _extended_requests(container: Container, path: str) -> dict[str, int]:
+def _of(container: Container, path: str) -> dict[str, int]:
     """Requests of extended resources; a limit alone is a request too, as the API defaults it."""
     resources = container.resources
     if resources is None:

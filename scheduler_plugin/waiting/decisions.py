@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from driver.api import timestamp
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.missing_claims import missing_claims
 from scheduler_plugin.judging.verdicts import Admitted, judge
@@ -138,7 +139,7 @@ def fits_condition(pod: PodView, now: datetime) -> GateCondition:
         namespace=pod.namespace,
         name=pod.name,
         uid=pod.uid,
-        since=f"{moment:%Y-%m-%dT%H:%M:%SZ}",
+        since=timestamp(moment),
         reason="Fits",
         message=f"It was refused and fits since {since}: it is about to be tried again.",
         fits=True,

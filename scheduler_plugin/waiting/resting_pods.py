@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from driver.api import timestamp
 from scheduler_plugin.due import Rests
 from scheduler_plugin.objects.names import PodUid
 
@@ -44,7 +45,7 @@ class RestingPods:
         tried_at = now + timedelta(seconds=until - moment + 0.5)
         return (
             f"Its last {self._rests.times(pod)} bindings failed: it is tried again at"
-            f" {tried_at:%Y-%m-%dT%H:%M:%SZ}, and others go first."
+            f" {timestamp(tried_at)}, and others go first."
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from driver.durations import parse_duration
+from driver.times import parse_duration
 from tests.deploy.documents import CRDS, documents_in, schema_nodes
 
 NAME = "queues.moorage.dev"

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from kube import leases
-from kube.leases import LEASES, CreateLease, Lease, LeaseView, LeaveLease, Sighting, WriteLease
+from kube.api import LEASES
+from kube.leases import CreateLease, Lease, LeaseView, LeaveLease, Sighting, WriteLease
 
 
 def a_lease(holder: str = "them", renewed: str = "t1") -> Lease:

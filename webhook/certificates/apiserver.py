@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import NoReturn
 
 from kube.api import (
+    SECRETS,
     AlreadyExistsError,
     ApiClient,
     ApiError,
@@ -39,7 +40,6 @@ from webhook.certificates.rotation import Bundle, Kept, OwnCa
 logger = logging.getLogger(__name__)
 
 ADMISSION = "admissionregistration.k8s.io"
-SECRETS = Resource("", "v1", "secrets")
 KINDS = tuple(
     Resource(ADMISSION, "v1", plural, namespaced=False)
     for plural in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")

@@ -34,9 +34,10 @@ from driver.instances.slots.slots import (
     slot_devices,
 )
 from driver.instances.stored.device_usage import holder_value
-from driver.plumbing.apiserver import PODS, each
+from driver.plumbing.apiserver import each
 from driver.plumbing.apiserver_passes import Passes
 from kube.api import (
+    PODS,
     Added,
     ApiClient,
     Backoff,

@@ -14,8 +14,8 @@ from typing import NoReturn
 
 from driver.api import NodeName
 from driver.device_plugin.slots.allocatable import Allocatable, status_patch
-from driver.plumbing.apiserver import NODES, field_manager
-from kube.api import ApiClient, ApiError, WriteOptions
+from driver.plumbing.apiserver import field_manager
+from kube.api import NODES, ApiClient, ApiError, WriteOptions
 
 logger = logging.getLogger(__name__)
 

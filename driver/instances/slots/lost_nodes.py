@@ -24,6 +24,7 @@ from driver.instances.slots.node_pods import NodePod
 from driver.instances.slots.slots import InstanceSlots, SlotWrite, slot_devices, slot_write
 from driver.instances.stored.device_usage import Holder, UnknownHolder
 from driver.names import label_value
+from driver.times import timestamp
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 """The taint by which an administrator says that a node is shut down (KEP-2268)."""
@@ -196,5 +197,5 @@ def _why(node: NodeName, away: Absences) -> str:
     if node in away.out_of_service:
         return f"has the taint {OUT_OF_SERVICE}"
     if since := away.not_ready.get(node):
-        return f"is not Ready since {since:%Y-%m-%dT%H:%M:%SZ}, and its pods are gone"
+        return f"is not Ready since {timestamp(since)}, and its pods are gone"
     return "does not exist" if node in away.missing else "does not see the device"

@@ -10,6 +10,7 @@ from typing import Any
 
 from driver.device_ids import RESOURCE_PREFIX, DeviceKey
 from driver.instances.slots.slots import Moment
+from driver.pod_requests import effective_requests
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 _QUANTITY = re.compile(r"(\d+)(k?)")
@@ -93,34 +94,23 @@ def _claimed(status: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
 
 
 def _effective(spec: Mapping[str, Any], claimed: frozenset[tuple[str, str]]) -> Mapping[str, int]:
-    """Kubernetes' rule: sidecars add up, other init containers need their most beside those before.
-
-    The kubelet follows it: devices of an init container are given on to later containers, and what
-    of them is left over stays the pod's.
-    """
-    running: Counter[str] = Counter()
-    most: Counter[str] = Counter()
-    for container in spec.get("initContainers") or ():
-        wanted = _requests(container, claimed)
-        if container.get("restartPolicy") == "Always":
-            running += wanted
-        else:
-            most |= running + wanted
-    for container in spec.get("containers") or ():
-        running += _requests(container, claimed)
-    return dict(sorted((most | running).items()))
+    return effective_requests(
+        (
+            (_requests(container, claimed), container.get("restartPolicy") == "Always")
+            for container in spec.get("initContainers") or ()
+        ),
+        (_requests(container, claimed) for container in spec.get("containers") or ()),
+    )
 
 
-def _requests(container: Mapping[str, Any], claimed: frozenset[tuple[str, str]]) -> Counter[str]:
+def _requests(container: Mapping[str, Any], claimed: frozenset[tuple[str, str]]) -> dict[str, int]:
     resources = container.get("resources") or {}
     wanted = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
-    return Counter(
-        {
-            name: _amount(quantity)
-            for name, quantity in wanted.items()
-            if name.startswith(RESOURCE_PREFIX) and (container["name"], name) not in claimed
-        }
-    )
+    return {
+        name: _amount(quantity)
+        for name, quantity in wanted.items()
+        if name.startswith(RESOURCE_PREFIX) and (container["name"], name) not in claimed
+    }
 
 
 def _amount(quantity: object) -> int:

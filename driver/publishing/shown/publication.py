@@ -38,6 +38,7 @@ from driver.names import attribute_value
 from driver.publishing.shown.deductions import Deductions, HeldSlots
 from driver.publishing.shown.slices import Features, PublishedDevice, published
 from driver.publishing.written.resource_slices import Scope, SliceDevice, SliceView, slice_device
+from driver.times import timestamp
 
 Body = Mapping[str, Any]
 
@@ -341,7 +342,7 @@ class _Taints:
     def added_to(self, offer: Offer) -> Offer:
         if offer.away_since is None or not self._kept:
             return offer
-        added = offer.away_since.strftime("%Y-%m-%dT%H:%M:%SZ")
+        added = timestamp(offer.away_since)
         taint = {"key": OFFLINE_TAINT, "effect": self._effect(offer), "timeAdded": added}
         others = (t for t in offer.body.get("taints") or () if t.get("key") != OFFLINE_TAINT)
         return replace(offer, body={**offer.body, "taints": [*others, taint]})

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 from driver.api import DeviceName, NodeName
+from driver.times import timestamp
 
 _SECOND = timedelta(seconds=1)
 
@@ -74,7 +75,7 @@ class SliceDevice:
         for taint, time in zip(body.get("taints", ()), self.times, strict=True):
             kept = time or known.get((self.name, _canonical(taint)))
             if kept is not None:
-                taint["timeAdded"] = kept.isoformat().replace("+00:00", "Z")
+                taint["timeAdded"] = timestamp(kept)
         return body
 
     def taint_times(self) -> TaintTimes:

@@ -10,6 +10,10 @@ from typing import Any
 from uuid import uuid4
 
 from kube.api import (
+    CLAIMS,
+    CLASSES,
+    NAMESPACES,
+    PODS,
     AlreadyExistsError,
     ApiClient,
     ConflictError,
@@ -18,7 +22,7 @@ from kube.api import (
     RetryableError,
 )
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster.apiserver import CLAIMS, CLASSES, NAMESPACES, PODS, QUEUES
+from scheduler_plugin.cluster.apiserver import QUEUES
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.claims import claim_view
 from scheduler_plugin.objects.devices import class_view

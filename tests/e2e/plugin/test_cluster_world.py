@@ -10,11 +10,10 @@ from uuid import uuid4
 
 import pytest
 
-from kube.api import ApiClient, NotFoundError, Resource, connect
+from kube.api import CLAIMS, PODS, ApiClient, NotFoundError, Resource, connect
 from local_cluster.api import Cluster
 from scheduler_plugin.accounting.world_changes import ClaimChanged, PodChanged, WorldChange
 from scheduler_plugin.cluster import feeds as cluster_feeds
-from scheduler_plugin.cluster.apiserver import CLAIMS, PODS
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.names import NO_QUEUE, AccountingSettings, QueueName
 from tests.deploy.documents import CRDS

@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube.api import (
+    SECRETS,
     AlreadyExistsError,
     ApiClient,
     Backoff,
@@ -36,7 +37,7 @@ from kube.api import (
     UnavailableError,
 )
 from webhook.certificates import apiserver
-from webhook.certificates.apiserver import KINDS, SECRETS, CertificateKeeper
+from webhook.certificates.apiserver import KINDS, CertificateKeeper
 from webhook.certificates.authority import is_signed_by, read_certificates
 from webhook.certificates.rotation import Kept, OwnCa
 

@@ -1,9 +1,9 @@
-"""Durations as Kubernetes writes them: `5m`, `1h30m`, `250ms`."""
+"""Durations and times as Kubernetes writes them: `5m`, `1h30m`, `2026-01-02T03:04:05Z`."""
 
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 _SECONDS = {
@@ -29,3 +29,8 @@ def parse_duration(text: str) -> timedelta | None:
         return None
     seconds = sum(Decimal(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
     return timedelta(seconds=float(seconds)) if seconds <= _LONGEST else None
+
+
+def timestamp(moment: datetime) -> str:
+    """A time in RFC 3339, to the second, as objects of the API have them."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
