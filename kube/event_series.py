@@ -7,15 +7,16 @@ most one a minute for the same thing; in between it counts as a repetition.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Protocol, Self, TypeAlias
 
+from cachetools import TTLCache
+
+from kube.kinds import EVENTS
 from kube.objects import JsonObject, micro_time
 from kube.resources import ObjectPath, Resource
-
-EVENTS = Resource("events.k8s.io", "v1", "events")
 
 NEW_SENTENCE_AFTER = timedelta(minutes=1)
 WRITE_SERIES_EVERY = timedelta(seconds=10)
@@ -123,7 +124,7 @@ Write: TypeAlias = CreateEvent | PatchSeries
 _Kind: TypeAlias = tuple[ObjectReference, EventType, str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Series:
     path: ObjectPath
     note: str
@@ -133,51 +134,53 @@ class _Series:
     count: int = 1
     written_count: int = 1
 
+    def goes_on(self, event: Event, now: datetime) -> bool:
+        return self.note == event.note or now - self.began_at < NEW_SENTENCE_AFTER
 
-@dataclass(slots=True)
+
 class EventSeries:
     """The series that are going on, of one reporting process."""
 
-    controller: str
-    instance: str
-    _series: dict[_Kind, _Series] = field(default_factory=dict)
+    def __init__(self, controller: str, instance: str) -> None:
+        self._controller, self._instance = controller, instance
+        self._now = 0.0
+        # Of too many, that which has been silent for the longest goes.
+        self._series: TTLCache[_Kind, _Series] = TTLCache(
+            MOST_SERIES, SERIES_ENDS_AFTER.total_seconds(), lambda: self._now
+        )
 
     def record(self, event: Event, *, now: datetime, unique: str) -> CreateEvent | None:
         """Count an event; the first of its kind is to be written, repetitions are `due` later.
 
         `unique` becomes part of the new Event's name.
         """
+        self._now = now.timestamp()
         kind = (event.regarding, event.type, event.reason, event.action)
-        series = self._series.pop(kind, None)
-        if series and _goes_on(series, event, now):
-            self._series[kind] = replace(series, count=series.count + 1, last_at=now)
+        series = self._series.get(kind)
+        if series and series.goes_on(event, now):
+            series.count, series.last_at = series.count + 1, now
+            self._series[kind] = series  # Its silence begins anew.
             return None
         path = _path(event.regarding, unique)
         self._series[kind] = _Series(
             path=path, note=event.note, began_at=now, last_at=now, written_at=now
         )
-        self._forget_the_oldest()
         return CreateEvent(self._body(event, path, now))
 
     def due(self, *, now: datetime) -> Iterator[PatchSeries]:
         """Yield the patches for what was repeated since it was last written."""
-        for kind, series in tuple(self._series.items()):
-            if series.count > series.written_count and now - series.written_at >= (
-                WRITE_SERIES_EVERY
-            ):
-                self._series[kind] = replace(series, written_count=series.count, written_at=now)
+        self._now = now.timestamp()
+        for series in list(self._series.values()):
+            since = now - series.written_at
+            if series.count > series.written_count and since >= WRITE_SERIES_EVERY:
+                series.written_count, series.written_at = series.count, now
                 yield PatchSeries(series.path, _series_patch(series))
-            elif now - series.last_at >= SERIES_ENDS_AFTER:
-                del self._series[kind]
 
     def forget(self, path: ObjectPath) -> None:
         """End the series of an Event that is gone; the next repetition writes a new one."""
-        self._series = {k: series for k, series in self._series.items() if series.path != path}
-
-    def _forget_the_oldest(self) -> None:
-        # What happened last stands last, so the first has been silent for the longest.
-        while len(self._series) > MOST_SERIES:
-            del self._series[next(iter(self._series))]
+        for kind, series in list(self._series.items()):
+            if series.path == path:
+                del self._series[kind]
 
     def _body(self, event: Event, path: ObjectPath, now: datetime) -> JsonObject:
         body: dict[str, Any] = {
@@ -185,8 +188,8 @@ class EventSeries:
             "kind": "Event",
             "metadata": {"name": path.name, "namespace": path.namespace},
             "eventTime": micro_time(now),
-            "reportingController": self.controller,
-            "reportingInstance": self.instance,
+            "reportingController": self._controller,
+            "reportingInstance": self._instance,
             "type": event.type.value,
             "reason": event.reason,
             "action": event.action,
@@ -194,12 +197,6 @@ class EventSeries:
             "regarding": event.regarding.json,
         }
         return body | ({"related": event.related.json} if event.related else {})
-
-
-def _goes_on(series: _Series, event: Event, now: datetime) -> bool:
-    if now - series.last_at >= SERIES_ENDS_AFTER:
-        return False
-    return series.note == event.note or now - series.began_at < NEW_SENTENCE_AFTER
 
 
 def _path(regarding: ObjectReference, unique: str) -> ObjectPath:

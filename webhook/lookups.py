@@ -12,14 +12,17 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from cachetools import TTLCache
+
 from kube.api import KeyLocks, NotFoundError, ObjectPath
-from webhook.absences import Absences
 
 T = TypeVar("T")
 
 ABSENT_SECONDS = 1.0
 """How long a name that stood for nothing is not looked up again. What is created meanwhile is in a
 store as soon as the watch tells of it, and a store is asked first."""
+
+MOST_ABSENT = 10_000
 
 MOST_AT_ONCE = 8
 """Reads under way for all."""
@@ -46,12 +49,11 @@ class Lookups:
         at_once: int = MOST_AT_ONCE,
         of_one: int = MOST_OF_ONE,
     ) -> None:
-        self._clock = clock
         self._of_one = of_one
         self._places = asyncio.Semaphore(at_once)
         self._reading: KeyLocks[ObjectPath] = KeyLocks()
         self._asked: dict[str, Counter[ObjectPath]] = {}
-        self._absences = Absences(ABSENT_SECONDS)
+        self._absent: TTLCache[ObjectPath, None] = TTLCache(MOST_ABSENT, ABSENT_SECONDS, clock)
 
     async def find(
         self,
@@ -73,12 +75,12 @@ class Lookups:
             ApiError: It cannot be read.
         """
         found = known()
-        if found is not None or self._is_absent(path):
+        if found is not None or path in self._absent:
             return found
         with self._counted(path, namespace):
             async with self._reading.of((path,)), self._places:
                 # Somebody else may have read it before.
-                if known() is None and not self._is_absent(path):
+                if known() is None and path not in self._absent:
                     await self._read(path, read)
         return known()
 
@@ -86,7 +88,7 @@ class Lookups:
         try:
             await read()
         except NotFoundError:
-            self._absences.add(path, self._clock())
+            self._absent[path] = None
 
     @contextmanager
     def _counted(self, path: ObjectPath, namespace: str) -> Iterator[None]:
@@ -102,6 +104,3 @@ class Lookups:
                 del asked[path]
             if not asked:
                 self._asked.pop(namespace, None)
-
-    def _is_absent(self, path: ObjectPath) -> bool:
-        return self._absences.has(path, self._clock())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from kube import event_series
+from kube.api import EVENTS
 from kube.event_series import (
-    EVENTS,
     CreateEvent,
     Event,
     EventSeries,
@@ -104,14 +104,6 @@ def test_memory_of_series_is_bounded_and_forgets_the_silent_ones() -> None:
 
     assert series.record(an_event(name="pod-0"), now=after(3), unique="u") is None
     assert series.record(an_event(name="pod-1"), now=after(3), unique="u") is not None
-
-
-def test_series_that_ended_leave_no_trace() -> None:
-    series = EventSeries("moorage.dev/test", "me")
-    series.record(an_event(), now=START, unique="u1")
-
-    assert list(series.due(now=after(360))) == []
-    assert series == EventSeries("moorage.dev/test", "me")
 
 
 def test_event_of_a_cluster_scoped_object_lives_in_default() -> None:
