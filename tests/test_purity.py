@@ -46,12 +46,6 @@ DOORS = frozenset({"binder.api", "kube.api"})
 
 NAMED_BEFORE = frozenset(
     {
-        "driver.discovery.onvif.routes",
-        "driver.discovery.onvif.ws_discovery",
-        "driver.discovery.turns",
-        "driver.discovery.udev.looker",
-        "driver.discovery.udev.subscriptions",
-        "driver.discovery.udev.watch",
         "kube.key_locks",
         "webhook.lookups",
     }

@@ -60,7 +60,7 @@ def _parse_udev(details: str) -> object:
 
 def _build_udev(settings: HandlerSettings) -> DiscoveryHandler[Any]:
     from driver.discovery.udev.handler import UdevHandler
-    from driver.discovery.udev.watch import UdevSettings
+    from driver.discovery.udev.netlink_watch import UdevSettings
 
     return UdevHandler(UdevSettings(rescan_interval=settings.rescan_interval))
 

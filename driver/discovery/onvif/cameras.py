@@ -77,7 +77,7 @@ class Target:
     """A camera to ask.
 
     Attributes:
-        zone: See `ws_discovery.Sender`.
+        zone: See `ws_discovery_client.Sender`.
         login: Who asks; None for nobody in particular.
         ip: Of the host, where that is a name. No name is looked up again here: it might have
             another address by then.

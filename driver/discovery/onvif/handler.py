@@ -24,6 +24,7 @@ from cachetools import TTLCache
 from driver.devices import Device
 from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.details import shown
+from driver.discovery.handler_turns import REDISCOVERY_INTERVAL, Reasons, changes
 from driver.discovery.onvif.camera_places import CameraPlaces
 from driver.discovery.onvif.cameras import (
     Cameras,
@@ -45,9 +46,8 @@ from driver.discovery.onvif.devices import (
     may_be_wanted,
 )
 from driver.discovery.onvif.holders import Holder, holder_of, rival
-from driver.discovery.onvif.ws_discovery import Heard, NotSentError, Sender, ask
+from driver.discovery.onvif.ws_discovery_client import Heard, NotSentError, Sender, ask
 from driver.discovery.reach import SENDERS_ONLY, Reach
-from driver.discovery.turns import REDISCOVERY_INTERVAL, Reasons, changes
 
 logger = logging.getLogger(__name__)
 

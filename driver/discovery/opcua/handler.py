@@ -13,6 +13,12 @@ from typing import NamedTuple
 from driver.devices import Device
 from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.details import shown
+from driver.discovery.handler_turns import (
+    REDISCOVERY_INTERVAL,
+    DeviceLists,
+    Reasons,
+    growing_changes,
+)
 from driver.discovery.opcua.applications import (
     Application,
     Place,
@@ -31,12 +37,6 @@ from driver.discovery.opcua.servers import (
     is_served,
 )
 from driver.discovery.reach import SENDERS_ONLY, Reach, read_ip
-from driver.discovery.turns import (
-    REDISCOVERY_INTERVAL,
-    DeviceLists,
-    Reasons,
-    growing_changes,
-)
 
 logger = logging.getLogger(__name__)
 

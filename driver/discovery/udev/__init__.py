@@ -1,6 +1,6 @@
 """The udev handler: which devices of this node the rules of a Configuration select.
 
-uevents ──► watch ──► looker ──sysfs──► devices ──rules──► subscriptions ──► lists of devices
+netlink_watch ──► sysfs_looker ──► devices ──rules──► handler_subscriptions ──► lists of devices
 
 `details` and `grammar` read a Configuration's rules, `rules` and `globs` match them as udevd does,
 `devices` groups what matches and `identity` says which device is the same as before. `netlink` and

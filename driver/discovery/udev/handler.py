@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator
 from driver.devices import Device
 from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.udev.details import UdevDetails
+from driver.discovery.udev.handler_subscriptions import Subscription
+from driver.discovery.udev.netlink_watch import UdevSettings, Watch
 from driver.discovery.udev.passthrough import passthrough_of
-from driver.discovery.udev.subscriptions import Subscription
-from driver.discovery.udev.watch import UdevSettings, Watch
 
 
 class UdevHandler:

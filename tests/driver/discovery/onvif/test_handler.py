@@ -17,7 +17,7 @@ from driver.discovery.onvif import handler as onvif
 from driver.discovery.onvif.details import OnvifDetails
 from driver.discovery.onvif.devices import Address
 from driver.discovery.onvif.handler import OnvifHandler
-from driver.discovery.onvif.ws_discovery import Answers, Heard, NotSentError, Refusal, Sender
+from driver.discovery.onvif.ws_discovery_client import Answers, Heard, NotSentError, Refusal, Sender
 from driver.discovery.reach import SENDERS_ONLY, Reach, parse_networks
 from tests.driver.discovery.onvif.loopback_cameras import FLOOD, GOOD, FakeCamera
 

@@ -24,7 +24,7 @@ from driver.devices import Device
 from driver.discovery.udev.details import UdevDetails, parse_udev_details
 from driver.discovery.udev.handler import UdevHandler
 from driver.discovery.udev.netlink import Source, udevd_source
-from driver.discovery.udev.watch import UdevSettings
+from driver.discovery.udev.netlink_watch import UdevSettings
 from tests.driver.discovery.udev.loops import Loops, loops
 
 UDEVD = Path("/usr/lib/systemd/systemd-udevd")
@@ -139,7 +139,7 @@ async def udevd_goes_and_comes() -> None:
             UdevSettings(rescan_interval=HOUR, source_interval=timedelta(seconds=0.5))
         )
         heard: list[str] = []
-        watched = logging.getLogger("driver.discovery.udev.watch")
+        watched = logging.getLogger("driver.discovery.udev.netlink_watch")
         watched.setLevel(logging.INFO)
         watched.addHandler(Collect(heard))
         async with asyncio.timeout(60), aclosing(handler.discover(rule)) as lists:
@@ -179,7 +179,7 @@ async def a_name_is_no_text() -> None:
     await ip("link", "add", b"odd\xff", "type", "bridge")
     await ip("link", "add", "even", "type", "bridge")
     heard: list[str] = []
-    logging.getLogger("driver.discovery.udev.looker").addHandler(Collect(heard))
+    logging.getLogger("driver.discovery.udev.sysfs_looker").addHandler(Collect(heard))
     handler = UdevHandler(UdevSettings(rescan_interval=timedelta(seconds=0.05)))
 
     rule = details('SUBSYSTEM=="net", ATTR{bridge/stp_state}=="0"')

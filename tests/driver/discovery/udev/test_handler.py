@@ -17,11 +17,11 @@ import pytest
 from driver.devices import Device
 from driver.discovery.udev.details import UdevDetails, parse_udev_details
 from driver.discovery.udev.handler import UdevHandler
-from driver.discovery.udev.looker import Looker
+from driver.discovery.udev.handler_subscriptions import Subscription
 from driver.discovery.udev.netlink import Source
-from driver.discovery.udev.subscriptions import Subscription
+from driver.discovery.udev.netlink_watch import UdevSettings
+from driver.discovery.udev.sysfs_looker import Looker
 from driver.discovery.udev.uevents import Uevent
-from driver.discovery.udev.watch import UdevSettings
 from tests.driver.discovery.udev.loops import Loops, is_block_device
 
 Lists = AsyncGenerator[tuple[Device, ...], None]

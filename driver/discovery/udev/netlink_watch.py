@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
-from driver.discovery.udev.looker import Looker
+from driver.discovery.udev.handler_subscriptions import Subscription
 from driver.discovery.udev.netlink import EventsLostError, Source, UeventSocket, udevd_source
-from driver.discovery.udev.subscriptions import Subscription
+from driver.discovery.udev.sysfs_looker import Looker
 from driver.discovery.udev.uevents import sys_name_of
 
 logger = logging.getLogger(__name__)

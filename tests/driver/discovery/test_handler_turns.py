@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.devices import Device
-from driver.discovery.onvif import ws_discovery
+from driver.discovery.handler_turns import MOST_REASONS, Reasons, changes, growing_changes, pause
+from driver.discovery.onvif import ws_discovery_client
 from driver.discovery.onvif.devices import Address
 from driver.discovery.onvif.messages import Match
-from driver.discovery.onvif.ws_discovery import Answers, Heard, Sender, _Listener
-from driver.discovery.turns import MOST_REASONS, Reasons, changes, growing_changes, pause
+from driver.discovery.onvif.ws_discovery_client import Answers, Heard, Sender, _Listener
 from tests.driver.discovery.onvif.cameras import PROBE_MATCH
 
 ONE, OTHER = (Device("a"),), (Device("b"),)
@@ -99,7 +99,7 @@ def an_answer(urls: str, question: str = "urn:uuid:Q") -> str:
 
 
 def test_so_many_answers_to_a_probe_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ws_discovery, "MOST_ANSWERS", 2)
+    monkeypatch.setattr(ws_discovery_client, "MOST_ANSWERS", 2)
     told = an_answer("http://a/ gopher://a/")
 
     answers = heard_from(SENDER, "nonsense", told, told)
@@ -126,7 +126,7 @@ def test_a_flood_of_addresses_that_are_not_asked_is_not_kept() -> None:
     urls = [f"http://10.0.0.7:{port}/" for port in range(1, 1000)]
     told = [an_answer(" ".join(urls[start : start + 9])) for start in range(0, 999, 9)]
 
-    assert len(heard_from(SENDER, *told).refused) == ws_discovery.MOST_REFUSED
+    assert len(heard_from(SENDER, *told).refused) == ws_discovery_client.MOST_REFUSED
 
 
 def test_who_tells_of_a_name_after_others_does_not_take_their_place() -> None:
@@ -137,4 +137,4 @@ def test_who_tells_of_a_name_after_others_does_not_take_their_place() -> None:
         answers.take(told, sender, lambda *_: None)
 
     (heard,) = answers.heard.values()
-    assert list(heard) == senders[: ws_discovery.MOST_SENDERS]
+    assert list(heard) == senders[: ws_discovery_client.MOST_SENDERS]

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from driver.discovery.udev.devices import Search
-from driver.discovery.udev.subscriptions import Subscription
+from driver.discovery.udev.handler_subscriptions import Subscription
 from driver.discovery.udev.sysfs import Libudev, SysfsDevice, listed_devices
 
 logger = logging.getLogger(__name__)
