@@ -2,8 +2,8 @@
 
 ws_discovery_client ──addresses──► camera_places ──► cameras ──facts──► devices ──► lists of devices
 
-`ws_discovery_client` probes and hears, `camera_places` says who may be asked, `cameras` asks, with
-the `credentials` that a Configuration gives, and `devices` makes one device of one camera; `holders`
-says which of two with one identity it is. What strangers send is bounded before it is read.
-Start reading at `handler`.
+`ws_discovery_client` probes and hears, `camera_places` says who may be asked, `cameras` asks, over
+`http_carrier` and with the `credentials` that a Configuration gives, and `devices` makes one device
+of one camera; `holders` says which of two with one identity it is. What strangers send is bounded
+before it is read. Start reading at `handler`.
 """

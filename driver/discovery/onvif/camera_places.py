@@ -8,8 +8,8 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from driver.discovery.name_servers import look_up
-from driver.discovery.onvif.cameras import UnreachableError
 from driver.discovery.onvif.devices import Address, host_of
+from driver.discovery.onvif.http_carrier import UnreachableError
 from driver.discovery.onvif.node_routes import source_towards
 from driver.discovery.onvif.ws_discovery_client import Heard, Refusal, Sender
 from driver.discovery.reach import Reach, read_ip

@@ -26,13 +26,7 @@ from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.details import shown
 from driver.discovery.handler_turns import REDISCOVERY_INTERVAL, Reasons, changes
 from driver.discovery.onvif.camera_places import CameraPlaces
-from driver.discovery.onvif.cameras import (
-    Cameras,
-    Target,
-    UnauthorizedError,
-    UnreachableError,
-    tls,
-)
+from driver.discovery.onvif.cameras import Cameras
 from driver.discovery.onvif.credentials import Credentials, Login, read_credentials
 from driver.discovery.onvif.details import OnvifDetails
 from driver.discovery.onvif.devices import (
@@ -46,6 +40,7 @@ from driver.discovery.onvif.devices import (
     may_be_wanted,
 )
 from driver.discovery.onvif.holders import Holder, holder_of, rival
+from driver.discovery.onvif.http_carrier import Target, UnauthorizedError, UnreachableError, tls
 from driver.discovery.onvif.ws_discovery_client import Heard, NotSentError, Sender, ask
 from driver.discovery.reach import SENDERS_ONLY, Reach
 

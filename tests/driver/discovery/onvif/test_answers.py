@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from driver.discovery.onvif.cameras import Cameras, Target
+from driver.discovery.onvif.cameras import Cameras
 from driver.discovery.onvif.devices import Facts
+from driver.discovery.onvif.http_carrier import Target
 from tests.driver.discovery.onvif.loopback_cameras import ENVELOPE, FakeCamera, answer, http
 
 CLOCK = """<d:GetSystemDateAndTimeResponse><d:SystemDateAndTime><t:LocalDateTime/><t:UTCDateTime>

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from driver.discovery.onvif.cameras import Cameras, RefusedError, Target, UnreachableError, tls
+from driver.discovery.onvif.cameras import Cameras
 from driver.discovery.onvif.credentials import Login
 from driver.discovery.onvif.devices import Address
+from driver.discovery.onvif.http_carrier import RefusedError, Target, UnreachableError, tls
 from driver.discovery.onvif.xml_trees import MOST_ELEMENTS, read_xml, text_of
 from tests.driver.discovery.onvif.loopback_cameras import FLOOD, GOOD, FakeCamera, http
 

@@ -1,0 +1,181 @@
+"""Carries the calls of cameras over HTTP, as zeep wants it, and no more than a camera has to say.
+
+A camera may be slow, broken or hostile: of an answer no more than `LONGEST_ANSWER` bytes are read,
+packed answers are not unpacked, redirections not followed, and what `xml_trees` refuses is refused
+before zeep sees it. Certificates are looked at only where the Configuration says by which
+authority: those of cameras are their own, as a rule.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from lxml.etree import tostring
+from yarl import URL
+from zeep.wsdl.utils import etree_to_string
+
+from driver.discovery.onvif.credentials import Login
+from driver.discovery.onvif.devices import Address, host_of
+from driver.discovery.onvif.xml_trees import read_xml
+
+LONGEST_ANSWER = 256 * 1024
+"""Bytes."""
+
+_UNAUTHORIZED = (400, 401, 403)
+"""Cameras answer 400 where SOAP has them say that the sender is at fault."""
+
+
+class UnreachableError(Exception):
+    """Raised when a camera does not answer; the text goes into a sentence."""
+
+
+class RefusedError(UnreachableError):
+    """Raised when a camera answers that it will not, or cannot."""
+
+
+class UnauthorizedError(RefusedError):
+    """Raised when it may be the login: asking again and again may lock it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A camera to ask.
+
+    Attributes:
+        zone: See `ws_discovery_client.Sender`.
+        login: Who asks; None for nobody in particular.
+        ip: Of the host, where that is a name. No name is looked up again here: it might have
+            another address by then.
+    """
+
+    address: Address
+    zone: int = 0
+    login: Login | None = None
+    ip: str | None = None
+
+    @property
+    def url(self) -> URL:
+        """Where it is to be asked from here.
+
+        Raises:
+            ValueError: If that is no URL.
+        """
+        url = URL(self.address.url).with_user(None)
+        if self.ip is not None:
+            url = url.with_host(self.ip)
+        if (
+            not self.zone
+            or not (url.host or "").lower().startswith("fe80:")
+            or "%" in url.authority
+        ):
+            return url
+        return url.with_host(f"{url.host}%{self.zone}")
+
+    @property
+    def name(self) -> str | None:
+        """The host's name; None where it has none."""
+        return host_of(self.address.url) if self.ip is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What zeep takes for an answer."""
+
+    content: bytes
+    status_code: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Carrier:
+    """What zeep takes for a transport: carries the calls of one camera."""
+
+    def __init__(self, session: aiohttp.ClientSession, target: Target) -> None:
+        self._session = session
+        self._target = target
+
+    async def post_xml(self, _: str, envelope: Any, headers: Mapping[str, str]) -> _Answer:
+        """Post an envelope.
+
+        Raises:
+            RefusedError: On any status but 200.
+            XmlError: If the answer cannot be read.
+        """
+        target = self._target
+        host = {"Host": URL(target.address.url).authority} if target.name else {}
+        async with self._session.post(
+            target.url,
+            data=etree_to_string(envelope),
+            headers={**headers, **host},
+            allow_redirects=False,
+            server_hostname=target.name,
+            middlewares=(aiohttp.DigestAuthMiddleware(*target.login),) if target.login else (),
+        ) as response:
+            if response.status != 200:
+                kind = UnauthorizedError if response.status in _UNAUTHORIZED else RefusedError
+                raise kind(f"HTTP status {response.status}")
+            return _Answer(tostring(read_xml(await _body(response))))
+
+
+def session(authorities: str | None, most_at_once: int) -> aiohttp.ClientSession:
+    """The connections of all carriers; close it in the end.
+
+    Args:
+        authorities: See `tls`.
+        most_at_once: Connections.
+    """
+    connector = aiohttp.TCPConnector(
+        ssl=tls(authorities), resolver=_NoResolver(), limit=most_at_once, force_close=True
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        auto_decompress=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"Accept-Encoding": "identity"},
+    )
+
+
+class _NoResolver(AbstractResolver):
+    """Looks no name up: that is done before, and what it is found at judged."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        raise OSError(f"{host} is no address")
+
+    async def close(self) -> None:
+        pass
+
+
+def tls(authorities: str | None) -> ssl.SSLContext:
+    """How https is spoken.
+
+    Args:
+        authorities: Certificates in PEM by which it is checked; the empty string vouches for
+            nobody, None is for no check at all.
+
+    Raises:
+        ssl.SSLError: On anything else.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if authorities is None:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif authorities:
+        context.load_verify_locations(cadata=authorities)
+    return context
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes:
+    body = bytearray()
+    async for part in response.content.iter_any():
+        body += part
+        if len(body) > LONGEST_ANSWER:
+            response.close()
+            raise UnreachableError(f"its answer has more than {LONGEST_ANSWER} bytes")
+    return bytes(body)
