@@ -35,6 +35,12 @@ OFFERED_THROUGH = f"{DRIVER_NAME}/offered-through"
 DEVICE_DIGEST = f"{DRIVER_NAME}/device"
 """Annotation of an Instance: of which device it is, since its name may be that of two."""
 
+SLOTS_FINALIZER = f"{DRIVER_NAME}/slots"
+"""On an Instance of which slots are held: whoever deletes it, or its Configuration, waits for them.
+
+It comes and goes with the writes of slots, so that no Instance keeps it whose slots are free.
+"""
+
 CONFIGURATION_LABEL = f"{DRIVER_NAME}/configuration"
 """Label of a DeviceClass that Moorage made: the Configuration whose devices it selects."""
 

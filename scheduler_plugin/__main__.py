@@ -2,6 +2,7 @@
 
 moorage-scheduler-plugin                answer kube-scheduler, until a signal
 moorage-scheduler-plugin print-config   what kube-scheduler's configuration must say
+moorage-scheduler-plugin leave          once Moorage is uninstalled: take its finalizers away
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NoReturn
 
 from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration
-from scheduler_plugin.settings import PrintConfigSettings, ServeSettings
+from scheduler_plugin.settings import LeaveSettings, PrintConfigSettings, ServeSettings
 
 
 def main() -> int:
@@ -20,6 +21,8 @@ def main() -> int:
     settings = parse_settings(sys.argv[1:], os.environ)
     if isinstance(settings, ServeSettings):
         _serve(settings)
+    if isinstance(settings, LeaveSettings):
+        _leave(settings)
     return _print_config(settings)
 
 
@@ -37,6 +40,14 @@ def _serve(settings: ServeSettings) -> NoReturn:
         plain_errors=(CannotListenError,),
         loop_factory=uvloop.new_event_loop,
     )
+
+
+def _leave(settings: LeaveSettings) -> NoReturn:
+    from kube.api import ApiError, log_to_stderr, run_process
+    from scheduler_plugin.leave_main import run_leave
+
+    log_to_stderr(settings.log_level, "scheduler_plugin")
+    run_process(run_leave(settings), plain_errors=(ApiError,))
 
 
 def _print_config(settings: PrintConfigSettings) -> int:

@@ -40,7 +40,7 @@ from scheduler_plugin.objects.names import (
     OwnerLifetime,
     QueueName,
 )
-from scheduler_plugin.settings import PrintConfigSettings, ServeSettings
+from scheduler_plugin.settings import LeaveSettings, PrintConfigSettings, ServeSettings
 
 _NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _LABEL_KEY = re.compile(rf"({_NAME}/)?[A-Za-z0-9]([-_.A-Za-z0-9]{{0,61}}[A-Za-z0-9])?")
@@ -50,14 +50,14 @@ _LARGEST_PRIORITY = 2_000_001_000
 
 DEFAULT_COMMAND = "serve"
 
+Settings = ServeSettings | PrintConfigSettings | LeaveSettings
+
 app = commands(
     "moorage-scheduler-plugin", "Judge and bind pods for the kube-scheduler beside this process."
 )
 
 
-def parse_settings(
-    argv: Sequence[str], environ: Mapping[str, str]
-) -> ServeSettings | PrintConfigSettings:
+def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     """Settings from the command line, the environment and a file; without a command, of `serve`.
 
     Raises:
@@ -65,7 +65,7 @@ def parse_settings(
     """
     flags_only = not argv or (argv[0].startswith("-") and argv[0] != "--help")
     with_command = [DEFAULT_COMMAND, *argv] if flags_only else argv
-    settings: ServeSettings | PrintConfigSettings = settings_of(app, with_command, environ)
+    settings: Settings = settings_of(app, with_command, environ)
     return settings
 
 
@@ -323,6 +323,23 @@ def print_config(
         scheduler_names=tuple(scheduler_name),
         caller=caller if listening.tls else None,
     )
+
+
+@app.command(help="Take back what nobody else will, once Moorage is uninstalled.")
+def leave(
+    kubeconfig: Kubeconfig = None,
+    log_level: LogLevel = "INFO",
+    purge: Annotated[
+        bool,
+        typer.Option(
+            "--purge",
+            help="Delete the definitions of Queues, Configurations and Instances, and so all of"
+            " these.",
+        ),
+    ] = False,
+    config: Config = "",
+) -> LeaveSettings:
+    return LeaveSettings(kubeconfig=kubeconfig, log_level=log_level, purge=purge)
 
 
 def _safe(parsed_: Listening | Problem) -> Listening:

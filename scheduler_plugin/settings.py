@@ -60,3 +60,17 @@ class PrintConfigSettings:
     lease: LeaseSettings
     scheduler_names: tuple[str, ...]
     caller: CallerFiles | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveSettings:
+    """Settings of `moorage-scheduler-plugin leave`.
+
+    Attributes:
+        kubeconfig: See `ServeSettings`.
+        purge: Whether the definitions of Moorage's kinds go, and with them all their objects.
+    """
+
+    kubeconfig: Path | None
+    log_level: str
+    purge: bool

@@ -28,7 +28,9 @@ _BEGINNING = re.compile(r"^---\n# Source: \S+\n", re.MULTILINE)
 def rendered() -> dict[str, str]:
     """What the files below `deploy/` should hold, by their paths there."""
     with tempfile.TemporaryDirectory() as folder:
-        options = ("--namespace=moorage-system", f"--values={VALUES}", f"--output-dir={folder}")
+        # Hooks are steps of an installation, and no part of it.
+        options = ["--namespace=moorage-system", f"--values={VALUES}", "--no-hooks"]
+        options.append(f"--output-dir={folder}")
         run_helm("template", "moorage", str(CHART), *options)
         templates = Path(folder, CHART.name, "templates")
         return {

@@ -23,13 +23,14 @@ from driver.api import (
     NODE_LABEL,
     OFFLINE_SINCE,
     SHARED_LABEL_VALUE,
+    SLOTS_FINALIZER,
     Configuration,
     ConfigurationName,
     NodeName,
 )
 from driver.configurations.configurations import offline_grace
 from driver.derived import Deriving
-from driver.instances.slots.slots import SLOTS_FINALIZER, InstanceSlots, instance_slots
+from driver.instances.slots.slots import InstanceSlots, instance_slots
 from driver.instances.stored.objects import DeleteInstance
 from driver.instances.stored.offline_marks import offline_since
 from driver.names import attribute_value, label_value

@@ -44,6 +44,7 @@ EVERYTHING: Mapping[str, Any] = {
     "prometheus": {"enabled": True},
     "networkPolicies": {"enabled": True},
     "resourceQuotas": {"enabled": True},
+    "uninstall": {"purge": True},
 }
 """Every switch is on."""
 

@@ -311,6 +311,7 @@ def test_configurations_from_values_are_accepted_by_the_driver() -> None:
         "akri-onvif",
         "akri-opcua",
         "akri-custom",
+        "moorage-test",  # That of `helm test`.
     }
     assert [verdict.problems for verdict in found.values()] == [()] * len(found)
 
@@ -377,6 +378,8 @@ def server(apiserver: Cluster) -> Iterator[Cluster]:
     apiserver.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=30s")
     for name in (SYSTEM, "moorage-driver"):
         apiserver.kubectl("create", "namespace", name)
+        # No controller is there that would.
+        apiserver.kubectl("create", "serviceaccount", "default", f"--namespace={name}")
     yield apiserver
     apiserver.kubectl("delete", "crd", *(o["metadata"]["name"] for o in STAND_INS))
     apiserver.kubectl("delete", "-f", str(CRDS))

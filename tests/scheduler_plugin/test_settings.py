@@ -15,7 +15,7 @@ from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.extender.listening import Listening, TlsFiles
 from scheduler_plugin.extender.scheduler_configuration import CallerFiles, scheduler_configuration
 from scheduler_plugin.objects.names import OrphanPolicy, OwnerLifetime
-from scheduler_plugin.settings import PrintConfigSettings, ServeSettings
+from scheduler_plugin.settings import LeaveSettings, PrintConfigSettings, ServeSettings
 from tests.deploy.documents import DEPLOY
 
 TLS = ("--tls-cert-file=t.crt", "--tls-private-key-file=t.key", "--client-ca-file=ca.crt")
@@ -233,3 +233,10 @@ def test_command_prints_to_standard_output(
 
     assert __main__.main() == 0
     assert yaml.safe_load(capsys.readouterr().out)["kind"] == "KubeSchedulerConfiguration"
+
+
+@pytest.mark.parametrize(("argv", "purge"), [([], False), (["--purge"], True)])
+def test_leaving_purges_only_if_told_to(argv: list[str], purge: bool) -> None:
+    settings = parse_settings(["leave", *argv], {})
+
+    assert settings == LeaveSettings(kubeconfig=None, log_level="INFO", purge=purge)

@@ -72,7 +72,7 @@ def register_webhook(cluster: Cluster) -> None:
     """Last, since from then on the API server asks a webhook that must be there to answer."""
     for manifest in sorted(WEBHOOKS.glob("*.yaml")):
         cluster.apply(manifest)
-    cluster.wait_until("the API server trusts the webhook", lambda: _is_trusted(cluster))
+    cluster.wait_until("the API server trusts the webhook", lambda: is_trusted(cluster))
 
 
 def workloads() -> Iterator[tuple[str, str]]:
@@ -94,7 +94,7 @@ def _objects() -> Iterator[Object]:
             yield from yaml.safe_load_all(manifest.read_text())
 
 
-def _is_trusted(cluster: Cluster) -> bool:
+def is_trusted(cluster: Cluster) -> bool:
     """The webhook has written who signs its certificate, and the API server has heard of it."""
     for kind in ("validatingwebhookconfiguration", "mutatingwebhookconfiguration"):
         found = cluster.get(kind, "moorage")

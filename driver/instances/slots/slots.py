@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Any, assert_never
 
 from driver.api import (
-    DRIVER_NAME,
     MAX_CAPACITY,
+    SLOTS_FINALIZER,
     ConfigurationName,
     InstanceName,
     NodeName,
@@ -36,12 +36,6 @@ from driver.instances.stored.device_usage import (
     is_held_by,
 )
 from driver.instances.stored.objects import is_claimable, slot_holders
-
-SLOTS_FINALIZER = f"{DRIVER_NAME}/slots"
-"""On an Instance of which slots are held: whoever deletes it, or its Configuration, waits for them.
-
-It comes and goes with the writes of slots, so that no Instance keeps it whose slots are free.
-"""
 
 _NOTHING: Mapping[int, Holder] = MappingProxyType({})
 

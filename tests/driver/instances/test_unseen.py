@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
-from driver.api import NODE_LABEL, OFFLINE_SINCE, ConfigurationName, NodeName
-from driver.instances.slots.slots import SLOTS_FINALIZER
+from driver.api import (
+    NODE_LABEL,
+    OFFLINE_SINCE,
+    SLOTS_FINALIZER,
+    ConfigurationName,
+    NodeName,
+)
 from driver.instances.stored.objects import DeleteInstance
 from driver.instances.unseen import (
     FreeInstance,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from driver.api import SLOTS_FINALIZER
 from driver.device_ids import DeviceKey
 from driver.instances.slots.slots import (
-    SLOTS_FINALIZER,
     InstanceSlots,
     counting,
     full_sentence,

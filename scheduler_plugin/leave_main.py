@@ -1,0 +1,83 @@
+"""Runs `moorage-scheduler-plugin leave`: takes back what nobody else will, once Moorage is gone.
+
+A finalizer whose owner is gone keeps its object for ever, and kube-scheduler would go on to give
+away devices that nobody prepares. Queues, Configurations and Instances themselves stay.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from driver.api import CONFIGURATION_LABEL, DRIVER_NAME, SLOTS_FINALIZER
+from kube.api import (
+    CLASSES,
+    SLICES,
+    ApiClient,
+    JsonObject,
+    NotFoundError,
+    ObjectPath,
+    Resource,
+    Selection,
+    connect,
+)
+from scheduler_plugin.cluster.apiserver import CONFIGURATIONS, INSTANCES, QUEUES
+from scheduler_plugin.objects.names import CHARGES_FINALIZER
+from scheduler_plugin.settings import LeaveSettings
+
+logger = logging.getLogger(__name__)
+
+DEFINITIONS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
+OURS = (QUEUES, CONFIGURATIONS, INSTANCES)
+
+
+async def run_leave(settings: LeaveSettings) -> None:
+    """Release and withdraw everything once; may be run again, and beside nobody of Moorage's.
+
+    Raises:
+        ApiError: If the API server refuses a step or cannot be reached.
+    """
+    async with connect(settings.kubeconfig) as client:
+        await _release(client, QUEUES, CHARGES_FINALIZER)
+        await _release(client, INSTANCES, SLOTS_FINALIZER)
+        await _withdraw(client, SLICES.select(field_selector=f"spec.driver={DRIVER_NAME}"))
+        await _withdraw(client, CLASSES.select(label_selector=CONFIGURATION_LABEL))
+        if settings.purge:
+            names = [f"{resource.plural}.{resource.group}" for resource in OURS]
+            await _delete(client, (DEFINITIONS.at(name) for name in names))
+
+
+async def _release(client: ApiClient, resource: Resource, finalizer: str) -> None:
+    """Take one finalizer off all objects that have it; others' stay."""
+    for body in await _listed(client, resource.select()):
+        metadata = body["metadata"]
+        finalizers = metadata.get("finalizers", ())
+        if finalizer in finalizers:
+            path = resource.path_of(body)
+            kept = [one for one in finalizers if one != finalizer]
+            version = metadata["resourceVersion"]
+            change = {"metadata": {"finalizers": kept, "resourceVersion": version}}
+            await client.merge_patch(path, change)
+            logger.info("released %s from %s", path, finalizer)
+
+
+async def _withdraw(client: ApiClient, selection: Selection) -> None:
+    found = await _listed(client, selection)
+    await _delete(client, (selection.resource.path_of(body) for body in found))
+
+
+async def _delete(client: ApiClient, paths: Iterable[ObjectPath]) -> None:
+    for path in paths:
+        try:
+            await client.delete(path)
+        except NotFoundError:
+            continue
+        logger.info("deleted %s", path)
+
+
+async def _listed(client: ApiClient, selection: Selection) -> tuple[JsonObject, ...]:
+    """Nothing where the cluster does not have the kind."""
+    try:
+        return tuple((await client.list(selection)).items)
+    except NotFoundError:
+        return ()

@@ -1,0 +1,219 @@
+"""Moorage from its chart on a real cluster: from `helm install` to `helm uninstall`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings
+from local_cluster.helm import run_helm
+from local_cluster.image_recipe import CHECKOUT
+from moorage_demo import installation
+from tests.e2e.charts import SYSTEM
+from tests.manifests import CHART, VALUES
+
+IN_SYSTEM = f"--namespace={SYSTEM}"
+RELEASE = ("moorage", str(CHART), IN_SYSTEM, "--set=driver.namespace=moorage-driver")
+OPTIONS = (f"--values={VALUES}", "--set=namespace.create=false", "--wait", "--timeout=4m")
+DEFINITIONS = ("queues.moorage.dev", "configurations.akri.sh", "instances.akri.sh")
+TEAM: list[dict[str, Any]] = [
+    {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "Queue",
+        "metadata": {"name": "team"},
+        "spec": {"namespaceSelector": {}},
+    },
+    {
+        "apiVersion": "akri.sh/v0",
+        "kind": "Configuration",
+        "metadata": {"name": "echoes", "namespace": "default"},
+        "spec": {
+            "discoveryHandler": {
+                "name": "debugEcho",
+                "discoveryDetails": "descriptions: [door]\nshared: true\n",
+            }
+        },
+    },
+]
+USER: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "user", "labels": {"moorage.dev/queue": "team"}},
+    "spec": {
+        "schedulerName": "moorage",
+        "terminationGracePeriodSeconds": 1,
+        "containers": [
+            {
+                "name": "main",
+                "image": BUSYBOX_IMAGE,
+                "imagePullPolicy": "Never",
+                "command": ["sleep", "1000"],
+                "resources": {"limits": {"akri.sh/echoes": "1"}},
+            }
+        ],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def bare() -> Iterator[Cluster]:
+    """A cluster whose nodes have the images, and nothing of Moorage's else."""
+    work_dir = CHECKOUT / f".cluster-helm-{os.getpid()}"
+    own = Cluster.up(ClusterSettings(work_dir=work_dir, nodes=1, parts=installation.PARTS))
+    try:
+        installation.load_images(own)
+        yield own
+    finally:
+        own.down(purge=True)
+
+
+def helm(cluster: Cluster, *args: str) -> str:
+    return run_helm(*args, kubeconfig=cluster.kubeconfig).stdout
+
+
+def finalizers(cluster: Cluster, kind: str) -> list[list[str]]:
+    found = cluster.list(kind)
+    return [o["metadata"]["finalizers"] for o in found if o["metadata"].get("finalizers")]
+
+
+def authorities(cluster: Cluster) -> set[str]:
+    """Whom the API server believes to be the webhook, in each registration."""
+    return {
+        entry["clientConfig"].get("caBundle", "")
+        for kind in ("validatingwebhookconfiguration", "mutatingwebhookconfiguration")
+        for entry in (cluster.get(kind, "moorage") or {})["webhooks"]
+    }
+
+
+def webhook_arguments(cluster: Cluster) -> list[str]:
+    found = cluster.get("deployment", "moorage-webhook", namespace=SYSTEM) or {}
+    arguments: list[str] = found["spec"]["template"]["spec"]["containers"][0]["args"]
+    return arguments
+
+
+def uid_of_user(cluster: Cluster) -> str:
+    user = cluster.get("pod", "user", namespace="default") or {}
+    assert user["status"]["phase"] == "Running"
+    return str(user["metadata"]["uid"])
+
+
+def forget_a_field(cluster: Cluster) -> None:
+    """Make the definition of Configurations an older one."""
+    found = cluster.get("crd", DEFINITIONS[1]) or {}
+    (version,) = found["spec"]["versions"]
+    del spec_fields(found)["uniqueDevices"]
+    patch = {"spec": {"versions": [version]}}
+    cluster.kubectl("patch", "crd", DEFINITIONS[1], "--type=merge", "-p", json.dumps(patch))
+
+
+def spec_fields(definition: Any) -> Any:
+    (version,) = definition["spec"]["versions"]
+    return version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+
+
+def test_a_release_lives_and_leaves_nothing_that_blocks(bare: Cluster) -> None:
+    installed = helm(bare, "install", *RELEASE, *OPTIONS, "--create-namespace")
+    assert "What `helm uninstall` leaves" in installed
+    helm_test_reads_the_environment(bare)
+    a_pod_uses_a_device(bare)
+    uid = uid_of_user(bare)
+
+    an_upgrade_changes_what_it_says(bare)
+    a_rollback_takes_it_back(bare)
+    assert uid_of_user(bare) == uid
+
+    helm(bare, "uninstall", "moorage", IN_SYSTEM, "--wait", "--timeout=4m")
+    what_stays_is_free(bare)
+    assert uid_of_user(bare) == uid
+
+    everything_goes_if_asked_for(bare)
+
+
+def helm_test_reads_the_environment(cluster: Cluster) -> None:
+    cluster.wait_until("the webhook is trusted", lambda: installation.is_trusted(cluster))
+
+    tested = helm(cluster, "test", "moorage", IN_SYSTEM, "--logs", "--timeout=2m")
+
+    assert "DEBUG_ECHO_DESCRIPTION: helm test" in tested
+    left = [o["metadata"]["name"] for o in cluster.list("queues,akric,pods")]
+    assert "moorage-test" not in left
+
+
+def a_pod_uses_a_device(cluster: Cluster) -> None:
+    cluster.apply(TEAM)
+    cluster.wait_until("the class is there", lambda: cluster.get("deviceclass", "echoes"))
+    cluster.apply(USER, namespace="default")
+    cluster.wait("pod/user", "condition=Ready", seconds=60)
+    cluster.wait_until("its queue is charged", lambda: finalizers(cluster, "queues"))
+
+
+def an_upgrade_changes_what_it_says(cluster: Cluster) -> None:
+    """Of the definitions, too, which Helm leaves as they are."""
+    believed = authorities(cluster)
+    forget_a_field(cluster)
+
+    shown = helm(cluster, "show", "crds", str(CHART))
+    cluster.kubectl(*["apply", "--server-side", "--force-conflicts", "-f", "-"], stdin=shown)
+    helm(cluster, "upgrade", *RELEASE, *OPTIONS, "--set=webhook.hold=Retry")
+
+    assert "uniqueDevices" in spec_fields(cluster.get("crd", DEFINITIONS[1]))
+    assert "--hold=Retry" in webhook_arguments(cluster)
+    assert authorities(cluster) == believed
+    assert "" not in believed
+
+
+def a_rollback_takes_it_back(cluster: Cluster) -> None:
+    believed = authorities(cluster)
+
+    helm(cluster, "rollback", "moorage", "1", IN_SYSTEM, "--wait", "--timeout=4m")
+
+    assert "--hold=Retry" not in webhook_arguments(cluster)
+    assert authorities(cluster) == believed
+
+
+def what_stays_is_free(cluster: Cluster) -> None:
+    assert [o["metadata"]["name"] for o in cluster.list("queues")] == ["team"]
+    assert [o["metadata"]["name"] for o in cluster.list("akric")] == ["echoes"]
+    assert finalizers(cluster, "queues") == finalizers(cluster, "akrii") == []
+    assert not cluster.list("deviceclasses")
+    cluster.wait_until("no slice is left", lambda: not cluster.list("resourceslices"), seconds=90)
+    for kind in ("deployments", "daemonsets", "validatingadmissionpolicies", "clusterroles"):
+        assert not [
+            o["metadata"]["name"]
+            for o in cluster.list(kind)
+            if o["metadata"]["name"].startswith("moorage")
+        ], kind
+    cluster.kubectl("delete", "queue", "team", "--timeout=30s")
+    cluster.kubectl("delete", "akric", "echoes", "-n", "default", "--timeout=30s")
+
+
+def everything_goes_if_asked_for(cluster: Cluster) -> None:
+    helm(cluster, "install", *RELEASE, *OPTIONS, "--set=uninstall.purge=true")
+
+    helm(cluster, "uninstall", "moorage", IN_SYSTEM, "--wait", "--timeout=4m")
+
+    def definitions() -> set[str]:
+        return {o["metadata"]["name"] for o in cluster.list("crds")} & set(DEFINITIONS)
+
+    cluster.wait_until("no definition is left", lambda: not definitions(), seconds=60)
+    assert yaml.safe_load(helm(cluster, "list", "--all-namespaces", "-o", "yaml")) == []
+
+
+def test_two_releases_do_not_meet_in_one_cluster(bare: Cluster) -> None:
+    values = (f"--values={VALUES}", "--set=namespace.create=false")
+    helm(bare, "install", *RELEASE, *values, "--create-namespace", "--no-hooks")
+
+    second = run_helm(
+        *("install", "second", str(CHART), *values, "--namespace=other", "--create-namespace"),
+        kubeconfig=bare.kubeconfig,
+        check=False,
+    )
+
+    assert second.returncode != 0
+    assert "cannot be imported into the current release" in second.stderr
+    helm(bare, "uninstall", "moorage", IN_SYSTEM, "--no-hooks")
