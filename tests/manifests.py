@@ -17,10 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from local_cluster.helm import run_helm
+from moorage_demo.release import CHART, VALUES
 
 DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
-CHART = DEPLOY / "helm/moorage"
-VALUES = DEPLOY / "helm/local-values.yaml"
 FOLDERS = ("manifests", "policies", "webhook")
 _BEGINNING = re.compile(r"^---\n# Source: \S+\n", re.MULTILINE)
 

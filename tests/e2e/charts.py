@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from local_cluster.helm import run_helm
-from tests.manifests import CHART
+from moorage_demo.release import CHART
 
 SYSTEM = "moorage-system"
 OTHERS_APIS = ("cert-manager.io/v1", "monitoring.coreos.com/v1")

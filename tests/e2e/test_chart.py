@@ -7,15 +7,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+import yaml
 
 from driver.configurations.configurations import judge
 from driver.discovery.handlers import check_details
 from driver.running.arguments import parse_settings as parse_driver_settings
 from driver.running.settings import HandlerProcessSettings, NodeSettings, SharedSettings
 from local_cluster.api import Cluster
+from moorage_demo.release import CHART
 from scheduler_plugin.arguments import parse_settings as parse_plugin_settings
 from scheduler_plugin.settings import ServeSettings
 from tests.deploy.documents import CRDS
+from tests.e2e import documented
 from tests.e2e.charts import (
     EVERYTHING,
     OTHERS_APIS,
@@ -25,7 +28,7 @@ from tests.e2e.charts import (
     refusal,
     render,
 )
-from tests.manifests import CHART, rendered, stale
+from tests.manifests import rendered, stale
 from webhook.arguments import parse_settings as parse_webhook_settings
 
 KAIS = "kai.scheduler/queue"
@@ -314,6 +317,11 @@ def test_configurations_from_values_are_accepted_by_the_driver() -> None:
         "moorage-test",  # That of `helm test`.
     }
     assert [verdict.problems for verdict in found.values()] == [()] * len(found)
+
+
+@pytest.mark.parametrize("text", documented.values())
+def test_documented_values_are_values(text: str) -> None:
+    assert render(yaml.safe_load(text))
 
 
 def stand_in(group: str, plural: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,59 +5,24 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings
+from local_cluster.api import Cluster, ClusterSettings
 from local_cluster.helm import run_helm
 from local_cluster.image_recipe import CHECKOUT
 from moorage_demo import installation
+from moorage_demo.release import CHART
+from tests.e2e import documented
 from tests.e2e.charts import SYSTEM
-from tests.manifests import CHART, VALUES
 
 IN_SYSTEM = f"--namespace={SYSTEM}"
-RELEASE = ("moorage", str(CHART), IN_SYSTEM, "--set=driver.namespace=moorage-driver")
-OPTIONS = (f"--values={VALUES}", "--set=namespace.create=false", "--wait", "--timeout=4m")
+VALUES = "moorage-values.yaml"
+OPTIONS = (IN_SYSTEM, "--wait", "--timeout=4m")
 DEFINITIONS = ("queues.moorage.dev", "configurations.akri.sh", "instances.akri.sh")
-TEAM: list[dict[str, Any]] = [
-    {
-        "apiVersion": "moorage.dev/v1alpha1",
-        "kind": "Queue",
-        "metadata": {"name": "team"},
-        "spec": {"namespaceSelector": {}},
-    },
-    {
-        "apiVersion": "akri.sh/v0",
-        "kind": "Configuration",
-        "metadata": {"name": "echoes", "namespace": "default"},
-        "spec": {
-            "discoveryHandler": {
-                "name": "debugEcho",
-                "discoveryDetails": "descriptions: [door]\nshared: true\n",
-            }
-        },
-    },
-]
-USER: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "user", "labels": {"moorage.dev/queue": "team"}},
-    "spec": {
-        "schedulerName": "moorage",
-        "terminationGracePeriodSeconds": 1,
-        "containers": [
-            {
-                "name": "main",
-                "image": BUSYBOX_IMAGE,
-                "imagePullPolicy": "Never",
-                "command": ["sleep", "1000"],
-                "resources": {"limits": {"akri.sh/echoes": "1"}},
-            }
-        ],
-    },
-}
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +62,7 @@ def webhook_arguments(cluster: Cluster) -> list[str]:
 
 
 def uid_of_user(cluster: Cluster) -> str:
-    user = cluster.get("pod", "user", namespace="default") or {}
+    user = cluster.get("pod", "first", namespace="default") or {}
     assert user["status"]["phase"] == "Running"
     return str(user["metadata"]["uid"])
 
@@ -116,50 +81,41 @@ def spec_fields(definition: Any) -> Any:
     return version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
 
 
-def test_a_release_lives_and_leaves_nothing_that_blocks(bare: Cluster) -> None:
-    installed = helm(bare, "install", *RELEASE, *OPTIONS, "--create-namespace")
-    assert "What `helm uninstall` leaves" in installed
-    helm_test_reads_the_environment(bare)
-    a_pod_uses_a_device(bare)
+def test_a_release_lives_as_documented_and_leaves_nothing_that_blocks(
+    bare: Cluster, tmp_path: Path
+) -> None:
+    documented.prepare(tmp_path)
+    printed = documented.run(bare, documented.FIRST_CLAIM, tmp_path)
+    assert "What `helm uninstall` leaves" in printed
+    assert printed.splitlines()[-1].startswith("DEBUG_ECHO_DESCRIPTION")
+    assert "=front door" in printed
+    assert not [o for o in bare.list("queues,akric,pods") if named(o) == "moorage-test"]
+    bare.wait_until("its queue is charged", lambda: finalizers(bare, "queues"))
     uid = uid_of_user(bare)
 
-    an_upgrade_changes_what_it_says(bare)
+    an_upgrade_changes_what_it_says(bare, tmp_path)
     a_rollback_takes_it_back(bare)
     assert uid_of_user(bare) == uid
 
-    helm(bare, "uninstall", "moorage", IN_SYSTEM, "--wait", "--timeout=4m")
+    documented.run(bare, "Uninstall", tmp_path)
     what_stays_is_free(bare)
     assert uid_of_user(bare) == uid
 
-    everything_goes_if_asked_for(bare)
+    everything_goes_if_asked_for(bare, tmp_path)
 
 
-def helm_test_reads_the_environment(cluster: Cluster) -> None:
-    cluster.wait_until("the webhook is trusted", lambda: installation.is_trusted(cluster))
-
-    tested = helm(cluster, "test", "moorage", IN_SYSTEM, "--logs", "--timeout=2m")
-
-    assert "DEBUG_ECHO_DESCRIPTION: helm test" in tested
-    left = [o["metadata"]["name"] for o in cluster.list("queues,akric,pods")]
-    assert "moorage-test" not in left
+def named(body: Any) -> str:
+    return str(body["metadata"]["name"])
 
 
-def a_pod_uses_a_device(cluster: Cluster) -> None:
-    cluster.apply(TEAM)
-    cluster.wait_until("the class is there", lambda: cluster.get("deviceclass", "echoes"))
-    cluster.apply(USER, namespace="default")
-    cluster.wait("pod/user", "condition=Ready", seconds=60)
-    cluster.wait_until("its queue is charged", lambda: finalizers(cluster, "queues"))
-
-
-def an_upgrade_changes_what_it_says(cluster: Cluster) -> None:
+def an_upgrade_changes_what_it_says(cluster: Cluster, folder: Path) -> None:
     """Of the definitions, too, which Helm leaves as they are."""
     believed = authorities(cluster)
     forget_a_field(cluster)
+    values = (folder / VALUES).read_text()
+    (folder / VALUES).write_text(values + "webhook: {hold: Retry}\n")
 
-    shown = helm(cluster, "show", "crds", str(CHART))
-    cluster.kubectl(*["apply", "--server-side", "--force-conflicts", "-f", "-"], stdin=shown)
-    helm(cluster, "upgrade", *RELEASE, *OPTIONS, "--set=webhook.hold=Retry")
+    documented.run(cluster, "Upgrade", folder)
 
     assert "uniqueDevices" in spec_fields(cluster.get("crd", DEFINITIONS[1]))
     assert "--hold=Retry" in webhook_arguments(cluster)
@@ -178,7 +134,7 @@ def a_rollback_takes_it_back(cluster: Cluster) -> None:
 
 def what_stays_is_free(cluster: Cluster) -> None:
     assert [o["metadata"]["name"] for o in cluster.list("queues")] == ["team"]
-    assert [o["metadata"]["name"] for o in cluster.list("akric")] == ["echoes"]
+    assert [o["metadata"]["name"] for o in cluster.list("akric")] == ["echo"]
     assert finalizers(cluster, "queues") == finalizers(cluster, "akrii") == []
     assert not cluster.list("deviceclasses")
     cluster.wait_until("no slice is left", lambda: not cluster.list("resourceslices"), seconds=90)
@@ -189,13 +145,14 @@ def what_stays_is_free(cluster: Cluster) -> None:
             if o["metadata"]["name"].startswith("moorage")
         ], kind
     cluster.kubectl("delete", "queue", "team", "--timeout=30s")
-    cluster.kubectl("delete", "akric", "echoes", "-n", "default", "--timeout=30s")
+    cluster.kubectl("delete", "akric", "echo", "-n", "default", "--timeout=30s")
 
 
-def everything_goes_if_asked_for(cluster: Cluster) -> None:
-    helm(cluster, "install", *RELEASE, *OPTIONS, "--set=uninstall.purge=true")
+def everything_goes_if_asked_for(cluster: Cluster, folder: Path) -> None:
+    asked = ("--set=uninstall.purge=true", f"--values={folder / VALUES}")
+    helm(cluster, "install", "moorage", str(CHART), *OPTIONS, *asked)
 
-    helm(cluster, "uninstall", "moorage", IN_SYSTEM, "--wait", "--timeout=4m")
+    helm(cluster, "uninstall", "moorage", *OPTIONS)
 
     def definitions() -> set[str]:
         return {o["metadata"]["name"] for o in cluster.list("crds")} & set(DEFINITIONS)
@@ -204,12 +161,13 @@ def everything_goes_if_asked_for(cluster: Cluster) -> None:
     assert yaml.safe_load(helm(cluster, "list", "--all-namespaces", "-o", "yaml")) == []
 
 
-def test_two_releases_do_not_meet_in_one_cluster(bare: Cluster) -> None:
-    values = (f"--values={VALUES}", "--set=namespace.create=false")
-    helm(bare, "install", *RELEASE, *values, "--create-namespace", "--no-hooks")
+def test_two_releases_do_not_meet_in_one_cluster(bare: Cluster, tmp_path: Path) -> None:
+    documented.prepare(tmp_path)
+    values = f"--values={tmp_path / VALUES}"
+    helm(bare, "install", "moorage", str(CHART), IN_SYSTEM, values, "--create-namespace")
 
     second = run_helm(
-        *("install", "second", str(CHART), *values, "--namespace=other", "--create-namespace"),
+        *("install", "second", str(CHART), values, "--namespace=other", "--create-namespace"),
         kubeconfig=bare.kubeconfig,
         check=False,
     )
