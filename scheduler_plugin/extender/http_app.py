@@ -1,6 +1,6 @@
 """The calls of kube-scheduler as HTTP requests: an ASGI application.
 
-    bytes ──extender_messages──► arguments ──AnswersKubeScheduler──► answer ──► bytes
+    bytes ──messages──► arguments ──AnswersKubeScheduler──► answer ──► bytes
 
 Every call that failed is answered with status 200 and a sentence in `Error`: of any other status
 kube-scheduler logs the number alone. Nothing that a client does or leaves out keeps a call for
@@ -13,9 +13,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from kube.http_server import Receive, Scope, Send
+from scheduler_plugin.extender.http_bodies import Cut, read_body
 from scheduler_plugin.extender.http_responses import Response, not_allowed, plain, respond
 from scheduler_plugin.extender.kube_scheduler_backlog import Backlog
 from scheduler_plugin.extender.messages import (
@@ -87,12 +88,6 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
-class _Cut(NamedTuple):
-    """A body that was not read to its end."""
-
-    why: str
-
-
 class ExtenderApp:
     """The ASGI application: three verbs and nothing else. Whoever reaches it can bind pods."""
 
@@ -116,8 +111,9 @@ class ExtenderApp:
 
     async def _call(self, path: str, receive: Receive) -> Response:
         call, failed = self._calls[path]
-        body = await _read(receive, self._limits)
-        if isinstance(body, _Cut):
+        limits = self._limits
+        body = await read_body(receive, limits.body, limits.discarded, limits.receive_seconds)
+        if isinstance(body, Cut):
             logger.warning("not answered path=%s why=%s", path, body.why)
             return Response(200, failed(body.why), closes=True)
         try:
@@ -204,26 +200,3 @@ def _given_up(work: asyncio.Future[str]) -> None:
 def _logged(path: str, malformed: NotAnswered) -> str:
     logger.warning("malformed path=%s why=%s", path, malformed.why)
     return malformed.why
-
-
-async def _read(receive: Receive, limits: Limits) -> bytes | _Cut:
-    """Read a body within the limits."""
-    parts: list[bytes] = []
-    size = 0
-    try:
-        async with asyncio.timeout(limits.receive_seconds):
-            more = True
-            while more and size <= limits.discarded:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    return _Cut(f"body: the client left after {size} bytes.")
-                part: bytes = message.get("body", b"")
-                size += len(part)
-                more = message.get("more_body", False)
-                if size <= limits.body:
-                    parts.append(part)
-    except TimeoutError:
-        return _Cut(f"body: stopped after {size} bytes for {limits.receive_seconds:g} s.")
-    if size > limits.body:
-        return _Cut(f"body: larger than {limits.body} bytes.")
-    return parts[0] if len(parts) == 1 else b"".join(parts)
