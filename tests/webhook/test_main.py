@@ -31,7 +31,7 @@ def ended(*flags: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=90,
         cwd=Path(__file__).parents[2],
     )
 
