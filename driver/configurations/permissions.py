@@ -14,7 +14,6 @@ from typing import Any
 
 from driver.api import AKRI_GROUP, DRIVER_NAME, Problem, ValueReference
 from driver.configurations.property_fields import discovery_properties, property_problems
-from driver.models import configuration_problems
 
 JsonObject = Mapping[str, Any]
 
@@ -53,6 +52,9 @@ def permissions(body: JsonObject, account: Account) -> list[JsonObject]:
     Raises:
         InputError: If it has no name, or its properties make no sense.
     """
+    # Here, since a node's driver imports this module and is not to load pydantic, 11 MiB.
+    from driver.models import configuration_problems
+
     if flaws := configuration_problems(body):
         raise InputError(_sentence(body, flaws))
     handler = (body.get("spec") or {}).get("discoveryHandler") or {}

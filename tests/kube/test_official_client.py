@@ -19,12 +19,12 @@ NODE = NODES.at("n")
 
 SAY_WHAT_IS_LOADED = """
 import sys
-import kube.api
+import kube.api, driver.running.settings, driver.running.node_main, driver.discovery.udev.handler
 print(*sys.modules)
 """
 
 
-def test_nothing_of_it_is_loaded_without_a_kubeconfig() -> None:
+def test_a_node_s_driver_loads_nothing_of_it_without_a_kubeconfig() -> None:
     done = subprocess.run(
         [sys.executable, "-c", SAY_WHAT_IS_LOADED], capture_output=True, text=True, check=True
     )
