@@ -9,7 +9,8 @@ from pathlib import Path
 
 from local_cluster.api import Cluster, ClusterSettings, LocalClusterError
 from local_cluster.loop_devices import CONTROL
-from moorage_demo.installation import PARTS, ROOT, install, workloads
+from moorage_demo.installation import PARTS, ROOT, workloads
+from moorage_demo.release import install_release
 from moorage_demo.scene import Scene
 from moorage_demo.slots import SlotStory
 from moorage_demo.story import Story
@@ -47,7 +48,7 @@ def _run(*, legacy: bool, keep: bool) -> str:
         for node in cluster.nodes:
             cluster.wait(f"node/{node.name}", "condition=Ready")
         served = cluster.kubectl("version", "-o", "yaml").stdout
-        install(cluster)
+        install_release(cluster)
         print()
         table.head()
         nodes = ", ".join(node.name for node in cluster.nodes)
