@@ -24,11 +24,12 @@ $(READY): requirements-dev.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-check: $(READY) ## Format, lint, types, import contracts, stale stubs, schemas, manifests (changes nothing)
+check: $(READY) ## Format, lint, types, import contracts, purity, stale stubs, schemas, manifests (changes nothing)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet --no-cache .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest -q tests/test_purity.py
 	$(BIN)/python -m tests.stubs --check
 	$(BIN)/python -m tests.crds --check
 	@PYTHONPATH=deploy/local $(BIN)/python -m tests.manifests --check
