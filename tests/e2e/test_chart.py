@@ -256,7 +256,7 @@ def test_images_are_named_by_digest_where_there_is_one() -> None:
 
     assert images == {
         f"registry.example.com/moorage@{DIGEST}",
-        "registry.k8s.io/kube-scheduler:v1.34.5",
+        "kube-scheduler:v1.34.5",
     }
 
 
