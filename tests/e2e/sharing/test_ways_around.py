@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,28 @@ from tests.e2e.sharing.stories import CLAIM, NODE, Story
 
 MIRROR = {"kubernetes.io/config.mirror": "hash", "kubernetes.io/config.source": "file"}
 CONFIGURATION = "moorage.dev/configuration"
+
+
+def test_a_nodes_mirror_pods_charge_no_closed_queue_and_no_more_than_the_node_holds(
+    story: Story,
+) -> None:
+    """C2: whoever has a kubelet's token shows static pods as he likes."""
+    closed: dict[str, Any] = {"namespaceSelector": {"matchLabels": {"team": "victims"}}}
+    victim = story.queue("victim", limit=4, **closed)
+    open_to_all = story.queue("open", limit=4)
+    _instance(story, capacity=2)
+    _mirror_pod(story, "greedy", victim, 1_000)
+
+    told = story.wait_told("greedy", "Unattributed")
+    assert f'its namespace may not use queue "{victim}"' in told
+    _mirror_pod(story, "first", open_to_all, 1_000)
+    _mirror_pod(story, "second", open_to_all, 1_000)
+    _mirror_pod(story, "third", open_to_all, 1)
+    story.delete("pod", "greedy")
+    story.wait_figures({open_to_all: 2, victim: 0})
+    story.delete("pod", "first")
+    story.delete("pod", "second")
+    story.wait_figures({open_to_all: 1, victim: 0})
 
 
 def test_a_device_stays_charged_when_the_class_of_its_instance_goes(story: Story) -> None:
@@ -138,6 +161,26 @@ def _instance(story: Story, *, capacity: int) -> str:
     kind = {"apiVersion": "akri.sh/v0", "kind": "Instance"}
     story.create("instance", {**kind, "metadata": {"name": name}, "spec": spec})
     return name
+
+
+def _mirror_pod(story: Story, name: str, queue: str, amount: int) -> None:
+    """As a kubelet writes it, by its own rights: it runs already, and nobody was asked."""
+    resources = {"limits": {f"akri.sh/{story.name}": str(amount)}}
+    labels = {QUEUE: queue}
+    pod = objects.pod(name, labels=labels, resources=resources, nodeName=NODE)
+    node = story.api.get(f"/api/v1/nodes/{NODE}")["metadata"]
+    owner = {"apiVersion": "v1", "kind": "Node", "name": NODE, "uid": node["uid"]}
+    pod["metadata"] |= {
+        "annotations": MIRROR,
+        "namespace": story.namespace,
+        "ownerReferences": [{**owner, "controller": True}],
+    }
+    as_node = (
+        f"--as=system:node:{NODE}",
+        "--as-group=system:nodes",
+        "--as-group=system:authenticated",
+    )
+    story.cluster.kubectl("create", "--validate=false", "-f", "-", *as_node, stdin=json.dumps(pod))
 
 
 def _wait_classes_seen(story: Story) -> None:
