@@ -13,7 +13,7 @@ from driver.configurations.configurations import judge
 from driver.discovery.handlers import check_details
 from driver.running.arguments import parse_settings as parse_driver_settings
 from driver.running.settings import HandlerProcessSettings, NodeSettings, SharedSettings
-from local_cluster.api import Cluster
+from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
 from moorage_demo.release import CHART
 from scheduler_plugin.arguments import parse_settings as parse_plugin_settings
 from scheduler_plugin.settings import ServeSettings
@@ -379,19 +379,21 @@ STAND_INS = [
 
 
 @pytest.fixture(scope="module")
-def server(apiserver: Cluster) -> Iterator[Cluster]:
-    """An API server with the definitions of everybody, and the namespaces that objects lie in."""
-    apiserver.apply(STAND_INS)
-    apiserver.kubectl("apply", "-f", str(CRDS))
-    apiserver.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=30s")
-    for name in (SYSTEM, "moorage-driver"):
-        apiserver.kubectl("create", "namespace", name)
-        # No controller is there that would.
-        apiserver.kubectl("create", "serviceaccount", "default", f"--namespace={name}")
-    yield apiserver
-    apiserver.kubectl("delete", "crd", *(o["metadata"]["name"] for o in STAND_INS))
-    apiserver.kubectl("delete", "-f", str(CRDS))
-    apiserver.kubectl("delete", "namespace", SYSTEM, "moorage-driver", "--wait=false")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """An API server of its own with the definitions of everybody, and the objects' namespaces."""
+    work_dir = tmp_path_factory.mktemp("chart") / "cluster"
+    own = Cluster.up(ClusterSettings(work_dir=work_dir, nodes=0, parts=CONTROL_PLANE))
+    try:
+        own.apply(STAND_INS)
+        own.kubectl("apply", "-f", str(CRDS))
+        own.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=30s")
+        for name in (SYSTEM, "moorage-driver"):
+            own.kubectl("create", "namespace", name)
+            # No controller is there that would.
+            own.kubectl("create", "serviceaccount", "default", f"--namespace={name}")
+        yield own
+    finally:
+        own.down()
 
 
 @pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["defaults", "everything"])
