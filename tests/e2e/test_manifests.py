@@ -824,7 +824,7 @@ def test_components_and_what_they_need_can_be_imported(
 def test_the_driver_s_command_runs(cluster: Cluster, namespace: str, image: str) -> None:
     pod = a_pod("help", image, ["moorage-driver", "--help"])
 
-    assert "usage: moorage-driver" in output_of(cluster, namespace, pod)
+    assert "Usage: moorage-driver" in output_of(cluster, namespace, pod)
 
 
 NODE_WORK = """
