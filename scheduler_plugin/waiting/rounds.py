@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush, heapreplace
+from itertools import count
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.world import World
@@ -37,7 +38,9 @@ class Round:
         self._signatures: set[Signature] = set()
         self._children: dict[QueueName, list[_Entry]] = {}
         self._known: dict[tuple[QueueName, QueueName], _Entry] = {}
-        self._own: dict[QueueName, list[tuple[Turn, Signature]]] = {}
+        self._own: dict[QueueName, list[tuple[Turn, int, Signature]]] = {}
+        # A pod that goes from one line to another stands in the heap twice, with one turn.
+        self._numbers = count()
 
     def add(self, signatures: Iterable[Signature]) -> None:
         """Let these lines take part, each once; one that does already is looked at anew."""
@@ -58,7 +61,8 @@ class Round:
 
     def _hang(self, line: Line) -> None:
         queue = line.signature.queue
-        heappush(self._own.setdefault(queue, []), (line.turns[0], line.signature))
+        heap = self._own.setdefault(queue, [])
+        heappush(heap, (line.turns[0], next(self._numbers), line.signature))
         self.charged((queue,))
 
     def _put(self, place: QueueName, child: QueueName, line: Line) -> None:
@@ -128,14 +132,14 @@ class Round:
     def _first_own(self, queue: QueueName) -> Line | None:
         heap = self._own.get(queue, [])
         while heap:
-            turn, signature = heap[0]
+            turn, _, signature = heap[0]
             line = self._lines.get(signature) if signature in self._signatures else None
             if line is None:
                 heappop(heap)
             elif line.turns[0] == turn:
                 return line
             else:
-                heapreplace(heap, (line.turns[0], signature))
+                heapreplace(heap, (line.turns[0], next(self._numbers), signature))
         self._own.pop(queue, None)
         return None
 

@@ -140,3 +140,20 @@ def test_line_costs_the_same_however_many_of_its_queue_take_part(
         looks.clear()
 
     assert most < 30
+
+
+def test_a_pod_that_goes_to_another_line_in_a_round_has_its_turn_there() -> None:
+    all_lines = [a_line(number, "leaf", 5, amounts()) for number in range(3)]
+    lines = {line.signature: line for line in all_lines}
+    first, second, third = all_lines
+    turning = Round(lines, new_world())
+    turning.add(lines)
+
+    second.turns[:] = third.turns[:] = first.turns
+    lines.pop(first.signature)
+    for line in (second, third):
+        turning.moved_up(line)
+    lines.pop(second.signature)
+
+    assert turning.next() is third
+    assert turning.next() is None
