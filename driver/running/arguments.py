@@ -25,7 +25,6 @@ from driver.handlers.sdk_requests import (
 )
 from driver.offer_paths import OfferPath
 from driver.running.metrics_address import DEFAULT as DEFAULT_METRICS_ADDRESS
-from driver.running.metrics_address import parse_address
 from driver.running.settings import (
     HandlerProcessSettings,
     NodeSettings,
@@ -159,7 +158,7 @@ def node(
     kubeconfig: Kubeconfig = None,
     log_level: LogLevel = "INFO",
     config: Config = "",
-    metrics_address: MetricsAddress = parse_address(DEFAULT_METRICS_ADDRESS),  # noqa: B008 frozen
+    metrics_address: MetricsAddress = DEFAULT_METRICS_ADDRESS,
     path: OfferedBy = OfferPath.AUTO,
     unique_devices_default: UniqueDevicesDefault = "true",
     rescan_interval: RescanInterval = timedelta(seconds=60),
@@ -233,7 +232,7 @@ def shared(
     kubeconfig: Kubeconfig = None,
     log_level: LogLevel = "INFO",
     config: Config = "",
-    metrics_address: MetricsAddress = parse_address(DEFAULT_METRICS_ADDRESS),  # noqa: B008 frozen
+    metrics_address: MetricsAddress = DEFAULT_METRICS_ADDRESS,
     path: OfferedBy = OfferPath.AUTO,
     unique_devices_default: UniqueDevicesDefault = "true",
 ) -> SharedSettings:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-DEFAULT = ":8090"
-
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -22,6 +20,9 @@ class Address:
     def __str__(self) -> str:
         host = self.host or ""
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
+
+DEFAULT = Address(None, 8090)
 
 
 def parse_address(text: str) -> Address | None:

@@ -73,7 +73,7 @@ MetricsAddress = Annotated[
         parse_address,
         metavar="[HOST]:PORT",
         help_="Serve /metrics, /healthz and /readyz here; empty: nowhere.",
-        shown=DEFAULT_METRICS_ADDRESS,
+        shown=str(DEFAULT_METRICS_ADDRESS),
     ),
 ]
 OfferedBy = Annotated[

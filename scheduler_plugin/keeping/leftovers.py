@@ -31,7 +31,6 @@ done twice with that controller. How long it has been so is known of as long as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -120,13 +119,6 @@ def attribution(uid: ClaimUid, world: World) -> Attribution | None:
         f" queue of {pod}, the oldest of its pods that has one."
     )
     return Attribution(owner, sentence)
-
-
-def attributions(world: World) -> Iterator[Attribution]:
-    """All orphans that are to be attributed."""
-    for uid in world.ledger.orphans():
-        if (found := attribution(uid, world)) is not None:
-            yield found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

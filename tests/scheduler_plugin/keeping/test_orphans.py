@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.keeping.leftovers import attribution, attributions
+from scheduler_plugin.keeping.leftovers import Attribution, attribution
 from scheduler_plugin.objects.names import AccountingSettings, OrphanPolicy, QueueName
 from scheduler_plugin.objects.pods import NamespaceView
 from tests.scheduler_plugin.builders import (
@@ -32,6 +32,12 @@ def an_orphaned_world(*pods: object, settings: AccountingSettings = SETTINGS) ->
     consumers = [pod.name for pod in pods]  # type: ignore[attr-defined]  # they are PodViews
     cam = an_allocated_claim("cam", *consumers)
     return a_world(a_queue("a"), a_queue("b"), *pods, cam, settings=settings)
+
+
+def attributions(world: World) -> list[Attribution]:
+    """Of all orphans that there are."""
+    found = (attribution(uid, world) for uid in world.ledger.orphans())
+    return [each for each in found if each is not None]
 
 
 def test_an_orphan_is_attributed_to_the_queue_of_its_oldest_pod() -> None:
@@ -86,7 +92,7 @@ def test_an_orphan_stays_nobodys_where_the_policy_says_so() -> None:
     world = an_orphaned_world(OLD, settings=unattributed)
 
     assert world.ledger.orphans() == (CLAIM,)
-    assert list(attributions(world)) == []
+    assert attributions(world) == []
 
 
 def test_a_claim_between_prebind_and_bind_is_no_orphan() -> None:
