@@ -2,5 +2,3 @@
 
 from binder.apiserver import Binder
 from binder.apiserver_keeper import ClaimKeeper
-
-__all__ = ["Binder", "ClaimKeeper"]

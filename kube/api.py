@@ -1,11 +1,11 @@
 """The only door into kube: everything that other components may use."""
 
-from kube.apiserver import ApiClient, ObjectList, Page, connect
+from kube.apiserver import ApiClient, connect
 from kube.apiserver_elections import ElectionSettings, LeaderElector, LeadershipLostError
 from kube.apiserver_events import EventRecorder, RecorderSettings
 from kube.apiserver_leases import LeaseWatcher
-from kube.apiserver_store import ChangeStream, Store
-from kube.apiserver_watch import WatchSettings, WatchStats
+from kube.apiserver_store import Store
+from kube.apiserver_watch import WatchSettings
 from kube.backoff import Backoff
 from kube.changes import Added, Change, Deleted, Modified
 from kube.command_settings import (
@@ -57,90 +57,9 @@ from kube.live_tls import (
     show_files,
 )
 from kube.objects import (
-    Identity,
     JsonObject,
-    MalformedObjectError,
     ObjectKey,
-    identity_of,
-    parse_resource_version,
 )
 from kube.processes import log_to_stderr, run_process
 from kube.requests import Preconditions, WriteOptions
 from kube.resources import ObjectPath, Resource, Selection
-
-__all__ = [
-    "BUDGETS",
-    "CLAIMS",
-    "CLASSES",
-    "CONFIG_MAPS",
-    "EVENTS",
-    "LEASES",
-    "NAMESPACES",
-    "NODES",
-    "PODS",
-    "SECRETS",
-    "SLICES",
-    "TEMPLATES",
-    "Added",
-    "AlreadyExistsError",
-    "ApiClient",
-    "ApiError",
-    "Backoff",
-    "CertificateError",
-    "Change",
-    "ChangeStream",
-    "Config",
-    "ConflictError",
-    "Deleted",
-    "ElectionSettings",
-    "Event",
-    "EventRecorder",
-    "EventType",
-    "ForbiddenError",
-    "GoneError",
-    "Identity",
-    "InvalidError",
-    "JsonObject",
-    "KeyLocks",
-    "Kubeconfig",
-    "KubeconfigError",
-    "LeaderElector",
-    "LeadershipLostError",
-    "LeaseView",
-    "LeaseWatcher",
-    "LiveTls",
-    "LogLevel",
-    "MalformedObjectError",
-    "Modified",
-    "NotFoundError",
-    "ObjectKey",
-    "ObjectList",
-    "ObjectPath",
-    "ObjectReference",
-    "Page",
-    "PermanentError",
-    "Preconditions",
-    "RecorderSettings",
-    "Resource",
-    "RetryableError",
-    "Selection",
-    "Store",
-    "TlsCredential",
-    "TlsFiles",
-    "UnavailableError",
-    "WatchSettings",
-    "WatchStats",
-    "WriteOptions",
-    "commands",
-    "connect",
-    "follow_files",
-    "identity_of",
-    "log_to_stderr",
-    "not_empty",
-    "parse_resource_version",
-    "parsed",
-    "refuse",
-    "run_process",
-    "settings_of",
-    "show_files",
-]

@@ -6,8 +6,6 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["registration"]
-
 
 def registration(
     template: Mapping[str, Any], ca_certificate: bytes, *, base_url: str = ""
