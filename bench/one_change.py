@@ -28,7 +28,6 @@ from driver.instances.names import TakenNames
 from driver.instances.stored.objects import StoredInstance, instance_body, stored_instance
 from driver.publishing.shown.publication import Publication, local_supply, publish
 from driver.publishing.shown.slices import Features
-from driver.publishing.written.adoption import Adopted
 from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
 from driver.publishing.written.resource_slices import NodeScope, SliceView, slice_view
 from driver.publishing.written.shards import DeviceGroup
@@ -98,7 +97,7 @@ class Pass:
         devices = tuple(offer.device for offer in self.publication.offers.values())
         group = DeviceGroup(NodeScope(NODE), devices)
         desired = DesiredPool(name=NODE, driver="moorage.dev", groups=(group,))
-        plan = plan_pool(desired, tuple(self.slices.values()), Adopted())
+        plan = plan_pool(desired, tuple(self.slices.values()))
         assert isinstance(plan, PoolPlan), plan
         return plan
 

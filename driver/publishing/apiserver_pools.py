@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from driver.api import DRIVER_NAME
 from driver.publishing.apiserver_slices import write_pool
 from driver.publishing.shown.publication import Publication, either, publication_of, stored_devices
-from driver.publishing.written.adoption import Adopted, feature_gates
-from driver.publishing.written.pools import DesiredPool, PoolPlan, Refused, plan_pool
+from driver.publishing.written.adoption import Adopted
+from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
 from driver.publishing.written.resource_slices import Scope, SliceDevice, SliceView
 from driver.publishing.written.shards import DeviceGroup
 from driver.publishing.written.slice_writes import Owner
@@ -67,7 +67,7 @@ class PoolPublisher:
         self._pool = pool
         self._slices = slices
         self._owner: Owner | None = None
-        self._adopted = Adopted()
+        self._adopted: Adopted = {}
 
     def recall(self) -> None:
         """Go on from what an earlier process published; the slices must be in sync."""
@@ -87,9 +87,11 @@ class PoolPublisher:
             if _may_have_written(plan, error):
                 self.written = either(self.written, publication)
             raise
-        _log_written(
-            self._pool.name, plan, len(publication.offers), self._adopted.dropped - before.dropped
-        )
+        name, devices, writes = self._pool.name, len(publication.offers), len(plan.writes)
+        if writes:
+            logger.info("published pool=%s devices=%d writes=%d", name, devices, writes)
+        if self._adopted and not before:
+            logger.warning("the API server drops fields of ResourceSlices pool=%s", name)
         self.written = publication
 
     async def _plan(self, publication: Publication) -> PoolPlan:
@@ -116,11 +118,7 @@ class PoolPublisher:
 
     def _plan_for(self, desired: DesiredPool | None) -> PoolPlan:
         views = tuple(view for view in self._slices.views() if view.pool == self._pool.name)
-        plan = plan_pool(desired, views, self._adopted)
-        if isinstance(plan, Refused):
-            logger.error("not published: %s", plan.sentence)
-            return PoolPlan()
-        return plan
+        return plan_pool(desired, views, self._adopted)
 
 
 def _groups(publication: Publication, scope: Scope) -> tuple[DeviceGroup, ...]:
@@ -134,12 +132,3 @@ def _groups(publication: Publication, scope: Scope) -> tuple[DeviceGroup, ...]:
 def _may_have_written(plan: PoolPlan, error: ApiError) -> bool:
     unanswered = isinstance(error, UnavailableError) and error.may_have_happened
     return unanswered or len(plan.writes) > 1
-
-
-def _log_written(pool: str, plan: PoolPlan, devices: int, dropped: frozenset[str]) -> None:
-    if plan.writes:
-        logger.info("published pool=%s devices=%d writes=%d", pool, devices, len(plan.writes))
-    if dropped:
-        gates = ", ".join(feature_gates(dropped)) or "none known"
-        fields = ", ".join(sorted(dropped))
-        logger.warning("the API server dropped fields=%s feature_gates=%s", fields, gates)

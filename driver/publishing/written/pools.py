@@ -19,8 +19,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from driver.api import NodeName
-from driver.publishing.written.adoption import Adopted
-from driver.publishing.written.pool_faults import fault_of_contents, fault_of_groups
+from driver.publishing.written.adoption import Adopted, holds
 from driver.publishing.written.resource_slices import (
     NodeScope,
     Scope,
@@ -39,7 +38,7 @@ from driver.publishing.written.slice_writes import (
     index_of,
 )
 
-_NOTHING_ADOPTED = Adopted()
+_NOTHING_ADOPTED: Adopted = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,14 +49,12 @@ class DesiredPool:
         groups: At least one. One with a NodeScope, for the devices of a node; or any with other
             scopes. Of an empty pool it is one group without devices.
         owner: Becomes the controller of each slice.
-        generation: The least that the generation shall be; 0 leaves it to the plan.
     """
 
     name: str
     driver: str
     groups: tuple[DeviceGroup, ...]
     owner: Owner | None = None
-    generation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +70,11 @@ class PoolPlan:
         return (*self.deletes, *self.updates, *self.creates)
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Nothing is written: kube-scheduler would take no device of such a pool."""
-
-    sentence: str
-
-
 def plan_pool(
     desired: DesiredPool | None,
     existing: Sequence[SliceView],
     adopted: Adopted = _NOTHING_ADOPTED,
-) -> PoolPlan | Refused:
+) -> PoolPlan:
     """The plan of one pool.
 
     Args:
@@ -95,8 +85,6 @@ def plan_pool(
     """
     if desired is None:
         return PoolPlan(deletes=_deletes(existing))
-    if fault := fault_of_groups(desired.groups):
-        return _refused(desired, fault)
     current = _current(desired, _ours(desired, existing))
     stored = {index: view.content for index, view in current.items()}
     return plan_slices(desired, place(desired.groups, stored), existing, adopted)
@@ -107,16 +95,14 @@ def plan_slices(
     contents: Sequence[SliceContent],
     existing: Sequence[SliceView],
     adopted: Adopted = _NOTHING_ADOPTED,
-) -> PoolPlan | Refused:
+) -> PoolPlan:
     """The plan of a pool whose division into slices is given, whatever its groups hold."""
-    if fault := fault_of_contents(contents):
-        return _refused(desired, fault)
     ours = _ours(desired, existing)
     current = {i: view for i, view in _current(desired, ours).items() if i < len(contents)}
     missing = [i for i in range(len(contents)) if i not in current]
     changed = _changed(desired, contents, current, adopted)
     newest = max((view.generation for view in ours), default=0)
-    generation = _generation(desired, newest, len(missing), len(changed))
+    generation = newest if not missing and len(changed) <= 1 else newest + 1
     writer = _writer(desired, generation, len(contents), ours)
     kept = {view.name for view in current.values()}
     rewritten: Collection[int] = changed if generation == newest else current.keys()
@@ -125,10 +111,6 @@ def plan_slices(
         updates=tuple(writer.update(current[i], i, contents[i]) for i in sorted(rewritten)),
         creates=tuple(writer.create(i, contents[i]) for i in missing),
     )
-
-
-def _refused(desired: DesiredPool, fault: str) -> Refused:
-    return Refused(f'Pool "{desired.name}" cannot be published: {fault}.')
 
 
 def _writer(
@@ -144,12 +126,6 @@ def _writer(
     )
 
 
-def _generation(desired: DesiredPool, newest: int, missing: int, changed: int) -> int:
-    if desired.generation > newest:
-        return desired.generation
-    return newest if missing == 0 and changed <= 1 else newest + 1
-
-
 def _changed(
     desired: DesiredPool,
     contents: Sequence[SliceContent],
@@ -161,7 +137,7 @@ def _changed(
         for index, view in current.items()
         if view.slice_count != len(contents)
         or (desired.owner and not desired.owner.controls(view))
-        or not adopted.holds(index, contents[index], view.content)
+        or not holds(adopted, index, contents[index], view.content)
     }
 
 

@@ -42,12 +42,7 @@ class AllNodesScope:
     """Devices that every node sees."""
 
 
-@dataclass(frozen=True, slots=True)
-class PerDeviceScope:
-    """Each device says itself who sees it (KEP-4815)."""
-
-
-Scope: TypeAlias = NodeScope | NodeSelectorScope | AllNodesScope | PerDeviceScope
+Scope: TypeAlias = NodeScope | NodeSelectorScope | AllNodesScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +93,14 @@ class SliceContent:
 
     Attributes:
         scope: None only in a stored slice, if the API server knows a scope that this code does not.
-        counters: Canonical JSON of `sharedCounters`, empty if there are none.
     """
 
     scope: Scope | None
     devices: tuple[SliceDevice, ...] = ()
-    counters: str = ""
 
     def equals(self, other: SliceContent) -> bool:
         return (
             self.scope == other.scope
-            and self.counters == other.counters
             and len(self.devices) == len(other.devices)
             and all(map(SliceDevice.equals, self.devices, other.devices))
         )
@@ -173,17 +165,7 @@ def slice_view(obj: Mapping[str, Any]) -> SliceView:
 
 
 def slice_content(spec: Mapping[str, Any]) -> SliceContent:
-    counters = spec.get("sharedCounters")
-    return SliceContent(
-        scope=_scope_of(spec),
-        devices=tuple(map(slice_device, spec.get("devices") or ())),
-        counters=_canonical(counters) if counters else "",
-    )
-
-
-def counters_of(content: SliceContent) -> list[dict[str, Any]]:
-    counters: list[dict[str, Any]] = json.loads(content.counters or "[]")
-    return counters
+    return SliceContent(_scope_of(spec), tuple(map(slice_device, spec.get("devices") or ())))
 
 
 def scope_fields(scope: Scope | None) -> dict[str, Any]:
@@ -195,8 +177,6 @@ def scope_fields(scope: Scope | None) -> dict[str, Any]:
             return {"nodeSelector": json.loads(selector)}
         case AllNodesScope():
             return {"allNodes": True}
-        case PerDeviceScope():
-            return {"perDeviceNodeSelection": True}
         case None:
             return {}
 
@@ -210,9 +190,7 @@ def _scope_of(spec: Mapping[str, Any]) -> Scope | None:
         return NodeScope(NodeName(node))
     if selector := spec.get("nodeSelector"):
         return node_selector(selector)
-    if spec.get("allNodes"):
-        return AllNodesScope()
-    return PerDeviceScope() if spec.get("perDeviceNodeSelection") else None
+    return AllNodesScope() if spec.get("allNodes") else None
 
 
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode

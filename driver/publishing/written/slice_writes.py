@@ -11,7 +11,6 @@ from driver.publishing.written.resource_slices import (
     SliceContent,
     SliceView,
     TaintTimes,
-    counters_of,
     scope_fields,
 )
 
@@ -110,22 +109,21 @@ class SliceWriter:
         return UpdateSlice(view.name, self._body(metadata, content), index, content)
 
     def _body(self, metadata: Mapping[str, Any], content: SliceContent) -> dict[str, Any]:
-        spec = {
-            "driver": self.driver,
-            "pool": {
-                "name": self.pool,
-                "generation": self.generation,
-                "resourceSliceCount": self.slice_count,
-            },
-            **scope_fields(content.scope),
-            "devices": [device.body(self.times) for device in content.devices],
-            "sharedCounters": counters_of(content),
-        }
+        devices = [device.body(self.times) for device in content.devices]
         return {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceSlice",
             "metadata": metadata,
-            "spec": {field: value for field, value in spec.items() if value != []},
+            "spec": {
+                "driver": self.driver,
+                "pool": {
+                    "name": self.pool,
+                    "generation": self.generation,
+                    "resourceSliceCount": self.slice_count,
+                },
+                **scope_fields(content.scope),
+                **({"devices": devices} if devices else {}),
+            },
         }
 
 

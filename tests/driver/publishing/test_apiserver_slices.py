@@ -9,7 +9,6 @@ import pytest
 
 from driver.plumbing.apiserver import WRITES_AT_ONCE
 from driver.publishing.apiserver_slices import write_pool
-from driver.publishing.written.adoption import Adopted
 from driver.publishing.written.pools import PoolPlan, plan_pool
 from kube.api import ApiClient, JsonObject, Resource, UnavailableError
 from tests.driver.publishing.written.test_pools import a_pool, many
@@ -36,8 +35,7 @@ class FakeSlowServer(FakeSliceServer):
 
 
 def a_plan(slices: int) -> PoolPlan:
-    plan = plan_pool(a_pool(*many(64 * slices)), (), Adopted())
-    assert isinstance(plan, PoolPlan)
+    plan = plan_pool(a_pool(*many(64 * slices)), ())
     assert len(plan.creates) == slices
     return plan
 
@@ -45,7 +43,7 @@ def a_plan(slices: int) -> PoolPlan:
 async def test_slices_are_written_some_at_once_and_all_are_noted() -> None:
     server, noted = FakeSlowServer(), list[Any]()
 
-    await write_pool(cast(ApiClient, server), a_plan(20), Adopted(), noted.append)
+    await write_pool(cast(ApiClient, server), a_plan(20), {}, noted.append)
 
     assert 1 < server.most <= WRITES_AT_ONCE
     assert len(noted) == len(server.objects) == 20
@@ -55,7 +53,7 @@ async def test_an_api_server_that_is_away_is_not_asked_for_each_slice() -> None:
     server, noted = FakeSlowServer(is_away=True), list[Any]()
 
     with pytest.raises(UnavailableError):
-        await write_pool(cast(ApiClient, server), a_plan(40), Adopted(), noted.append)
+        await write_pool(cast(ApiClient, server), a_plan(40), {}, noted.append)
 
     assert server.asked <= WRITES_AT_ONCE
     assert noted == []

@@ -6,7 +6,6 @@ from driver.api import DRIVER_NAME
 from driver.instances.inventory import Heard, inventory_of
 from driver.publishing.shown.publication import Publication, local_supply, publish
 from driver.publishing.shown.slices import Features
-from driver.publishing.written.adoption import Adopted
 from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
 from driver.publishing.written.resource_slices import NodeScope
 from driver.publishing.written.shards import DeviceGroup
@@ -29,7 +28,7 @@ def test_each_of_ten_thousand_devices_is_published_under_a_name_of_its_own() -> 
     group = DeviceGroup(NodeScope(NODE), tuple(o.device for o in offered.offers.values()))
     owner = Owner("v1", "Node", NODE, "uid")
     desired = DesiredPool(name=NODE, driver=DRIVER_NAME, groups=(group,), owner=owner)
-    plan = plan_pool(desired, (), Adopted())
+    plan = plan_pool(desired, ())
 
     assert inventory.collisions, "some collide, of so many"
     assert len({instance.name for instance in inventory.instances}) == MANY

@@ -114,13 +114,13 @@ def steps(scopes: tuple[Scope, ...]) -> st.SearchStrategy[list[Step]]:
 
 
 def check_history(store: Store, history: list[Step]) -> None:
-    adopted = Adopted()
+    adopted: Adopted = {}
     for step in history:
         goal = scheduler_sees(sync(store, step.desired, adopted).store)
         synced = sync(store, step.desired, adopted, disturbance=step.disturbance)
         assert set(synced.seen) <= {synced.seen[0], goal, None}
 
-        adopted = Adopted() if step.forgets else synced.adopted
+        adopted = {} if step.forgets else synced.adopted
         names = sorted(synced.store.objects)
         store = synced.store.without(*(names[i] for i in step.deleted if i < len(names)))
     check_convergence(store, history[-1].desired, adopted)
@@ -210,4 +210,4 @@ STORED = st.builds(
 def test_whatever_is_stored_becomes_the_pool_that_is_wanted(
     objects: list[dict[str, Any]], desired: DesiredPool
 ) -> None:
-    check_convergence(a_store(*objects), desired, Adopted())
+    check_convergence(a_store(*objects), desired, {})

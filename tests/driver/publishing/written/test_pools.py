@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from driver.api import NodeName
-from driver.publishing.written.pools import DesiredPool, PoolPlan, Refused, plan_pool, plan_slices
+from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
 from driver.publishing.written.resource_slices import (
     AllNodesScope,
     NodeScope,
@@ -178,16 +178,6 @@ def test_a_predecessors_higher_generation_is_continued() -> None:
     assert generations(after.store) == {8}
 
 
-def test_a_generation_may_be_demanded() -> None:
-    before = sync(Store(), a_pool(*many(1))).store
-
-    after = sync(before, a_pool(*many(1), generation=5))
-
-    assert writes(after.plan) == (0, 1, 0)
-    assert generations(after.store) == {5}
-    assert plan_pool(a_pool(*many(1), generation=5), after.store.views) == PoolPlan()
-
-
 def test_old_generations_are_deleted_before_the_one_that_hides_them() -> None:
     stored = [a_slice(f"random-{n}", generation=5 - n, owner=OWNER) for n in range(3)]
 
@@ -312,27 +302,3 @@ def test_a_pool_can_turn_from_selected_nodes_to_all() -> None:
 
     assert update.body["spec"]["allNodes"] is True
     assert "nodeSelector" not in update.body["spec"]
-
-
-@pytest.mark.parametrize(
-    ("groups", "sentence"),
-    [
-        ((), "it has no group of devices, so nothing says which nodes it is for"),
-        (
-            (DeviceGroup(ON_NODE), DeviceGroup(AllNodesScope())),
-            "it mixes the devices of one node with devices of others",
-        ),
-        (
-            tuple(DeviceGroup(ON_NODE, (slice_device(device("a")),)) for _ in range(2)),
-            'device "a" is in it 2 times',
-        ),
-    ],
-)
-def test_a_pool_with_a_fault_is_refused(groups: tuple[DeviceGroup, ...], sentence: str) -> None:
-    plan = plan_pool(a_pool(groups=groups), a_store(a_slice()).views)
-
-    assert plan == Refused(f'Pool "pool" cannot be published: {sentence}.')
-
-
-def test_a_pool_has_at_least_one_slice() -> None:
-    assert isinstance(plan_slices(a_pool(), [], ()), Refused)

@@ -14,21 +14,18 @@ from typing import Any
 import pytest
 
 from driver.publishing.written.adoption import Adopted, adopt
-from driver.publishing.written.pools import DesiredPool, PoolPlan, Refused, plan_pool
+from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
 from driver.publishing.written.resource_slices import SliceView, slice_content, slice_view
 from driver.publishing.written.slice_writes import CreateSlice, DeleteSlice, UpdateSlice
 
 TAINTS = frozenset({"taints"})
 CONSUMABLE_CAPACITY = frozenset({"allowMultipleAllocations"})
 BINDING_CONDITIONS = frozenset({"bindingConditions", "bindingFailureConditions", "bindsToNode"})
-PARTITIONABLE = frozenset(
-    {"consumesCounters", "nodeName", "nodeSelector", "sharedCounters", "perDeviceNodeSelection"}
-)
-NOTHING_ADOPTED = Adopted()
+NOTHING_ADOPTED: Adopted = {}
 NOW = "2026-11-21T12:00:00Z"
 
 Write = DeleteSlice | UpdateSlice | CreateSlice
-Planner = Callable[[tuple[SliceView, ...], Adopted], PoolPlan | Refused]
+Planner = Callable[[tuple[SliceView, ...], Adopted], PoolPlan]
 
 
 class ApiError(Exception):
@@ -126,7 +123,6 @@ def sync(
 ) -> Synced:
     """Plan once and carry it out, as the shell does."""
     plan = planner(store.views, adopted) if planner else plan_pool(desired, store.views, adopted)
-    assert isinstance(plan, PoolPlan), plan
     seen = [scheduler_sees(store)]
     for done, write in enumerate(plan.writes):
         if disturbance and disturbance.after == done:
@@ -186,8 +182,7 @@ def _put(store: Store, body: Mapping[str, Any], metadata: Mapping[str, Any]) -> 
 
 
 def _kept(store: Store, spec: dict[str, Any]) -> dict[str, Any]:
-    own = store.dropped & {"sharedCounters", "perDeviceNodeSelection"}
-    kept = {name: value for name, value in spec.items() if name not in own}
+    kept = dict(spec)
     kept["devices"] = [
         {name: value for name, value in device.items() if name not in store.dropped}
         for device in spec.get("devices", ())
@@ -281,14 +276,12 @@ def test_driver_pool_and_node_of_a_slice_never_change(change: dict[str, str]) ->
 
 
 def test_fields_of_features_that_are_off_are_dropped() -> None:
-    store = Store(dropped=TAINTS | PARTITIONABLE)
-    tainted = device("a", taints=[{"key": "k"}], consumesCounters=[{}])
-    (create,) = _writes_of(store, devices=[tainted], sharedCounters=[{}])
+    store = Store(dropped=TAINTS)
+    (create,) = _writes_of(store, devices=[device("a", taints=[{"key": "k"}])])
 
     (stored,) = apply(store, create).objects.values()
 
     assert stored["spec"]["devices"] == [{"name": "a"}]
-    assert "sharedCounters" not in stored["spec"]
 
 
 def test_a_taint_without_a_time_gets_one() -> None:

@@ -10,7 +10,6 @@ from driver.api import NodeName
 from driver.publishing.written.resource_slices import (
     AllNodesScope,
     NodeScope,
-    PerDeviceScope,
     Scope,
     hostnames,
     scope_fields,
@@ -89,7 +88,6 @@ def test_a_taint_takes_its_own_time_else_the_known_one_else_none() -> None:
     [
         NodeScope(NodeName("a")),
         AllNodesScope(),
-        PerDeviceScope(),
         hostnames(frozenset("ab")),
         None,
     ],
@@ -108,7 +106,6 @@ def test_the_nodes_of_a_scope_have_no_order() -> None:
         ({"devices": [{"name": "a"}, {"name": "b"}]}, True),
         ({"devices": [{"name": "b"}, {"name": "a"}]}, False),
         ({"devices": [{"name": "a"}]}, False),
-        ({"devices": [{"name": "a"}, {"name": "b"}], "sharedCounters": [{"name": "c"}]}, False),
         ({"devices": [{"name": "a"}, {"name": "b"}], "allNodes": True}, False),
     ],
 )
