@@ -2,5 +2,5 @@
 
 The kinds of objects and writes of the API server (`apiserver`), the loop under every decision that
 is carried out (`apiserver_passes`), files that are replaced whole (`disk`), the kubelet's sockets,
-and figures (`metrics` names them, `prometheus` counts).
+and figures (`prometheus`).
 """

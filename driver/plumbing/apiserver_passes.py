@@ -13,8 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NoReturn, TypeVar
 
-from driver.plumbing.metrics import PASS_SECONDS, PASSES
-from driver.plumbing.prometheus import counted, timed
+from driver.plumbing.prometheus import PASS_SECONDS, PASSES, counted
 from kube.api import ApiError, Backoff, Change, Deleted, UnavailableError
 
 logger = logging.getLogger(__name__)
@@ -69,7 +68,7 @@ class Passes:
                     await self._asked.wait()
             self._asked.clear()
             try:
-                with timed(PASS_SECONDS, self._name), counted(PASSES, self._name):
+                with PASS_SECONDS.labels(self._name).time(), counted(PASSES, self._name):
                     due = await self._work()
                 self._failures = 0
             except Exception as error:  # noqa: BLE001  An odd object must not end the process.

@@ -1,77 +1,156 @@
-"""Prometheus: counts what happens, and says it together with what there is.
+"""Prometheus: what the driver tells of itself in figures; `docs/metrics.md` is the table for users.
 
-One registry for the process: what is counted is of the process, whoever counts it.
+Things that happen are counted where they happen. What there is at a moment is derived from it when
+somebody asks, so that no figure can differ from what it is about, see `running`. One registry for
+the process: what is counted is of the process, whoever counts it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from time import perf_counter
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from driver.plumbing.metrics import FAMILIES, Family, Kind, Sample
-
-__all__ = [
-    "CONTENT_TYPE_LATEST",
-    "SNAPSHOTS",
-    "Read",
-    "Snapshots",
-    "count",
-    "counted",
-    "page",
-    "timed",
-]
+__all__ = ["CONTENT_TYPE_LATEST"]
 
 logger = logging.getLogger(__name__)
 
-Read = Callable[[], Iterable[Sample]]
-
+_PREFIX = "moorage_driver_"
 _REGISTRY = CollectorRegistry(auto_describe=False)
-_COUNTERS = {
-    family: Counter(family.name, family.meaning, family.labels, registry=_REGISTRY)
-    for family in FAMILIES
-    if family.kind is Kind.COUNTER
-}
-_HISTOGRAMS = {
-    family: Histogram(family.name, family.meaning, family.labels, registry=_REGISTRY)
-    for family in FAMILIES
-    if family.kind is Kind.HISTOGRAM
-}
 ProcessCollector(registry=_REGISTRY)
 
+Read = Callable[[], Iterable[Metric]]
 
-def count(family: Family, *labels: str, by: int = 1) -> None:
-    """It has happened."""
-    counter = _COUNTERS[family]
-    (counter.labels(*labels) if labels else counter).inc(by)
+
+class Gauge:
+    """A figure of what there is, told apart by labels."""
+
+    def __init__(self, name: str, meaning: str, *labels: str) -> None:
+        self.name = f"{_PREFIX}{name}"
+        self.meaning = meaning
+        self.labels = labels
+
+    def of(self, counts: Mapping[tuple[str, ...], float]) -> Metric:
+        """Its values by their labels."""
+        family = GaugeMetricFamily(self.name, self.meaning, labels=self.labels)
+        for labels, value in sorted(counts.items()):
+            family.add_metric(labels, value)
+        return family
+
+    def single(self, value: float) -> tuple[Metric]:
+        """Its value, where it has no labels."""
+        return (self.of({(): value}),)
+
+
+def _counter(name: str, meaning: str, *labels: str) -> Counter:
+    return Counter(f"{_PREFIX}{name}", meaning, labels, registry=_REGISTRY)
+
+
+def _histogram(name: str, meaning: str, *labels: str) -> Histogram:
+    return Histogram(f"{_PREFIX}{name}", meaning, labels, registry=_REGISTRY)
+
+
+PASSES = _counter(
+    "passes_total",
+    "Rounds of deciding and writing. work is what a round brings about (publishing: "
+    "ResourceSlices), result is ok or error. A round that failed is done again.",
+    "work",
+    "result",
+)
+PASS_SECONDS = _histogram(
+    "pass_duration_seconds",
+    "How long such a round took, failed ones included.",
+    "work",
+)
+SLICE_WRITES = _counter(
+    "slice_writes_total",
+    "ResourceSlices written. operation is create, update or delete; result is ok or error.",
+    "operation",
+    "result",
+)
+CLAIM_REQUESTS = _counter(
+    "claim_requests_total",
+    "Claims that the kubelet asked to prepare or unprepare (operation); result is ok or error.",
+    "operation",
+    "result",
+)
+CLAIM_REQUEST_SECONDS = _histogram(
+    "claim_request_duration_seconds",
+    "How long the kubelet waited for the answer to such a call, which may name several claims.",
+    "operation",
+)
+ALLOCATIONS = _counter(
+    "allocations_total",
+    "Calls of Allocate of the device plugins. result is granted, refused or error.",
+    "result",
+)
+ALLOCATION_SECONDS = _histogram(
+    "allocation_duration_seconds",
+    "How long the kubelet waited for the answer to Allocate.",
+)
+HANDLERS = Gauge(
+    "discovery_handlers",
+    "Discovery handlers. source is embedded or external; state is Waiting, Active or Offline.",
+    "handler",
+    "source",
+    "state",
+)
+DEVICES = Gauge(
+    "devices",
+    "Devices that this node's handlers report. shared tells whether other nodes may see them, too.",
+    "configuration",
+    "shared",
+)
+COLLISIONS = Gauge(
+    "name_collisions",
+    "Devices with another name than Akri gives them, since that is another device's.",
+    "configuration",
+)
+CLAIMS_PREPARED = Gauge(
+    "claims_prepared",
+    "Claims that are prepared on this node.",
+)
+SLOTS_HELD = Gauge(
+    "slots_held",
+    "Slots that this node holds through the device plugin.",
+    "configuration",
+)
+LEADER = Gauge(
+    "leader",
+    "1 on the replica that is the elected one, else 0.",
+)
+INSTANCES = Gauge(
+    "instances",
+    "Instances. seen tells whether a node sees the device now.",
+    "configuration",
+    "seen",
+)
+SLOTS = Gauge(
+    "slots",
+    "Slots of all Instances.",
+    "configuration",
+)
+SLOTS_USED = Gauge(
+    "slots_used",
+    "Slots of all Instances that are held through device plugins.",
+    "configuration",
+)
 
 
 @contextmanager
-def timed(family: Family, *labels: str) -> Iterator[None]:
-    """Measure how long the block takes, also where it fails."""
-    histogram = _HISTOGRAMS[family]
-    began = perf_counter()
-    try:
-        yield
-    finally:
-        (histogram.labels(*labels) if labels else histogram).observe(perf_counter() - began)
-
-
-@contextmanager
-def counted(family: Family, *labels: str) -> Iterator[None]:
+def counted(counter: Counter, *labels: str) -> Iterator[None]:
     """Count the block as `ok`, or as `error` where it raises; a cancelled one is neither."""
     try:
         yield
     except Exception:
-        count(family, *labels, "error")
+        counter.labels(*labels, "error").inc()
         raise
-    count(family, *labels, "ok")
+    counter.labels(*labels, "ok").inc()
 
 
 class Snapshots(Collector):
@@ -92,22 +171,11 @@ class Snapshots(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """One that cannot be read does not keep the others from being told."""
-        found: dict[Family, GaugeMetricFamily] = {}
         for read in self._reads:
             try:
-                samples = tuple(read())
+                yield from tuple(read())
             except Exception:
                 logger.exception("a figure cannot be read")
-                continue
-            for sample in samples:
-                _gauge(found, sample.family).add_metric(sample.labels, sample.value)
-        yield from found.values()
-
-
-def _gauge(found: dict[Family, GaugeMetricFamily], family: Family) -> GaugeMetricFamily:
-    if family not in found:
-        found[family] = GaugeMetricFamily(family.name, family.meaning, labels=family.labels)
-    return found[family]
 
 
 SNAPSHOTS = Snapshots()

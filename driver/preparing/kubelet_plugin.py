@@ -27,8 +27,7 @@ from driver.kubelet_api.dra_health.v1alpha1 import api_pb2_grpc as health_grpc
 from driver.kubelet_api.pluginregistration.v1 import api_pb2 as registration
 from driver.kubelet_api.pluginregistration.v1 import api_pb2_grpc as registration_grpc
 from driver.plumbing.kubelet_sockets import KubeletPaths, Socket, remove_dead_sockets
-from driver.plumbing.metrics import CLAIM_REQUEST_SECONDS, CLAIM_REQUESTS
-from driver.plumbing.prometheus import count, timed
+from driver.plumbing.prometheus import CLAIM_REQUEST_SECONDS, CLAIM_REQUESTS
 from driver.preparing import cdi
 from driver.preparing.claims import Failure, Instances
 from driver.preparing.kubelet_claims import InstanceSource, KubeletClaims
@@ -92,7 +91,7 @@ class Plugin(v1_grpc.DRAPluginServicer):
     async def NodePrepareResources(
         self, request: v1.NodePrepareResourcesRequest, context: _Context
     ) -> v1.NodePrepareResourcesResponse:
-        with timed(CLAIM_REQUEST_SECONDS, "prepare"):
+        with CLAIM_REQUEST_SECONDS.labels("prepare").time():
             answers = await self._claims.prepare(_references(request.claims))
         _count("prepare", answers.values())
         return v1.NodePrepareResourcesResponse(
@@ -102,7 +101,7 @@ class Plugin(v1_grpc.DRAPluginServicer):
     async def NodeUnprepareResources(
         self, request: v1.NodeUnprepareResourcesRequest, context: _Context
     ) -> v1.NodeUnprepareResourcesResponse:
-        with timed(CLAIM_REQUEST_SECONDS, "unprepare"):
+        with CLAIM_REQUEST_SECONDS.labels("unprepare").time():
             answers = await self._claims.unprepare(_references(request.claims))
         _count("unprepare", answers.values())
         return v1.NodeUnprepareResourcesResponse(
@@ -180,7 +179,8 @@ def _references(claims: Iterable[v1.Claim]) -> list[ClaimReference]:
 
 def _count(operation: str, answers: Iterable[object]) -> None:
     for answer in answers:
-        count(CLAIM_REQUESTS, operation, "error" if isinstance(answer, Failure) else "ok")
+        result = "error" if isinstance(answer, Failure) else "ok"
+        CLAIM_REQUESTS.labels(operation, result).inc()
 
 
 def _prepare_response(answer: PreparedClaim | Failure) -> v1.NodePrepareResourceResponse:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 from driver.api import NodeName
 from driver.plumbing.apiserver import delete, each
-from driver.plumbing.metrics import SLICE_WRITES
-from driver.plumbing.prometheus import counted
+from driver.plumbing.prometheus import SLICE_WRITES, counted
 from driver.publishing.shown.slices import Features, features_of, probe_slice
 from driver.publishing.written.adoption import Adopted, adopt
 from driver.publishing.written.pools import PoolPlan

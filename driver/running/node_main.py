@@ -16,8 +16,7 @@ from driver.handlers.sdk_requests import AGENT_SOCKET
 from driver.offer_paths import OfferPath
 from driver.plumbing.disk import Folder, ProcessLock, boot_id
 from driver.plumbing.kubelet_sockets import Access, KubeletPaths
-from driver.plumbing.metrics import CLAIMS_PREPARED, single
-from driver.plumbing.prometheus import SNAPSHOTS
+from driver.plumbing.prometheus import CLAIMS_PREPARED, SNAPSHOTS
 from driver.preparing.apiserver_claims import ClaimReader
 from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
 from driver.preparing.disk_grants import Node
@@ -26,8 +25,12 @@ from driver.preparing.kubelet_plugin import serve
 from driver.preparing.node_claims import NodeClaims
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.disk_path_lock import PathLock
-from driver.running.figures import handler_samples, inventory_samples, node_slot_samples
 from driver.running.node_cluster import NodeCluster, OfferPlace
+from driver.running.prometheus_figures import (
+    handler_figures,
+    inventory_figures,
+    node_slot_figures,
+)
 from driver.running.settings import NodeSettings
 from kube.api import ApiClient, Event, EventRecorder, connect
 
@@ -110,9 +113,9 @@ async def _tell_metrics(
     from driver.running.prometheus_server import serve
 
     with SNAPSHOTS.reading(
-        lambda: handler_samples(sources.standings()),
-        lambda: inventory_samples(cluster.inventory),
-        lambda: single(CLAIMS_PREPARED, node.claims_prepared),
+        lambda: handler_figures(sources.standings()),
+        lambda: inventory_figures(cluster.inventory),
+        lambda: CLAIMS_PREPARED.single(node.claims_prepared),
     ):
         await serve(
             settings.metrics_address,
@@ -149,5 +152,5 @@ async def _offer_slots(
         cluster,
         record,
     )
-    with SNAPSHOTS.reading(lambda: node_slot_samples(slots.views(), settings.node)):
+    with SNAPSHOTS.reading(lambda: node_slot_figures(slots.views(), settings.node)):
         await slots.run()

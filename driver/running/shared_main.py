@@ -7,9 +7,8 @@ import logging
 from collections.abc import Sequence
 
 from driver.instances.cluster_instances import LostNodeSettings
-from driver.plumbing.metrics import LEADER, single
-from driver.plumbing.prometheus import SNAPSHOTS, Read
-from driver.running.figures import cluster_slot_samples
+from driver.plumbing.prometheus import LEADER, SNAPSHOTS, Read
+from driver.running.prometheus_figures import cluster_slot_figures
 from driver.running.settings import SharedSettings
 from driver.running.shared_cluster import ClusterSettings, SharedCluster
 from kube.api import ApiClient, EventRecorder, LeaderElector, LeadershipLostError, connect
@@ -26,8 +25,8 @@ async def run_shared(settings: SharedSettings) -> None:
     """Serve the cluster while this process is the elected one, until cancelled."""
     leading: list[SharedCluster] = []
     reads = (
-        lambda: single(LEADER, len(leading)),
-        lambda: cluster_slot_samples(slots for cluster in leading for slots in cluster.slots()),
+        lambda: LEADER.single(len(leading)),
+        lambda: cluster_slot_figures(slots for cluster in leading for slots in cluster.slots()),
     )
     async with (
         connect(settings.kubeconfig, user_agent=USER_AGENT) as client,

@@ -28,8 +28,7 @@ from driver.device_plugin.slots.preferences import preferred_devices
 from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import Listing, PodName
 from driver.instances.slots.slots import InstanceSlots, Moment, SlotWrite, undo
-from driver.plumbing.metrics import ALLOCATION_SECONDS, ALLOCATIONS
-from driver.plumbing.prometheus import count, timed
+from driver.plumbing.prometheus import ALLOCATION_SECONDS, ALLOCATIONS
 from kube.api import ApiError, KeyLocks
 
 logger = logging.getLogger(__name__)
@@ -146,11 +145,11 @@ class KubeletAllocations:
         """Give devices to the containers of one pod, all or none."""
         result = "error"
         try:
-            with timed(ALLOCATION_SECONDS):
+            with ALLOCATION_SECONDS.time():
                 answer = await self._answer(plugin, containers)
             result = "refused" if isinstance(answer, Refused) else "granted"
         finally:
-            count(ALLOCATIONS, result)
+            ALLOCATIONS.labels(result).inc()
         return answer
 
     async def _answer(

@@ -12,6 +12,8 @@ from typing import Any, cast
 import aiohttp
 import pytest
 from aiohttp import web
+from prometheus_client import Counter, Histogram
+from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from driver.api import ClaimUid
@@ -20,29 +22,26 @@ from driver.instances.inventory import Heard, inventory_of
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.plumbing import prometheus
 from driver.plumbing.apiserver_passes import Passes
-from driver.plumbing.metrics import (
+from driver.plumbing.prometheus import (
     ALLOCATION_SECONDS,
     ALLOCATIONS,
-    FAMILIES,
     HANDLERS,
     LEADER,
     PASSES,
-    Kind,
-    Sample,
-    single,
+    Gauge,
 )
 from driver.preparing.claims import Failure
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import Plugin
 from driver.preparing.prepared import ClaimReference
 from driver.running import prometheus_server
-from driver.running.figures import (
-    cluster_slot_samples,
-    handler_samples,
-    inventory_samples,
-    node_slot_samples,
-)
 from driver.running.metrics_address import Address, parse_address
+from driver.running.prometheus_figures import (
+    cluster_slot_figures,
+    handler_figures,
+    inventory_figures,
+    node_slot_figures,
+)
 from tests.driver.builders import NODE, a_device
 from tests.driver.claim_builders import prepared
 from tests.driver.colliding_devices import COLLIDING
@@ -53,14 +52,26 @@ from tests.driver.slot_builders import CAMERA_1, CAMERA_2, NODE_B, some_slots
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
 
 
-def told(samples: Iterable[Sample]) -> dict[tuple[str, ...], float]:
+def told(figures: Iterable[Metric]) -> dict[tuple[str, ...], float]:
     """Values by name, without the prefix, and labels."""
     found: dict[tuple[str, ...], float] = {}
-    for sample in samples:
-        assert len(sample.labels) == len(sample.family.labels)
-        key = (sample.family.name.removeprefix("moorage_driver_"), *sample.labels)
+    for sample in (sample for figure in figures for sample in figure.samples):
+        key = (sample.name.removeprefix("moorage_driver_"), *sample.labels.values())
         assert key not in found, "Prometheus takes no figure twice"
         found[key] = sample.value
+    return found
+
+
+def declared() -> dict[str, tuple[str, tuple[str, ...], str]]:
+    """Kind, labels and meaning of all figures that there are, by name."""
+    found = {}
+    for one in vars(prometheus).values():
+        if isinstance(one, Gauge):
+            found[one.name] = ("gauge", one.labels, one.meaning)
+        elif isinstance(one, Counter | Histogram):
+            (described,) = one.describe()
+            name = f"{described.name}_total" if isinstance(one, Counter) else described.name
+            found[name] = (described.type, one._labelnames, described.documentation)
     return found
 
 
@@ -81,7 +92,7 @@ def test_every_state_of_a_handler_is_told() -> None:
         HandlerStanding("udev", False, HandlerState.OFFLINE),
     ]
 
-    assert told(handler_samples(standings)) == {
+    assert told(handler_figures(standings)) == {
         ("discovery_handlers", "udev", "embedded", "Waiting"): 0,
         ("discovery_handlers", "udev", "embedded", "Active"): 1,
         ("discovery_handlers", "udev", "embedded", "Offline"): 0,
@@ -98,7 +109,7 @@ def test_devices_are_told_of_each_configuration() -> None:
         disk.name: Heard(disk.uid),
     }
 
-    assert told(inventory_samples(inventory_of([camera, disk], heard, NODE))) == {
+    assert told(inventory_figures(inventory_of([camera, disk], heard, NODE))) == {
         ("devices", "camera", "false"): 0,
         ("devices", "camera", "true"): 2,
         ("devices", "disk", "false"): 0,
@@ -106,7 +117,7 @@ def test_devices_are_told_of_each_configuration() -> None:
         ("name_collisions", "camera"): 1,
         ("name_collisions", "disk"): 0,
     }
-    assert told(inventory_samples(None)) == {}
+    assert told(inventory_figures(None)) == {}
 
 
 def test_slots_are_told_of_each_configuration() -> None:
@@ -114,8 +125,8 @@ def test_slots_are_told_of_each_configuration() -> None:
     views = [some_slots(CAMERA_1, usage, capacity=4), some_slots(CAMERA_2, capacity=2, nodes=[])]
     configuration = views[0].configuration
 
-    assert told(node_slot_samples(views, NODE)) == {("slots_held", configuration): 1}
-    assert told(cluster_slot_samples(views)) == {
+    assert told(node_slot_figures(views, NODE)) == {("slots_held", configuration): 1}
+    assert told(cluster_slot_figures(views)) == {
         ("instances", configuration, "true"): 1,
         ("instances", configuration, "false"): 1,
         ("slots", configuration): 6,
@@ -124,17 +135,17 @@ def test_slots_are_told_of_each_configuration() -> None:
 
 
 def test_names_are_those_that_prometheus_asks_for() -> None:
-    for family in FAMILIES:
-        assert family.name.startswith("moorage_driver_")
-        assert family.name.endswith("_total") is (family.kind is Kind.COUNTER)
-        assert family.name.endswith("_seconds") is (family.kind is Kind.HISTOGRAM)
-        assert family.meaning.endswith(".")
+    for name, (kind, _, meaning) in declared().items():
+        assert name.startswith("moorage_driver_")
+        assert name.endswith("_total") is (kind == "counter")
+        assert name.endswith("_seconds") is (kind == "histogram")
+        assert meaning.endswith(".")
 
 
 def test_what_happens_is_counted_and_measured() -> None:
     before = on_page()
-    with prometheus.timed(ALLOCATION_SECONDS):
-        prometheus.count(ALLOCATIONS, "granted")
+    with ALLOCATION_SECONDS.time():
+        ALLOCATIONS.labels("granted").inc()
     with suppress(ValueError), prometheus.counted(PASSES, "a test"):
         raise ValueError
 
@@ -203,11 +214,11 @@ async def test_what_device_plugins_give_is_counted() -> None:
 
 
 def test_a_figure_that_cannot_be_read_keeps_no_other_back() -> None:
-    def odd() -> Iterable[Sample]:
+    def odd() -> Iterable[Metric]:
         raise KeyError("odd")
 
     handler = HandlerStanding("shelf", False, HandlerState.ACTIVE)
-    reads = (odd, lambda: handler_samples([handler]), lambda: single(LEADER, 1))
+    reads = (odd, lambda: handler_figures([handler]), lambda: LEADER.single(1))
     with prometheus.SNAPSHOTS.reading(*reads):
         page = on_page()
 
@@ -297,8 +308,18 @@ def test_what_is_no_address(text: str) -> None:
 def test_the_page_for_users_has_every_figure() -> None:
     rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `moorage_driver_")]
 
-    assert [row for row in rows if row.count("|") == 6] == [
-        f"| `{f.name}` | {f.kind} | {', '.join(f'`{label}`' for label in f.labels)}"
-        f" | {f.command or 'both'} | {f.meaning} |"
-        for f in FAMILIES
-    ]
+    assert {row.split(" | ")[0]: row for row in rows if row.count("|") == 6} == {
+        f"| `{name}`": f"| `{name}` | {kind} | {', '.join(f'`{label}`' for label in labels)}"
+        f" | {command(row)} | {meaning} |"
+        for name, (kind, labels, meaning) in declared().items()
+        for row in rows
+        if row.startswith(f"| `{name}` ")
+    }
+    assert len(declared()) == sum(row.count("|") == 6 for row in rows)
+
+
+def command(row: str) -> str:
+    """Which command tells it, which nobody but the page says."""
+    said = row.split(" | ")[3]
+    assert said in ("both", "node", "shared")
+    return said

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+
+from prometheus_client.metrics_core import Metric
 
 from driver.api import NodeName
 from driver.handlers.table import HandlerStanding, HandlerState
 from driver.instances.inventory import Inventory
 from driver.instances.slots.slots import InstanceSlots
-from driver.plumbing.metrics import (
+from driver.plumbing.prometheus import (
     COLLISIONS,
     DEVICES,
     HANDLERS,
@@ -17,53 +19,49 @@ from driver.plumbing.metrics import (
     SLOTS,
     SLOTS_HELD,
     SLOTS_USED,
-    Sample,
-    samples,
 )
 
+_Counts = Counter[tuple[str, ...]]
 
-def handler_samples(handlers: Iterable[HandlerStanding]) -> Iterable[Sample]:
+
+def handler_figures(handlers: Iterable[HandlerStanding]) -> Iterator[Metric]:
     """All states of each handler that there is, so that a state that was left reads 0."""
-    counts: Counter[tuple[str, ...]] = Counter()
+    counts = _Counts()
     for standing in handlers:
         source = "embedded" if standing.is_embedded else "external"
         for state in HandlerState:
             counts[standing.handler, source, str(state)] += state is standing.state
-    return samples(HANDLERS, counts)
+    yield HANDLERS.of(counts)
 
 
-def inventory_samples(inventory: Inventory | None) -> Iterable[Sample]:
+def inventory_figures(inventory: Inventory | None) -> Iterator[Metric]:
     """What a node offers; nothing before that is known."""
     if inventory is None:
         return
-    devices: Counter[tuple[str, ...]] = Counter()
-    collisions: Counter[tuple[str, ...]] = Counter()
+    devices, collisions = _Counts(), _Counts()
     for name in inventory.configurations:
         devices.update({(name, "false"): 0, (name, "true"): 0})
         collisions[(name,)] += len(inventory.collisions.get(name, ()))
     devices.update((i.configuration, str(i.shared).lower()) for i in inventory.instances)
-    yield from samples(DEVICES, devices)
-    yield from samples(COLLISIONS, collisions)
+    yield DEVICES.of(devices)
+    yield COLLISIONS.of(collisions)
 
 
-def node_slot_samples(slots: Iterable[InstanceSlots], node: NodeName) -> Iterable[Sample]:
+def node_slot_figures(slots: Iterable[InstanceSlots], node: NodeName) -> Iterator[Metric]:
     """What a node holds through the device plugin."""
-    held: Counter[tuple[str, ...]] = Counter()
+    held = _Counts()
     for view in slots:
         held[(view.configuration,)] += len(view.held_by(node))
-    return samples(SLOTS_HELD, held)
+    yield SLOTS_HELD.of(held)
 
 
-def cluster_slot_samples(slots: Iterable[InstanceSlots]) -> Iterable[Sample]:
+def cluster_slot_figures(slots: Iterable[InstanceSlots]) -> Iterator[Metric]:
     """All Instances, and how much of them is in use."""
-    instances: Counter[tuple[str, ...]] = Counter()
-    total: Counter[tuple[str, ...]] = Counter()
-    used: Counter[tuple[str, ...]] = Counter()
+    instances, total, used = _Counts(), _Counts(), _Counts()
     for view in slots:
         name = view.configuration
         for seen in (True, False):
             instances[name, str(seen).lower()] += bool(view.nodes) is seen
         total[(name,)] += view.capacity
         used[(name,)] += len(view.holders)
-    for family, counts in ((INSTANCES, instances), (SLOTS, total), (SLOTS_USED, used)):
-        yield from samples(family, counts)
+    yield from (INSTANCES.of(instances), SLOTS.of(total), SLOTS_USED.of(used))
