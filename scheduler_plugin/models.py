@@ -45,18 +45,18 @@ Ceiling = Annotated[int, Field(ge=-1, json_schema_extra={"format": "int64"})]
 
 def _short_enough(text: str) -> str:
     if parse_duration(text) is None:
-        raise ValueError("A grace period may last at most 8784h, a year.")
+        raise ValueError("It may last at most 8784h, a year.")
     return text
 
 
-GracePeriod = Annotated[
+Duration = Annotated[
     str,
     Field(max_length=64, pattern=r"^(0|([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms))+)$"),
     extra(
         validations=[
             rule(
                 "duration(self) <= duration('8784h')",
-                "a grace period may last at most 8784h, a year",
+                "it may last at most 8784h, a year",
             )
         ]
     ),
@@ -78,7 +78,7 @@ class ClaimSharing(Model):
     on_owner_exit: Literal["Keep", "Evict"] | None = None
     """What becomes of pods of other queues that outlive the last pod of this one on a claim. Absent
     in a root means Keep."""
-    owner_exit_grace_period: GracePeriod | None = None
+    owner_exit_grace_period: Duration | None = None
     """How long pods of other queues may outlive the last pod of this one before they are evicted,
     such as 30s or 5m. Absent in a root means 5m."""
     evict_foreign: Word | None = None
@@ -111,6 +111,11 @@ class Share(Model):
     limit, and where there is none unlimited."""
     limit: Ceiling = -1
     """The ceiling of all use. -1 is none."""
+    over_quota_weight: Annotated[
+        int, Field(ge=0, le=1_000_000, json_schema_extra={"format": "int32"})
+    ] = 1
+    """How much of what is left beyond all quotas the queue gets beside its siblings: twice as much
+    with 2 as with 1. With 0 it never goes beyond its quota."""
 
     @field_validator("limit")
     @classmethod
@@ -133,6 +138,19 @@ class QueueSpec(Model):
     """Labels of the namespaces whose pods and claims may use this queue. Empty selects all
     namespaces. Absent selects none: such a queue is a parent of others."""
     claim_sharing: ClaimSharing | None = None
+    priority: Annotated[
+        int, Field(ge=0, le=1_000_000_000, json_schema_extra={"format": "int32"})
+    ] = 100
+    """Among siblings, who is first to get what is left beyond all quotas, and the last from whom it
+    is taken back: the larger. Weights count among those of one priority."""
+    preempt_min_runtime: Duration | None = None
+    """How long a pod of the queue runs before pods of a higher priority of the same queue, or of
+    queues above it, may take its devices, such as 30s or 5m. Absent, it is inherited; in a root it
+    is 0."""
+    reclaim_min_runtime: Duration | None = None
+    """How long a pod of the queue runs before pods of other queues that are under their quota may
+    take its devices. Towards a pod of another branch that queue counts in which the two branches
+    part, or else the nearest above it that says something; absent in all of them, it is 0."""
     resources: Annotated[
         list[Share] | None,
         Field(max_length=1000),
@@ -177,6 +195,12 @@ class QueueStatus(Model):
     """The part of the usage that pods hold which are not preemptible."""
     requested: dict[str, Counter] | None = None
     """The usage and what waiting pods ask for, together."""
+    share: dict[str, Counter] | None = None
+    """What the queue and its descendants would have of what they ask for if devices were given
+    anew: quota first, then what is left, by priority and overQuotaWeight."""
+    reclaimable: dict[str, Counter] | None = None
+    """The part of the usage that is beyond the quota and held by preemptible pods: what queues
+    under their quota may take back."""
     claims: ClaimCounts | None = None
     conditions: Conditions = None
     """The state in detail. Accepted says whether the spec can be read; where it cannot, the queue

@@ -42,7 +42,7 @@ def admitted(schema: Schema) -> st.SearchStrategy[Any]:
         case "string":
             return _texts(schema)
         case "integer":
-            return st.integers(schema.get("minimum", -10), 2**40)
+            return st.integers(schema.get("minimum", -10), schema.get("maximum", 2**40))
         case "boolean":
             return st.booleans()
         case "array":

@@ -14,7 +14,7 @@ not known yet, or no longer, is not lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -187,6 +187,33 @@ class QueueTree:
                 if value is not None:
                     set_fields.setdefault(field, value)
         return EffectiveSharing(**set_fields)  # type: ignore[arg-type]  # fields of the same types
+
+    def preempt_min_runtime(self, name: QueueName) -> timedelta:
+        """How long the queue's pods run before pods that are above them in it may take over.
+
+        As in KAI: what the nearest queue on the path says, or no time at all.
+        """
+        return self._nearest(self.path(name), lambda queue: queue.preempt_min_runtime)
+
+    def reclaim_min_runtime(self, name: QueueName, by: QueueName) -> timedelta:
+        """How long the queue's pods run before another queue may take their devices back.
+
+        As in KAI: where the two branches part, the queue on this side says it, or else the nearest
+        above it that does. So siblings are held to what a queue says, and cousins to what its
+        parent says. Of two trees the roots part.
+        """
+        path, other = self.path(name), {*self.path(by)}
+        shared = sum(place in other for place in path)
+        first = max(0, len(path) - shared - 1)
+        return self._nearest(path[first:], lambda queue: queue.reclaim_min_runtime)
+
+    def _nearest(
+        self, path: Iterable[QueueName], setting: Callable[[Queue], timedelta | None]
+    ) -> timedelta:
+        """What the first of these queues says that says anything."""
+        found = (self._queues.get(place) for place in path)
+        said = (setting(queue) for queue in found if queue is not None)
+        return next((time for time in said if time is not None), timedelta())
 
     def shares_with(self, owner: QueueName, other: QueueName) -> bool:
         """Whether pods of the other queue may use the owner's claims.

@@ -277,12 +277,17 @@ def _foreign_pods_are_preemptible(case: Case) -> Iterator[Refused]:
 
 
 def _limits_hold(case: Case) -> Iterator[Refused]:
-    """Usage, assumptions and what the pod adds, its earlier claims included, are in the limit."""
+    """Usage, assumptions and what the pod adds, its earlier claims included, are in the limit.
+
+    A queue with an overQuotaWeight of 0 has its quota for one.
+    """
     world = case.world
     sums = (world.ledger.usage, world.assumptions.usage, case.counted_usage)
-    for overrun, share in overruns(case, usage_added(case), sums, lambda share: share.limit):
-        sentence = f"{overrun} would pass its limit of {share.limit}."
-        yield Refused(Reason.OVER_LIMIT, sentence)
+    for overrun, share in overruns(case, usage_added(case), sums, lambda share: share.most):
+        passed = f"limit of {share.limit}"
+        if share.stays_in_quota:
+            passed = f"quota of {share.quota}, beyond which it never goes (overQuotaWeight: 0)"
+        yield Refused(Reason.OVER_LIMIT, f"{overrun} would pass its {passed}.")
 
 
 def _quotas_hold(case: Case) -> Iterator[Refused]:

@@ -65,6 +65,10 @@ PodUid = NewType("PodUid", str)
 ClaimUid = NewType("ClaimUid", str)
 
 NO_QUEUE = QueueName("")
+
+DEFAULT_PRIORITY = 100
+"""Of a Queue that says none, as KAI has it."""
+
 NO_POD = PodUid("")
 
 
@@ -154,10 +158,23 @@ class Share:
         quota: Guaranteed, and the ceiling of non-preemptible use; where a Queue says -1, its limit,
             if it has one.
         limit: The ceiling of all use.
+        weight: The queue's part, beside its siblings', of what is left beyond all quotas; with 0
+            it never goes beyond its own.
     """
 
     quota: Ceiling = NOTHING
     limit: Ceiling = UNLIMITED
+    weight: int = 1
+
+    @property
+    def stays_in_quota(self) -> bool:
+        """Whether the quota is what ends all use, and not the limit."""
+        return not self.weight and self.quota.most is not None and self.quota != self.limit
+
+    @property
+    def most(self) -> Ceiling:
+        """The ceiling of all use: the limit, or a quota beyond which the queue never goes."""
+        return self.quota if self.stays_in_quota else self.limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +186,10 @@ class Queue:
         is_kept: Whether it has the finalizer that keeps it while it is charged.
         is_deleting: Whether it goes as soon as nothing keeps it.
         namespaces: Labels of the namespaces that may use this queue; None for no namespace.
+        priority: Among its siblings the larger goes first.
+        preempt_min_runtime: How long its pods run before their own queue may take their devices;
+            None is inherited.
+        reclaim_min_runtime: The same for queues of other branches.
     """
 
     name: QueueName
@@ -178,6 +199,9 @@ class Queue:
     is_deleting: bool = False
     parent: QueueName = NO_QUEUE
     namespaces: LabelSelector | None = None
+    priority: int = DEFAULT_PRIORITY
+    preempt_min_runtime: timedelta | None = None
+    reclaim_min_runtime: timedelta | None = None
     sharing: ClaimSharing = field(default_factory=ClaimSharing)
     shares: Mapping[ResourceKey, Share] = field(default_factory=dict)
 

@@ -25,6 +25,7 @@ from scheduler_plugin.objects.fields import (
 )
 from scheduler_plugin.objects.names import (
     CHARGES_FINALIZER,
+    DEFAULT_PRIORITY,
     ClaimSharing,
     OnOwnerExit,
     Queue,
@@ -49,6 +50,9 @@ def parse_queue(obj: object) -> Queue:
         is_deleting=metadata.get("deletionTimestamp") is not None,
         parent=QueueName(text(spec.get("parent"), "spec.parent")),
         namespaces=_selector(spec.get("namespaceSelector"), "spec.namespaceSelector"),
+        priority=number(spec.get("priority"), "spec.priority", default=DEFAULT_PRIORITY),
+        preempt_min_runtime=duration(spec.get("preemptMinRuntime"), "spec.preemptMinRuntime"),
+        reclaim_min_runtime=duration(spec.get("reclaimMinRuntime"), "spec.reclaimMinRuntime"),
         sharing=_sharing(an_object(spec.get("claimSharing"), "spec.claimSharing")),
         shares=dict(
             _share(fields, path)
@@ -80,7 +84,8 @@ def _share(fields: JsonObject, path: str) -> tuple[ResourceKey, Share]:
     quota = ceiling(number(fields.get("quota"), f"{path}.quota", default=0))
     limit = ceiling(number(fields.get("limit"), f"{path}.limit", default=NO_CEILING))
     # All that the queue may use is guaranteed.
-    return key, Share(limit if quota == UNLIMITED else quota, limit)
+    weight = number(fields.get("overQuotaWeight"), f"{path}.overQuotaWeight", default=1)
+    return key, Share(limit if quota == UNLIMITED else quota, limit, weight)
 
 
 def _selector(value: object, path: str) -> LabelSelector | None:

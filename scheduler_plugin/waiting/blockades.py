@@ -33,7 +33,7 @@ class Bottleneck:
         """How much more fits; None for any amount."""
         share = world.facts.tree.share(self.place, self.key) or Share()
         if self.reason is Reason.OVER_LIMIT:
-            most, charged, assumed = share.limit.most, world.ledger.usage, world.assumptions.usage
+            most, charged, assumed = share.most.most, world.ledger.usage, world.assumptions.usage
         else:
             most = share.quota.most
             charged, assumed = world.ledger.non_preemptible, world.assumptions.non_preemptible
@@ -91,7 +91,7 @@ def _overrun(case: Case, reason: Reason) -> Overrun | None:
     ledger, assumptions = case.world.ledger, case.world.assumptions
     if reason is Reason.OVER_LIMIT:
         sums = (ledger.usage, assumptions.usage, case.counted_usage)
-        found = overruns(case, usage_added(case), sums, lambda share: share.limit)
+        found = overruns(case, usage_added(case), sums, lambda share: share.most)
     else:
         sums = (ledger.non_preemptible, assumptions.non_preemptible, case.counted_non_preemptible)
         found = overruns(case, non_preemptible_added(case), sums, lambda share: share.quota)

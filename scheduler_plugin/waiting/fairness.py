@@ -47,7 +47,7 @@ def _rank(place: QueueName, key: ResourceKey, world: World) -> Rank:
 def _guaranteed(place: QueueName, key: ResourceKey, world: World) -> Iterator[int]:
     """The quota; of one without an end, the ceilings in the order in which they are met."""
     for _, share in world.facts.tree.checks(place, key):
-        for ceiling in (share.quota, share.limit):
+        for ceiling in (share.quota, share.most):
             if ceiling.most is not None:
                 yield ceiling.most
 

@@ -914,7 +914,7 @@ WRONG_QUEUES: Mapping[str, tuple[JsonObject, str]] = {
     "duration": ({"claimSharing": {"ownerExitGracePeriod": "soon"}}, "ownerExitGracePeriod"),
     "too long": (
         {"claimSharing": {"ownerExitGracePeriod": "8784h1s"}},
-        "a grace period may last at most 8784h, a year",
+        "it may last at most 8784h, a year",
     ),
     "far too long": (
         {"claimSharing": {"ownerExitGracePeriod": "999999999h999999999h"}},

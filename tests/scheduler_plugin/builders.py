@@ -48,12 +48,15 @@ def amounts(**of: int) -> Charges:
 
 
 def a_queue_object(name: str = "vision", **spec: Any) -> dict[str, Any]:
-    """A Queue; `onvif=(quota, limit)` and the like become its resources.
+    """A Queue; `onvif=(quota, limit)`, or with a weight as well, become its resources.
 
     All namespaces may use it, unless `namespaceSelector` says otherwise; None leaves that out.
     """
     resources = [
-        {"deviceClass": key, "quota": value[0], "limit": value[1]}
+        {
+            "deviceClass": key,
+            **dict(zip(("quota", "limit", "overQuotaWeight"), value, strict=False)),
+        }
         for key, value in spec.items()
         if isinstance(value, tuple)
     ]

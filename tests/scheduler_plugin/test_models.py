@@ -22,6 +22,7 @@ SPECS = st.one_of(admitted(SCHEMA), nearly_admitted(SCHEMA))
 NAMES = st.sampled_from(["vision", "a", "A!", "a" * 63, "a" * 64])
 
 GRACE = "spec.claimSharing.ownerExitGracePeriod"
+WEIGHT = "spec.resources[0].overQuotaWeight"
 SECOND = "spec.resources[1].deviceClass"
 EXPRESSION = "spec.namespaceSelector.matchExpressions[0]"
 
@@ -38,6 +39,13 @@ EXPRESSION = "spec.namespaceSelector.matchExpressions[0]"
         ({"claimSharing": {"onOwnerExit": "Run"}}, "spec.claimSharing.onOwnerExit"),
         ({"claimSharing": {"ownerExitGracePeriod": "-5m"}}, GRACE),
         ({"claimSharing": {"ownerExitGracePeriod": "9999h"}}, GRACE),
+        ({"priority": -1}, "spec.priority"),
+        ({"priority": 2 * 10**9}, "spec.priority"),
+        ({"preemptMinRuntime": "soon"}, "spec.preemptMinRuntime"),
+        ({"reclaimMinRuntime": "9999h"}, "spec.reclaimMinRuntime"),
+        ({"reclaimMinRuntime": 5}, "spec.reclaimMinRuntime"),
+        ({"resources": [{"deviceClass": "a", "overQuotaWeight": -1}]}, WEIGHT),
+        ({"resources": [{"deviceClass": "a", "overQuotaWeight": 0.5}]}, WEIGHT),
         ({"resources": {}}, "spec.resources"),
         ({"resources": [7]}, "spec.resources[0]"),
         ({"resources": [{"deviceClass": "a", "quota": 2, "limit": 1}]}, "spec.resources[0].limit"),
@@ -104,8 +112,18 @@ def assert_same(queue: Queue, model: QueueModel) -> None:
         assert queue.sharing.owner_exit_grace_period == (grace and parse_duration(grace))
         assert queue.sharing.evict_foreign == sharing.evict_foreign
         assert queue.sharing.label_at_create == sharing.label_at_create
-    shares = {key: (_number(s.quota), _number(s.limit)) for key, s in queue.shares.items()}
-    assert shares == {s.device_class: (_quota(s), s.limit) for s in spec.resources or ()}
+    assert queue.priority == spec.priority
+    for seconds, text in (
+        (queue.preempt_min_runtime, spec.preempt_min_runtime),
+        (queue.reclaim_min_runtime, spec.reclaim_min_runtime),
+    ):
+        assert seconds == (text and parse_duration(text))
+    shares = {
+        key: (_number(s.quota), _number(s.limit), s.weight) for key, s in queue.shares.items()
+    }
+    assert shares == {
+        s.device_class: (_quota(s), s.limit, s.over_quota_weight) for s in spec.resources or ()
+    }
     selector = spec.namespace_selector
     assert (queue.namespaces is None) == (selector is None)
     if selector is not None and queue.namespaces is not None:

@@ -144,3 +144,56 @@ def test_usage_moves_with_a_queue_to_its_new_ancestors() -> None:
     assert [usage(world, name) for name in ("leaf", "new")] == [amounts(onvif=2)] * 2
     world.delete_queue(QueueName("leaf"))
     assert [usage(world, name) for name in ("leaf", "new")] == [amounts(onvif=2), amounts()]
+
+
+def test_min_runtime_before_preemption_is_the_nearest_on_the_path() -> None:
+    tree = QueueTree()
+    tree.put(a_queue("root", preemptMinRuntime="1m"))
+    tree.put(a_queue("middle", parent="root"))
+    tree.put(a_queue("leaf", parent="middle"))
+    tree.put(a_queue("other", parent="root", preemptMinRuntime="0"))
+
+    found = {queue.name: tree.preempt_min_runtime(queue.name) for queue in tree}
+
+    minute, none = timedelta(minutes=1), timedelta()
+    assert found == {"root": minute, "middle": minute, "leaf": minute, "other": none}
+    assert tree.preempt_min_runtime(QueueName("unknown")) == none
+
+
+@pytest.mark.parametrize(
+    ("of", "by", "minutes"),
+    [
+        ("a1", "a2", 1),  # Siblings: what the queue itself says.
+        ("a2", "a1", 10),  # It says nothing: its parent does.
+        ("a1", "b1", 10),  # Cousins part below the root: a's counts, and not its child's.
+        ("b1", "a1", 100),  # b says nothing: the root does. What b1 says is for its siblings.
+        ("a1", "a", 1),
+        ("a", "a1", 10),
+        ("a1", "elsewhere", 100),  # Of two trees the roots part.
+        ("elsewhere", "a1", 0),
+    ],
+)
+def test_min_runtime_before_reclaim_is_said_where_the_branches_part(
+    of: str, by: str, minutes: int
+) -> None:
+    tree = QueueTree()
+    tree.put(a_queue("root", reclaimMinRuntime="100m"))
+    tree.put(a_queue("a", parent="root", reclaimMinRuntime="10m"))
+    tree.put(a_queue("a1", parent="a", reclaimMinRuntime="1m"))
+    tree.put(a_queue("a2", parent="a"))
+    tree.put(a_queue("b", parent="root"))
+    tree.put(a_queue("b1", parent="b", reclaimMinRuntime="2m"))
+    tree.put(a_queue("elsewhere"))
+
+    found = tree.reclaim_min_runtime(QueueName(of), by=QueueName(by))
+
+    assert found == timedelta(minutes=minutes)
+
+
+def test_min_runtimes_end_in_a_cycle_too() -> None:
+    tree = QueueTree()
+    tree.put(a_queue("a", parent="b", reclaimMinRuntime="1m"))
+    tree.put(a_queue("b", parent="a", preemptMinRuntime="2m"))
+
+    assert tree.preempt_min_runtime(QueueName("a")) == timedelta(minutes=2)
+    assert tree.reclaim_min_runtime(QueueName("b"), by=QueueName("a")) == timedelta(minutes=1)

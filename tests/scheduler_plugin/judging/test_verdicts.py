@@ -323,6 +323,19 @@ def test_claim_over_the_limit_says_which_and_by_how_much() -> None:
     assert found == Refused(Reason.OVER_LIMIT, sentence)
 
 
+def test_a_queue_without_a_weight_is_held_to_its_quota_by_filter_and_bind_alike() -> None:
+    world = owned(two_queues(onvif=(2, 5, 0)))
+    put(world, a_claim("second", requests=[a_request(count=2)]))
+    pod = a_pod("b", claims=["second"], queue="vision")
+
+    sentence = (
+        'ResourceClaim default/second does not fit: queue "vision" uses 1 onvif, 2 more would pass'
+        " its quota of 2, beyond which it never goes (overQuotaWeight: 0)."
+    )
+    for at_bind in (False, True):
+        assert refusal(world, pod, at_bind=at_bind) == Refused(Reason.OVER_LIMIT, sentence)
+
+
 def test_limit_of_an_ancestor_counts_what_its_other_children_use() -> None:
     world = owned(two_queues())
     put(world, a_queue("research", onvif=(0, 1)), a_claim("second"))

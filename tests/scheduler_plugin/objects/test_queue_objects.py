@@ -28,13 +28,19 @@ def test_queue_of_the_design() -> None:
             "evictForeign": "Allow",
             "labelAtCreate": "Allow",
         },
-        onvif=(4, 8),
+        priority=7,
+        preemptMinRuntime="30s",
+        reclaimMinRuntime="0",
+        onvif=(4, 8, 3),
         udev=(-1, -1),
     )
 
     assert (queue.name, queue.uid, queue.generation, queue.parent) == (
         "vision", "uid-of-vision", 1, "research",
     )  # fmt: skip
+    assert queue.priority == 7
+    assert queue.preempt_min_runtime == timedelta(seconds=30)
+    assert queue.reclaim_min_runtime == timedelta()
     assert queue.sharing == ClaimSharing(
         policy=SharingPolicy.DENY,
         queues=("robots",),  # type: ignore[arg-type]  # a name is a string
@@ -44,7 +50,7 @@ def test_queue_of_the_design() -> None:
         label_at_create=SharingPolicy.ALLOW,
     )
     assert queue.shares == {
-        "onvif": Share(Ceiling(4), Ceiling(8)),
+        "onvif": Share(Ceiling(4), Ceiling(8), weight=3),
         "udev": Share(UNLIMITED, UNLIMITED),
     }
 
@@ -70,6 +76,23 @@ def test_what_is_not_written_is_the_least() -> None:
 )
 def test_a_quota_without_an_end_is_the_limit(written: tuple[int, int], share: Share) -> None:
     assert a_queue(onvif=written).shares == {"onvif": share}
+
+
+@pytest.mark.parametrize(
+    ("written", "most"),
+    [
+        ((4, 8, 1), Ceiling(8)),
+        ((4, 8, 0), Ceiling(4)),
+        ((4, -1, 0), Ceiling(4)),
+        ((0, -1, 0), NOTHING),
+        ((-1, 8, 0), Ceiling(8)),
+        ((-1, -1, 0), UNLIMITED),
+    ],
+)
+def test_a_weight_of_0_makes_the_quota_the_end(
+    written: tuple[int, int, int], most: Ceiling
+) -> None:
+    assert {share.most for share in a_queue(onvif=written).shares.values()} == {most}
 
 
 def test_an_absent_selector_selects_no_namespace_and_an_empty_one_all() -> None:

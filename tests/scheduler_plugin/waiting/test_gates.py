@@ -153,6 +153,18 @@ def test_a_deleted_pod_makes_room_for_the_next() -> None:
     assert names(decide(keeper, NOW)) == ["p1"]
 
 
+def test_without_a_weight_the_gate_lets_go_as_many_as_the_quota() -> None:
+    world = a_world(a_queue("a", onvif=(1, 9, 0)), a_gated_pod("p0"), a_gated_pod("p1"))
+    keeper = GateKeeper(world)
+    assert names(decide(keeper, NOW)) == ["p0"]
+    assert names(decide(keeper, NOW)) == []
+
+    world.delete_pod(pod_uid("p0"))
+    keeper.note(PodChanged(pod_uid("p0")))
+
+    assert names(decide(keeper, NOW)) == ["p1"]
+
+
 def test_a_pod_with_another_gate_holds_no_room() -> None:
     held = a_gated_pod("p0", spec={"schedulingGates": [{"name": "example.com/hold"}, *GATES]})
     world = a_world(a_queue("a", onvif=(0, 1)), held, a_gated_pod("p1"))
