@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from scheduler_plugin.accounting.assumptions import LAPSE, AssumedClaim, AssumedPod
 from scheduler_plugin.accounting.ledger import QueueUsage
 from scheduler_plugin.accounting.owners import Owner, Source, is_orphan, labelled_owner, owner_of
 from scheduler_plugin.accounting.world import World
@@ -353,6 +354,19 @@ def test_assumption_lapses_after_a_minute_and_the_next_pods_queue_takes_over() -
     assert world.assumptions.usage.by_queue() == {"robots": amounts(onvif=1)}
     assert world.assumptions.expire(later + timedelta(seconds=60)) == (pod_uid("b"),)
     assert world.assumptions.usage.by_queue() == {}
+
+
+def test_pod_whose_binding_is_under_way_does_not_lapse_as_the_one_that_decided_an_owner() -> None:
+    assumptions = a_world().assumptions
+    decider = AssumedPod(pod_uid("a"), VISION)
+    assumptions.assume(decider, (), amounts(onvif=1), NOW)
+    assumptions.binding_asked(decider.uid)
+
+    claim = AssumedClaim(claim_uid("cam"), NO_QUEUE, amounts(onvif=1), decided_by=decider)
+    assumptions.assume(AssumedPod(pod_uid("b"), ROBOTS), [claim], NO_CHARGES, NOW)
+
+    assert assumptions.expire(NOW + LAPSE) == (pod_uid("b"),)
+    assert assumptions.usage.of(VISION) == amounts(onvif=2)
 
 
 def test_second_decision_about_a_pod_keeps_its_place() -> None:

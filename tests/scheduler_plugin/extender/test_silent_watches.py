@@ -95,6 +95,16 @@ async def test_filter_passes_a_pod_that_may_be_bound_and_bind_looks_at_it(scene:
     assert usage(scene.cluster.world, "vision") == amounts(onvif=1)
 
 
+async def test_filter_makes_no_believed_binding_lapse(scene: Scene) -> None:
+    """No Bind follows: another of kube-scheduler's filters may find that no node fits."""
+    await bound_unseen(scene, requests={"akri.sh/onvif": 1})
+
+    assert scene.extender.filter(AS_IT_WAS) == Passed()
+    scene.now += LONG
+
+    assert refused(scene)
+
+
 async def test_pod_whose_binding_got_lost_is_judged_and_bound_anew(scene: Scene) -> None:
     body = scene.pod("a", queue="vision", requests={"akri.sh/onvif": 1})
     scene.extender.filter(body)

@@ -1,8 +1,11 @@
 """However pods wait, come and go: the gate keeper decides what going through everything would.
 
-Some wait at the gate; others have none, were tried by kube-scheduler and refused.
+Some wait at the gate; others have none, were tried by kube-scheduler and refused. Their queue is
+their own, their PodGroup's or their namespace's, which are heard of at any time, change and go; so
+do Queues, and who may use them.
 
-The machine plays users, kube-scheduler and the binder around a keeper that hears of each change.
+The machine plays users, administrators, kube-scheduler and the binder around a keeper that hears of
+each change. The watch of pods may be silent about a binding, and clocks are set.
 Each decision is gone through with the plainest means: before each pod that goes every waiting pod
 is judged, and none of those that fit may have its turn before; in the end nobody is left who fits.
 """
@@ -12,6 +15,7 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -20,6 +24,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
+    GroupChanged,
+    NamespaceChanged,
     OtherChanged,
     PodChanged,
     QueueChanged,
@@ -29,7 +35,7 @@ from scheduler_plugin.judging.verdicts import Admitted, Refused, Verdict, assume
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView, Result
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, QueueName
-from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 from scheduler_plugin.waiting.decisions import Wait
 from scheduler_plugin.waiting.gates import GateKeeper
 from scheduler_plugin.waiting.refused_pods import RefusedPods
@@ -40,7 +46,6 @@ from tests.scheduler_plugin.builders import (
     a_queue,
     a_request,
     a_world,
-    moment,
 )
 
 ONVIF = ResourceKey("onvif")
@@ -50,11 +55,14 @@ SHARED = ("c0", "c1", "c2", "c3")
 SLOTS = {"c2": 2, "c3": 3, "p3": 2, "p8": 3}
 OTHER_GATE = "example.com/hold"
 OWN = "a claim of its own"
+GROUP = "its group's"
+SELECTORS = {"all": {}, "team a": {"matchLabels": {"team": "a"}}, "none": None}
 
 numbers = st.integers(0, 11)
 pod_names = st.sampled_from([f"p{number}" for number in range(14)])
 shared_claims = st.sampled_from([*SHARED, "p1", "p2"])
 queues = st.sampled_from(["root", "left", "right", "leaf"])
+named_queues = st.sampled_from(["root", "left", "right", "leaf", "", GROUP])
 seldom = st.sampled_from([False, False, False, True])
 
 
@@ -93,20 +101,24 @@ def plain_turn(pod: PodView) -> tuple[int, str, str]:
 
 def check_turn(pod: PodView, fitting: list[PodView], world: World) -> None:
     """No sibling stands better at any level, and nobody of its queue has an earlier turn."""
-    path = world.facts.tree.path(pod.queue)[::-1]
-    rivals = fitting
+    queue = world.facts.queue_of(pod)
+    path, rivals = plain_path(pod, world), fitting
     for level, place in enumerate(path):
         for other in rivals:
-            beside = world.facts.tree.path(other.queue)[::-1]
+            beside = plain_path(other, world)
             assert plain_rank(place, world) <= rank_at(level, beside, world), (pod, other)
-        rivals = [p for p in rivals if place in world.facts.tree.path(p.queue)]
+        rivals = [p for p in rivals if place in plain_path(p, world)]
     for other in rivals:
-        if other.queue == pod.queue:
+        if world.facts.queue_of(other) == queue:
             assert plain_turn(pod) <= plain_turn(other)
         else:
-            beside = world.facts.tree.path(other.queue)[::-1]
-            own = (True, plain_own(pod.queue, world))
-            assert own <= rank_at(len(path), beside, world), (pod, other)
+            own = (True, plain_own(queue, world))
+            assert own <= rank_at(len(path), plain_path(other, world), world), (pod, other)
+
+
+def plain_path(pod: PodView, world: World) -> tuple[QueueName, ...]:
+    """From the root down to the pod's queue."""
+    return world.facts.tree.path(world.facts.queue_of(pod))[::-1]
 
 
 def rank_at(level: int, path: tuple[QueueName, ...], world: World) -> tuple[bool, float]:
@@ -145,35 +157,44 @@ class Waiting(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = NOW
+        self.moment = 0.0
         self.births = 0
         self.specs: dict[str, tuple[int, int]] = dict(CEILINGS)
         self.policies = dict.fromkeys(CEILINGS, "Allow")
-        self.world = a_world()
+        self.selectors = dict.fromkeys(CEILINGS, "all")
+        # Pods that are bound, and of which the watch has not told.
+        self.unseen: dict[PodUid, PodView] = {}
+        self.world = a_world(namespaces=())
         self.most: int | None = None
         self.refusals = RefusedPods()
         self.refusals.changed = self.tried
         self.keeper = GateKeeper(self.world, self.refusals, look_seconds=0.0)
 
     def tried(self, uid: PodUid) -> None:
-        self.keeper.tried(uid, moment(self.now))
+        self.keeper.tried(uid, self.moment)
 
-    @initialize(most=st.sampled_from([1, 3, None]))
-    def begin(self, most: int | None) -> None:
+    @initialize(most=st.sampled_from([1, 3, None]), known=st.booleans())
+    def begin(self, most: int | None, known: bool) -> None:
+        """Of the namespace and the PodGroup nothing may be known yet."""
         for name in CEILINGS:
             self.put_queue(name)
         self.most = most
         self.keeper = GateKeeper(self.world, self.refusals, look_seconds=0.0)
+        if known:
+            self.change_namespace("left", "a")
+            self.change_group("right")
         for number in range(10):
-            queue = ("left", "right", "leaf", "root")[number % 4]
+            queue = ("left", "right", "leaf", "root", "", GROUP)[number % 6]
             named = [SHARED[number % 3] if number % 3 else f"p{number}"]
             self.create_pod(f"p{number}", queue, named, (False, 0, 0), True, True)
 
     # Every change is told.
 
     def put_queue(self, name: str) -> None:
-        parent = {"parent": PARENTS[name]} if name in PARENTS else {}
-        sharing = {"claimSharing": {"policy": self.policies[name]}}
-        self.world.put_queue(a_queue(name, **parent, **sharing, onvif=self.specs[name]))
+        spec: dict[str, Any] = {"parent": PARENTS[name]} if name in PARENTS else {}
+        spec["claimSharing"] = {"policy": self.policies[name]}
+        spec["namespaceSelector"] = SELECTORS[self.selectors[name]]
+        self.world.put_queue(a_queue(name, **spec, onvif=self.specs[name]))
         self.keeper.note(QueueChanged(QueueName(name)))
 
     def put_pod(self, pod: PodView) -> None:
@@ -189,7 +210,8 @@ class Waiting(RuleBasedStateMachine):
             self.keeper.note(ClaimChanged(claim.uid))
 
     def pick(self, number: int, *, gated: bool | None = None) -> PodView | None:
-        found = [p for p in self.world.facts.pods() if gated is None or p.is_gated == gated]
+        seen = (p for p in self.world.facts.pods() if p.uid not in self.unseen)
+        found = [p for p in seen if gated is None or p.is_gated == gated]
         return found[number % len(found)] if found else None
 
     def drop_in_flight(self, pod: PodView) -> None:
@@ -200,7 +222,7 @@ class Waiting(RuleBasedStateMachine):
 
     @rule(
         name=pod_names,
-        queue=queues,
+        queue=named_queues,
         named=st.one_of(st.just([OWN]), st.lists(shared_claims, unique=True, max_size=2)),
         traits=st.tuples(seldom, st.sampled_from([0, 0, 1]), st.sampled_from([0, 0, 1, 2])),
         gated=st.sampled_from([True, True, True, False]),
@@ -225,10 +247,11 @@ class Waiting(RuleBasedStateMachine):
             name,
             uid=f"{name}-{self.births}",
             created=f"2026-11-21T11:00:{self.births // 3:04}Z",
-            queue=queue,
+            queue="" if queue == GROUP else queue,
             claims=named,
             requests={"akri.sh/onvif": own} if own else {},
             non_preemptible=non_preemptible,
+            annotations={"pod-group-name": "g"} if queue == GROUP else {},
             spec={"priority": priority},
         )
         if not pod.may_use_devices:
@@ -285,7 +308,7 @@ class Waiting(RuleBasedStateMachine):
                 kept = claim if left else replace(claim, results=None, label=QueueName(""))
                 self.put_claim(replace(kept, reserved_for=left))
 
-    # Administrators.
+    # Administrators. What they write to a Queue that is gone, or on its way out, makes it anew.
 
     @rule(name=queues, quota=st.integers(0, 5), more=st.sampled_from([0, 1, 4, 9]))
     def set_ceilings(self, name: str, quota: int, more: int) -> None:
@@ -297,10 +320,49 @@ class Waiting(RuleBasedStateMachine):
         self.policies[name] = policy
         self.put_queue(name)
 
+    @rule(name=queues, selector=st.sampled_from(["all", "all", "team a", "none"]))
+    def set_selector(self, name: str, selector: str) -> None:
+        self.selectors[name] = selector
+        self.put_queue(name)
+
+    @rule(name=queues, by_force=st.booleans())
+    def delete_queue(self, name: str, by_force: bool) -> None:
+        """One that is charged stays until it is not, unless somebody takes its finalizer."""
+        found = self.world.facts.tree.get(QueueName(name))
+        if found is None:
+            return
+        if by_force:
+            self.world.delete_queue(found.name)
+        else:
+            self.world.put_queue(replace(found, is_deleting=True))
+        self.keeper.note(QueueChanged(found.name))
+
+    @rule()
+    def make_queues_anew(self) -> None:
+        for name in CEILINGS:
+            self.put_queue(name)
+
+    @rule(queue=st.sampled_from(["left", "right", "", None]), team=st.sampled_from(["a", "b"]))
+    def change_namespace(self, queue: str | None, team: str) -> None:
+        if queue is None:
+            self.world.delete_namespace("default")
+        else:
+            labels = {"moorage.dev/queue": queue, "team": team}
+            self.world.put_namespace(NamespaceView("default", labels))
+        self.keeper.note(NamespaceChanged("default"))
+
+    @rule(queue=st.sampled_from(["right", "leaf", "", None]))
+    def change_group(self, queue: str | None) -> None:
+        if queue is None:
+            self.world.delete_group("default", "g")
+        else:
+            self.world.put_group(PodGroupView("default", "g", QueueName(queue)))
+        self.keeper.note(GroupChanged("default", "g"))
+
     # kube-scheduler and the binder.
 
-    @rule(number=numbers, fails=seldom)
-    def schedule(self, number: int, fails: bool) -> None:
+    @rule(number=numbers, then=st.sampled_from(["", "", "fails", "the watch is silent"]))
+    def schedule(self, number: int, then: str) -> None:
         """Filter, reservations, owner and binding of a pod without a gate; or only Filter."""
         pod = self.pick(number, gated=False)
         if pod is None or pod.node or pod.gates or missing_claims(pod, self.world.facts):
@@ -312,10 +374,21 @@ class Waiting(RuleBasedStateMachine):
             return
         assume(pod, found, self.world, self.now)
         self.decided(pod)
-        if not fails:
-            for use in found.claims:
-                self.reserve(use.claim, pod, use.owner, use.owner_pod)
-            self.put_pod(replace(pod, node="node-a"))
+        if then == "fails":
+            return
+        for use in found.claims:
+            self.reserve(use.claim, pod, use.owner, use.owner_pod)
+        self.world.assumptions.binding_asked(pod.uid)
+        self.unseen[pod.uid] = replace(pod, node="node-a", queue=found.queue, queue_is_bound=True)
+        if not then:
+            self.watch_pods()
+
+    @rule()
+    def watch_pods(self) -> None:
+        """The watch speaks again."""
+        for pod in self.unseen.values():
+            self.put_pod(pod)
+        self.unseen.clear()
 
     def reserve(
         self, claim: ClaimView, pod: PodView, owner: QueueName, owner_pod: PodUid | None
@@ -354,7 +427,7 @@ class Waiting(RuleBasedStateMachine):
     def fail_to_let_go(self, number: int) -> None:
         pod = self.going(number)
         if pod is not None:
-            self.keeper.failed(pod.uid, moment(self.now))
+            self.keeper.failed(pod.uid, self.moment)
             self.decided(pod)
 
     @rule()
@@ -365,6 +438,11 @@ class Waiting(RuleBasedStateMachine):
     def wait(self, seconds: int) -> None:
         """Time goes by, and decisions without a sign of them lapse."""
         self.now += timedelta(seconds=seconds)
+        self.moment += seconds
+
+    @rule(minutes=st.sampled_from([-60, -1, 1]))
+    def set_the_clock(self, minutes: int) -> None:
+        self.now += timedelta(minutes=minutes)
 
     # The keeper.
 
@@ -372,7 +450,7 @@ class Waiting(RuleBasedStateMachine):
         return pod.is_gated or (pod.uid in self.refusals and not pod.gates and pod.may_be_bound)
 
     def step(self, most: int | None) -> list[PodUid]:
-        return [found.uid for found in self.keeper.decide(self.now, moment(self.now), most)]
+        return [found.uid for found in self.keeper.decide(self.now, self.moment, most)]
 
     @rule(steps=st.integers(1, 9))
     def decide_a_little(self, steps: int) -> None:
@@ -400,9 +478,10 @@ class Waiting(RuleBasedStateMachine):
         self.tell()
 
     def check_ceilings(self, before: dict[str, int]) -> None:
-        for name, (_, limit) in self.specs.items():
-            used = usage(self.world, QueueName(name))
-            assert used <= max(limit, before[name]) or limit < 0, name
+        """Those of a Queue that is gone hold for nobody."""
+        for queue in self.world.facts.tree:
+            limit, used = self.specs[queue.name][1], usage(self.world, queue.name)
+            assert used <= max(limit, before[queue.name]) or limit < 0, queue.name
 
     def tell(self) -> None:
         """Each pod is told why it waits, once."""
