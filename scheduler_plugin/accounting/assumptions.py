@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from scheduler_plugin.accounting.holds import Hold, Holds
 from scheduler_plugin.accounting.ledger import ClaimEntry
 from scheduler_plugin.accounting.owners import Owner, Source
 from scheduler_plugin.accounting.totals import Totals
@@ -107,6 +108,7 @@ class Assumptions:
         self._subscribers: list[Subscriber] = []
         self.usage = Totals(path)
         self.non_preemptible = Totals(path)
+        self.holds = Holds(self.usage, self.non_preemptible)
         self._entries: dict[ClaimUid, _Entry] = {}
         self._parts: dict[ClaimUid, _Part] = {}
         self._held: dict[PodUid, _Held] = {}
@@ -165,6 +167,7 @@ class Assumptions:
         """
         until = now + LAPSE
         held = self._held.setdefault(pod.uid, _Held())
+        self.holds.rest(pod.uid)
         self._lapse_at(pod.uid, until)
         self._set_requests(
             held, _Part(pod.queue, requests, requests if pod.non_preemptible else NO_CHARGES)
@@ -206,7 +209,8 @@ class Assumptions:
         self._add(part, 1)
 
     def forget(self, pod: PodUid) -> None:
-        """Drop a pod: it is bound, deleted, refused, or asked about anew."""
+        """Drop a pod: it is bound, deleted, refused, or asked about anew. A hold stays."""
+        self.holds.resume(pod)
         held = self._held.pop(pod, None)
         if held is None:
             return
@@ -219,6 +223,15 @@ class Assumptions:
                 del self._entries[claim]
             self.recount(claim)
         self._tell(held.claims)
+
+    def hold(self, hold: Hold) -> None:
+        """Hold room for a pod until it is bound, is gone, or the hold is ended."""
+        self.holds.put(hold, rests=hold.pod in self._held)
+
+    def forget_for_good(self, pod: PodUid) -> None:
+        """Drop a pod that is bound or gone, with what is held for it."""
+        self.holds.end(pod)
+        self.forget(pod)
 
     def forget_claim(self, claim: ClaimUid) -> None:
         """Drop a claim that was deleted; what else is assumed of its pods stays."""
@@ -288,6 +301,10 @@ class Assumptions:
         if held is not None and held.requests is not None:
             usage.add(held.requests.queue, held.requests.usage)
             non_preemptible.add(held.requests.queue, held.requests.non_preemptible)
+        hold = self.holds.counted_for(pod)
+        if hold is not None:
+            usage.add(hold.queue, hold.usage)
+            non_preemptible.add(hold.queue, hold.non_preemptible)
         claims = held.claims if held is not None else {}
         only = (claim for claim in claims if not self._is_other_non_preemptible(claim, pod))
         for claim in {*only, *non_preemptibly} & self._entries.keys():

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
 
 from scheduler_plugin.accounting.costs import (
     asked_cost,
@@ -33,6 +34,11 @@ from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView, oldest
 
+K = TypeVar("K")
+
+Owned = dict[QueueName, dict[K, None]]
+"""What is charged to each queue itself; dicts as ordered sets."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimEntry:
@@ -46,6 +52,7 @@ class ClaimEntry:
         orphan: Whether it is used without an owner.
         orphan_of: The queues whose pods use it so; none where there is an owner.
         waits_for: The queue whose pods wait for it, while nobody is charged; "" for none.
+        leaving: Whether all who use it are on their way out, so that it is free soon.
         edited_label: What the label of a charged claim says instead of its owner, "" where it is
             missing; None where they agree.
     """
@@ -58,6 +65,7 @@ class ClaimEntry:
     orphan_of: tuple[QueueName, ...] = ()
     waits_for: QueueName = NO_QUEUE
     edited_label: QueueName | None = None
+    leaving: bool = False
 
     @property
     def is_charged(self) -> bool:
@@ -77,6 +85,7 @@ class PodEntry:
     cost: Charges
     non_preemptible: bool
     bound: bool
+    leaving: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +126,14 @@ def claim_entry(claim: ClaimView, facts: Facts) -> ClaimEntry | None:
         non_preemptible=any(queue == owner and p.non_preemptible for queue, p in consumers),
         shared_out=any(queue != owner for queue, _ in consumers),
         edited_label=claim.label if claim.label != owner else None,
+        leaving=_is_left(claim, facts),
     )
+
+
+def _is_left(claim: ClaimView, facts: Facts) -> bool:
+    """Whether every user is being deleted, ended, or gone: a controller clears it after them."""
+    stays = (not (pod.ended or pod.deleting) for pod in facts.consumers(claim))
+    return bool(claim.reserved_for) and not claim.other_consumers and not any(stays)
 
 
 def _users(claim: ClaimView, facts: Facts) -> tuple[QueueName, ...]:
@@ -142,7 +158,10 @@ def pod_entry(pod: PodView, facts: Facts) -> PodEntry | None:
         return None
     cost = _pod_cost(pod, facts)
     queue = (facts.charged_queue if pod.is_bound else facts.queue_of)(pod)
-    return PodEntry(queue, cost, pod.non_preemptible, pod.is_bound) if cost and queue else None
+    if not (cost and queue):
+        return None
+    leaving = pod.is_bound and pod.deleting
+    return PodEntry(queue, cost, pod.non_preemptible, pod.is_bound, leaving)
 
 
 def _pod_cost(pod: PodView, facts: Facts) -> Charges:
@@ -168,16 +187,26 @@ def why_unattributed(pod: PodView, facts: Facts) -> str:
 
 
 class Ledger:
-    """The sum of all entries. One update costs the entry's own size and its queue's depth."""
+    """The sum of all entries. One update costs the entry's own size and its queue's depth.
+
+    Attributes:
+        usage: What is charged.
+        non_preemptible: What of it non-preemptible pods use.
+        waiting: What waiting pods ask for.
+        leaving: What of the usage is released as soon as pods are gone that are being deleted.
+    """
 
     def __init__(self, path: Callable[[QueueName], tuple[QueueName, ...]]) -> None:
         self._touched: set[QueueName] = set()
         self.usage = Totals(path, self._touched)
         self.non_preemptible = Totals(path, self._touched)
         self.waiting = Totals(path, self._touched)
+        self.leaving = Totals(path)
+        self._totals = (self.usage, self.non_preemptible, self.waiting, self.leaving)
         self._claims: dict[ClaimUid, ClaimEntry] = {}
         self._pods: dict[PodUid, PodEntry] = {}
-        self._owned: dict[QueueName, int] = {}
+        self._owned: Owned[ClaimUid] = {}
+        self._bound: Owned[PodUid] = {}
         self._shared_out: dict[QueueName, int] = {}
         self._orphans: dict[ClaimUid, None] = {}
         self._orphaned: dict[QueueName, int] = {}
@@ -185,6 +214,17 @@ class Ledger:
 
     def claim(self, uid: ClaimUid) -> ClaimEntry | None:
         return self._claims.get(uid)
+
+    def pod(self, uid: PodUid) -> PodEntry | None:
+        return self._pods.get(uid)
+
+    def owned_by(self, queue: QueueName) -> tuple[ClaimUid, ...]:
+        """The claims that are charged to a queue itself."""
+        return tuple(self._owned.get(queue, ()))
+
+    def bound_of(self, queue: QueueName) -> tuple[PodUid, ...]:
+        """The bound pods whose own requests are charged to a queue itself."""
+        return tuple(self._bound.get(queue, ()))
 
     def orphans(self) -> tuple[ClaimUid, ...]:
         """The claims that are used and that nobody is charged for."""
@@ -224,12 +264,14 @@ class Ledger:
     def _count_claim(self, uid: ClaimUid, entry: ClaimEntry, sign: int) -> None:
         if entry.is_charged:
             self.usage.add(entry.owner, entry.cost, sign)
-            _count(self._owned, entry.owner, sign)
+            _enter(self._owned, entry.owner, uid, sign)
             self._touched.add(entry.owner)
             for queue in {*(entry.mismatch or ())} - {NO_QUEUE}:
                 self._enter_mismatch(queue, uid, sign)
             if entry.non_preemptible:
                 self.non_preemptible.add(entry.owner, entry.cost, sign)
+            if entry.leaving:
+                self.leaving.add(entry.owner, entry.cost, sign)
             if entry.shared_out:
                 _count(self._shared_out, entry.owner, sign)
         elif entry.waits_for:
@@ -264,25 +306,28 @@ class Ledger:
         if entry == before:
             return False
         if before is not None:
-            self._count_pod(before, -1)
+            self._count_pod(uid, before, -1)
         if entry is not None:
-            self._count_pod(entry, 1)
+            self._count_pod(uid, entry, 1)
         return True
 
-    def _count_pod(self, entry: PodEntry, sign: int) -> None:
+    def _count_pod(self, uid: PodUid, entry: PodEntry, sign: int) -> None:
         if not entry.bound:
             self.waiting.add(entry.queue, entry.cost, sign)
             return
+        _enter(self._bound, entry.queue, uid, sign)
         self.usage.add(entry.queue, entry.cost, sign)
         if entry.non_preemptible:
             self.non_preemptible.add(entry.queue, entry.cost, sign)
+        if entry.leaving:
+            self.leaving.add(entry.queue, entry.cost, sign)
 
     def lift(self, queues: Iterable[QueueName]) -> None:
-        for totals in (self.usage, self.non_preemptible, self.waiting):
+        for totals in self._totals:
             totals.lift(queues)
 
     def lay(self, queues: Iterable[QueueName]) -> None:
-        for totals in (self.usage, self.non_preemptible, self.waiting):
+        for totals in self._totals:
             totals.lay(queues)
 
     def of(self, queue: QueueName) -> QueueUsage:
@@ -292,7 +337,7 @@ class Ledger:
             usage=usage,
             non_preemptible=self.non_preemptible.of(queue),
             requested=usage.plus(self.waiting.of(queue)),
-            owned=self._owned.get(queue, 0),
+            owned=len(self._owned.get(queue, ())),
             shared_out=self._shared_out.get(queue, 0),
             orphans=self._orphaned.get(queue, 0),
         )
@@ -307,6 +352,15 @@ class Ledger:
 
     def _names(self) -> Iterator[QueueName]:
         return chain(self.usage.by_queue(), self.waiting.by_queue(), self._owned, self._orphaned)
+
+
+def _enter(table: Owned[K], queue: QueueName, uid: K, sign: int) -> None:
+    if sign > 0:
+        table.setdefault(queue, {})[uid] = None
+        return
+    del table[queue][uid]
+    if not table[queue]:
+        del table[queue]
 
 
 def _count(table: dict[QueueName, int], queue: QueueName, sign: int) -> None:

@@ -61,14 +61,14 @@ class World:
         # After a backup was restored, a pod that was deleted may be there again.
         self._deleted.pop(pod.uid, None)
         if not pod.may_be_bound:
-            self.assumptions.forget(pod.uid)
+            self.assumptions.forget_for_good(pod.uid)
         self._recount_pods((pod.uid,), formerly=(before,) if before else ())
 
     def delete_pod(self, uid: PodUid) -> None:
         pod = self.facts.pod(uid)
         if pod is not None:
             self.facts.remove_pod(pod)
-            self.assumptions.forget(uid)
+            self.assumptions.forget_for_good(uid)
             self._recount_pods((uid,), formerly=(pod,))
             self._deleted[uid] = None
             if len(self._deleted) > MOST_REMEMBERED:

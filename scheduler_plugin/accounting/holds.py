@@ -1,0 +1,91 @@
+"""Room that is held for a pod by name: for what was taken from others, until the pod has it.
+
+A hold is an assumption that no answer to kube-scheduler drops. While the pod itself is assumed to
+be bound the hold rests, so that nothing counts twice; afterwards, if the pod still waits, it counts
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.objects.amounts import Charges
+from scheduler_plugin.objects.names import PodUid, QueueName
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What a pod will be charged, and to whom.
+
+    Attributes:
+        name: The pod, for a sentence.
+        queue: The queue that will be charged.
+        non_preemptible: The part of the charges that counts against the quota, too.
+    """
+
+    pod: PodUid
+    name: str
+    queue: QueueName
+    usage: Charges
+    non_preemptible: Charges
+
+
+class Holds:
+    """All holds, and what those that do not rest add to the sums of what is assumed."""
+
+    def __init__(self, usage: Totals, non_preemptible: Totals) -> None:
+        """The sums are those of the assumptions."""
+        self._usage = usage
+        self._non_preemptible = non_preemptible
+        self._holds: dict[PodUid, Hold] = {}
+        self._resting: set[PodUid] = set()
+
+    def __contains__(self, pod: PodUid) -> bool:
+        return pod in self._holds
+
+    def __iter__(self) -> Iterator[Hold]:
+        """The holds, the earliest first."""
+        return iter(tuple(self._holds.values()))
+
+    def put(self, hold: Hold, *, rests: bool) -> None:
+        """Hold room for a pod; `rests` says whether it is assumed to be bound just now."""
+        self.end(hold.pod)
+        self._holds[hold.pod] = hold
+        if rests:
+            self._resting.add(hold.pod)
+        else:
+            self._add(hold, 1)
+
+    def end(self, pod: PodUid) -> bool:
+        """Give up what is held for a pod; whether there was anything."""
+        hold = self._holds.pop(pod, None)
+        if hold is None:
+            return False
+        if pod in self._resting:
+            self._resting.discard(pod)
+        else:
+            self._add(hold, -1)
+        return True
+
+    def rest(self, pod: PodUid) -> None:
+        """The pod is assumed to be bound, which counts the same."""
+        hold = self._holds.get(pod)
+        if hold is not None and pod not in self._resting:
+            self._resting.add(pod)
+            self._add(hold, -1)
+
+    def resume(self, pod: PodUid) -> None:
+        """It is not any more."""
+        if pod in self._resting:
+            self._resting.discard(pod)
+            self._add(self._holds[pod], 1)
+
+    def counted_for(self, pod: PodUid) -> Hold | None:
+        """What counts for a pod now; None for nothing."""
+        return None if pod in self._resting else self._holds.get(pod)
+
+    def _add(self, hold: Hold, sign: int) -> None:
+        self._usage.add(hold.queue, hold.usage, sign)
+        self._non_preemptible.add(hold.queue, hold.non_preemptible, sign)

@@ -1,0 +1,80 @@
+"""What the eviction of pods frees, and whether everybody keeps the quota afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
+
+
+def freed_by(pods: Collection[PodUid], world: World) -> Totals:
+    """What is released once these are gone, beside what is on its way out anyway."""
+    freed = Totals(world.facts.tree.path)
+    claims: dict[ClaimUid, None] = {}
+    for uid in pods:
+        claims |= dict.fromkeys(world.facts.claims_consumed_by(uid))
+        entry = world.ledger.pod(uid)
+        if entry is not None and entry.bound and not entry.leaving:
+            freed.add(entry.queue, entry.cost)
+    for name in claims:
+        claim, charged = world.facts.claim(name), world.ledger.claim(name)
+        if claim is None or charged is None or not charged.is_charged or charged.leaving:
+            continue
+        if _is_left_without(claim, pods, world):
+            freed.add(charged.owner, charged.cost)
+    return freed
+
+
+def _is_left_without(claim: ClaimView, pods: Collection[PodUid], world: World) -> bool:
+    return not claim.other_consumers and all(
+        uid in pods or _is_going(uid, world) for uid in claim.reserved_for
+    )
+
+
+def _is_going(uid: PodUid, world: World) -> bool:
+    pod = world.facts.pod(uid)
+    if pod is None:
+        return not world.may_be_bound(uid)
+    return pod.ended or pod.deleting
+
+
+def left_to(place: QueueName, key: ResourceKey, freed: Totals, world: World) -> int:
+    """What a queue uses once these are freed, and what is on its way out is gone.
+
+    Decisions in flight do not count: they may come to nothing.
+    """
+    ledger = world.ledger
+    used = ledger.usage.amount(place, key) - ledger.leaving.amount(place, key)
+    return used - freed.amount(place, key)
+
+
+def surplus(place: QueueName, key: ResourceKey, freed: Totals, world: World) -> int | None:
+    """By how much a queue is still over its quota then; None where nothing is guaranteed to it.
+
+    A queue that is guaranteed any amount is never over it.
+    """
+    share = world.facts.tree.share(place, key)
+    if share is None:
+        return None
+    if share.quota.most is None:
+        return -1
+    return left_to(place, key, freed, world) - share.quota.most
+
+
+def shorn(freed: Totals, above: Collection[QueueName], world: World) -> Iterator[QueueName]:
+    """The queues that would be left with less than their quota.
+
+    Args:
+        freed: What is taken from whom.
+        above: The queues above whoever gets it: they keep it among their own.
+        world: What is known.
+    """
+    for place, amounts in freed.by_queue().items():
+        for key, _ in amounts:
+            left = surplus(place, key, freed, world)
+            if place not in above and left is not None and left < 0:
+                yield place

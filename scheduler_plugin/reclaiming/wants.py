@@ -1,0 +1,127 @@
+"""What a pod lacks that is guaranteed to its queue: room below a limit.
+
+What is on its way out counts as free, and what is held for others as used: so each want is for what
+is still missing, however many of them are met at one time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from scheduler_plugin.accounting.holds import Hold
+from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.cases import Case, case_of
+from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
+from scheduler_plugin.judging.verdicts import Admitted, Refused, judge
+from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
+from scheduler_plugin.objects.names import QueueName, Reason
+from scheduler_plugin.objects.pods import PodView
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """How much is missing at a limit.
+
+    Attributes:
+        place: The queue whose limit it is.
+    """
+
+    place: QueueName
+    key: ResourceKey
+    amount: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Want:
+    """A pod that waits for room.
+
+    Attributes:
+        payer: The queue that would be charged for all that it adds.
+        added: What it would be charged.
+        non_preemptible: The part of that which counts against the quota, too.
+        shortages: Where that does not fit, the nearest limit first; none where what is on its way
+            out is enough.
+    """
+
+    pod: PodView
+    payer: QueueName
+    added: Charges
+    non_preemptible: Charges
+    shortages: tuple[Shortage, ...]
+
+    @property
+    def hold(self) -> Hold:
+        """What is to be held for it."""
+        return Hold(self.pod.uid, str(self.pod), self.payer, self.added, self.non_preemptible)
+
+
+@dataclass(frozen=True, slots=True)
+class NoWant:
+    """A pod for which nobody is asked to go: why, as a sentence."""
+
+    sentence: str
+
+
+def want_of(pod: PodView, world: World, evicted: Totals) -> Want | NoWant:
+    """What a waiting pod lacks.
+
+    Args:
+        pod: One that waits, at its gate or refused without one.
+        world: What is known.
+        evicted: What is on its way out and is not seen as such yet.
+    """
+    claims = world.facts.claims_of(pod)
+    verdict = judge(pod, claims, world)
+    if isinstance(verdict, Admitted):
+        return NoWant(f"{pod} waits for no room.")
+    if verdict.reason is not Reason.OVER_LIMIT:
+        return NoWant(verdict.sentence)
+    return _want(case_of(pod, claims, world, at_bind=False), verdict, evicted)
+
+
+def _want(case: Case, refused: Refused, evicted: Totals) -> Want | NoWant:
+    payers = {owner: None for _, owner, adds in usage_added(case) if adds}
+    if len(payers) != 1:
+        return NoWant(f"{case.pod} would be charged to several queues: {refused.sentence}")
+    if why := _over_quota(case):
+        return NoWant(why)
+    (payer,) = payers
+    added = summed(adds for _, _, adds in usage_added(case))
+    return Want(
+        pod=case.pod,
+        payer=payer,
+        added=added,
+        non_preemptible=summed(adds for _, owner, adds in non_preemptible_added(case)),
+        shortages=tuple(_shortages(case, payer, added, evicted)),
+    )
+
+
+def _over_quota(case: Case) -> str:
+    """Why a non-preemptible pod would not be admitted however much room there is."""
+    world = case.world
+    assumed = world.assumptions.non_preemptible
+    sums = (world.ledger.non_preemptible, assumed, case.counted_non_preemptible)
+    for overrun, share in overruns(case, non_preemptible_added(case), sums, lambda s: s.quota):
+        return f"{overrun} would pass its quota of {share.quota} for non-preemptible pods."
+    return ""
+
+
+def _shortages(case: Case, payer: QueueName, added: Charges, evicted: Totals) -> Iterator[Shortage]:
+    world = case.world
+    for key, amount in added:
+        for place, share in world.facts.tree.checks(payer, key):
+            if share.limit.most is None:
+                continue
+            used = used_without(case.counted_usage, place, key, world)
+            soon_free = world.ledger.leaving.amount(place, key) + evicted.amount(place, key)
+            missing = used + amount - soon_free - share.limit.most
+            if missing > 0:
+                yield Shortage(place, key, missing)
+
+
+def used_without(counted: Totals, place: QueueName, key: ResourceKey, world: World) -> int:
+    """What is charged and assumed, apart from what counts for the pod itself."""
+    used = world.ledger.usage.amount(place, key) + world.assumptions.usage.amount(place, key)
+    return used - counted.amount(place, key)

@@ -1,0 +1,364 @@
+"""Who goes for a pod that waits for room: by the rules, one case each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.names import PodUid, Queue
+from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take, decide
+from tests.scheduler_plugin.builders import (
+    NOW,
+    SETTINGS,
+    a_claim,
+    a_pod,
+    a_pod_object,
+    a_queue,
+    a_request,
+    a_result,
+    a_world,
+    admit,
+    an_allocated_claim,
+    pod_uid,
+    put,
+    read,
+)
+
+
+def tree(**quotas: tuple[int, int]) -> list[Queue]:
+    """Queues below one root with a limit of 3."""
+    queues = [a_queue("root", onvif=(3, 3))]
+    return queues + [a_queue(name, parent="root", onvif=value) for name, value in quotas.items()]
+
+
+def use(
+    queue: str, name: str, *foreign: tuple[str, str], cost: int = 1, **pod: Any
+) -> list[ClaimView | PodView]:
+    """A claim of a queue with one pod of it, both of this name, and foreign pods."""
+    results = [a_result(f"r{number}") for number in range(cost)]
+    requests = [a_request(name=f"r{number}") for number in range(cost)]
+    users = [name, *(other for other, _ in foreign)]
+    claim = an_allocated_claim(name, *users, queue=queue, results=results, requests=requests)
+    pods = [a_used_pod(name, queue, name, **pod)]
+    return [claim, *pods, *(a_used_pod(other, q, name) for other, q in foreign)]
+
+
+def a_used_pod(name: str, queue: str, *claims: str, **overrides: Any) -> PodView:
+    since = overrides.pop("since", "2026-11-21T11:30:00Z")
+    deleting = overrides.pop("deleting", False)
+    priority = overrides.pop("priority", 0)
+    status = {"conditions": [{"type": "PodScheduled", "lastTransitionTime": since}]}
+    fields = {"node": "n", "phase": "Running", "status": status, "spec": {"priority": priority}}
+    obj = a_pod_object(name, queue=queue, claims=claims, **{**fields, **overrides})
+    if deleting:
+        obj["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:30Z"
+    return read(pod_view(obj, SETTINGS))
+
+
+def waiting(queue: str = "mine", name: str = "w", cost: int = 1, **overrides: Any) -> list[Any]:
+    requests = [a_request(name=f"r{number}") for number in range(cost)]
+    priority = overrides.pop("priority", 0)
+    pod = a_pod(name, queue=queue, claims=[name], spec={"priority": priority}, **overrides)
+    return [a_claim(name, requests=requests), pod]
+
+
+def a_full_world(*objects: object, **quotas: tuple[int, int]) -> World:
+    """Every object may be a list of them."""
+    flat: list[object] = []
+    for found in objects:
+        flat += found if isinstance(found, list) else [found]
+    return a_world(*tree(**quotas), *flat)
+
+
+def decided(world: World, name: str = "w", held_back: Collection[PodUid] = frozenset()) -> Decision:
+    pod = world.facts.pod(pod_uid(name))
+    assert pod is not None
+    decision = list(decide(pod, world, NOW, held_back=held_back))[-1]
+    assert decision is not None
+    return decision
+
+
+def taken(world: World, name: str = "w", held_back: Collection[PodUid] = frozenset()) -> list[str]:
+    """Who has to go, by name."""
+    decision = decided(world, name, held_back)
+    return sorted(pod.name for pod in decision.pods) if isinstance(decision, Take) else []
+
+
+FULL = [use("robots", "r1"), use("robots", "r2"), use("robots", "r3")]
+QUOTAS = {"mine": (1, 3), "robots": (1, 3)}
+
+
+def test_a_queue_within_its_quota_gets_a_claim_of_one_that_is_over_it() -> None:
+    world = a_full_world(*FULL, waiting(), **QUOTAS)
+
+    decision = decided(world)
+
+    assert isinstance(decision, Take)
+    assert len(decision.pods) == 1
+    assert decision.sentence == (
+        'Pod default/w of queue "mine" is within its quota (it uses 0 of 1 onvif), and queue'
+        ' "root" has no room below its limit for 1 onvif more. So ResourceClaim default/r1 of'
+        ' queue "robots" (priority 0) is given up by all who use it (1 pod).'
+    )
+
+
+@pytest.mark.parametrize(
+    ("mine", "robots", "goes"),
+    [((1, 3), (2, 3), 1), ((1, 3), (3, 3), 0), ((0, 3), (1, 3), 0), ((2, 3), (-1, -1), 0)],
+)
+def test_quotas_say_whether_anybody_goes(
+    mine: tuple[int, int], robots: tuple[int, int], goes: int
+) -> None:
+    assert len(taken(a_full_world(*FULL, waiting(), mine=mine, robots=robots))) == goes
+
+
+def test_a_queue_that_would_be_over_its_quota_gets_nothing() -> None:
+    world = a_full_world(
+        use("robots", "r1"), use("robots", "r2"), use("mine", "m1"), waiting(), **QUOTAS
+    )
+
+    decision = decided(world)
+
+    assert isinstance(decision, Nobody)
+    assert decision.unmet is None
+    assert decision.sentence.endswith('queue "mine" would be over its quota with it.')
+
+
+def test_the_queue_farthest_over_its_quota_gives_first() -> None:
+    world = a_full_world(
+        use("others", "o1"),
+        use("robots", "r1"),
+        use("robots", "r2"),
+        waiting(),
+        mine=(1, 3),
+        robots=(0, 3),
+        others=(0, 3),
+    )
+
+    assert taken(world) in (["r1"], ["r2"])
+
+
+def test_then_the_lowest_priority_and_then_the_youngest() -> None:
+    old, young = "2026-11-21T11:00:00Z", "2026-11-21T11:50:00Z"
+    low = [use("robots", "r1", since=old), use("robots", "r2", since=young)]
+    world = a_full_world(*low, use("robots", "r3", priority=5, since=young), waiting(), **QUOTAS)
+    assert taken(world) == ["r2"]
+
+    put(world, a_used_pod("r2", "robots", "r2", priority=7, since=young))
+
+    assert taken(world) == ["r1"]
+
+
+def test_all_users_of_a_claim_go_as_one_set_and_foreign_ones_only_where_no_other_serves() -> None:
+    shared = use("robots", "r1", ("f1", "others"), ("f2", "others"))
+    quotas = {"mine": (1, 3), "robots": (1, 3), "others": (0, 0)}
+    world = a_full_world(
+        shared,
+        use("robots", "r2", priority=9),
+        use("robots", "r3", priority=9),
+        waiting(),
+        **quotas,
+    )
+    assert taken(world) == ["r2"]
+
+    put(world, *(a_used_pod(n, "robots", n, non_preemptible=True) for n in ("r2", "r3")))
+
+    assert taken(world) == ["f1", "f2", "r1"]
+
+
+def test_whoever_is_protected_stays_and_the_sentence_says_why() -> None:
+    world = a_full_world(
+        use("robots", "r1", non_preemptible=True),
+        use("robots", "r2"),
+        use("robots", "r3", ("w2", "mine")),
+        waiting(),
+        waiting(name="unbound"),
+        **QUOTAS,
+    )
+    put(world, an_allocated_claim("r2", "r2", "not-known", queue="robots"))
+    decision = decided(world, held_back={pod_uid("w2"), pod_uid("r3")})
+
+    assert isinstance(decision, Nobody)
+    assert decision.unmet == "mine"
+    assert decision.sentence == (
+        'Pod default/w waits: queue "root" has no room below its limit for 1 onvif more, and'
+        " nobody else can go: 1 claims or pods have users that are not preemptible; 1 claims or"
+        " pods have users that are not known, or are not bound yet; 1 claims or pods are used by"
+        " whoever waits, or by pods of its queue that go before it."
+    )
+
+
+def test_a_budget_sends_the_choice_to_the_next() -> None:
+    world = a_full_world(*FULL, waiting(), **QUOTAS)
+    first = taken(world)
+
+    second = taken(world, held_back={pod_uid(first[0])})
+
+    assert len(second) == 1
+    assert second != first
+
+
+def test_what_is_on_its_way_out_is_counted_on() -> None:
+    world = a_full_world(*FULL, waiting(), **QUOTAS)
+
+    put(world, a_used_pod("r3", "robots", "r3", deleting=True))
+
+    assert isinstance(decided(world), OnItsWay)
+
+
+def test_a_claim_whose_last_user_is_gone_is_on_its_way_until_it_is_cleared() -> None:
+    world = a_full_world(*FULL, waiting(), **QUOTAS)
+
+    world.delete_pod(pod_uid("r3"))
+
+    assert isinstance(decided(world), OnItsWay)
+
+
+def test_a_set_that_was_begun_is_finished_first() -> None:
+    world = a_full_world(
+        use("robots", "r1", priority=-5),
+        use("robots", "r2", ("f1", "others"), priority=5),
+        use("robots", "r3", priority=-5),
+        waiting(),
+        mine=(1, 3),
+        robots=(1, 3),
+        others=(0, 0),
+    )
+    put(world, a_used_pod("f1", "others", "r2", deleting=True))
+
+    # Foreign users that are gone already suffer no more.
+    assert taken(world) == ["r2"]
+
+
+def test_as_many_go_as_are_needed_and_no_more() -> None:
+    big = use("robots", "big", cost=2, priority=9)
+    world = a_full_world(use("robots", "r1"), big, waiting(cost=2), mine=(2, 3), robots=(0, 3))
+
+    assert taken(world) == ["big"]
+
+
+def test_nobody_goes_where_not_enough_can() -> None:
+    world = a_full_world(*FULL, waiting(cost=3), mine=(3, 3), robots=(1, 3))
+
+    decision = decided(world)
+
+    assert isinstance(decision, Nobody)
+    assert decision.unmet == "mine"
+    assert decision.sentence.endswith(
+        "and no more than 2 can be made free, and nobody else has anything beyond the quota of a"
+        " queue."
+    )
+
+
+def test_what_another_pod_of_the_queue_was_promised_counts_against_its_quota() -> None:
+    world = a_full_world(*FULL, waiting(), waiting(name="w2"), **QUOTAS)
+    decision = decided(world)
+    assert isinstance(decision, Take)
+
+    world.assumptions.hold(decision.want.hold)
+
+    assert isinstance(decided(world, "w2"), Nobody)
+    assert len(taken(world)) == 1
+
+
+def test_a_pods_other_claims_count_for_whoever_owns_them() -> None:
+    """r1 uses a claim of another queue, too, which would be left with less than its quota."""
+    both = [
+        an_allocated_claim("r1", "r1", queue="robots"),
+        an_allocated_claim("o1", "r1", queue="others"),
+        a_used_pod("r1", "robots", "r1", "o1"),
+    ]
+    quotas = {"mine": (1, 3), "robots": (0, 3), "others": (1, 3)}
+    world = a_full_world(both, use("robots", "r2", priority=9), waiting(), **quotas)
+
+    assert taken(world) == ["r2"]
+
+
+def test_slots_of_the_device_plugin_are_taken_with_their_pod() -> None:
+    slots = {"akri.sh/onvif": "1"}
+    used = [a_used_pod(f"s{n}", "robots", requests=slots, priority=n) for n in range(3)]
+    asks = a_pod("w", queue="mine", requests=slots)
+    world = a_full_world(used, asks, **QUOTAS)
+
+    assert taken(world) == ["s0"]
+
+
+class TestWithinAQueue:
+    """Preempt: a higher priority goes first."""
+
+    def world(self, priority: int, *objects: object) -> World:
+        mine = [use("mine", "m1", priority=5), use("mine", "m2", priority=3)]
+        return a_full_world(*mine, waiting(priority=priority), *objects, mine=(1, 2), robots=(1, 3))
+
+    def test_the_lowest_goes_for_a_higher_one(self) -> None:
+        assert taken(self.world(4)) == ["m2"]
+
+    def test_nobody_goes_for_one_that_is_not_higher(self) -> None:
+        assert taken(self.world(3)) == []
+
+    def test_a_queue_below_keeps_its_quota(self) -> None:
+        world = self.world(4)
+        put(
+            world,
+            a_queue("mine-below", parent="mine", onvif=(1, 2)),
+            an_allocated_claim("m2", "m2", queue="mine-below"),
+            a_used_pod("m2", "mine-below", "m2", priority=3),
+        )
+        assert taken(world) == []
+
+        put(world, a_queue("mine-below", parent="mine", onvif=(0, 2)))
+
+        assert taken(world) == ["m2"]
+
+    def test_not_across_branches(self) -> None:
+        world = a_full_world(*FULL, waiting(priority=9), mine=(0, 3), robots=(3, 3))
+
+        assert taken(world) == []
+
+
+class TestInATree:
+    """Each queue up to where the paths meet has a say."""
+
+    def world(self, team: tuple[int, int], rivals: tuple[int, int]) -> World:
+        return a_world(
+            a_queue("root", onvif=(2, 2)),
+            a_queue("team", parent="root", onvif=team),
+            a_queue("mine", parent="team", onvif=(1, 2)),
+            a_queue("sister", parent="team", onvif=(0, 2)),
+            a_queue("rivals", parent="root", onvif=rivals),
+            a_queue("robots", parent="rivals", onvif=(0, 2)),
+            *use("sister", "s1"),
+            *use("robots", "r1", since="2026-11-21T11:59:00Z"),
+            *waiting(),
+        )
+
+    def test_a_sister_gives_where_the_team_would_be_over_its_quota(self) -> None:
+        assert taken(self.world(team=(1, 2), rivals=(0, 2))) == ["s1"]
+
+    def test_a_cousin_gives_where_the_team_stays_within_it(self) -> None:
+        assert taken(self.world(team=(2, 2), rivals=(0, 2))) in (["r1"], ["s1"])
+
+    def test_a_cousin_keeps_what_its_team_is_guaranteed(self) -> None:
+        assert taken(self.world(team=(2, 2), rivals=(1, 2))) == ["s1"]
+
+
+def test_a_pod_that_is_admitted_wants_nothing() -> None:
+    world = a_full_world(use("robots", "r1"), waiting(), **QUOTAS)
+
+    assert isinstance(decided(world), Nobody)
+
+
+def test_a_claim_that_somebody_is_about_to_use_stays() -> None:
+    world = a_full_world(
+        *FULL, waiting(), a_pod("joins", queue="robots", claims=["r1"]), mine=(1, 3), robots=(0, 3)
+    )
+    pod = world.facts.pod(pod_uid("joins"))
+    assert pod is not None
+    admit(world, pod)
+
+    assert taken(world) in (["r2"], ["r3"])
