@@ -205,8 +205,7 @@ class QueueStatus(Model):
     conditions: Conditions = None
     """The state in detail. Accepted says whether the spec can be read; where it cannot, the queue
     counts as it did before. ParentMissing: the queue counts as a root. ParentCycle: the ceilings of
-    the cycle hold for all that are in it or below it. OwnerMismatch: somebody edited the label of a
-    claim that names this queue or is charged to it."""
+    the cycle hold for all that are in it or below it."""
 
 
 class QueueModel(Model):

@@ -93,9 +93,7 @@ class Plugin:
         self._events = EventRecorder(client, FIELD_MANAGER, settings.instance)
         upkeep = Upkeep(self._cluster.world, settings.leftover_grace)
         self._keeper = binder.keeper(upkeep, self._events.record, _clock)
-        self._statuses = QueueStatusWriter(
-            client, self._cluster.world, self._lease, self._events.record
-        )
+        self._statuses = QueueStatusWriter(client, self._cluster.world, self._lease)
         self._unattributed = UnattributedTeller(
             self._cluster.world, self._lease, self._events.record
         )

@@ -53,8 +53,6 @@ class ClaimEntry:
         orphan_of: The queues whose pods use it so; none where there is an owner.
         waits_for: The queue whose pods wait for it, while nobody is charged; "" for none.
         leaving: Whether all who use it are on their way out, so that it is free soon.
-        edited_label: What the label of a charged claim says instead of its owner, "" where it is
-            missing; None where they agree.
     """
 
     owner: QueueName
@@ -64,17 +62,11 @@ class ClaimEntry:
     orphan: bool = False
     orphan_of: tuple[QueueName, ...] = ()
     waits_for: QueueName = NO_QUEUE
-    edited_label: QueueName | None = None
     leaving: bool = False
 
     @property
     def is_charged(self) -> bool:
         return bool(self.owner)
-
-    @property
-    def mismatch(self) -> tuple[QueueName, QueueName] | None:
-        """Owner and label, where they differ."""
-        return None if self.edited_label is None else (self.owner, self.edited_label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +117,6 @@ def claim_entry(claim: ClaimView, facts: Facts) -> ClaimEntry | None:
         cost,
         non_preemptible=any(queue == owner and p.non_preemptible for queue, p in consumers),
         shared_out=any(queue != owner for queue, _ in consumers),
-        edited_label=claim.label if claim.label != owner else None,
         leaving=_is_left(claim, facts),
     )
 
@@ -210,7 +201,6 @@ class Ledger:
         self._shared_out: dict[QueueName, int] = {}
         self._orphans: dict[ClaimUid, None] = {}
         self._orphaned: dict[QueueName, int] = {}
-        self._mismatches: dict[QueueName, dict[ClaimUid, None]] = {}
 
     def claim(self, uid: ClaimUid) -> ClaimEntry | None:
         return self._claims.get(uid)
@@ -229,10 +219,6 @@ class Ledger:
     def orphans(self) -> tuple[ClaimUid, ...]:
         """The claims that are used and that nobody is charged for."""
         return tuple(sorted(self._orphans))
-
-    def mismatches(self, queue: QueueName) -> tuple[ClaimUid, ...]:
-        """The claims whose label and owner differ, of which the queue is one."""
-        return tuple(sorted(self._mismatches.get(queue, ())))
 
     def touch(self, queues: Iterable[QueueName]) -> None:
         """Note that something else of these queues changed that their status shows."""
@@ -266,8 +252,6 @@ class Ledger:
             self.usage.add(entry.owner, entry.cost, sign)
             _enter(self._owned, entry.owner, uid, sign)
             self._touched.add(entry.owner)
-            for queue in {*(entry.mismatch or ())} - {NO_QUEUE}:
-                self._enter_mismatch(queue, uid, sign)
             if entry.non_preemptible:
                 self.non_preemptible.add(entry.owner, entry.cost, sign)
             if entry.leaving:
@@ -287,16 +271,6 @@ class Ledger:
         for queue in entry.orphan_of:
             _count(self._orphaned, queue, sign)
             self._touched.add(queue)
-
-    def _enter_mismatch(self, queue: QueueName, uid: ClaimUid, sign: int) -> None:
-        self._touched.add(queue)
-        claims = self._mismatches.setdefault(queue, {})
-        if sign > 0:
-            claims[uid] = None
-            return
-        del claims[uid]
-        if not claims:
-            del self._mismatches[queue]
 
     def post_pod(self, uid: PodUid, entry: PodEntry | None) -> bool:
         """Replace a pod's entry; False where it stays what it was."""

@@ -9,11 +9,8 @@
 A label that a user set at creation stays. One that the binder wrote ends with the allocation: it
 is stale when neither the pod it was written for is a consumer nor any consumer has a node.
 
-Nobody may edit a label, but an administrator who switches the policies off can. The binder writes
-the label for a pod and names that pod beside it. As long as the pod is known and has a queue of
-its own, by its binding or by its label, which never change either, that queue owns the claim and
-is charged, whatever the claim's label says by now. An edit is not to be seen in the API's objects
-where the pod is gone, or where a user had set the label at creation: then the label counts.
+Nobody may edit a label, but an administrator who switches the policies off can: what it says then
+counts, and people are told (`world_changes.LabelEdit`).
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from enum import Enum, auto
 
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.objects.claims import ClaimView
-from scheduler_plugin.objects.names import NO_QUEUE, OrphanPolicy, OwnerLifetime, PodUid, QueueName
+from scheduler_plugin.objects.names import OrphanPolicy, OwnerLifetime, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView, oldest
 
 
@@ -51,18 +48,7 @@ class Owner:
 
 def labelled_owner(claim: ClaimView, facts: Facts) -> QueueName | None:
     """The queue that is written on the claim as its owner; None for none, or a stale one."""
-    queue = shown_queue(claim, facts) or claim.label
-    return queue if queue and not is_stale(claim, facts) else None
-
-
-def shown_queue(claim: ClaimView, facts: Facts) -> QueueName:
-    """What the label said when the binder wrote it, as its pod shows; "" where none shows it.
-
-    A pod whose queue comes from its PodGroup or namespace shows nothing before it is bound, since
-    these may change.
-    """
-    pod = facts.pod(claim.owner_pod) if claim.owner_pod else None
-    return pod.queue if pod else NO_QUEUE
+    return claim.label if claim.label and not is_stale(claim, facts) else None
 
 
 def is_stale(claim: ClaimView, facts: Facts) -> bool:

@@ -4,7 +4,6 @@
     Accepted              the spec can be read                         False, with all its problems
     ParentMissing         the parent does not exist                    absent
     ParentCycle           the path upwards leads into a cycle          absent
-    OwnerMismatch         a claim's edited label concerns the queue    absent
 
 `requested` is the usage and what waiting pods ask for. Of a Queue that cannot be read the figures
 stay what they were, since the queue itself counts as it was.
@@ -18,15 +17,11 @@ from datetime import datetime
 from typing import Any
 
 from driver.api import timestamp
-from scheduler_plugin.accounting.label_edits import LabelEdit
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, for_status
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import Queue, QueueCondition, QueueName
 from scheduler_plugin.objects.projections import UnreadableQueue, project_queue
-
-CLAIMS_NAMED = 3
-"""How many claims a condition names."""
 
 SHORTEST_SECONDS = 1.0
 LONGEST_SECONDS = 5.0
@@ -131,24 +126,12 @@ def _conditions(queue: Queue | UnreadableQueue, world: World) -> Iterator[_Condi
     yield _accepted(queue)
     for found, message in world.facts.tree.conditions(name):
         yield _Condition(found, True, _REASONS[found], message)
-    sentences = [str(edit) for edit in _edits(name, world)]
-    if sentences:
-        more = len(world.ledger.mismatches(name)) - len(sentences)
-        message = " ".join([*sentences, *([f"{more} more are like this."] if more else [])])
-        yield _Condition(QueueCondition.OWNER_MISMATCH, True, "LabelEdited", message)
 
 
 def _accepted(queue: Queue | UnreadableQueue) -> _Condition:
     if isinstance(queue, UnreadableQueue):
         return _Condition(QueueCondition.ACCEPTED, False, "Invalid", str(queue))
     return _Condition(QueueCondition.ACCEPTED, True, "Valid", "The spec is in force.")
-
-
-def _edits(name: QueueName, world: World) -> Iterator[LabelEdit]:
-    for uid in world.ledger.mismatches(name)[:CLAIMS_NAMED]:
-        claim, entry = world.facts.claim(uid), world.ledger.claim(uid)
-        if claim is not None and entry is not None:
-            yield LabelEdit(claim, entry.owner)
 
 
 def _condition_json(

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 
 from scheduler_plugin.accounting.assumptions import Assumptions
 from scheduler_plugin.accounting.facts import Facts
-from scheduler_plugin.accounting.label_edits import LabelEdit, seen_edit
-from scheduler_plugin.accounting.ledger import ClaimEntry, Ledger, claim_entry, pod_entry
-from scheduler_plugin.accounting.owners import labelled_owner, shown_queue
+from scheduler_plugin.accounting.ledger import Ledger, claim_entry, pod_entry
+from scheduler_plugin.accounting.owners import labelled_owner
+from scheduler_plugin.accounting.world_changes import LabelEdit, is_edited
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.catalog import LEGACY_PREFIX, instances_of, resources_of_class
 from scheduler_plugin.objects.claims import ClaimView, ClassName
@@ -91,8 +91,8 @@ class World:
             self._recount_pods(self.facts.pods_covered_by(claim))
         if before != claim:
             self._recount_claims((claim.uid,))
-        if before is not None and seen_edit(before, claim):
-            self._note_edit(claim, before.label)
+        if before is not None and is_edited(before, claim) and self.ledger.claim(claim.uid):
+            self._label_edits[claim.uid] = LabelEdit(claim, before.label)
 
     def delete_claim(self, uid: ClaimUid) -> None:
         claim = self.facts.claim(uid)
@@ -135,41 +135,18 @@ class World:
 
     def _recount_claims(self, uids: Iterable[ClaimUid]) -> None:
         for uid in uids:
-            claim, before = self.facts.claim(uid), self.ledger.claim(uid)
+            claim = self.facts.claim(uid)
             entry = claim_entry(claim, self.facts) if claim is not None else None
             if claim is not None and uid in self.assumptions:
                 self.assumptions.relabel(uid, labelled_owner(claim, self.facts) or NO_QUEUE)
             if self.ledger.post_claim(uid, entry):
                 self.assumptions.recount(uid)
-                self._note_mismatch(claim, before, entry)
-
-    # Labels that were edited.
-
-    def _note_mismatch(
-        self, claim: ClaimView | None, before: ClaimEntry | None, entry: ClaimEntry | None
-    ) -> None:
-        known = before.mismatch if before else None
-        mismatch = entry.mismatch if entry else None
-        if claim is not None and mismatch != known:
-            self._label_edits.pop(claim.uid, None)
-            if mismatch is not None:
-                self._label_edits[claim.uid] = LabelEdit(claim, mismatch[0])
-
-    def _note_edit(self, claim: ClaimView, formerly: QueueName) -> None:
-        entry = self.ledger.claim(claim.uid)
-        if entry is not None and not shown_queue(claim, self.facts):
-            self._label_edits[claim.uid] = LabelEdit(claim, entry.owner, formerly)
 
     def take_label_edits(self) -> tuple[LabelEdit, ...]:
-        """The claims whose label was edited since the last call: each edit is told once."""
+        """The claims whose label was edited since the last call: each is told of once."""
         edits = tuple(self._label_edits.values())
         self._label_edits.clear()
         return edits
-
-    @property
-    def has_news(self) -> bool:
-        """Whether there is anything to take: edited labels here, touched queues in the ledger."""
-        return bool(self._label_edits) or self.ledger.is_touched
 
     # What pods' queues follow from: the cost is that of the pods concerned.
 

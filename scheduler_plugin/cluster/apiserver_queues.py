@@ -1,7 +1,6 @@
-"""The API server's Queues: their status is kept at what the ledger says, and edits are told.
+"""The API server's Queues: their status is kept at what the ledger says.
 
     World ─changed─► what is touched ─► one queue at a time, each once in a while ─► status
-                └──► edited labels ───► Events
 
 Nothing that decides about pods waits for this. It writes only while the Lease is ours.
 """
@@ -11,28 +10,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NoReturn
 
 from kube.api import (
-    CLAIMS,
     ApiClient,
     ApiError,
     Backoff,
     Change,
     Deleted,
-    Event,
     JsonObject,
-    ObjectReference,
     Preconditions,
     Store,
     UnavailableError,
     WatchSettings,
     WriteOptions,
 )
-from scheduler_plugin.accounting.label_edits import LabelEdit
 from scheduler_plugin.accounting.queue_status import (
     SHORTEST_SECONDS,
     QueueObject,
@@ -44,7 +38,7 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.cluster.apiserver import QUEUES
 from scheduler_plugin.due import Due, Rests
 from scheduler_plugin.objects.bindings import Fence
-from scheduler_plugin.objects.names import FIELD_MANAGER, QUEUE_KIND, QueueCondition, QueueName
+from scheduler_plugin.objects.names import FIELD_MANAGER, QUEUE_KIND, QueueName
 
 logger = logging.getLogger(__name__)
 
@@ -71,14 +65,11 @@ class QueueStatusWriter:
         client: ApiClient,
         world: World,
         fence: Fence,
-        record: Callable[[Event], None],
         watch: WatchSettings | None = None,
     ) -> None:
-        """`record` takes Events and returns at once."""
         self._client = client
         self._world = world
         self._fence = fence
-        self._record = record
         self._queues = Store(client, QUEUES.select(), queue_object, settings=watch)
         self._asked: Due[QueueName] = Due()
         self._failures: Rests[QueueName] = Rests(BACKOFF.cap_seconds)
@@ -87,7 +78,7 @@ class QueueStatusWriter:
 
     def changed(self, _: object = None) -> None:
         """The world took an event; fit to be subscribed to it."""
-        if self._world.has_news:
+        if self._world.ledger.is_touched:
             self._more.set()
 
     async def run(self) -> NoReturn:
@@ -122,12 +113,11 @@ class QueueStatusWriter:
         for name in self._world.ledger.take_touched():
             self._ask(name)
         seconds = self._seconds_to_next()
-        if seconds != 0.0 and not self._world.has_news:
+        if seconds != 0.0 and not self._world.ledger.is_touched:
             await self._more_within(seconds)
         elif self._fence.why_not(WRITE_SECONDS):
             await asyncio.sleep(FENCED_SECONDS)
         else:
-            self._tell()
             due = self._asked.pop(self._now())
             if due is not None:
                 await self._bring_up_to_date(due)
@@ -141,11 +131,6 @@ class QueueStatusWriter:
             async with asyncio.timeout(seconds):
                 await self._more.wait()
                 await asyncio.sleep(GATHER_SECONDS)
-
-    def _tell(self) -> None:
-        for edit in self._world.take_label_edits():
-            logger.warning("label edited claim=%s owner=%s: %s", edit.claim, edit.owner, edit)
-            self._record(mismatch_event(edit))
 
     async def _bring_up_to_date(self, name: QueueName) -> None:
         try:
@@ -189,12 +174,6 @@ class QueueStatusWriter:
 
 def _failed_seconds(failures: int) -> float:
     return max(SHORTEST_SECONDS, BACKOFF.delay(failures, random.random))
-
-
-def mismatch_event(edit: LabelEdit) -> Event:
-    """What is said about a claim's edited label."""
-    claim = ObjectReference.of(CLAIMS, "ResourceClaim", edit.claim)
-    return Event.warning(claim, str(QueueCondition.OWNER_MISMATCH), "Charge", str(edit))
 
 
 def _body(name: QueueName, status: JsonObject) -> JsonObject:

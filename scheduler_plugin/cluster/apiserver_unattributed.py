@@ -1,7 +1,8 @@
-"""Pods that use devices on nobody's account: people are told, once for each.
+"""What people should look at: they are told by an Event, once for each.
 
 Static pods, and those that something else than this scheduler bound, were never judged; what they
-use is charged to no queue that they may not use.
+use is charged to no queue that they may not use. A claim's label counts whatever it says, and that
+it was edited behind the policies is told.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import NoReturn
 
-from kube.api import PODS, Event, ObjectReference
+from kube.api import CLAIMS, PODS, Event, ObjectReference
 from scheduler_plugin.accounting.ledger import why_unattributed
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.bindings import Fence
@@ -24,7 +25,7 @@ WRITE_SECONDS = 5.0
 
 
 class UnattributedTeller:
-    """Looks for such pods while `run` runs, and tells of them while the Lease is ours."""
+    """Looks for both while `run` runs, and tells of them while the Lease is ours."""
 
     def __init__(self, world: World, fence: Fence, record: Callable[[Event], None]) -> None:
         """`record` takes Events and returns at once."""
@@ -42,6 +43,10 @@ class UnattributedTeller:
 
     def look(self) -> None:
         """Tell of those that nobody was told of."""
+        for edit in self._world.take_label_edits():
+            logger.warning("label edited: %s", edit)
+            found = ObjectReference.of(CLAIMS, "ResourceClaim", edit.claim)
+            self._record(Event.warning(found, "LabelEdited", "Charge", str(edit)))
         facts = self._world.facts
         uids = facts.pods_unjudged()
         self._told &= set(uids)

@@ -96,12 +96,11 @@ class Reason(StrEnum):
 
 
 class QueueCondition(StrEnum):
-    """Conditions of a Queue: whether it can be read, its place in the tree, labels of claims."""
+    """Conditions of a Queue: whether it can be read, and its place in the tree."""
 
     ACCEPTED = "Accepted"
     PARENT_MISSING = "ParentMissing"
     PARENT_CYCLE = "ParentCycle"
-    OWNER_MISMATCH = "OwnerMismatch"
 
 
 class SharingPolicy(StrEnum):

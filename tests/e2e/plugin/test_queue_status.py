@@ -27,6 +27,7 @@ from kube.api import (
 )
 from local_cluster.api import Cluster
 from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
+from scheduler_plugin.cluster.apiserver_unattributed import UnattributedTeller
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.names import AccountingSettings
 from tests.deploy.documents import CRDS
@@ -173,7 +174,7 @@ class Stage:
 
     async def events(self) -> list[str]:
         found = (await self.client.list(EVENTS.select(self.place))).items
-        return [event["note"] for event in found if event["reason"] == "OwnerMismatch"]
+        return [event["note"] for event in found if event["reason"] == "LabelEdited"]
 
     async def until_status(self, queue: str, right: Callable[[JsonObject], object]) -> JsonObject:
         return await until(lambda: self.status(queue), right)
@@ -184,11 +185,12 @@ async def following(stage: Stage) -> AsyncIterator[None]:
     """What serve does: stores, world, writer and recorder."""
     cluster_world = ClusterWorld(stage.client, AccountingSettings())
     recorder = EventRecorder(stage.client, "moorage.dev/scheduler-plugin", "pod-1")
-    writer = QueueStatusWriter(stage.client, cluster_world.world, stage.fence, recorder.record)
+    writer = QueueStatusWriter(stage.client, cluster_world.world, stage.fence)
+    teller = UnattributedTeller(cluster_world.world, stage.fence, recorder.record)
     cluster_world.subscribe(writer.changed)
     running = [asyncio.create_task(cluster_world.run()), asyncio.create_task(recorder.run())]
     await until_true(lambda: not cluster_world.why_not_ready())
-    running.append(asyncio.create_task(writer.run()))
+    running += [asyncio.create_task(each.run()) for each in (writer, teller)]
     try:
         yield
     finally:
@@ -239,7 +241,7 @@ async def test_status_follows_what_is_charged(stage: Stage) -> None:
     assert status["observedGeneration"] == 1
 
 
-async def test_label_edited_behind_the_policies_is_no_charge_but_is_said(stage: Stage) -> None:
+async def test_label_edited_behind_the_policies_counts_and_is_told(stage: Stage) -> None:
     for queue in ("vision", "robots"):
         await stage.queue(queue, onvif=(1, 2))
     pod = await stage.pod("a", "vision")
@@ -248,31 +250,15 @@ async def test_label_edited_behind_the_policies_is_no_charge_but_is_said(stage: 
         await stage.until_status("vision", lambda s: s.get("usage") == {"onvif": 1})
         await stage.label("robots")
 
-        charged = await stage.until_status("vision", lambda s: "OwnerMismatch" in conditions(s))
-        named = await stage.until_status("robots", lambda s: "OwnerMismatch" in conditions(s))
+        await stage.until_status("vision", lambda s: s.get("usage") == {"onvif": 0})
+        await stage.until_status("robots", lambda s: s.get("usage") == {"onvif": 1})
         told = await until(stage.events, bool)
-        await stage.label("vision")
-        for queue in ("vision", "robots"):
-            await stage.until_status(queue, lambda s: "OwnerMismatch" not in conditions(s))
 
-    assert (charged["usage"], named["usage"]) == ({"onvif": 1}, {"onvif": 0})
     assert told == [
-        f'ResourceClaim {stage.place}/cam is labelled "{stage.name("robots")}", and queue'
-        f' "{stage.name("vision")}" is charged, whose pod the label was written for.'
+        f'ResourceClaim {stage.place}/cam is labelled "{stage.name("robots")}" since somebody'
+        f' edited it while it was allocated; before it was labelled "{stage.name("vision")}". Now'
+        f' queue "{stage.name("robots")}" is charged.'
     ]
-
-
-async def test_label_edited_while_nobody_watched_is_said_after_the_start(stage: Stage) -> None:
-    await stage.queue("vision", onvif=(1, 2))
-    pod = await stage.pod("a", "vision")
-    await stage.claim("vision", pod, (pod,))
-    await stage.label(None)
-    async with following(stage):
-        status = await stage.until_status("vision", lambda s: s.get("usage") == {"onvif": 1})
-        told = await until(stage.events, bool)
-
-    assert conditions(status) == {"Accepted": "True", "OwnerMismatch": "True"}
-    assert len(told) == 1
 
 
 async def test_missing_parent_is_a_condition_until_it_comes(stage: Stage) -> None:

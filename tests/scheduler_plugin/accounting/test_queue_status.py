@@ -261,38 +261,6 @@ def test_transition_time_stays_while_the_status_stays() -> None:
     assert conditions(other_status) == {"Accepted": ("True", "Valid", SINCE_LATER)}
 
 
-def test_both_queues_of_an_edited_label_say_so() -> None:
-    objects = [a_queue_object(name) for name in ("vision", "robots", "other")]
-    world = a_world(a_pod("a", queue="vision", node="n"))
-    for obj in objects:
-        put_object(world, obj)
-    put(world, an_allocated_claim("cam", "a", queue="robots", owner_pod="a"))
-
-    vision, robots, other = (status_of(world, obj) for obj in objects)
-
-    assert vision["usage"] == {"onvif": 1}
-    assert conditions(vision)["OwnerMismatch"] == ("True", "LabelEdited", SINCE)
-    assert message(vision, "OwnerMismatch") == message(robots, "OwnerMismatch")
-    assert message(vision, "OwnerMismatch") == (
-        'ResourceClaim default/cam is labelled "robots", and queue "vision" is charged, whose pod'
-        " the label was written for."
-    )
-    assert "OwnerMismatch" not in conditions(other)
-
-
-def test_of_many_edited_labels_a_few_are_named() -> None:
-    obj = a_queue_object("vision")
-    world = a_world(a_pod("a", queue="vision", node="n"))
-    put_object(world, obj)
-    for number in range(5):
-        put(world, an_allocated_claim(f"cam-{number}", "a", owner_pod="a"))
-
-    said = message(status_of(world, obj), "OwnerMismatch")
-
-    assert said.count("has lost its label") == 3
-    assert said.endswith("2 more are like this.")
-
-
 # Which queues are to be looked at after an event.
 
 
@@ -358,7 +326,7 @@ def test_changed_spec_touches_the_queue_alone_and_an_equal_one_nothing() -> None
     assert touched(world) == ("vision",)
     put_object(world, changed)
 
-    assert not world.has_news
+    assert not world.ledger.is_touched
 
 
 def test_queue_that_changes_all_the_time_is_written_ever_less_often() -> None:

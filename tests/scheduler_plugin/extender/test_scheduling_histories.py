@@ -475,19 +475,6 @@ class Scheduling(RuleBasedStateMachine):
         assert entry is None or not entry.is_charged
         self.world.put_claim(replace(claim, label=queue, owner_pod=pod))
 
-    @rule(name=claims, label=st.sampled_from(["", "left", "right", "leaf"]))
-    def edit_label(self, name: str, label: str) -> None:
-        """An administrator writes what no policy lets anybody write, beside a pod that shows it."""
-        claim = self.world.facts.claim_named("default", name)
-        if claim is not None and self.world.facts.pod(claim.owner_pod) is not None:
-            self.world.put_claim(replace(claim, label=QueueName(label)))
-
-    def mend_labels(self, pod: PodView) -> None:
-        """He puts them right: when the pod is gone, its claims' labels count as they stand."""
-        for claim in list(self.world.facts.claims()):
-            if claim.owner_pod == pod.uid:
-                self.world.put_claim(replace(claim, label=pod.queue))
-
     @rule(name=pods, claim=claims, what=st.sampled_from(["pod", "reservation", "claim", "restart"]))
     def disturb(self, name: str, claim: str, what: str) -> None:
         if what == "restart":
@@ -506,7 +493,6 @@ class Scheduling(RuleBasedStateMachine):
             if not whole:
                 return
         if pod is not None and whole:
-            self.mend_labels(pod)
             self.world.delete_pod(pod.uid)
             self.deleted.append(replace(pod, node=""))
         if pod is not None and (whole or not pod.is_bound):
