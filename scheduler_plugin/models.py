@@ -203,9 +203,8 @@ class QueueStatus(Model):
     under their quota may take back."""
     claims: ClaimCounts | None = None
     conditions: Conditions = None
-    """The state in detail. Accepted says whether the spec can be read; where it cannot, the queue
-    counts as it did before. ParentMissing: the queue counts as a root. ParentCycle: the ceilings of
-    the cycle hold for all that are in it or below it."""
+    """The state in detail. Accepted: the spec is in force. ParentMissing: the queue counts as a
+    root. ParentCycle: the ceilings of the cycle hold for all that are in it or below it."""
 
 
 class QueueModel(Model):

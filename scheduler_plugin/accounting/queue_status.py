@@ -1,17 +1,15 @@
 """The status of a Queue: what the ledger says of it, and what is odd about it.
 
-    conditions            True                                         else
-    Accepted              the spec can be read                         False, with all its problems
-    ParentMissing         the parent does not exist                    absent
-    ParentCycle           the path upwards leads into a cycle          absent
+    Accepted              always, since the definition refuses what could not be read
+    ParentMissing         where the parent does not exist
+    ParentCycle           where the path upwards leads into a cycle
 
-`requested` is the usage and what waiting pods ask for. Of a Queue that cannot be read the figures
-stay what they were, since the queue itself counts as it was.
+A condition is True or not there. `requested` is the usage and what waiting pods ask for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,9 +17,9 @@ from typing import Any
 from driver.api import timestamp
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, for_status
-from scheduler_plugin.objects.fields import JsonObject
-from scheduler_plugin.objects.names import Queue, QueueCondition, QueueName
-from scheduler_plugin.objects.projections import UnreadableQueue, project_queue
+from scheduler_plugin.objects.fields import JsonObject, Unreadable
+from scheduler_plugin.objects.names import Queue, QueueCondition
+from scheduler_plugin.objects.queue_objects import parse_queue
 
 SHORTEST_SECONDS = 1.0
 LONGEST_SECONDS = 5.0
@@ -35,6 +33,7 @@ merge patch of one figure as for an apply of them all.
 _LONGEST_MESSAGE = 32768
 _FIGURES = ("usage", "usageNonPreemptible", "requested", "claims")
 _REASONS = {
+    QueueCondition.ACCEPTED: "Valid",
     QueueCondition.PARENT_MISSING: "ParentNotFound",
     QueueCondition.PARENT_CYCLE: "Cycle",
 }
@@ -48,12 +47,8 @@ class QueueObject:
         status: As the API returns it; {} where there is none.
     """
 
-    queue: Queue | UnreadableQueue
+    queue: Queue
     status: Mapping[str, Any]
-
-    @property
-    def name(self) -> QueueName:
-        return QueueName(self.queue.name)
 
 
 def rest_seconds(writes: int) -> float:
@@ -61,18 +56,10 @@ def rest_seconds(writes: int) -> float:
     return min(LONGEST_SECONDS, SHORTEST_SECONDS * (1 << min(writes - 1, 30)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Condition:
-    type: QueueCondition
-    holds: bool
-    reason: str
-    message: str
-
-
-def queue_object(obj: JsonObject) -> QueueObject:
-    """Parse a stored Queue."""
-    status = obj.get("status")
-    return QueueObject(project_queue(obj), dict(status) if isinstance(status, Mapping) else {})
+def queue_object(obj: JsonObject) -> QueueObject | None:
+    """Parse a stored Queue; None for one that another definition let pass."""
+    queue = parse_queue(obj)
+    return None if isinstance(queue, Unreadable) else QueueObject(queue, obj.get("status") or {})
 
 
 def queue_status(found: QueueObject, world: World, now: datetime) -> JsonObject | None:
@@ -82,18 +69,23 @@ def queue_status(found: QueueObject, world: World, now: datetime) -> JsonObject 
     is behind will hear of it.
     """
     queue = found.queue
-    if isinstance(queue, Queue) and world.facts.tree.get(queue.name) != queue:
+    if world.facts.tree.get(queue.name) != queue:
         return None
-    if isinstance(queue, UnreadableQueue):
-        figures = {name: found.status[name] for name in _FIGURES if name in found.status}
-    else:
-        figures = _figures(queue, world)
-    before = _conditions_by_type(found.status)
+    before, generation = _conditions_by_type(found.status), queue.generation
+    odd = world.facts.tree.conditions(queue.name)
     conditions = [
-        _condition_json(condition, before.get(condition.type, {}), queue.generation, now)
-        for condition in _conditions(queue, world)
+        {
+            "type": str(kind),
+            "status": "True",
+            "observedGeneration": generation,
+            "lastTransitionTime": _since(before.get(kind, {})) or timestamp(now),
+            "reason": _REASONS[kind],
+            "message": message[:_LONGEST_MESSAGE],
+        }
+        for kind, message in ((QueueCondition.ACCEPTED, "The spec is in force."), *odd)
     ]
-    status = {"observedGeneration": queue.generation, **figures, "conditions": conditions}
+    figures = _figures(queue, world)
+    status = {"observedGeneration": generation, **figures, "conditions": conditions}
     return None if _is_stored(status, found.status) else status
 
 
@@ -121,33 +113,9 @@ def _amounts(found: Charges, listed: Iterable[ResourceKey]) -> dict[str, int]:
     return {key: for_status(amounts[key]) for key in sorted(amounts)}
 
 
-def _conditions(queue: Queue | UnreadableQueue, world: World) -> Iterator[_Condition]:
-    name = QueueName(queue.name)
-    yield _accepted(queue)
-    for found, message in world.facts.tree.conditions(name):
-        yield _Condition(found, True, _REASONS[found], message)
-
-
-def _accepted(queue: Queue | UnreadableQueue) -> _Condition:
-    if isinstance(queue, UnreadableQueue):
-        return _Condition(QueueCondition.ACCEPTED, False, "Invalid", str(queue))
-    return _Condition(QueueCondition.ACCEPTED, True, "Valid", "The spec is in force.")
-
-
-def _condition_json(
-    condition: _Condition, before: Mapping[str, Any], generation: int, now: datetime
-) -> dict[str, Any]:
-    """The condition; the time of its last transition stays while its status does."""
-    status = str(condition.holds)
-    since = before.get("lastTransitionTime") if before.get("status") == status else None
-    return {
-        "type": str(condition.type),
-        "status": status,
-        "observedGeneration": generation,
-        "lastTransitionTime": since or timestamp(now),
-        "reason": condition.reason,
-        "message": condition.message[:_LONGEST_MESSAGE],
-    }
+def _since(before: Mapping[str, Any]) -> str:
+    """The time of its last transition, which stays while the condition does; "" for now."""
+    return before.get("lastTransitionTime", "") if before.get("status") == "True" else ""
 
 
 def _conditions_by_type(status: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

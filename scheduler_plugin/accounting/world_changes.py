@@ -25,7 +25,7 @@ class PodChanged:
 
 @dataclass(frozen=True, slots=True)
 class QueueChanged:
-    """A Queue came, changed, became unreadable or went."""
+    """A Queue came, changed or went."""
 
     name: QueueName
 

@@ -44,7 +44,6 @@ class Feed(Generic[T]):
     kind: str
     put: Callable[[T], None]
     delete: Callable[[T], None]
-    unreadable: Callable[[Unreadable], None] = lambda _: None
     _kept: dict[ObjectKey, T] = field(default_factory=dict)
 
     def take(self, change: Change[T | Unreadable]) -> None:
@@ -67,7 +66,6 @@ class Feed(Generic[T]):
             return
         counts_as = "as it was before" if key in self._kept else "as absent"
         logger.error("%s %s cannot be read, counts %s: %s", self.kind, key, counts_as, new)
-        self.unreadable(new)
 
 
 class Kind(Generic[T]):

@@ -40,7 +40,7 @@ from scheduler_plugin.objects.devices import (
     slice_view,
 )
 from scheduler_plugin.objects.fields import Unreadable
-from scheduler_plugin.objects.names import Queue, QueueName
+from scheduler_plugin.objects.names import Queue
 from scheduler_plugin.objects.pods import (
     NamespaceView,
     PodGroupView,
@@ -50,12 +50,11 @@ from scheduler_plugin.objects.pods import (
 )
 from scheduler_plugin.objects.projections import (
     ClaimVersion,
-    UnreadableQueue,
     project_claim,
     project_configuration,
     project_pod,
-    project_queue,
 )
+from scheduler_plugin.objects.queue_objects import parse_queue
 
 T = TypeVar("T")
 
@@ -165,12 +164,8 @@ class Kinds:
             self._world.delete_queue(queue.name)
             self._changed(QueueChanged(queue.name))
 
-        def unreadable(queue: Unreadable) -> None:
-            if isinstance(queue, UnreadableQueue):
-                self._changed(QueueChanged(QueueName(queue.name)))
-
-        feed = Feed(kind="Queue", put=put, delete=delete, unreadable=unreadable)
-        return self._source.kind(apiserver.QUEUES, project_queue, feed)
+        feed = Feed(kind="Queue", put=put, delete=delete)
+        return self._source.kind(apiserver.QUEUES, parse_queue, feed)
 
     def _namespaces(self) -> Kind[NamespaceView]:
         def put(namespace: NamespaceView) -> None:

@@ -25,7 +25,7 @@ from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.fields import Unreadable
 from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.pods import PodView, pod_view
-from scheduler_plugin.objects.projections import ClaimVersion, UnreadableQueue, is_kept
+from scheduler_plugin.objects.projections import ClaimVersion, is_kept
 
 logger = logging.getLogger(__name__)
 
@@ -68,10 +68,6 @@ class ClusterWorld:
     async def in_sync(self) -> None:
         """Wait until the world knows all that was there at the start."""
         await self._fed.wait()
-
-    def unreadable_queues(self) -> tuple[UnreadableQueue, ...]:
-        """The Queues with problems; one that was in order before still counts as it was."""
-        return tuple(q for q in self._kinds.queues.store if isinstance(q, UnreadableQueue))
 
     def subscribe(self, listener: Listener) -> None:
         """Call back with every change from now on, after the world took it. Be quick."""

@@ -5,15 +5,13 @@ Two versions of an object whose projections are equal are one to everybody who h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView, claim_view
 from scheduler_plugin.objects.fields import JsonObject, Unreadable
-from scheduler_plugin.objects.names import AccountingSettings, Queue
+from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.pods import PodView, pod_view
-from scheduler_plugin.objects.queue_objects import parse_queue
 
 
 class ClaimVersion(NamedTuple):
@@ -21,15 +19,6 @@ class ClaimVersion(NamedTuple):
 
     view: ClaimView
     resource_version: str
-
-
-@dataclass(frozen=True, slots=True)
-class UnreadableQueue(Unreadable):
-    """A Queue that cannot be read, for its status."""
-
-    name: str
-    uid: str
-    generation: int
 
 
 def project_claim(obj: JsonObject, *, queue_label: str) -> ClaimVersion | Unreadable:
@@ -50,15 +39,6 @@ def is_kept(pod: PodView, settings: AccountingSettings) -> bool:
     """
     is_to_be_bound = pod.may_be_bound and pod.scheduler in settings.scheduler_names
     return pod.may_use_devices or pod.is_gated or is_to_be_bound
-
-
-def project_queue(obj: JsonObject) -> Queue | UnreadableQueue:
-    queue = parse_queue(obj)
-    if isinstance(queue, Queue):
-        return queue
-    metadata = obj["metadata"]  # A stored object has it.
-    uid, generation = metadata["uid"], metadata.get("generation") or 0
-    return UnreadableQueue(queue.problem, metadata["name"], uid, generation)
 
 
 def project_configuration(obj: JsonObject) -> ResourceKey:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -16,7 +14,6 @@ import pytest
 from kube.api import (
     ApiClient,
     EventRecorder,
-    InvalidError,
     JsonObject,
     NotFoundError,
     ObjectPath,
@@ -159,15 +156,6 @@ class Stage:
             CLAIMS.at("cam", self.place), {"metadata": {"labels": labels}}
         )
 
-    async def spoil(self, queue: str) -> bool:
-        """Whether the server took a spec that the plugin cannot read."""
-        spec = {"claimSharing": {"ownerExitGracePeriod": "99999999h"}}
-        try:
-            await self.client.merge_patch(QUEUES.at(self.name(queue)), {"spec": spec})
-        except InvalidError:
-            return False
-        return True
-
     async def status(self, queue: str) -> JsonObject:
         found = await self.client.get(QUEUES.at(self.name(queue)))
         return found.get("status") or {}
@@ -270,30 +258,6 @@ async def test_missing_parent_is_a_condition_until_it_comes(stage: Stage) -> Non
         await stage.queue("research")
 
         await stage.until_status("vision", lambda s: "ParentMissing" not in conditions(s))
-
-
-@pytest.fixture
-def lax_definition(stage: Stage) -> Iterator[None]:
-    """The definition without its rule on grace periods, as another version may have it."""
-    fields = "schema/openAPIV3Schema/properties/spec/properties/claimSharing/properties"
-    where = f"/spec/versions/0/{fields}/ownerExitGracePeriod/x-kubernetes-validations"
-    patch = json.dumps([{"op": "remove", "path": where}])
-    stage.cluster.kubectl("patch", "crd", "queues.moorage.dev", "--type=json", "-p", patch)
-    yield
-    stage.cluster.kubectl("apply", "-f", str(CRDS))
-
-
-@pytest.mark.usefixtures("lax_definition")
-async def test_queue_that_becomes_unreadable_says_why_and_keeps_its_figures(stage: Stage) -> None:
-    await stage.queue("vision", onvif=(1, 2))
-    async with following(stage):
-        before = await stage.until_status("vision", lambda s: s.get("usage") == {"onvif": 0})
-        await until(partial(stage.spoil, "vision"), bool)
-
-        status = await stage.until_status("vision", lambda s: conditions(s)["Accepted"] == "False")
-
-    assert {**status, "conditions": (), "observedGeneration": 1} == {**before, "conditions": ()}
-    assert "spec.claimSharing.ownerExitGracePeriod" in status["conditions"][0]["message"]
 
 
 async def test_status_that_somebody_else_wrote_is_put_right(stage: Stage) -> None:

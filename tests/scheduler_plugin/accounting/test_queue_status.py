@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.accounting.queue_status import queue_object, queue_status, rest_seconds
+from scheduler_plugin.accounting.queue_status import (
+    QueueObject,
+    queue_object,
+    queue_status,
+    rest_seconds,
+)
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.due import Rests
-from scheduler_plugin.objects.names import Queue
+from scheduler_plugin.objects.names import QueueName
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
@@ -26,15 +31,19 @@ LATER = NOW + timedelta(minutes=5)
 SINCE, SINCE_LATER = "2026-11-21T12:00:00Z", "2026-11-21T12:05:00Z"
 
 
+def a_stored(obj: dict[str, Any]) -> QueueObject:
+    found = queue_object(obj)
+    assert found is not None
+    return found
+
+
 def put_object(world: World, obj: dict[str, Any]) -> None:
-    """The world takes the Queue of an object, where that can be read."""
-    queue = queue_object(obj).queue
-    if isinstance(queue, Queue):
-        world.put_queue(queue)
+    """The world takes the Queue of an object."""
+    world.put_queue(a_stored(obj).queue)
 
 
 def status_of(world: World, obj: dict[str, Any], *, later: bool = False) -> Any:
-    return queue_status(queue_object(obj), world, LATER if later else NOW)
+    return queue_status(a_stored(obj), world, LATER if later else NOW)
 
 
 def store(world: World, obj: dict[str, Any], *, later: bool = False) -> dict[str, Any]:
@@ -221,44 +230,21 @@ def test_all_queues_that_lead_into_a_cycle_say_so() -> None:
     assert found == [("True", "Cycle", SINCE)] * 3
 
 
-def test_queue_that_cannot_be_read_says_why_and_keeps_its_figures() -> None:
-    world = a_world(an_allocated_claim("cam", "a", queue="vision"))
-    obj = a_queue_object("vision", onvif=(1, 2))
+def test_queue_that_another_definition_let_pass_is_left_alone() -> None:
+    assert queue_object(a_queue_object("vision", parent=1)) is None
+
+
+def test_transition_time_stays_while_the_condition_does() -> None:
+    world = a_world()
+    obj = a_queue_object("vision", parent="research")
     put_object(world, obj)
     stored = store(world, obj)
-    stored["spec"] = {"claimSharing": {"ownerExitGracePeriod": "99999999h"}}
-    stored["metadata"]["generation"] = 2
-    put(world, an_allocated_claim("other", "a", queue="vision"))
+    changed = a_queue_object("vision", parent="lab")
+    put_object(world, changed)
 
-    status = status_of(world, stored, later=True)
+    status = status_of(world, {**changed, "status": stored["status"]}, later=True)
 
-    assert status["usage"] == {"onvif": 1}
-    assert status["observedGeneration"] == 2
-    assert conditions(status) == {"Accepted": ("False", "Invalid", SINCE_LATER)}
-    assert message(status, "Accepted") == (
-        "spec.claimSharing.ownerExitGracePeriod: '99999999h' is not a duration such as 30s or 5m."
-    )
-
-
-def test_queue_that_never_could_be_read_has_no_figures() -> None:
-    status = status_of(a_world(), a_queue_object("vision", parent=1))
-
-    assert list(status) == ["observedGeneration", "conditions"]
-
-
-def test_transition_time_stays_while_the_status_stays() -> None:
-    world = a_world()
-    obj = a_queue_object("vision", parent=1)
-    stored = store(world, obj)
-    stored["spec"]["parent"] = 2
-
-    other_message = status_of(world, stored, later=True)
-    stored["spec"] = {}
-    put_object(world, stored)
-    other_status = status_of(world, stored, later=True)
-
-    assert conditions(other_message) == {"Accepted": ("False", "Invalid", SINCE)}
-    assert conditions(other_status) == {"Accepted": ("True", "Valid", SINCE_LATER)}
+    assert conditions(status)["ParentMissing"] == ("True", "ParentNotFound", SINCE)
 
 
 # Which queues are to be looked at after an event.
@@ -311,7 +297,7 @@ def test_queue_that_moves_touches_what_is_below_and_all_that_were_and_are_above(
 def test_queue_that_comes_or_goes_touches_the_children_that_miss_it() -> None:
     world = a_tree()
 
-    world.delete_queue(queue_object(a_queue_object("research")).name)
+    world.delete_queue(QueueName("research"))
 
     assert touched(world) == ("lab", "research", "vision")
     put_object(world, a_queue_object("research"))
