@@ -5,6 +5,8 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -58,6 +60,14 @@ class ObjectList:
     resource_version: int
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What the API server says of itself: `v1.36.3`, and its clock to the second."""
+
+    git_version: str
+    time: datetime
+
+
 class ApiClient:
     """The verbs of the API on raw JSON; every failure is an ApiError."""
 
@@ -100,6 +110,23 @@ class ApiClient:
     ) -> int:
         """Return the resourceVersion of this moment, for `Store.at_least`."""
         return (await self._page(selection, 1, "", timeout_seconds)).resource_version
+
+    async def server(self) -> Server:
+        """Return its version, and what time it is there.
+
+        Raises:
+            ApiError: If it does not tell.
+        """
+        request = requests.version(READ_SECONDS)
+        limits = ClientTimeout(total=request.timeout_seconds, sock_connect=CONNECT_SECONDS)
+        with _translated(request.what):
+            response = await self._open(request, limits)
+            async with response:
+                body = _parsed(await response.read())
+        try:
+            return Server(body["gitVersion"], parsedate_to_datetime(response.headers["Date"]))
+        except (KeyError, ValueError) as error:
+            raise UnavailableError(f"not a version: {error!r}") from error
 
     async def serves(self, resource: Resource) -> bool:
         """Whether there is this kind, in this version, asked by a list of one object.

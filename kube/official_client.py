@@ -33,9 +33,15 @@ async def kubeconfig_access(kubeconfig: Path | None) -> Access:
         return await _access(config, kubeconfig)
     except (config.ConfigException, OSError, ValueError, TypeError, yaml.YAMLError) as error:
         which = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
-        # What the loader stumbles over where it expects a mapping says nothing to a user.
-        reason = "it is no kubeconfig" if isinstance(error, TypeError) else error
+        reason = _reason(str(which), error)
         raise KubeconfigError(f"kubeconfig {which} cannot be used: {reason}") from error
+
+
+def _reason(which: str, error: Exception) -> object:
+    """In place of what the loader says where it finds nothing, or not what it expects."""
+    if not any(Path(file).expanduser().exists() for file in which.split(os.pathsep)):
+        return "there is no such file"
+    return "it is no kubeconfig" if isinstance(error, TypeError) else error
 
 
 async def _access(config: Any, kubeconfig: Path | None) -> Access:

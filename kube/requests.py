@@ -79,6 +79,11 @@ def readiness(timeout_seconds: float) -> Request:
     return Request(method="GET", url_path="/readyz", timeout_seconds=timeout_seconds)
 
 
+def version(timeout_seconds: float) -> Request:
+    """Which server it is."""
+    return Request(method="GET", url_path="/version", timeout_seconds=timeout_seconds)
+
+
 def read(path: ObjectPath, timeout_seconds: float) -> Request:
     return Request(method="GET", url_path=path.url_path, timeout_seconds=timeout_seconds)
 

@@ -2,6 +2,7 @@
 
 moorage-scheduler-plugin                answer kube-scheduler, until a signal
 moorage-scheduler-plugin print-config   what kube-scheduler's configuration must say
+moorage-scheduler-plugin check          whether what runs in a cluster is whole
 moorage-scheduler-plugin leave          once Moorage is uninstalled: take its finalizers away
 """
 
@@ -13,7 +14,12 @@ from typing import NoReturn
 
 from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration
-from scheduler_plugin.settings import LeaveSettings, PrintConfigSettings, ServeSettings
+from scheduler_plugin.settings import (
+    CheckSettings,
+    LeaveSettings,
+    PrintConfigSettings,
+    ServeSettings,
+)
 
 
 def main() -> int:
@@ -23,7 +29,10 @@ def main() -> int:
         _serve(settings)
     if isinstance(settings, LeaveSettings):
         _leave(settings)
-    return _print_config(settings)
+    if isinstance(settings, CheckSettings):
+        return _check(settings)
+    sys.stdout.write(_configuration(settings))
+    return 0
 
 
 def _serve(settings: ServeSettings) -> NoReturn:
@@ -50,13 +59,26 @@ def _leave(settings: LeaveSettings) -> NoReturn:
     run_process(run_leave(settings), plain_errors=(ApiError,))
 
 
-def _print_config(settings: PrintConfigSettings) -> int:
+def _check(settings: CheckSettings) -> int:
+    """0 if all is well, 1 if something is wrong, 2 if that cannot be told."""
+    import asyncio
+
+    from kube.api import ApiError, KubeconfigError, log_to_stderr
+    from scheduler_plugin.check_main import run_check
+
+    log_to_stderr(settings.log_level, "scheduler_plugin")
+    try:
+        return 1 - asyncio.run(run_check(settings, _configuration(settings.expected)))
+    except (ApiError, KubeconfigError, OSError) as error:
+        sys.stderr.write(f"moorage-scheduler-plugin check: {error}\n")
+        return 2
+
+
+def _configuration(settings: PrintConfigSettings) -> str:
     lease = settings.lease
-    configuration = scheduler_configuration(
+    return scheduler_configuration(
         settings.scheduler_names, (lease.namespace, lease.name), settings.listening, settings.caller
     )
-    sys.stdout.write(configuration)
-    return 0
 
 
 if __name__ == "__main__":

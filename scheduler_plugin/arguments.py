@@ -6,7 +6,8 @@ import re
 import socket
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -40,7 +41,12 @@ from scheduler_plugin.objects.names import (
     OwnerLifetime,
     QueueName,
 )
-from scheduler_plugin.settings import LeaveSettings, PrintConfigSettings, ServeSettings
+from scheduler_plugin.settings import (
+    CheckSettings,
+    LeaveSettings,
+    PrintConfigSettings,
+    ServeSettings,
+)
 
 _NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _LABEL_KEY = re.compile(rf"({_NAME}/)?[A-Za-z0-9]([-_.A-Za-z0-9]{{0,61}}[A-Za-z0-9])?")
@@ -50,7 +56,7 @@ _LARGEST_PRIORITY = 2_000_001_000
 
 DEFAULT_COMMAND = "serve"
 
-Settings = ServeSettings | PrintConfigSettings | LeaveSettings
+Settings = ServeSettings | PrintConfigSettings | CheckSettings | LeaveSettings
 
 app = commands(
     "moorage-scheduler-plugin", "Judge and bind pods for the kube-scheduler beside this process."
@@ -322,6 +328,61 @@ def print_config(
         lease=LeaseSettings(namespace=lease[0], name=lease[1], identity=socket.gethostname()),
         scheduler_names=tuple(scheduler_name),
         caller=caller if listening.tls else None,
+    )
+
+
+@app.command(
+    help="Say whether what runs in a cluster is whole, and what mends it. Changes nothing."
+)
+def check(
+    kubeconfig: Kubeconfig = None,
+    log_level: LogLevel = "WARNING",
+    namespace: Annotated[
+        str, parsed(not_empty, metavar="NAME", help_="Of the release.", shown=LEASE[0])
+    ] = LEASE[0],
+    lease: Annotated[
+        Sequence[str] | None,
+        parsed(
+            _lease,
+            metavar="NAMESPACE/NAME",
+            help_="kube-scheduler's Lease (default: moorage-scheduler in that namespace).",
+        ),
+    ] = None,
+    account: Annotated[
+        str,
+        typer.Option(
+            metavar="USER",
+            help="The plugin's, as the API server names it (default: its ServiceAccount in that"
+            " namespace).",
+        ),
+    ] = "",
+    scheduler_config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="kube-scheduler's configuration (default: that of the release).",
+        ),
+    ] = None,
+    listen_address: ListenAddress = ADDRESS,
+    scheduler_name: SchedulerName = SCHEDULERS,
+    output: Annotated[Literal["text", "json"], typer.Option("--output", "-o")] = "text",
+    config: Config = "",
+) -> CheckSettings:
+    elected = (lease[0], lease[1]) if lease else (namespace, LEASE[1])
+    expected = print_config(
+        lease=elected, listen_address=listen_address, scheduler_name=scheduler_name
+    )
+    return CheckSettings(
+        kubeconfig=kubeconfig,
+        log_level=log_level,
+        namespace=namespace,
+        lease=elected,
+        account=account or f"system:serviceaccount:{namespace}:scheduler-plugin",
+        scheduler_config=scheduler_config,
+        as_json=output == "json",
+        expected=expected,
     )
 
 

@@ -63,6 +63,29 @@ class PrintConfigSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSettings:
+    """Settings of `moorage-scheduler-plugin check`.
+
+    Attributes:
+        kubeconfig: See `ServeSettings`; outside of a pod the user's own.
+        namespace: Of the release.
+        account: The plugin's, as the API server names it.
+        scheduler_config: kube-scheduler's configuration; None for that of the release.
+        as_json: Whether programs read what is printed.
+        expected: What kube-scheduler's configuration must say.
+    """
+
+    kubeconfig: Path | None
+    log_level: str
+    namespace: str
+    lease: tuple[str, str]
+    account: str
+    scheduler_config: Path | None
+    as_json: bool
+    expected: PrintConfigSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveSettings:
     """Settings of `moorage-scheduler-plugin leave`.
 

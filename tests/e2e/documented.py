@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 from local_cluster import programs
@@ -50,6 +51,7 @@ def prepare(folder: Path) -> None:
 def run(cluster: Cluster, heading: str, folder: Path) -> str:
     """Type the commands of a section; returns what they print."""
     path = [str(ensure_built(programs.HELM)), str(Path(cluster.kubectl_program).parent)]
+    path.append(str(Path(sys.executable).parent))
     env = {
         **os.environ,
         "KUBECONFIG": str(cluster.kubeconfig),

@@ -19,6 +19,7 @@ from moorage_demo.release import CHART
 from tests.e2e import documented
 from tests.e2e.charts import SYSTEM
 
+WHOLE = "Is it whole?"
 IN_SYSTEM = f"--namespace={SYSTEM}"
 VALUES = "moorage-values.yaml"
 OPTIONS = (IN_SYSTEM, "--wait", "--timeout=4m")
@@ -93,6 +94,7 @@ def test_a_release_lives_as_documented_and_leaves_nothing_that_blocks(
     bare.wait_until("its queue is charged", lambda: finalizers(bare, "queues"))
     uid = uid_of_user(bare)
 
+    a_look_at_it_finds_what_is_wrong(bare, tmp_path)
     an_upgrade_changes_what_it_says(bare, tmp_path)
     a_rollback_takes_it_back(bare)
     assert uid_of_user(bare) == uid
@@ -106,6 +108,23 @@ def test_a_release_lives_as_documented_and_leaves_nothing_that_blocks(
 
 def named(body: Any) -> str:
     return str(body["metadata"]["name"])
+
+
+def a_look_at_it_finds_what_is_wrong(cluster: Cluster, folder: Path) -> None:
+    """And an upgrade mends it; `helm test` has looked before."""
+    assert {line.split()[0] for line in documented.run(cluster, WHOLE, folder).splitlines()} == {
+        "ok"
+    }
+
+    cluster.kubectl("delete", "validatingadmissionpolicy", "moorage-claims")
+    cluster.kubectl("delete", "clusterrolebinding", "moorage-scheduler-plugin")
+    with pytest.raises(AssertionError) as refused:
+        documented.run(cluster, WHOLE, folder)
+
+    assert "moorage-claims is not there" in str(refused.value)
+    assert "scheduler-plugin may not get pods, list pods, watch pods and" in str(refused.value)
+    helm(cluster, "rollback", "moorage", "1", *OPTIONS)
+    documented.run(cluster, WHOLE, folder)
 
 
 def an_upgrade_changes_what_it_says(cluster: Cluster, folder: Path) -> None:

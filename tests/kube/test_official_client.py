@@ -72,6 +72,11 @@ async def test_settings_of_the_user_are_found_without_a_file_or_a_pod(
     assert found.host == "http://127.0.0.1:7"
 
 
+async def test_of_an_absent_kubeconfig_just_that_is_said(tmp_path: Path) -> None:
+    with pytest.raises(KubeconfigError, match="cannot be used: there is no such file"):
+        await kubeconfig_access(tmp_path / "kubeconfig")
+
+
 @pytest.mark.parametrize(
     "text",
     [

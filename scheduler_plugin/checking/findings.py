@@ -1,0 +1,61 @@
+"""All that is found of a set-up, and how it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from scheduler_plugin.checking.definitions import judge_definitions
+from scheduler_plugin.checking.guards import judge_policies, judge_webhook
+from scheduler_plugin.checking.schedulers import (
+    judge_clocks,
+    judge_configuration,
+    judge_lease,
+    judge_version,
+)
+from scheduler_plugin.checking.setups import Finding, Level, Setup
+from scheduler_plugin.checking.workloads import (
+    judge_daemon_sets,
+    judge_permissions,
+    judge_pods,
+    judge_queues,
+)
+
+RULES = (
+    judge_version,
+    judge_definitions,
+    judge_policies,
+    judge_webhook,
+    judge_permissions,
+    judge_pods,
+    judge_daemon_sets,
+    judge_lease,
+    judge_configuration,
+    judge_clocks,
+    judge_queues,
+)
+
+
+def findings_of(setup: Setup) -> tuple[Finding, ...]:
+    """Part by part."""
+    return tuple(finding for rule in RULES for finding in rule(setup))
+
+
+def is_whole(findings: Sequence[Finding]) -> bool:
+    """Whether nothing is wrong; warnings are not."""
+    return not any(finding.level is Level.ERROR for finding in findings)
+
+
+def as_text(findings: Sequence[Finding]) -> str:
+    """A line each, and below it what to do."""
+    lines = []
+    for finding in findings:
+        lines.append(f"{finding.level:8} {finding.part:12} {finding.said}")
+        if finding.mend:
+            lines.append(f"{'':21} -> {finding.mend}")
+    return "\n".join(lines) + "\n"
+
+
+def as_objects(findings: Sequence[Finding]) -> list[dict[str, str]]:
+    """For programs."""
+    return [asdict(finding) for finding in findings]

@@ -1,0 +1,123 @@
+"""What is known of a running Moorage, and what a look at it finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from scheduler_plugin.objects.fields import JsonObject
+
+
+class Level(StrEnum):
+    """How bad a finding is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """It works, but not for ever, or not as whoever runs it may believe."""
+    ERROR = "error"
+    """Something does not work, or is not enforced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found of one part.
+
+    Attributes:
+        part: What it is about, such as `policies`.
+        said: One sentence.
+        mend: What to do; empty if there is nothing.
+    """
+
+    level: Level
+    part: str
+    said: str
+    mend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What could not be read.
+
+    Attributes:
+        why: The API server's words.
+        absent: Whether there is no such kind or object; else nobody knows.
+    """
+
+    why: str
+    absent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """What an account may have to do: a verb, and a resource as rules of RBAC name it."""
+
+    verb: str
+    group: str
+    resource: str
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}{'.' if self.group else ''}{self.group}"
+
+
+Objects = tuple[JsonObject, ...] | Unread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What was read.
+
+    Attributes:
+        namespace: Where the release is.
+        git_version: Of the API server, such as `v1.36.3`.
+        server_time: The API server's clock, and `own_time` this host's at that moment.
+        serves_dra: Whether there is `resource.k8s.io/v1`.
+        lease: kube-scheduler's; `lease_name` is its namespace and name.
+        configuration: kube-scheduler's, parsed; `configuration_source` says where it was found.
+        expected: What `print-config` prints, parsed.
+        denied: What the plugin's account is not allowed, though it needs it.
+        endpoints: EndpointSlices of the webhook's Service.
+        pods: Of the release, in all its namespaces.
+        daemon_sets: Likewise.
+    """
+
+    namespace: str
+    git_version: str
+    server_time: datetime
+    own_time: datetime
+    serves_dra: bool
+    definitions: Objects
+    policies: Objects
+    bindings: Objects
+    validating: Objects
+    mutating: Objects
+    endpoints: Objects
+    lease_name: tuple[str, str]
+    lease: JsonObject | Unread
+    configuration: Any
+    configuration_source: str
+    expected: Any
+    pods: Objects
+    daemon_sets: Objects
+    queues: Objects
+    account: str
+    denied: tuple[Permission, ...] | Unread = field(default=())
+
+
+def unread(part: str, found: Unread) -> Finding:
+    """That something was not looked at."""
+    return Finding(Level.WARNING, part, f"Not looked at: {found.why}")
+
+
+def look_at(verb: str, namespace: str, name: str) -> str:
+    """A command that shows more of the pods of one name."""
+    return f"kubectl {verb} --namespace {namespace} --selector app.kubernetes.io/name={name}"
+
+
+def name_of(body: JsonObject) -> str:
+    return str(body["metadata"]["name"])
+
+
+def named(found: tuple[JsonObject, ...], name: str) -> JsonObject | None:
+    return next((body for body in found if name_of(body) == name), None)

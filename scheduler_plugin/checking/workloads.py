@@ -1,0 +1,159 @@
+"""Whether the processes run, may do what they must, and have Queues to charge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from scheduler_plugin.checking.schedulers import minor_of
+from scheduler_plugin.checking.setups import (
+    Finding,
+    Level,
+    Permission,
+    Setup,
+    Unread,
+    name_of,
+    unread,
+)
+from scheduler_plugin.objects.fields import JsonObject
+
+SCHEDULER = "moorage-scheduler-plugin"
+NAME_LABEL = "app.kubernetes.io/name"
+PART_OF = "app.kubernetes.io/part-of=moorage"
+
+
+def judge_pods(setup: Setup) -> Iterator[Finding]:
+    """Pods of the release that are not ready, and a kube-scheduler of a version of its own."""
+    if isinstance(setup.pods, Unread):
+        yield unread("pods", setup.pods)
+        return
+    running = [body for body in setup.pods if _HOOK not in body["metadata"].get("annotations", {})]
+    unready = [body for body in running if not _ready(body)]
+    for body in unready:
+        mend = f"kubectl --namespace {body['metadata']['namespace']} describe pod {name_of(body)}"
+        yield Finding(Level.ERROR, "pods", f"{name_of(body)} is not ready: {_why(body)}", mend)
+    if not any(body["metadata"]["namespace"] == setup.namespace for body in running):
+        said = f"There are none of Moorage's in {setup.namespace}."
+        yield Finding(Level.ERROR, "pods", said, "Say where the release is: --namespace.")
+    elif not unready:
+        yield Finding(Level.OK, "pods", f"All {len(running)} are ready.")
+    yield from _schedulers(setup.git_version, running)
+
+
+_HOOK = "helm.sh/hook"
+"""On what a release runs once, such as its test."""
+
+
+def _ready(body: JsonObject) -> bool:
+    conditions = body["status"].get("conditions", ())
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def _why(body: JsonObject) -> str:
+    """What a container says, else what the pod says, else its phase."""
+    for container in body["status"].get("containerStatuses", ()):
+        for state in container.get("state", {}).values():
+            if container.get("ready") is False and state.get("reason"):
+                return f"{container['name']}: {state['reason']}: {state.get('message', '')}"
+    conditions = body["status"].get("conditions", ())
+    said = [c["message"] for c in conditions if c["status"] == "False" and c.get("message")]
+    return said[0] if said else f"{body['status'].get('phase', 'Unknown')}."
+
+
+def _schedulers(git_version: str, pods: list[JsonObject]) -> Iterator[Finding]:
+    ours = [body for body in pods if body["metadata"]["labels"].get(NAME_LABEL) == SCHEDULER]
+    server = minor_of(git_version)
+    for image in sorted({image for body in ours for image in _scheduler_images(body)}):
+        minor = minor_of(image.partition("@")[0].rpartition(":")[2])
+        if minor is not None and server is not None and not server - 1 <= minor <= server:
+            said = f"{image} beside an API server {git_version}: Kubernetes supports its own minor"
+            mend = "Unset scheduler.image.tag and upgrade, or name a tag of the server's version."
+            yield Finding(Level.ERROR, "scheduler", f"{said} version and the one before.", mend)
+
+
+def _scheduler_images(body: JsonObject) -> Iterator[str]:
+    for container in body["spec"]["containers"]:
+        if container["name"] == "kube-scheduler":
+            yield container["image"]
+
+
+def judge_daemon_sets(setup: Setup) -> Iterator[Finding]:
+    """Nodes without their driver."""
+    if isinstance(setup.daemon_sets, Unread):
+        yield unread("driver", setup.daemon_sets)
+        return
+    for body in setup.daemon_sets:
+        status: dict[str, Any] = body.get("status", {})
+        desired, ready = status.get("desiredNumberScheduled", 0), status.get("numberReady", 0)
+        level = Level.OK if ready == desired > 0 else Level.WARNING
+        said = f"{name_of(body)} is ready on {ready} of {desired} nodes."
+        yield Finding(level, "driver", said)
+    if not setup.daemon_sets:
+        yield Finding(Level.ERROR, "driver", "No node has a driver: no device is discovered.")
+
+
+def judge_queues(setup: Setup) -> Iterator[Finding]:
+    """Queues that nobody can use as they are."""
+    part = "queues"
+    if isinstance(setup.queues, Unread):
+        yield unread(part, setup.queues)
+        return
+    if not setup.queues:
+        said = "There are none, so no pod gets an accounted device."
+        yield Finding(Level.WARNING, part, said, "docs/queues.md tells how one is written.")
+    parents = {body.get("spec", {}).get("parent") for body in setup.queues}
+    flaws = [flaw for body in setup.queues for flaw in _queue_flaws(body, name_of(body) in parents)]
+    yield from flaws
+    if setup.queues and not flaws:
+        yield Finding(Level.OK, part, f"{len(setup.queues)} are accepted.")
+
+
+def _queue_flaws(body: JsonObject, is_parent: bool) -> Iterator[Finding]:
+    name = name_of(body)
+    if "namespaceSelector" not in body.get("spec", {}) and not is_parent:
+        said = f"{name} has no namespaceSelector: no namespace may use it."
+        yield Finding(Level.WARNING, "queues", said, "namespaceSelector: {} is for all.")
+    for condition in body.get("status", {}).get("conditions", ()):
+        if condition["type"] == "Accepted" and condition["status"] == "False":
+            said = f"{name}: {condition['message']}"
+            yield Finding(Level.WARNING, "queues", said)
+
+
+_DRA = "resource.k8s.io"
+PERMISSIONS = tuple(
+    Permission(verb, group, resource)
+    for group, resource, verbs in (
+        ("", "pods", "get list watch patch"),
+        ("", "pods/binding", "create"),
+        ("", "pods/eviction", "create"),
+        ("", "pods/status", "patch"),
+        ("", "namespaces", "list watch"),
+        (_DRA, "resourceclaims", "get list watch patch"),
+        (_DRA, "resourceclaims/status", "patch"),
+        (_DRA, "resourceclaims/binding", "patch"),
+        (_DRA, "deviceclasses", "list watch"),
+        (_DRA, "resourceslices", "list watch"),
+        ("moorage.dev", "queues", "list watch patch"),
+        ("moorage.dev", "queues/status", "patch"),
+        ("akri.sh", "configurations", "list watch"),
+        ("akri.sh", "instances", "list watch"),
+        ("policy", "poddisruptionbudgets", "list"),
+        ("events.k8s.io", "events", "create patch"),
+    )
+    for verb in verbs.split()
+)
+"""What the plugin's account needs everywhere; `tests/deploy` holds the chart's role to it."""
+
+
+def judge_permissions(setup: Setup) -> Iterator[Finding]:
+    """Whether the plugin's account may do what it must."""
+    part, denied = "permissions", setup.denied
+    if isinstance(denied, Unread):
+        yield unread(part, denied)
+    elif denied:
+        more = f" and {len(denied) - 3} more" if len(denied) > 3 else ""
+        said = f"{setup.account} may not {', '.join(map(str, denied[:3]))}{more}."
+        mend = "The role moorage-scheduler-plugin of this version allows it: upgrade the release."
+        yield Finding(Level.ERROR, part, said, mend)
+    else:
+        yield Finding(Level.OK, part, f"{setup.account} may do all that it must.")

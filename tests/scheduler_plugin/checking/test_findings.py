@@ -1,0 +1,361 @@
+"""What a look at a running Moorage finds, of a whole one and of each that lacks something."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduler_plugin.arguments import parse_settings
+from scheduler_plugin.checking.findings import as_objects, as_text, findings_of, is_whole
+from scheduler_plugin.checking.guards import CHOSEN, POLICIES
+from scheduler_plugin.checking.setups import Level, Permission, Setup, Unread
+from scheduler_plugin.checking.workloads import PERMISSIONS
+from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration
+from scheduler_plugin.settings import CheckSettings
+from tests.deploy.documents import CRDS, MANIFESTS
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+SYSTEM = "moorage-system"
+LABEL = "app.kubernetes.io/name"
+
+
+def configuration() -> Any:
+    settings = parse_settings(["check"], {})
+    assert isinstance(settings, CheckSettings)
+    expected = settings.expected
+    lease = (expected.lease.namespace, expected.lease.name)
+    names, listening = expected.scheduler_names, expected.listening
+    return yaml.safe_load(scheduler_configuration(names, lease, listening, None))
+
+
+def definition(path: Any) -> Any:
+    established = {"type": "Established", "status": "True"}
+    return yaml.safe_load(path.read_text()) | {"status": {"conditions": [established]}}
+
+
+def pod(name: str, component: str, image: str = "kube-scheduler:v1.36.3") -> Any:
+    return {
+        "metadata": {"name": name, "namespace": SYSTEM, "labels": {LABEL: component}},
+        "spec": {"containers": [{"name": "kube-scheduler", "image": image}]},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def registration() -> Any:
+    return {"metadata": {"name": "moorage"}, "webhooks": [{"clientConfig": {"caBundle": "QQ=="}}]}
+
+
+PODS = (pod("moorage-scheduler-0", "moorage-scheduler-plugin"),)
+
+
+def whole() -> Setup:
+    policies = [*POLICIES, *CHOSEN]
+    lease = {
+        "holderIdentity": "moorage-scheduler-0_1",
+        "leaseDurationSeconds": 15,
+        "renewTime": "2026-05-01T11:59:58.000000Z",
+    }
+    ready = {"desiredNumberScheduled": 2, "numberReady": 2}
+    return Setup(
+        namespace=SYSTEM,
+        git_version="v1.36.3",
+        server_time=NOW,
+        own_time=NOW,
+        serves_dra=True,
+        definitions=tuple(definition(path) for path in sorted(CRDS.glob("*.yaml"))),
+        policies=tuple({"metadata": {"name": name}} for name in policies),
+        bindings=tuple(
+            {
+                "metadata": {"name": name},
+                "spec": {"policyName": name, "validationActions": ["Deny"]},
+            }
+            for name in policies
+        ),
+        validating=(registration(),),
+        mutating=(registration(),),
+        endpoints=({"endpoints": [{"conditions": {"ready": True}}, {"conditions": {}}]},),
+        lease_name=(SYSTEM, "moorage-scheduler"),
+        lease={"spec": lease},
+        configuration=configuration(),
+        configuration_source="ConfigMap moorage-scheduler",
+        expected=configuration(),
+        pods=PODS,
+        daemon_sets=({"metadata": {"name": "moorage-driver-node"}, "status": ready},),
+        queues=({"metadata": {"name": "vision"}, "spec": {"namespaceSelector": {}}},),
+        account=f"system:serviceaccount:{SYSTEM}:scheduler-plugin",
+    )
+
+
+def without(found: Any, name: str) -> Any:
+    return tuple(body for body in found if body["metadata"]["name"] != name)
+
+
+def changed(setup: Setup, path: str, value: Any) -> Setup:
+    """With kube-scheduler's configuration changed at the path."""
+    found = configuration()
+    *steps, last = [int(step) if step.isdigit() else step for step in path.split(".")]
+    inside = found
+    for step in steps:
+        inside = inside[step]
+    inside[last] = value
+    return replace(setup, configuration=found)
+
+
+def bad(setup: Setup) -> list[tuple[Level, str]]:
+    found = findings_of(setup)
+    return [(f.level, f"{f.part}: {f.said}") for f in found if f.level is not Level.OK]
+
+
+def test_of_a_whole_one_nothing_is_wrong_and_each_part_was_looked_at() -> None:
+    found = findings_of(whole())
+
+    assert bad(whole()) == []
+    assert is_whole(found)
+    parts = (
+        "kubernetes definitions policies webhook permissions pods driver scheduler clocks queues"
+    )
+    assert {finding.part for finding in found} == set(parts.split())
+
+
+def older_definition() -> Any:
+    """As the version before had it, without a field."""
+    found = definition(CRDS / "queues.moorage.dev.yaml")
+    (version,) = found["spec"]["versions"]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    del spec["claimSharing"]["properties"]["labelAtCreate"]
+    return found
+
+
+BROKEN = {
+    "an older cluster": (
+        replace(
+            whole(),
+            git_version="v1.32.1",
+            pods=(pod("moorage-scheduler-0", "moorage-scheduler-plugin", "r/s:v1.32.1@sha256:0"),),
+        ),
+        Level.ERROR,
+        "kubernetes: v1.32.1 is older than 1.33",
+    ),
+    "no definition": (
+        replace(whole(), definitions=without(whole().definitions, "queues.moorage.dev")),
+        Level.ERROR,
+        "definitions: There is no definition queues.moorage.dev.",
+    ),
+    "an older definition": (
+        replace(
+            whole(),
+            definitions=(
+                *without(whole().definitions, "queues.moorage.dev"),
+                older_definition(),
+            ),
+        ),
+        Level.ERROR,
+        "it drops spec.claimSharing.labelAtCreate.",
+    ),
+    "no policy": (
+        replace(whole(), policies=without(whole().policies, "moorage-claims")),
+        Level.ERROR,
+        "policies: moorage-claims is not there: whoever may edit a claim may write its owner.",
+    ),
+    "a policy that nothing binds": (
+        replace(whole(), bindings=without(whole().bindings, "moorage-pods")),
+        Level.ERROR,
+        "policies: Nothing binds moorage-pods to Deny",
+    ),
+    "a policy that was left out": (
+        replace(whole(), policies=without(whole().policies, "moorage-allocations")),
+        Level.WARNING,
+        "right only with accounting.otherSchedulers: Allow",
+    ),
+    "policies that may not be read": (
+        replace(whole(), policies=Unread("403 Forbidden")),
+        Level.WARNING,
+        "policies: Not looked at: 403 Forbidden",
+    ),
+    "no webhook": (
+        replace(whole(), validating=()),
+        Level.WARNING,
+        "webhook: There is no validating registration moorage",
+    ),
+    "a webhook that nobody trusts": (
+        replace(
+            whole(),
+            mutating=({"metadata": {"name": "moorage"}, "webhooks": [{"clientConfig": {}}]},),
+        ),
+        Level.ERROR,
+        "webhook: The mutating registration moorage trusts nobody yet",
+    ),
+    "a webhook without replicas": (
+        replace(whole(), endpoints=({"endpoints": [{"conditions": {"ready": False}}]},)),
+        Level.ERROR,
+        "webhook: No replica is ready",
+    ),
+    "one replica": (
+        replace(whole(), endpoints=({"endpoints": [{"conditions": {"ready": True}}]},)),
+        Level.WARNING,
+        "webhook: One replica is ready",
+    ),
+    "a role of another version": (
+        replace(whole(), denied=(Permission("patch", "moorage.dev", "queues"),)),
+        Level.ERROR,
+        "scheduler-plugin may not patch queues.moorage.dev.",
+    ),
+    "a pod that does not start": (
+        replace(
+            whole(),
+            pods=(
+                *PODS,
+                pod("driver-0", "moorage-driver-node")
+                | {"status": {"phase": "Pending", "conditions": []}},
+            ),
+        ),
+        Level.ERROR,
+        "pods: driver-0 is not ready: Pending.",
+    ),
+    "another namespace": (
+        replace(whole(), namespace="elsewhere"),
+        Level.ERROR,
+        "pods: There are none of Moorage's in elsewhere.",
+    ),
+    "a kube-scheduler that is too new": (
+        replace(
+            whole(),
+            git_version="v1.35.2",
+            pods=(pod("moorage-scheduler-0", "moorage-scheduler-plugin"),),
+        ),
+        Level.ERROR,
+        "scheduler: kube-scheduler:v1.36.3 beside an API server v1.35.2",
+    ),
+    "a node without its driver": (
+        replace(
+            whole(),
+            daemon_sets=(
+                {
+                    "metadata": {"name": "moorage-driver-node"},
+                    "status": {"desiredNumberScheduled": 2, "numberReady": 1},
+                },
+            ),
+        ),
+        Level.WARNING,
+        "driver: moorage-driver-node is ready on 1 of 2 nodes.",
+    ),
+    "no Lease": (
+        replace(whole(), lease=Unread("404", absent=True)),
+        Level.ERROR,
+        "scheduler: There is no Lease moorage-system/moorage-scheduler",
+    ),
+    "a Lease that ended": (
+        replace(
+            whole(), server_time=NOW + timedelta(minutes=1), own_time=NOW + timedelta(minutes=1)
+        ),
+        Level.ERROR,
+        "scheduler: Nobody holds the Lease",
+    ),
+    "an extender that may be passed over": (
+        changed(whole(), "extenders.0.ignorable", True),
+        Level.ERROR,
+        "extenders[0].ignorable: pods are bound uncharged while the plugin is away.",
+    ),
+    "an extender that does not bind": (
+        changed(whole(), "extenders.0.bindVerb", ""),
+        Level.ERROR,
+        "extenders[0].bindVerb is '', it must be 'bind'.",
+    ),
+    "no extender": (
+        changed(whole(), "extenders", []),
+        Level.ERROR,
+        "extenders: none calls http://127.0.0.1:10261, so nothing is judged.",
+    ),
+    "no election": (
+        changed(whole(), "leaderElection.leaderElect", False),
+        Level.ERROR,
+        "leaderElection.leaderElect is False, it must be True.",
+    ),
+    "another profile": (
+        changed(whole(), "profiles", [{"schedulerName": "other"}]),
+        Level.ERROR,
+        "profiles: moorage is not among them.",
+    ),
+    "a configuration that is none": (
+        replace(whole(), configuration="text"),
+        Level.ERROR,
+        "ConfigMap moorage-scheduler: no configuration of a kube-scheduler.",
+    ),
+    "a host whose clock is behind": (
+        replace(whole(), own_time=NOW - timedelta(seconds=90)),
+        Level.WARNING,
+        "clocks: This host and the API server are 90 s apart.",
+    ),
+    "a scheduler whose clock is ahead": (
+        replace(
+            whole(), server_time=NOW - timedelta(seconds=92), own_time=NOW - timedelta(seconds=92)
+        ),
+        Level.WARNING,
+        "clocks: kube-scheduler's clock is 90 s ahead of the API server's.",
+    ),
+    "no queue": (
+        replace(whole(), queues=()),
+        Level.WARNING,
+        "queues: There are none, so no pod gets an accounted device.",
+    ),
+    "a queue that nobody may use": (
+        replace(whole(), queues=({"metadata": {"name": "vision"}, "spec": {}},)),
+        Level.WARNING,
+        "queues: vision has no namespaceSelector: no namespace may use it.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_is_wrong_is_said_and_nothing_else(case: str) -> None:
+    setup, level, said = BROKEN[case]
+
+    ((found, sentence),) = bad(setup)
+
+    assert found is level
+    assert said in sentence
+    assert is_whole(findings_of(setup)) == (level is Level.WARNING)
+
+
+def test_times_and_connections_are_the_administrators() -> None:
+    for path, value in (("clientConnection", {}), ("leaderElection.retryPeriod", "2s")):
+        assert bad(changed(whole(), path, value)) == []
+
+
+def test_a_parent_of_queues_needs_no_namespaces() -> None:
+    child = {"metadata": {"name": "a"}, "spec": {"parent": "all", "namespaceSelector": {}}}
+    setup = replace(whole(), queues=({"metadata": {"name": "all"}, "spec": {}}, child))
+
+    assert bad(setup) == []
+
+
+def test_it_is_told_to_people_and_to_programs() -> None:
+    found = findings_of(replace(whole(), queues=()))
+
+    lines = as_text(found).splitlines()
+    assert lines[-2].split()[:2] == ["warning", "queues"]
+    assert lines[-1].strip().startswith("-> docs/queues.md")
+    assert as_objects(found)[-1]["part"] == "queues"
+
+
+def test_the_chart_gives_the_plugin_what_is_asked_for_here() -> None:
+    body = next(
+        document
+        for document in yaml.safe_load_all(
+            (MANIFESTS / "scheduler-plugin-clusterrole.yaml").read_text()
+        )
+        if document["kind"] == "ClusterRole"
+    )
+    given = {
+        Permission(verb, group, resource)
+        for rule in body["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        if resource != "podgroups"
+    }
+    assert given == set(PERMISSIONS)
