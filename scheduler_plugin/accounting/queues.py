@@ -66,6 +66,7 @@ class QueueTree:
         self._children: dict[QueueName, dict[QueueName, None]] = {}
         self._listed: dict[ResourceKey, int] = {}
         self._paths: dict[QueueName, tuple[QueueName, ...]] = {}
+        self._guaranteed: dict[tuple[QueueName, ResourceKey], int | None] = {}
 
     def __len__(self) -> int:
         return len(self._queues)
@@ -82,6 +83,7 @@ class QueueTree:
     def put(self, queue: Queue) -> None:
         """Add a queue, or replace the one of its name."""
         before = self._queues.get(queue.name)
+        self._guaranteed.clear()
         if before is not None:
             self._unlink(before)
         self._queues[queue.name] = queue
@@ -97,6 +99,7 @@ class QueueTree:
         if before is not None:
             self._unlink(before)
             self._paths.clear()
+            self._guaranteed.clear()
 
     def _unlink(self, queue: Queue) -> None:
         if queue.parent:
@@ -176,6 +179,35 @@ class QueueTree:
             share = self.share(place, key)
             if share is not None or place == name:
                 yield place, share or _UNLISTED
+
+    def guaranteed(self, name: QueueName, key: ResourceKey) -> int | None:
+        """The size of a queue's quota; None for one without an end where no ceiling is above it.
+
+        One without an end is as large as the next ceiling that there is. A queue that does not list
+        the resource has its children's quotas for its own.
+        """
+        if (name, key) not in self._guaranteed:
+            self._guaranteed[name, key] = self._find_guaranteed(name, key)
+        return self._guaranteed[name, key]
+
+    def _find_guaranteed(self, name: QueueName, key: ResourceKey) -> int | None:
+        found, todo, seen = 0, [name], {name}
+        while todo:
+            place = todo.pop()
+            share = self.share(place, key)
+            if share is None:
+                todo += [child for child in self.children(place) if child not in seen]
+                seen.update(todo)
+            elif (quota := self._quota_at(place, key)) is None:
+                return None
+            else:
+                found += quota
+        return found
+
+    def _quota_at(self, place: QueueName, key: ResourceKey) -> int | None:
+        shares = (share for _, share in self.checks(place, key))
+        ceilings = (ceiling.most for share in shares for ceiling in (share.quota, share.most))
+        return next((most for most in ceilings if most is not None), None)
 
     def sharing(self, name: QueueName) -> EffectiveSharing:
         """The queue's policy; each field from the nearest queue on the path that sets it."""

@@ -4,7 +4,7 @@ What a queue has is divided among its children, and the pods that are charged to
 which stand there as one more child without a quota. In this order:
 
     1  quotas                    where they are more than there is, by their size
-    2  quotas without an end     by weight
+    2  quotas without an end     by weight, where no ceiling above ends them
     3  what is left              by weight; with a weight of 0, none of it
 
 In each of the three the larger `priority` goes first, and nobody gets more than it and those below
@@ -24,7 +24,7 @@ from heapq import heapify, heappop, heappush
 from itertools import groupby, pairwise
 
 from scheduler_plugin.accounting.queues import QueueTree
-from scheduler_plugin.objects.amounts import UNLIMITED, Ceiling, ResourceKey
+from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import DEFAULT_PRIORITY, NO_QUEUE, QueueName, Share
 
 _QUOTA, _ENDLESS_QUOTA, _REST = range(3)
@@ -138,7 +138,7 @@ class _Levels:
         self._own = {name: amount for name, amount in asked.items() if amount > 0}
         self.children = _by_level(tree, self._own)
         self._wants: dict[QueueName, int] = {}
-        self._quotas: dict[QueueName, Ceiling] = {}
+        self._quotas = {name: tree.guaranteed(name, key) for name in self._shares}
         for place in reversed([*_below(self.children)]):
             self._look_at(place)
 
@@ -147,8 +147,6 @@ class _Levels:
         wants = self._own.get(place, 0) + sum(self._wants[child] for child in children)
         most = (share or _UNLISTED).most.most
         self._wants[place] = wants if most is None else min(wants, most)
-        quotas = (self._quotas[child] for child in children)
-        self._quotas[place] = _sum(quotas) if share is None else share.quota
 
     def claimants(self, place: QueueName) -> Iterator[Claimant]:
         for child in self.children[place]:
@@ -160,7 +158,7 @@ class _Levels:
         """A queue stands among its siblings twice: for its quota, and for what is beyond."""
         queue, share = self._tree.get(child), self._shares[child] or _UNLISTED
         priority = -(queue.priority if queue else DEFAULT_PRIORITY)
-        wants, quota = self._wants[child], self._quotas[child].most
+        wants, quota = self._wants[child], self._quotas[child]
         if quota is None:
             yield Claimant((_ENDLESS_QUOTA, priority), max(1, share.weight), wants, child)
             return
@@ -169,11 +167,6 @@ class _Levels:
             yield Claimant((_QUOTA, priority), quota, guaranteed, child)
         if wants > guaranteed and share.weight:
             yield Claimant((_REST, priority), share.weight, wants - guaranteed, child)
-
-
-def _sum(ceilings: Iterable[Ceiling]) -> Ceiling:
-    found = [ceiling.most for ceiling in ceilings]
-    return UNLIMITED if None in found else Ceiling(sum(most or 0 for most in found))
 
 
 def _on_paths(tree: QueueTree, names: Iterable[QueueName]) -> dict[QueueName, None]:

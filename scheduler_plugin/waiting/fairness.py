@@ -1,24 +1,31 @@
-"""Whose queue goes next: at each level of the tree, the sibling that is furthest under its quota.
+"""Whose queue goes next: of siblings the one that is furthest below its share, at each level.
 
-Siblings under their quota go first, the one that uses the smallest part of it before the others;
-then those that are over it, the one with the least surplus first. What is charged to a queue
-itself stands among its children as one without a quota. An unlimited quota is as large as the
-next ceiling that there is: the queue's own limit, or a ceiling above it.
+It is the order in which `shares` deals devices, one pod at a time:
+
+    1  under their quota     the larger priority of the queue first, then the smaller part used
+    2  quotas without an end the larger priority first, then the less used for its weight
+    3  over their quota      the larger priority first, then the less surplus for its weight
+
+What is charged to a queue itself stands among its children as one without a quota.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from math import inf
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
-from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.objects.names import DEFAULT_PRIORITY, QueueName
 
-Rank: TypeAlias = tuple[bool, float]
-"""Whether a queue is over its quota, and by how much; else the part of it that it uses."""
+Standing: TypeAlias = tuple[int, int]
+"""Which of the three it is, and the priority, turned round: the smaller goes first."""
 
-_NOTHING_ASKED: Rank = (False, -1.0)
+Rank: TypeAlias = tuple[int, int, float]
+"""A standing, and how much of its part a queue has of that."""
+
+_QUOTA, _ENDLESS_QUOTA, _REST = range(3)
+_NOTHING_ASKED: Rank = (_QUOTA - 1, 0, 0.0)
 
 
 def rank(place: QueueName, asked: Charges, world: World) -> Rank:
@@ -32,24 +39,27 @@ def rank(place: QueueName, asked: Charges, world: World) -> Rank:
 
 def own_rank(queue: QueueName, asked: Charges, world: World) -> Rank:
     """The same of what is charged to a queue itself, beside its children."""
-    own = ((True, float(_own(queue, key, world))) for key, _ in asked)
+    own = ((_REST, -DEFAULT_PRIORITY, _dealt(_own(queue, key, world), 1)) for key, _ in asked)
     return max(own, default=_NOTHING_ASKED)
 
 
 def _rank(place: QueueName, key: ResourceKey, world: World) -> Rank:
     used = world.ledger.usage.amount(place, key) + world.assumptions.usage.amount(place, key)
-    quota = next(_guaranteed(place, key, world), None)
+    tree = world.facts.tree
+    queue, quota = tree.get(place), tree.guaranteed(place, key)
+    priority = -queue.priority if queue is not None else -DEFAULT_PRIORITY
+    if quota is not None and used < quota:
+        return _QUOTA, priority, used / quota
+    share = queue.shares.get(key) if queue is not None else None
+    weight = share.weight if share is not None else 1
     if quota is None:
-        return False, 0.0
-    return (False, used / quota) if used < quota else (True, float(used - quota))
+        return _ENDLESS_QUOTA, priority, _dealt(used, max(1, weight))
+    return _REST, priority, _dealt(used - quota, weight)
 
 
-def _guaranteed(place: QueueName, key: ResourceKey, world: World) -> Iterator[int]:
-    """The quota; of one without an end, the ceilings in the order in which they are met."""
-    for _, share in world.facts.tree.checks(place, key):
-        for ceiling in (share.quota, share.most):
-            if ceiling.most is not None:
-                yield ceiling.most
+def _dealt(amount: int, weight: int) -> float:
+    """Whose turn the next one is, by Webster's rule."""
+    return (2 * amount + 1) / weight if weight else inf
 
 
 def _own(queue: QueueName, key: ResourceKey, world: World) -> int:

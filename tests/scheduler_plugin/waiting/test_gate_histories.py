@@ -15,6 +15,7 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any
 
 from hypothesis import settings
@@ -112,7 +113,7 @@ def check_turn(pod: PodView, fitting: list[PodView], world: World) -> None:
         if world.facts.queue_of(other) == queue:
             assert plain_turn(pod) <= plain_turn(other)
         else:
-            own = (True, plain_own(queue, world))
+            own = (2, -100, 2 * plain_own(queue, world) + 1)
             assert own <= rank_at(len(path), plain_path(other, world), world), (pod, other)
 
 
@@ -121,17 +122,22 @@ def plain_path(pod: PodView, world: World) -> tuple[QueueName, ...]:
     return world.facts.tree.path(world.facts.queue_of(pod))[::-1]
 
 
-def rank_at(level: int, path: tuple[QueueName, ...], world: World) -> tuple[bool, float]:
+def rank_at(level: int, path: tuple[QueueName, ...], world: World) -> tuple[int, int, float]:
     """The rank of a queue's ancestor at a level; below it, that of its own use."""
     if level < len(path):
         return plain_rank(path[level], world)
-    return True, plain_own(path[-1], world)
+    return 2, -100, 2 * plain_own(path[-1], world) + 1
 
 
-def plain_rank(queue: QueueName, world: World) -> tuple[bool, float]:
-    """The part of the quota that is used, or how much more than it."""
-    used, quota = usage(world, queue), plain_quota(world, queue)
-    return (False, used / quota) if used < quota else (True, used - quota)
+def plain_rank(name: QueueName, world: World) -> tuple[int, int, float]:
+    """Priority, and the part of the quota that is used or how much more than it, for its weight."""
+    used, quota = usage(world, name), plain_quota(world, name)
+    queue = world.facts.tree.get(name)
+    assert queue is not None
+    weight = queue.shares[ONVIF].weight
+    if used < quota:
+        return 0, -queue.priority, used / quota
+    return 2, -queue.priority, (2 * (used - quota) + 1) / weight if weight else inf
 
 
 def plain_own(queue: QueueName, world: World) -> int:
@@ -159,7 +165,10 @@ class Waiting(RuleBasedStateMachine):
         self.now = NOW
         self.moment = 0.0
         self.births = 0
-        self.specs: dict[str, tuple[int, int]] = dict(CEILINGS)
+        self.specs: dict[str, tuple[int, int, int]] = {
+            name: (*ceilings, 1) for name, ceilings in CEILINGS.items()
+        }
+        self.priorities = dict.fromkeys(CEILINGS, 100)
         self.policies = dict.fromkeys(CEILINGS, "Allow")
         self.selectors = dict.fromkeys(CEILINGS, "all")
         # Pods that are bound, and of which the watch has not told.
@@ -192,6 +201,7 @@ class Waiting(RuleBasedStateMachine):
 
     def put_queue(self, name: str) -> None:
         spec: dict[str, Any] = {"parent": PARENTS[name]} if name in PARENTS else {}
+        spec["priority"] = self.priorities[name]
         spec["claimSharing"] = {"policy": self.policies[name]}
         spec["namespaceSelector"] = SELECTORS[self.selectors[name]]
         self.world.put_queue(a_queue(name, **spec, onvif=self.specs[name]))
@@ -310,9 +320,19 @@ class Waiting(RuleBasedStateMachine):
 
     # Administrators. What they write to a Queue that is gone, or on its way out, makes it anew.
 
-    @rule(name=queues, quota=st.integers(0, 5), more=st.sampled_from([0, 1, 4, 9]))
-    def set_ceilings(self, name: str, quota: int, more: int) -> None:
-        self.specs[name] = (quota, quota + more)
+    @rule(
+        name=queues,
+        quota=st.integers(0, 5),
+        more=st.sampled_from([0, 1, 4, 9]),
+        weight=st.sampled_from([1, 1, 3, 0]),
+    )
+    def set_ceilings(self, name: str, quota: int, more: int, weight: int) -> None:
+        self.specs[name] = (quota, quota + more, weight)
+        self.put_queue(name)
+
+    @rule(name=queues, priority=st.sampled_from([1, 100, 200]))
+    def set_priority(self, name: str, priority: int) -> None:
+        self.priorities[name] = priority
         self.put_queue(name)
 
     @rule(name=queues, policy=st.sampled_from(["Allow", "Deny"]))
@@ -480,7 +500,8 @@ class Waiting(RuleBasedStateMachine):
     def check_ceilings(self, before: dict[str, int]) -> None:
         """Those of a Queue that is gone hold for nobody."""
         for queue in self.world.facts.tree:
-            limit, used = self.specs[queue.name][1], usage(self.world, queue.name)
+            quota, limit, weight = self.specs[queue.name]
+            limit, used = limit if weight else quota, usage(self.world, queue.name)
             assert used <= max(limit, before[queue.name]) or limit < 0, queue.name
 
     def tell(self) -> None:

@@ -234,6 +234,33 @@ def test_siblings_are_compared_at_each_level_of_the_tree() -> None:
     assert names(decide(GateKeeper(world), NOW)) == ["a0", "a1"]
 
 
+def test_beyond_quotas_the_larger_priority_goes_first_and_then_weights_count() -> None:
+    world = a_world(
+        a_queue("root", onvif=(0, 9)),
+        a_queue("a", parent="root", onvif=(1, -1, 1)),
+        a_queue("b", parent="root", onvif=(1, -1, 3)),
+        a_queue("c", parent="root", onvif=(0, 2), priority=200),
+        *(a_gated_pod(f"{queue}{n}", queue=queue) for n in range(9) for queue in "abc"),
+    )
+
+    went = names(decide(GateKeeper(world), NOW))
+
+    assert [name[0] for name in went] == ["a", "b", "c", "c", "b", "a", "b", "b", "b"]
+
+
+def test_a_quota_counts_though_the_queue_above_does_not_list_the_class() -> None:
+    world = a_world(
+        a_queue("root", onvif=(0, 2)),
+        a_queue("above", parent="root"),
+        a_queue("a", parent="above", onvif=(1, -1)),
+        a_queue("b", parent="root", onvif=(0, -1)),
+        *(a_gated_pod(f"b{n}", queue="b", created="2026-11-21T10:00:00Z") for n in range(2)),
+        *(a_gated_pod(f"a{n}") for n in range(2)),
+    )
+
+    assert names(decide(GateKeeper(world), NOW)) == ["a0", "b0"]
+
+
 def test_siblings_that_stand_equally_take_turns_by_age() -> None:
     """A single device goes round, whatever the queues are called."""
     queues = [a_queue(name, parent="root", onvif=(0, -1)) for name in "abc"]

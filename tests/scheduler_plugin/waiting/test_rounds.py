@@ -19,6 +19,7 @@ from tests.scheduler_plugin.builders import a_queue, a_world, amounts
 
 PARENTS = {"left": "root", "right": "root", "leaf": "left", "twig": "left", "root": "", "lone": ""}
 QUOTAS = {"root": 9, "left": 4, "right": 2, "leaf": 1, "twig": 2, "lone": 1}
+PRIORITIES = {"twig": 200, "lone": 50}
 ASKED = (amounts(onvif=1), amounts(onvif=2), amounts(gpu=1), amounts(onvif=1, gpu=1), amounts())
 
 queues = st.sampled_from(sorted(PARENTS))
@@ -33,7 +34,8 @@ def new_world() -> World:
     for name, parent in PARENTS.items():
         above = {"parent": parent} if parent else {}
         quota = QUOTAS[name]
-        world.put_queue(a_queue(name, **above, onvif=(quota, -1), gpu=(quota // 2, -1)))
+        traits = {"priority": PRIORITIES.get(name, 100), **above}
+        world.put_queue(a_queue(name, **traits, onvif=(quota, -1, 2), gpu=(quota // 2, -1)))
     return world
 
 
