@@ -15,13 +15,13 @@ from collections.abc import Coroutine
 from typing import NoReturn, assert_never
 
 from driver.configurations.permissions import InputError
-from driver.running.arguments import parse_settings
 from driver.running.settings import (
     HandlerProcessSettings,
     NodeSettings,
     PermissionsSettings,
     Settings,
     SharedSettings,
+    parse_settings,
 )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from driver.devices import Device
 from driver.discovery.contract import DiscoveryHandler
 from driver.discovery.handlers import Handlers, is_shared_by_default, parse_details
-from driver.handlers.sdk_requests import Handler, InvalidDetailsError, Place, Request
+from driver.handlers.sdk_requests import Handler, InvalidDetailsError, Request
 from driver.handlers.service import serve
 from driver.running.settings import HandlerProcessSettings
 
@@ -23,7 +23,7 @@ async def run_handler(settings: HandlerProcessSettings) -> None:
     told = settings.discovery
     ours = Handlers(told).named(settings.name)
     handler = through_sdk(ours, shared=is_shared_by_default(settings.name, told))
-    await serve(handler, Place(settings.folder, settings.address, settings.tls))
+    await serve(handler, settings.place)
 
 
 def through_sdk(ours: DiscoveryHandler[Any], *, shared: bool) -> Handler:

@@ -46,7 +46,7 @@ async def run_node(settings: NodeSettings) -> None:
     """
     paths = KubeletPaths(settings.kubelet_root, settings.pod_uid)
     node = Node(
-        settings.node,
+        settings.node_name,
         boot_id(),
         data=Folder(paths.data),
         cdi_files=Folder(settings.cdi_root),
@@ -61,18 +61,18 @@ async def run_node(settings: NodeSettings) -> None:
         connect(settings.kubeconfig, user_agent=USER_AGENT) as client,
         asyncio.TaskGroup() as tasks,
     ):
-        path = NodePath(client, settings.node, settings.path, PathLock(paths.path).take)
-        place = OfferPlace(settings.node, path, settings.unique_devices_default)
+        path = NodePath(client, settings.node_name, settings.path, PathLock(paths.path).take)
+        place = OfferPlace(settings.node_name, path, settings.unique_devices_default == "true")
         cluster = NodeCluster(client, place, sources, tasks)
         claims = KubeletClaims(
             node,
             ClaimReader(client),
             cluster,
-            pools=frozenset({settings.node}),
+            pools=frozenset({settings.node_name}),
         )
-        events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node)
+        events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node_name)
         tasks.create_task(events.run())
-        node_claims = NodeClaims(client, settings.node, claims, events.record)
+        node_claims = NodeClaims(client, settings.node_name, claims, events.record)
         cluster.on_seen(node_claims.devices_changed)
         tasks.create_task(cluster.run())
         tasks.create_task(external.run())
@@ -89,8 +89,8 @@ def _registration_sockets(
     settings: NodeSettings, external: ExternalHandlers
 ) -> Iterator[RegistrationSocket]:
     """Where discovery handlers of other processes register."""
-    if settings.registration_socket is not None:
-        yield RegistrationSocket(settings.registration_socket, external.register)
+    if settings.handler_registration_socket is not None:
+        yield RegistrationSocket(settings.handler_registration_socket, external.register)
     if (folder := settings.network_handlers_folder) is not None:
         register = partial(external.register_in, str(folder))
         access = Access(settings.network_handlers_group)
@@ -139,7 +139,7 @@ async def _offer_slots(
 ) -> None:
     """Offer devices through device plugins, or free what is left of that, by the path."""
     if (await path.taken()).is_dra:
-        place = LeftoverPlace(settings.node, settings.kubelet_root, settings.cdi_root)
+        place = LeftoverPlace(settings.node_name, settings.kubelet_root, settings.cdi_root)
         await cluster.decided()
         leftovers = NodeLeftovers(client, place, cluster.stored_instances, record, cluster)
         await leftovers.run()
@@ -148,9 +148,9 @@ async def _offer_slots(
 
     slots = NodeSlots(
         client,
-        NodePlace(settings.node, settings.kubelet_root, settings.cdi_root),
+        NodePlace(settings.node_name, settings.kubelet_root, settings.cdi_root),
         cluster,
         record,
     )
-    with SNAPSHOTS.reading(lambda: node_slot_figures(slots.views(), settings.node)):
+    with SNAPSHOTS.reading(lambda: node_slot_figures(slots.views(), settings.node_name)):
         await slots.run()

@@ -28,8 +28,8 @@ async def run_permissions(settings: PermissionsSettings) -> None:
     Raises:
         InputError: If Configurations cannot be read, or make no sense.
     """
-    if settings.files:
-        found = [body for name in settings.files for body in _of_file(name)]
+    if settings.filename:
+        found = [body for name in settings.filename for body in _of_file(name)]
     else:
         found = await _of_cluster(settings)
     bodies = [role for body in found for role in permissions(body, settings.account)]

@@ -15,7 +15,7 @@ from typing import NoReturn
 from aiohttp import web
 
 from driver.plumbing.prometheus import CONTENT_TYPE_LATEST, page
-from driver.running.metrics_address import Address
+from driver.running.arguments import Address
 
 logger = logging.getLogger(__name__)
 

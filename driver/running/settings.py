@@ -1,123 +1,397 @@
-"""Settings of `moorage-driver`, as its commands are told them; see `arguments`."""
+"""Settings of `moorage-driver`: a class for each command, and in it a flag for each field.
+
+Nothing else reads flags or environment variables.
+"""
 
 from __future__ import annotations
 
+import os
+import socket
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from driver.api import NodeName
 from driver.configurations.permissions import Account
-from driver.discovery.handlers import HandlerSettings
-from driver.handlers.limits import HandlerLimits
-from driver.handlers.sdk_requests import TlsFiles
+from driver.discovery.handlers import DEBUG_ECHO_FILE, HANDLER_NAMES, HandlerSettings
+from driver.discovery.reach import Network, Reach, parse_networks, services_around
+from driver.handlers.limits import DEVICES, MOST_DEVICES, NETWORK_HANDLERS, HandlerLimits
+from driver.handlers.sdk_requests import (
+    AGENT_FOLDER,
+    AGENT_SOCKET,
+    NETWORK_PORT,
+    Place,
+    TlsFiles,
+    place_from,
+)
 from driver.offer_paths import OfferPath
-from driver.running.metrics_address import Address
+from driver.running.arguments import (
+    DEFAULT_METRICS_ADDRESS,
+    Address,
+    YesOrNo,
+    handler_name,
+    handler_names,
+    host_paths,
+    lasting,
+    parse_address,
+    path_or_none,
+    pem_file,
+    positive,
+)
+from kube.api import Config, Kubeconfig, LogLevel, commands, not_empty, parsed, refuse, settings_of
 
 STDIN = "-"
 
+_EMBEDDED = frozenset(HANDLER_NAMES)
+_NETWORK_HANDLERS_GROUP = 65532
+"""As in the manifests."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommonSettings:
-    """What both commands need.
+app = commands("moorage-driver", "Publish the devices of nodes and prepare claims.")
 
-    Attributes:
-        kubeconfig: None for the ServiceAccount of the pod.
-        unique_devices_default: What `spec.uniqueDevices` means where it is absent.
-        path: By which of the kubelet's contracts devices are offered.
-        metrics_address: Where metrics and health are told; None for nowhere.
+
+def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
+    """Settings from the command line, the environment and a file.
+
+    Raises:
+        SystemExit: With a sentence, on flags that make no sense.
     """
-
-    kubeconfig: Path | None
-    log_level: str
-    unique_devices_default: bool
-    path: OfferPath
-    metrics_address: Address | None
+    settings: Settings = settings_of(app, argv, environ)
+    return settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeSettings(CommonSettings):
-    """Settings of `moorage-driver node`.
+@dataclass(frozen=True, kw_only=True)
+class _ProcessSettings:
+    """What every command has."""
 
-    Attributes:
-        pod_uid: Makes the sockets' names unique, so that an old and a new pod of the DaemonSet
-            may overlap; empty outside a pod.
-        kubelet_root: The kubelet's `--root-dir`, as this process sees it.
-        cdi_root: Where the container runtime looks for dynamic CDI files.
-        discovery: What the handlers in this process are told.
-        embedded_handlers: Names of the discovery handlers that run in this process.
-        network_handlers_folder: Where handlers of networks register that have no privileges; None
-            for nowhere.
-        network_handlers_group: Whose that is.
-        handler_limits: What handlers of other processes may be, give and have.
-        handler_tls: What handlers on the network are shown, and asked for; None if nothing is.
-        registration_socket: Where other discovery handlers register; None for nowhere.
-    """
-
-    node: NodeName
-    pod_uid: str
-    kubelet_root: Path
-    cdi_root: Path
-    discovery: HandlerSettings
-    embedded_handlers: frozenset[str]
-    network_handlers_folder: Path | None
-    network_handlers_group: int
-    handler_limits: HandlerLimits
-    handler_tls: TlsFiles | None
-    registration_socket: Path | None
+    log_level: LogLevel = "INFO"
+    config: Config = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandlerProcessSettings:
-    """Settings of `moorage-driver handler`.
+@dataclass(frozen=True, kw_only=True)
+class _DriverSettings(_ProcessSettings):
+    """What both drivers have."""
 
-    Attributes:
-        name: Of the handler.
-        folder: Where the agent's socket is, and the handler's own.
-        address: Of the network, where it listens instead; None for a socket.
-        tls: What it shows and asks for there; None to speak in the clear.
-        discovery: What it is told.
-    """
-
-    name: str
-    log_level: str
-    folder: Path
-    address: str | None
-    tls: TlsFiles | None
-    discovery: HandlerSettings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedSettings(CommonSettings):
-    """Settings of `moorage-driver shared`.
-
-    Attributes:
-        namespace: Where its Lease is.
-        identity: The holder's name in the Lease; unique per process.
-        lost_node_grace: How long a node may be away and keep its slots.
-        instance_classes: Whether each Instance has a DeviceClass of its own.
-    """
-
-    namespace: str
-    identity: str
-    lost_node_grace: timedelta
-    instance_classes: bool
+    kubeconfig: Kubeconfig = None
+    metrics_address: Annotated[
+        Address | None,
+        parsed(
+            parse_address,
+            metavar="[HOST]:PORT",
+            help_="Serve /metrics, /healthz and /readyz here; empty: nowhere.",
+            shown=str(DEFAULT_METRICS_ADDRESS),
+        ),
+    ] = DEFAULT_METRICS_ADDRESS
+    path: Annotated[
+        OfferPath,
+        typer.Option(
+            help="How devices are offered: auto takes dra where pods may ask for DRA devices as"
+            " extended resources, else device-plugin; the same for nodes and the shared driver.",
+        ),
+    ] = OfferPath.AUTO
+    unique_devices_default: Annotated[
+        YesOrNo,
+        typer.Option(help="What spec.uniqueDevices means in a Configuration that does not set it."),
+    ] = "true"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PermissionsSettings:
-    """Settings of `moorage-driver permissions`.
+@dataclass(frozen=True, kw_only=True)
+class _DiscoverySettings(_ProcessSettings):
+    """What discovery handlers are told, in whichever process."""
 
-    Attributes:
-        files: With Configurations, `-` for the standard input; none for those of the cluster.
-        kubeconfig: None for the ServiceAccount of the pod.
-        account: Who is to be allowed to read.
-    """
+    rescan_interval: Annotated[
+        timedelta,
+        lasting("How often all devices are read anew, beside the kernel's events.", "60s"),
+    ] = timedelta(seconds=60)
+    rediscovery_interval: Annotated[
+        timedelta, lasting("How often networks are asked for cameras and OPC UA servers.", "10s")
+    ] = timedelta(seconds=10)
+    discovery_networks: Annotated[
+        Sequence[Network],
+        parsed(
+            parse_networks,
+            metavar="NETWORKS",
+            help_="Such as 10.20.0.0/16, with commas between them: addresses of cameras and OPC UA"
+            " servers that are asked whoever tells of them (default: none, each tells of itself).",
+        ),
+    ] = ()
+    service_networks: Annotated[
+        Sequence[Network] | None,
+        parsed(
+            parse_networks,
+            metavar="NETWORKS",
+            help_="Of the cluster's services, where no camera is (default: around"
+            " $KUBERNETES_SERVICE_HOST).",
+        ),
+    ] = None
+    kubernetes_service_host: Annotated[
+        str, typer.Option(envvar="KUBERNETES_SERVICE_HOST", hidden=True)
+    ] = ""
+    debug_echo_file: Annotated[
+        Path, typer.Option(metavar="FILE", help="While it says OFFLINE, debugEcho finds nothing.")
+    ] = DEBUG_ECHO_FILE
+    debug_echo_shared: Annotated[
+        YesOrNo,
+        typer.Option(
+            envvar="DEBUG_ECHO_INSTANCES_SHARED",
+            help="Whether nodes share debugEcho's devices, where the details do not say.",
+        ),
+    ] = "true"
 
-    files: tuple[str, ...]
-    kubeconfig: Path | None
-    log_level: str
-    account: Account
+    @property
+    def discovery(self) -> HandlerSettings:
+        services = self.service_networks
+        around = services_around(self.kubernetes_service_host) if services is None else services
+        return HandlerSettings(
+            rescan_interval=self.rescan_interval,
+            rediscovery_interval=self.rediscovery_interval,
+            reach=Reach(tuple(self.discovery_networks), tuple(around)),
+            debug_echo_file=self.debug_echo_file,
+            debug_echo_shared=self.debug_echo_shared == "true",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeSettings(_DriverSettings, _DiscoverySettings):
+    """Settings of `moorage-driver node`."""
+
+    node_name: Annotated[
+        NodeName,
+        parsed(not_empty, metavar="NAME", envvar="NODE_NAME", help_="Of this node's Node object."),
+    ]
+    pod_uid: Annotated[
+        str,
+        typer.Option(
+            envvar="POD_UID",
+            metavar="UID",
+            help="Keeps the sockets of an old and a new pod apart while they overlap.",
+        ),
+    ] = ""
+    kubelet_root: Annotated[
+        Path, typer.Option(metavar="DIR", help="The kubelet's --root-dir, as it itself has it.")
+    ] = Path("/var/lib/kubelet")
+    cdi_root: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where the runtime looks for dynamic CDI files.")
+    ] = Path("/var/run/cdi")
+    embedded_handlers: Annotated[
+        frozenset[str],
+        parsed(
+            handler_names,
+            metavar="NAMES",
+            help_="Discovery handlers that run in this process, with commas between them; the"
+            " others are waited for.",
+            shown=",".join(HANDLER_NAMES),
+        ),
+    ] = _EMBEDDED
+    handler_registration_socket: Annotated[
+        Path | None,
+        parsed(
+            path_or_none,
+            metavar="FILE",
+            help_="Where discovery handlers of other processes register; empty: nowhere.",
+            shown=str(AGENT_FOLDER / AGENT_SOCKET),
+        ),
+    ] = AGENT_FOLDER / AGENT_SOCKET
+    network_handlers_folder: Annotated[
+        Path | None,
+        parsed(
+            path_or_none,
+            metavar="DIR",
+            help_=f"Where {' and '.join(NETWORK_HANDLERS)} may register that run without"
+            " privileges, and listen (default: none).",
+        ),
+    ] = None
+    network_handlers_group: Annotated[
+        int,
+        parsed(
+            positive,
+            metavar="GID",
+            help_="Whose the folder is.",
+            shown=str(_NETWORK_HANDLERS_GROUP),
+        ),
+    ] = _NETWORK_HANDLERS_GROUP
+    external_handlers: Annotated[
+        frozenset[str] | None,
+        parsed(
+            handler_names,
+            metavar="NAMES",
+            help_="Names of Moorage's own that handlers of other processes may register all the"
+            " same, with commas between them (default: those that are not in --embedded-handlers).",
+        ),
+    ] = None
+    handler_device_paths: Annotated[
+        Sequence[str],
+        parsed(
+            host_paths,
+            metavar="PATHS",
+            help_="Of the host, with commas between them: what registered handlers give containers"
+            " as device nodes lies there or below; a part may be a pattern.",
+            shown=DEVICES,
+        ),
+    ] = (DEVICES,)
+    handler_mount_paths: Annotated[
+        Sequence[str],
+        parsed(
+            host_paths,
+            metavar="PATHS",
+            help_="The same for files and folders that they mount (default: none).",
+        ),
+    ] = ()
+    handler_most_devices: Annotated[
+        int,
+        parsed(
+            positive,
+            metavar="NUMBER",
+            help_="That one registered handler may report in all.",
+            shown=str(MOST_DEVICES),
+        ),
+    ] = MOST_DEVICES
+    handler_tls_ca: Annotated[str, pem_file("certificates that vouch for handlers.")] = ""
+    handler_tls_cert: Annotated[str, pem_file("the driver's certificate.")] = ""
+    handler_tls_key: Annotated[str, pem_file("the key of the certificate.")] = ""
+
+    def __post_init__(self) -> None:
+        _tls("--handler-tls", *self._tls_files)
+
+    @property
+    def handler_limits(self) -> HandlerLimits:
+        external = self.external_handlers
+        free = _EMBEDDED - self.embedded_handlers if external is None else external
+        return HandlerLimits(
+            device_paths=tuple(self.handler_device_paths),
+            mount_paths=tuple(self.handler_mount_paths),
+            reserved=_EMBEDDED - free,
+            most_devices=self.handler_most_devices,
+        )
+
+    @property
+    def handler_tls(self) -> TlsFiles | None:
+        return _tls("--handler-tls", *self._tls_files)
+
+    @property
+    def _tls_files(self) -> tuple[str, ...]:
+        return self.handler_tls_ca, self.handler_tls_cert, self.handler_tls_key
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedSettings(_DriverSettings):
+    """Settings of `moorage-driver shared`."""
+
+    namespace: Annotated[str, typer.Option(envvar="POD_NAMESPACE", help="Of the Lease.")] = (
+        "moorage-system"
+    )
+    identity: Annotated[
+        str, typer.Option(help="Holder's name in the Lease (default: of the pod and the process).")
+    ] = ""
+    pod_name: Annotated[str, typer.Option(envvar="POD_NAME", hidden=True)] = ""
+    lost_node_grace: Annotated[
+        timedelta,
+        lasting(
+            "How long a node may be deleted, or be not Ready without pods, and keep its slots.",
+            "5m",
+        ),
+    ] = timedelta(minutes=5)
+    instance_classes: Annotated[
+        bool,
+        typer.Option(
+            "--instance-classes",
+            help="Make a DeviceClass of each Instance, too, so that pods may ask for"
+            " akri.sh/<instance> where devices are offered through DRA.",
+        ),
+    ] = False
+
+    @property
+    def holder(self) -> str:
+        """Of the Lease; unique per process."""
+        return self.identity or f"{self.pod_name or socket.gethostname()}_{os.getpid()}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandlerProcessSettings(_DiscoverySettings):
+    """Settings of `moorage-driver handler`."""
+
+    name: Annotated[
+        str, typer.Argument(parser=handler_name, metavar="NAME", help="|".join(HANDLER_NAMES))
+    ]
+    folder: Annotated[
+        Path,
+        typer.Option(
+            envvar="DISCOVERY_HANDLERS_DIRECTORY",
+            metavar="DIR",
+            help="Of the agent's socket and the handler's own.",
+        ),
+    ] = AGENT_FOLDER
+    address: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Listen on the network, and not at a socket"
+            f" (default: $POD_IP and port {NETWORK_PORT}, if that is set).",
+        ),
+    ] = ""
+    pod_ip: Annotated[str, typer.Option(envvar="POD_IP", hidden=True)] = ""
+    tls_ca: Annotated[
+        str, pem_file("certificates that vouch for drivers.", envvar="HANDLER_TLS_CA")
+    ] = ""
+    tls_cert: Annotated[
+        str,
+        pem_file("a certificate with the handler's name as a DNS name.", envvar="HANDLER_TLS_CERT"),
+    ] = ""
+    tls_key: Annotated[str, pem_file("the key of the certificate.", envvar="HANDLER_TLS_KEY")] = ""
+
+    def __post_init__(self) -> None:
+        _tls("--tls", self.tls_ca, self.tls_cert, self.tls_key)
+
+    @property
+    def place(self) -> Place:
+        tls = _tls("--tls", self.tls_ca, self.tls_cert, self.tls_key)
+        return Place(self.folder, self.address or place_from({"POD_IP": self.pod_ip}).address, tls)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermissionsSettings(_ProcessSettings):
+    """Settings of `moorage-driver permissions`."""
+
+    filename: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="FILE",
+            help="With Configurations, or - (default: all Configurations of the cluster).",
+        ),
+    ] = None
+    namespace: Annotated[str, typer.Option(envvar="POD_NAMESPACE", help="Of the drivers.")] = (
+        "moorage-system"
+    )
+    service_account: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the drivers on nodes.")
+    ] = "driver-node"
+    kubeconfig: Kubeconfig = None
+
+    @property
+    def account(self) -> Account:
+        """Who is to be allowed to read."""
+        return Account(self.namespace, self.service_account)
 
 
 Settings = NodeSettings | SharedSettings | HandlerProcessSettings | PermissionsSettings
+
+app.command("node", help="Serve one node: run it on each.")(NodeSettings)
+app.command("shared", help="Serve the cluster: run one, or several elected.")(SharedSettings)
+app.command("handler", help="One discovery handler in a process of its own.")(
+    HandlerProcessSettings
+)
+app.command(
+    "permissions",
+    help="Print the Roles by which drivers may read what Configurations name.",
+)(PermissionsSettings)
+
+
+def _tls(flag: str, *files: str) -> TlsFiles | None:
+    if any(files) and not all(files):
+        raise refuse(f"{flag}-ca, {flag}-cert and {flag}-key: all of them, or none")
+    return TlsFiles(*map(Path, files)) if all(files) else None

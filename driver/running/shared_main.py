@@ -33,7 +33,7 @@ async def run_shared(settings: SharedSettings) -> None:
         asyncio.TaskGroup() as tasks,
     ):
         tasks.create_task(_tell_metrics(settings, reads))
-        elector = LeaderElector(client, LEASE, settings.namespace, settings.identity)
+        elector = LeaderElector(client, LEASE, settings.namespace, settings.holder)
         while True:
             try:
                 await elector.lead(lambda: _serve(client, settings, leading))
@@ -55,12 +55,12 @@ async def _tell_metrics(settings: SharedSettings, reads: Sequence[Read]) -> None
 async def _serve(client: ApiClient, settings: SharedSettings, leading: list[SharedCluster]) -> None:
     # All that was known is dropped with the leadership: another may have written since.
     async with asyncio.TaskGroup() as tasks:
-        recorder = EventRecorder(client, CONTROLLER, settings.identity)
+        recorder = EventRecorder(client, CONTROLLER, settings.holder)
         tasks.create_task(recorder.run())
         cluster = SharedCluster(
             client,
             ClusterSettings(
-                unique_devices_default=settings.unique_devices_default,
+                unique_devices_default=settings.unique_devices_default == "true",
                 path=settings.path,
                 instance_classes=settings.instance_classes,
                 lost_nodes=LostNodeSettings(settings.lost_node_grace, recorder.record),

@@ -9,11 +9,11 @@ import pytest
 
 from driver.api import DRIVER_NAME, NODE_LABEL
 from driver.handlers.limits import NETWORK_HANDLERS
-from driver.running.arguments import parse_settings
 from driver.running.settings import (
     HandlerProcessSettings,
     NodeSettings,
     SharedSettings,
+    parse_settings,
 )
 from tests.deploy.documents import EXAMPLES, MANIFESTS, documents_in, objects_of_kind
 
@@ -172,7 +172,7 @@ def test_the_node_driver_is_told_its_node_and_pod() -> None:
     settings = driver_settings(pod_spec("DaemonSet", "moorage-driver-node"))
 
     assert isinstance(settings, NodeSettings)
-    assert settings.node == "value-of-NODE_NAME"
+    assert settings.node_name == "value-of-NODE_NAME"
     assert settings.pod_uid == "value-of-POD_UID"
 
 
@@ -189,7 +189,7 @@ def test_the_node_driver_sees_the_kubelet_s_folders_under_their_own_paths() -> N
         str(settings.kubelet_root / "plugins" / DRIVER_NAME),
         str(settings.kubelet_root / "plugins_registry"),
         str(settings.cdi_root),
-        str(settings.registration_socket and settings.registration_socket.parent),
+        str(settings.handler_registration_socket and settings.handler_registration_socket.parent),
     } <= set(mounts.values())
 
 
@@ -199,7 +199,7 @@ def test_the_shared_driver_s_lease_is_in_its_namespace() -> None:
 
     assert isinstance(settings, SharedSettings)
     assert settings.namespace == "value-of-POD_NAMESPACE"
-    assert settings.identity.startswith("value-of-POD_NAME_")
+    assert settings.holder.startswith("value-of-POD_NAME_")
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def _runs_where_the_driver_takes_it(
     driver: NodeSettings,
 ) -> None:
     assert settings.folder == driver.network_handlers_folder
-    assert settings.address is None, "in that folder it may register at a socket only"
+    assert settings.place.address is None, "in that folder it may register at a socket only"
     (mount,), (volume,) = container["volumeMounts"], pod["volumes"]
     assert mount["mountPath"] == volume["hostPath"]["path"] == str(settings.folder)
     assert pod["securityContext"]["runAsNonRoot"]

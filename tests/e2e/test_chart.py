@@ -11,8 +11,8 @@ import yaml
 
 from driver.configurations.configurations import judge
 from driver.discovery.handlers import check_details
-from driver.running.arguments import parse_settings as parse_driver_settings
 from driver.running.settings import HandlerProcessSettings, NodeSettings, SharedSettings
+from driver.running.settings import parse_settings as parse_driver_settings
 from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
 from moorage_demo.release import CHART
 from scheduler_plugin.arguments import parse_settings as parse_plugin_settings
@@ -225,7 +225,7 @@ def test_values_reach_the_programs() -> None:
     assert isinstance(shared, SharedSettings)
     for driver in (node, shared):
         assert (driver.path, driver.log_level) == ("dra", "DEBUG")
-        assert not driver.unique_devices_default
+        assert driver.unique_devices_default == "false"
     assert (webhook.about_pods.hold, webhook.about_pods.other_schedulers) == ("Retry", "Allow")
     bound = {o["metadata"]["name"] for o in objects if o["kind"].endswith("PolicyBinding")}
     policies = {o["metadata"]["name"] for o in objects if o["kind"].endswith("AdmissionPolicy")}

@@ -18,9 +18,8 @@ from driver.handlers.discovery_properties import (
     kept_objects,
     problems,
 )
-from driver.running.arguments import parse_settings
 from driver.running.permissions_main import run_permissions
-from driver.running.settings import PermissionsSettings
+from driver.running.settings import PermissionsSettings, parse_settings
 from tests.driver.builders import a_configuration, a_configuration_object
 
 NODE = Account("moorage-system", "driver-node")
@@ -142,7 +141,7 @@ def test_by_default_the_cluster_is_asked_for_the_installed_driver() -> None:
     settings = parse_settings(["permissions"], {"KUBECONFIG": "/k"})
 
     assert isinstance(settings, PermissionsSettings)
-    assert (settings.files, settings.kubeconfig, settings.account) == ((), Path("/k"), NODE)
+    assert (settings.filename, settings.kubeconfig, settings.account) == (None, Path("/k"), NODE)
 
 
 def test_the_page_about_credentials_shows_what_is_printed_and_told() -> None:

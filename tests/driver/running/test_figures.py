@@ -35,7 +35,7 @@ from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import Plugin
 from driver.preparing.prepared import ClaimReference
 from driver.running import prometheus_server
-from driver.running.metrics_address import Address, parse_address
+from driver.running.arguments import Address, parse_address
 from driver.running.prometheus_figures import (
     cluster_slot_figures,
     handler_figures,

@@ -11,12 +11,12 @@ from driver.discovery.handlers import HANDLER_NAMES
 from driver.discovery.reach import Reach, parse_networks
 from driver.handlers.limits import HandlerLimits
 from driver.handlers.sdk_requests import TlsFiles
-from driver.running.arguments import parse_settings
-from driver.running.metrics_address import Address
+from driver.running.arguments import Address
 from driver.running.settings import (
     HandlerProcessSettings,
     NodeSettings,
     SharedSettings,
+    parse_settings,
 )
 
 
@@ -24,10 +24,10 @@ def test_the_environment_of_a_daemonset_is_enough() -> None:
     settings = parse_settings(["node"], {"NODE_NAME": "node-a", "POD_UID": "u"})
 
     assert isinstance(settings, NodeSettings)
-    assert (settings.node, settings.pod_uid) == ("node-a", "u")
+    assert (settings.node_name, settings.pod_uid) == ("node-a", "u")
     assert settings.kubelet_root == Path("/var/lib/kubelet")
     assert settings.kubeconfig is None
-    assert settings.unique_devices_default is True
+    assert settings.unique_devices_default == "true"
 
 
 def test_a_flag_wins_over_the_environment() -> None:
@@ -37,10 +37,10 @@ def test_a_flag_wins_over_the_environment() -> None:
     settings = parse_settings(argv, {"NODE_NAME": "a"})
 
     assert isinstance(settings, NodeSettings)
-    assert settings.node == "b"
+    assert settings.node_name == "b"
     assert settings.discovery.rescan_interval == timedelta(seconds=5)
     assert settings.discovery.rediscovery_interval == timedelta(seconds=2)
-    assert settings.unique_devices_default is False
+    assert settings.unique_devices_default == "false"
 
 
 def test_the_shared_driver_is_named_after_its_pod() -> None:
@@ -48,7 +48,7 @@ def test_the_shared_driver_is_named_after_its_pod() -> None:
 
     assert isinstance(settings, SharedSettings)
     assert settings.namespace == "ns"
-    assert settings.identity.startswith("shared-0_")
+    assert settings.holder.startswith("shared-0_")
     assert settings.lost_node_grace == timedelta(minutes=5)
 
 
@@ -72,10 +72,10 @@ def test_handlers_run_in_the_driver_and_register_where_akris_do() -> None:
     assert isinstance(usual, NodeSettings)
     assert isinstance(chosen, NodeSettings)
     assert usual.embedded_handlers >= {"debugEcho", "udev"}
-    assert usual.registration_socket == Path("/var/lib/akri/agent-registration.sock")
+    assert usual.handler_registration_socket == Path("/var/lib/akri/agent-registration.sock")
     assert usual.discovery.debug_echo_shared
     assert chosen.embedded_handlers == {"udev"}
-    assert chosen.registration_socket is None
+    assert chosen.handler_registration_socket is None
     assert not chosen.discovery.debug_echo_shared
 
 
@@ -100,8 +100,8 @@ def test_a_handler_is_where_akris_environment_says() -> None:
 
     assert isinstance(inside, HandlerProcessSettings)
     assert isinstance(outside, HandlerProcessSettings)
-    assert (inside.folder, inside.address) == (Path("/var/lib/akri"), None)
-    assert (outside.folder, outside.address) == (Path("/x"), "[fd00::7]:10000")
+    assert (inside.folder, inside.place.address) == (Path("/var/lib/akri"), None)
+    assert (outside.folder, outside.place.address) == (Path("/x"), "[fd00::7]:10000")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_certificates_are_named_by_flags_or_the_environment() -> None:
     assert node_settings().handler_tls is None
     assert node_settings(*flags).handler_tls == TlsFiles(Path("/ca"), Path("/cert"), Path("/key"))
     assert isinstance(handler, HandlerProcessSettings)
-    assert handler.tls == TlsFiles(Path("/CA"), Path("/CERT"), Path("/other"))
+    assert handler.place.tls == TlsFiles(Path("/CA"), Path("/CERT"), Path("/other"))
 
 
 def test_networks_that_strangers_may_tell_of_are_named() -> None:
