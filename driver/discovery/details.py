@@ -14,7 +14,6 @@ from typing import NamedTuple
 import yaml
 
 from driver.api import Problem
-from driver.discovery.places import Place, places_in, shown_place, start_of
 
 DETAILS = "spec.discoveryHandler.discoveryDetails"
 LONGEST_DETAILS = 64 * 1024
@@ -46,31 +45,11 @@ class Text(NamedTuple):
     Attributes:
         path: The field's path.
         start: Where it begins in the text of the details.
-        places: Of each of its characters, and of its end; () where they are not known.
     """
 
     path: str
     value: str
-    start: Place
-    places: tuple[Place, ...]
-
-    def place(self, column: int) -> str:
-        """Where a column of the string is in the text of the details.
-
-        Args:
-            column: From 1; the one after the last character, too.
-        """
-        if not self.places:
-            return f"{shown_place(self.start)}, column {column} of the string"
-        return shown_place(self.places[column - 1])
-
-
-class _Reading(NamedTuple):
-    """The text that is read, the path of what is being read, and what was found wrong so far."""
-
-    source: str
-    path: str
-    problems: list[Problem]
+    start: str
 
 
 class Section:
@@ -80,10 +59,11 @@ class Section:
     too, and `problems` names everything that is wrong, unknown fields included.
     """
 
-    def __init__(self, reading: _Reading, node: yaml.Node | None, known: Iterable[str]) -> None:
-        self.problems = reading.problems
-        self._reading = reading
-        self._path = reading.path
+    def __init__(
+        self, path: str, node: yaml.Node | None, known: Iterable[str], problems: list[Problem]
+    ) -> None:
+        self.problems = problems
+        self._path = path
         self._nodes: Mapping[str, yaml.Node] = {}
         known = sorted(known)
         if isinstance(node, yaml.MappingNode):
@@ -100,8 +80,7 @@ class Section:
         node = self._nodes.get(name)
         if node is None or _is_null(node):
             return None
-        inside = self._reading._replace(path=f"{self._path}.{name}")
-        return Section(inside, node, known)
+        return Section(f"{self._path}.{name}", node, known, self.problems)
 
     def strings(self, name: str, *, empty: bool = False) -> tuple[Text, ...]:
         """A list of strings that must be given.
@@ -161,7 +140,7 @@ class Section:
         return _BOOLEANS[node.value]
 
     def _text(self, path: str, node: yaml.ScalarNode) -> Text:
-        return Text(path, str(node.value), start_of(node), places_in(self._reading.source, node))
+        return Text(path, str(node.value), _start_of(node))
 
     def _entries(self, root: yaml.MappingNode, known: list[str]) -> Iterator[tuple[str, yaml.Node]]:
         seen: set[str] = set()
@@ -189,15 +168,15 @@ class Section:
         return None
 
     def _add(self, path: str, node: yaml.Node, sentence: str) -> None:
-        self.problems.append(Problem(path, f"{shown_place(start_of(node))}: {sentence}"))
+        self.problems.append(Problem(path, f"{_start_of(node)}: {sentence}"))
 
 
 class Fields(Section):
     """All fields of one text of discovery details."""
 
     def __init__(self, text: str, known: Iterable[str]) -> None:
-        reading = _Reading(text, DETAILS, [])
-        super().__init__(reading, _compose(text, reading.problems), known)
+        problems: list[Problem] = []
+        super().__init__(DETAILS, _compose(text, problems), known, problems)
 
 
 def shown(text: str) -> str:
@@ -249,6 +228,15 @@ def _compose(text: str, problems: list[Problem]) -> yaml.Node | None:
     return None
 
 
+def _shown_place(line: int, column: int) -> str:
+    """As the YAML reader counts them, but from 1."""
+    return f"Line {line + 1}, column {column + 1}"
+
+
+def _start_of(node: yaml.Node) -> str:
+    return _shown_place(node.start_mark.line, node.start_mark.column)
+
+
 def _is_null(node: yaml.Node) -> bool:
     plain = isinstance(node, yaml.ScalarNode) and node.style is None
     return plain and node.value in _NULLS
@@ -261,9 +249,9 @@ def _is_text(value: str) -> bool:
 def _sentence(error: yaml.YAMLError, text: str) -> str:
     if isinstance(error, yaml.reader.ReaderError):
         before = text[: error.position].split("\n")
-        place = shown_place((len(before), len(before[-1]) + 1))
+        place = _shown_place(len(before) - 1, len(before[-1]))
         return f"{place}: YAML may not hold the character U+{error.character:04X}."
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        place = shown_place((error.problem_mark.line + 1, error.problem_mark.column + 1))
+        place = _shown_place(error.problem_mark.line, error.problem_mark.column)
         return f"{place}: this is not YAML, {error.problem:.200}."
     return "This is not YAML."

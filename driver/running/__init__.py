@@ -4,6 +4,6 @@ It decides which parts a process has, and nothing about devices. In come the com
 environment (`settings`); out go a node's driver (`node_main`, `node_cluster`), the
 elected one (`shared_main`, `shared_cluster`), one handler (`handler_main`), figures
 (`prometheus_figures`, `prometheus_server`) and the status of Configurations
-(`cluster_configurations`, `node_reports`).
+(`cluster_configurations`, `node_handlers`).
 Start reading at `node_main`.
 """

@@ -37,8 +37,7 @@ from driver.publishing.apiserver_path import NodePath
 from driver.publishing.node_pool import NodePool
 from driver.publishing.shown.deductions import held_slots
 from driver.publishing.shown.publication import Supply, local_supply
-from driver.running.node_handlers import NodeHandlers
-from driver.running.node_reports import NodeReports
+from driver.running.node_handlers import NodeHandlers, Reporter
 from driver.running.node_sight import NodeSight
 from kube.api import Added, ApiClient, Change, Deleted, Modified, Store
 
@@ -99,10 +98,12 @@ class NodeCluster:
             ),
         )
         self._pool = NodePool(client, node, tasks, self._passes.ask)
-        reports = NodeReports(sources, self._properties, self._collisions, lambda: self.inventory)
-        reports.on_change(self._passes.ask)
+        reporter = Reporter(sources, self._properties.problems, self._unnamed)
+        self._handlers = NodeHandlers(client, node, reporter, self._configurations)
+        for source in (sources, self._properties):
+            source.on_change(self._passes.ask)
+            source.on_change(self._handlers.ask)
         self._properties.on_change(self._properties_changed)
-        self._handlers = NodeHandlers(client, node, reports, self._configurations)
 
     @property
     def sight(self) -> Sight | None:
@@ -224,6 +225,9 @@ class NodeCluster:
         with self._instances.yielding():
             await self._pool.write(publication)
         return (publication.recheck_at - now).total_seconds() if publication.recheck_at else None
+
+    def _unnamed(self, name: ConfigurationName) -> tuple[str, ...]:
+        return tuple(map(collision_sentence, self._collisions(name)))
 
     def _collisions(self, name: ConfigurationName) -> tuple[Collision, ...]:
         inventory = self.inventory

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from driver.api import Configuration, ConfigurationName, NodeName
@@ -37,20 +38,25 @@ LOOK_SECONDS = 5.0
 _Entry = Mapping[str, Any] | None
 
 
-class Reporter(Protocol):
-    """Whoever knows what there is to tell."""
+class Reports(Protocol):
+    """How the handlers of a name do for a Configuration, see `node_sources.NodeSources`."""
 
-    def on_change(self, listener: Callable[[], None]) -> None:
-        """Call back when there is something else to tell; handlers in this process do not."""
+    def reports(self, handler: str, name: ConfigurationName) -> Collection[Report]: ...
 
-    def reports(self, handler: str, name: ConfigurationName) -> Collection[Report]:
-        """How the handlers of a name do for a Configuration."""
 
-    def problems(self, configuration: Configuration) -> Collection[str]:
-        """What else is wrong with a Configuration on this node, in sentences."""
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """All that a node reports of discovery.
 
-    def are_properties_read(self, configuration: Configuration) -> bool:
-        """Whether nothing keeps handlers from being given its properties as they are now."""
+    Attributes:
+        sources: Knows how handlers do.
+        unread: What keeps a Configuration's properties from being read, in sentences.
+        unnamed: What devices of it are not offered, in sentences.
+    """
+
+    sources: Reports
+    unread: Callable[[Configuration], Collection[str]]
+    unnamed: Callable[[ConfigurationName], Collection[str]]
 
 
 class NodeHandlers:
@@ -70,7 +76,10 @@ class NodeHandlers:
         self._passes = Passes(self._pass, name="writing the status of handlers")
         self._standing: dict[str, tuple[_Entry, float]] = {}
         self._written: dict[str, _Entry] = {}
-        reporter.on_change(self._passes.ask)
+
+    def ask(self) -> None:
+        """There may be something else to tell; of handlers in this process nobody says so."""
+        self._passes.ask()
 
     async def run(self) -> NoReturn:
         """Write until cancelled; the store must be in sync."""
@@ -102,10 +111,10 @@ class NodeHandlers:
         if verdict.configuration is None:
             return None
         handler = verdict.configuration.handler
-        reports = self._reporter.reports(handler, verdict.name)
-        problems = self._reporter.problems(verdict.configuration)
-        are_read = self._reporter.are_properties_read(verdict.configuration)
-        return entry_of(self._node, handler, reports, problems, properties_read=are_read)
+        reports = self._reporter.sources.reports(handler, verdict.name)
+        unread = self._reporter.unread(verdict.configuration)
+        problems = (*unread, *self._reporter.unnamed(verdict.name))
+        return entry_of(self._node, handler, reports, problems, properties_read=not unread)
 
     def _settles_in(self, uid: str, entry: _Entry, now: float) -> float:
         """Seconds until this has stood long enough; 0 if it has."""

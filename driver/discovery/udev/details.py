@@ -58,5 +58,8 @@ def _rules(fields: Fields) -> Iterator[Rule]:
             yield rule
         else:
             fields.problems.extend(
-                Problem(text.path, f"{text.place(flaw.column)}: {flaw.sentence}") for flaw in rule
+                Problem(
+                    text.path, f"{text.start}, column {flaw.column} of the string: {flaw.sentence}"
+                )
+                for flaw in rule
             )

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from driver.api import Configuration, ConfigurationName
+from driver.api import ConfigurationName
 from driver.configurations.configurations import Verdict, judge
 from driver.handlers.reports import Report
 from driver.handlers.table import HandlerState
 from driver.running import node_handlers
-from driver.running.node_handlers import LOOK_SECONDS, SETTLE_SECONDS, NodeHandlers
+from driver.running.node_handlers import LOOK_SECONDS, SETTLE_SECONDS, NodeHandlers, Reporter
 from kube.api import ApiClient, ConflictError, ForbiddenError, InvalidError, Store, UnavailableError
 from tests.driver.builders import NODE, NOW, a_configuration_object
 
@@ -25,17 +25,8 @@ class FakeSources:
     def __init__(self) -> None:
         self.report = [Report(OFFLINE, NOW, "Gone.")]
 
-    def on_change(self, listener: object) -> None:
-        """It does not tell."""
-
     def reports(self, handler: str, name: ConfigurationName) -> list[Report]:
         return self.report
-
-    def problems(self, configuration: Configuration) -> tuple[str, ...]:
-        return ()
-
-    def are_properties_read(self, configuration: Configuration) -> bool:
-        return True
 
 
 class FakeApi:
@@ -74,7 +65,7 @@ class World:
         self._handlers = NodeHandlers(
             cast(ApiClient, self.api),
             NODE,
-            cast(Any, self.sources),
+            Reporter(self.sources, lambda _: (), lambda _: ()),
             cast("Store[Verdict]", self.api),
         )
 

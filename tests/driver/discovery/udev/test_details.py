@@ -128,11 +128,9 @@ def test_what_is_wrong_has_a_path_and_a_place(text: str, path: str, message: str
 @pytest.mark.parametrize(
     ("rule", "place"),
     [
-        ("""'KERNAL=="a"'""", "Line 2, column 4"),
-        ('KERNAL=="a"', "Line 2, column 3"),
-        (r'"KERNEL==\"a\", B==\"c\""', "Line 2, column 19"),
-        (r'"KERNEL==\"\\a\", B==\"c\""', "Line 2, column 21"),
-        (r"""'KERNEL=="\\''a", B=="c"'""", "Line 2, column 21"),
+        ("""'KERNAL=="a"'""", "Line 2, column 3, column 1 of the string"),
+        ('KERNAL=="a"', "Line 2, column 3, column 1 of the string"),
+        (r'"KERNEL==\"a\", B==\"c\""', "Line 2, column 3, column 14 of the string"),
         ("|\n  KERNEL,", "Line 2, column 3, column 7 of the string"),
         ('KERNEL=="a",\n  B=="c"', "Line 2, column 3, column 14 of the string"),
         (r'"\u004bERNEL"', "Line 2, column 3, column 7 of the string"),
@@ -151,10 +149,10 @@ def test_flaws_of_rules_have_the_rules_path_and_a_place() -> None:
     found = [(path, message.split(":")[0]) for path, message in problems(text)]
 
     assert found == [
-        (".udevRules[1]", "Line 1, column 29"),
-        (".udevRules[2]", "Line 1, column 52"),
-        (".udevRules[3]", "Line 1, column 61"),
-        (".udevRules[3]", "Line 1, column 72"),
+        (".udevRules[1]", "Line 1, column 28, column 1 of the string"),
+        (".udevRules[2]", "Line 1, column 43, column 9 of the string"),
+        (".udevRules[3]", "Line 1, column 57, column 4 of the string"),
+        (".udevRules[3]", "Line 1, column 57, column 15 of the string"),
     ]
 
 
