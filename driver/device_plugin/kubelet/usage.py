@@ -15,10 +15,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
-from driver.api import InstanceName, NodeName
+from driver.api import NodeName
 from driver.device_ids import DeviceKey
 from driver.device_plugin.kubelet.allocations import Given, HasSlots
-from driver.device_plugin.slots.changes import Look, look_after
 from driver.device_plugin.slots.reconciliation import (
     Evidence,
     Reconciliation,
@@ -45,7 +44,6 @@ from kube.api import (
     Deleted,
     Event,
     EventType,
-    Modified,
     ObjectReference,
     PermanentError,
     Store,
@@ -129,7 +127,6 @@ class SlotKeeper:
         self._waits = 0
         self._alone_at = self.given.clock() + ALONE_SECONDS
         self._told: frozenset[SlotConflict] = frozenset()
-        self._writing: dict[InstanceName, SlotWrite] = {}
 
     async def run(self) -> NoReturn:
         """Reconcile until cancelled."""
@@ -140,29 +137,24 @@ class SlotKeeper:
         if not _pod_of(change).requests:
             return
         came = isinstance(change, Added) and not change.new.finished
-        self._wake(Look.SOON if came else Look.NOW)
+        self._wake(SOON_SECONDS if came else 0)
 
     def instance_changed(self, change: Change[InstanceSlots]) -> None:
-        """Slots of this node were written, perhaps by hand."""
+        """Slots of this node were written, by an Allocate or by hand."""
         if isinstance(change, Deleted):
             return
-        old = change.old if isinstance(change, Modified) else None
-        given, written = self.given.moments, self._writing.get(change.new.name)
-        look = look_after(old, change.new, self.node, given, written)
-        self._wake(Look.NOW if self._is_in_conflict(change.new) else look)
+        if isinstance(change, Added) or self._is_in_conflict(change.new):
+            self._wake(0)
+        elif change.old.held_by(self.node) != change.new.held_by(self.node):
+            self._wake(SOON_SECONDS)
 
     def _is_in_conflict(self, slots: InstanceSlots) -> bool:
         """Whether a container here uses it without a slot, which it may get now."""
         return any(conflict.instance == slots.name for conflict in self._told)
 
-    def _wake(self, look: Look) -> None:
-        if look is Look.NEVER:
-            return
+    def _wake(self, seconds: float) -> None:
         self._waits = 0
-        if look is Look.NOW:
-            self._passes.ask()
-        else:
-            self._passes.ask_within(SOON_SECONDS)
+        self._passes.ask_within(seconds)
 
     async def _pass(self) -> float:
         self.given.forget_old()
@@ -205,14 +197,11 @@ class SlotKeeper:
         async with self.given.locks.of((write.instance,)):
             if is_overtaken(write, self.given.moments):
                 return False
-            self._writing[write.instance] = write
             try:
                 is_written = await self.slots.write(write)
             except PermanentError as error:
                 logger.warning("slots not written instance=%s error=%s", write.instance, error)
                 return True
-            finally:
-                del self._writing[write.instance]
         if is_written:
             logger.info("slots follow use instance=%s slots=%s", write.instance, _said(write))
         return is_written
