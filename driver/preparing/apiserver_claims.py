@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kube.api import CLAIMS, ApiClient, NotFoundError
@@ -19,6 +19,3 @@ class ClaimReader:
             return await self._client.get(CLAIMS.at(name, namespace), timeout_seconds=5)
         except NotFoundError:
             return None
-
-    async def claims(self) -> Iterable[Mapping[str, Any]]:
-        return (await self._client.list(CLAIMS.select())).items

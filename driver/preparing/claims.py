@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from driver.api import DRIVER_NAME, ClaimUid, DeviceName, InstanceName
+from driver.api import DRIVER_NAME, ClaimUid, DeviceName
 from driver.instances.instances import Instance
 from driver.names import is_shared_pool
 from driver.preparing.prepared import (
@@ -112,7 +112,7 @@ def plan_prepare(
     """
     if is_prepared(claim, prepared, boot_id):
         return as_prepared(prepared[claim.reference.uid])
-    holders = (holder for holder in prepared.values() if holder.boot_id in (boot_id, ""))
+    holders = (holder for holder in prepared.values() if holder.boot_id == boot_id)
     if conflict := _conflict(claim, holders):
         return conflict
     devices: list[PreparedDevice] = []
@@ -204,24 +204,3 @@ def in_order(devices: Iterable[PreparedDevice]) -> tuple[PreparedDevice, ...]:
     nor of requests that it lists one by one.
     """
     return tuple(sorted(devices, key=lambda d: (d.instance, d.cdi_name), reverse=True))
-
-
-def held_claim(claim: AllocatedClaim) -> PreparedClaim:
-    """A claim that must have been prepared, when what its containers got is no longer known.
-
-    Its devices stay taken; the rest is planned when the kubelet asks again.
-    """
-    uid = claim.reference.uid
-    devices = (
-        PreparedDevice(
-            allocated=allocated,
-            cdi_name=_cdi_name(uid, allocated),
-            instance=InstanceName(""),
-            hash="",
-            properties={},
-            mounts=(),
-            device_specs=(),
-        )
-        for allocated in claim.devices
-    )
-    return PreparedClaim(reference=claim.reference, boot_id="", devices=in_order(devices))

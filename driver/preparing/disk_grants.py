@@ -19,7 +19,7 @@ from driver.plumbing.disk import ProcessLock
 from driver.preparing import cdi
 from driver.preparing.cdi import RemoveFile, WriteFile
 from driver.preparing.checkpoint import Unreadable
-from driver.preparing.claims import AllocatedClaim, Failure, held_claim
+from driver.preparing.claims import Failure
 from driver.preparing.disk_checkpoint import CheckpointFile, Files
 from driver.preparing.prepared import PreparedClaim, PreparedClaims
 from driver.preparing.renewals import Renewal
@@ -31,9 +31,6 @@ Plan = Callable[[PreparedClaims], PreparedClaim | Failure]
 
 Renew = Callable[[PreparedClaims], Mapping[ClaimUid, Renewal]]
 """What is to change of what is granted, so that it is right again; see `renewals`."""
-
-FindAllocated = Callable[[frozenset[ClaimUid]], Awaitable[Iterable[AllocatedClaim]]]
-"""The allocations of these claims, as the API server has them."""
 
 
 class Node:
@@ -52,6 +49,7 @@ class Node:
         self._lock = lock
         self._file_locks: WeakValueDictionary[ClaimUid, asyncio.Lock] = WeakValueDictionary()
         self._unwritten: dict[ClaimUid, None] = {}
+        self._unreadable: frozenset[ClaimUid] = frozenset()
         self._renewals: list[Renewal] = []
 
     @property
@@ -69,18 +67,11 @@ class Node:
         """How many those are."""
         return len(self._checkpoint.claims)
 
-    async def recover(self, find_allocated: FindAllocated) -> None:
-        """Read what an earlier process left; call once, before anything else.
-
-        Args:
-            find_allocated: Asked only about claims of which checkpoint and CDI file are both
-                unreadable.
-        """
+    async def recover(self) -> None:
+        """Read what an earlier process left; call once, before anything else."""
 
         async def entered() -> None:
-            lost = await asyncio.to_thread(self._read)
-            if lost:
-                await self._hold(lost, find_allocated)
+            await asyncio.to_thread(self._read)
             await asyncio.to_thread(self._tidy)
 
         async with self._lock.held(entered):
@@ -97,7 +88,16 @@ class Node:
             await asyncio.to_thread(self._read)
 
     async def grant(self, plan: Plan) -> PreparedClaim | Failure:
-        """Carry out a plan: checkpoint, then CDI file."""
+        """Carry out a plan: checkpoint, then CDI file.
+
+        Nothing is granted while nobody knows which devices some claim has.
+        """
+        if self._unreadable and (unknown := self._unreadable & self._cdi_contents().keys()):
+            name = cdi.file_name(min(unknown))
+            return Failure(
+                f"the checkpoint was lost, and CDI file {name} is unreadable: which devices it is"
+                " for will not be known until its claim is unprepared or the file removed"
+            )
         try:
             granted: PreparedClaim | Failure = await self._checkpoint.commit(partial(_with, plan))
             if isinstance(granted, PreparedClaim):
@@ -167,10 +167,11 @@ class Node:
     def _file_lock(self, uid: ClaimUid) -> asyncio.Lock:
         return self._file_locks.setdefault(uid, asyncio.Lock())
 
-    def _read(self) -> frozenset[ClaimUid]:
-        """Read the checkpoint, or rebuild it; says of which claims nothing could be read."""
+    def _read(self) -> None:
+        """Read the checkpoint, or rebuild it from CDI files."""
+        self._unreadable = frozenset()
         if self._checkpoint.read():
-            return frozenset()
+            return
         claims, lost = dict(self._checkpoint.claims), set()
         for uid, text in self._cdi_contents().items():
             match cdi.load(text, uid):
@@ -182,21 +183,13 @@ class Node:
         if claims or lost:
             logger.error("Rebuilt the checkpoint from CDI files: %d claims", len(claims))
             self._checkpoint.rebuild(claims)
-        return frozenset(lost)
-
-    async def _hold(self, lost: frozenset[ClaimUid], find_allocated: FindAllocated) -> None:
-        try:
-            found = [held_claim(claim) for claim in await find_allocated(lost)]
-        except Exception:
-            logger.exception("Claims %s are lost until the kubelet asks for them", sorted(lost))
-            return
-        logger.error("Rebuilt %d of %d lost claims from the API", len(found), len(lost))
-        held = {claim.reference.uid: claim for claim in found}
-        await asyncio.to_thread(self._checkpoint.rebuild, {**self._checkpoint.claims, **held})
+        self._unreadable = frozenset(lost) - claims.keys()
 
     def _tidy(self) -> None:
         """Make the CDI files those of the checkpoint."""
-        claims, files = self._checkpoint.claims, self._cdi_contents()
+        claims, files = self._checkpoint.claims, dict(self._cdi_contents())
+        for uid in self._unreadable:
+            files.pop(uid, None)
         for step in cdi.plan_files(claims, files, self.boot_id):
             try:
                 self._carry_out(step)

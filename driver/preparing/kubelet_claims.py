@@ -58,9 +58,6 @@ class ClaimReader(Protocol):
     async def claim(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         """A claim as it is now; None if it does not exist."""
 
-    async def claims(self) -> Iterable[Mapping[str, Any]]:
-        """All claims; asked for only when checkpoint and CDI files are lost."""
-
 
 @dataclass(frozen=True, slots=True)
 class Sight:
@@ -145,7 +142,7 @@ class KubeletClaims:
 
         Devices may have moved since: they are looked at first, if they can be.
         """
-        await self._node.recover(self._find_allocated)
+        await self._node.recover()
         if not self._node.claims_prepared:
             return
         try:
@@ -281,17 +278,6 @@ class KubeletClaims:
             return planned
         # What is published still may be where another device is by now.
         return current(planned, sight.where, real_path)
-
-    async def _find_allocated(self, lost: frozenset[ClaimUid]) -> Iterable[AllocatedClaim]:
-        async with asyncio.timeout(API_SECONDS):
-            bodies = await self._reader.claims()
-        references = {
-            ClaimReference(m["namespace"], m["name"], m["uid"]): body
-            for body in bodies
-            if (m := body["metadata"])["uid"] in lost
-        }
-        found = (allocated_claim(body, r, self.pools) for r, body in references.items())
-        return [claim for claim in found if isinstance(claim, AllocatedClaim)]
 
 
 async def _answered(

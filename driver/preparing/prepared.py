@@ -97,8 +97,7 @@ class PreparedClaim:
 
     Attributes:
         boot_id: The boot in which it was planned. In the next one device nodes are named anew, so
-            what the containers get is planned again when the kubelet asks. Empty if it is not
-            known what they got, only that they hold the devices.
+            what the containers get is planned again when the kubelet asks.
         devices: In the order in which the kubelet is told, see `cdi`.
     """
 

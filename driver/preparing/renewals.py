@@ -43,8 +43,7 @@ def renew(
 ) -> Mapping[ClaimUid, Renewal]:
     """The claims that are to change, with nothing withheld from them last.
 
-    Claims of an earlier boot, and those of which only the devices are known, are planned when the
-    kubelet asks for them.
+    Claims of an earlier boot are planned when the kubelet asks for them.
     """
     current = (claim for claim in claims.values() if claim.boot_id == boot_id)
     renewals = [Renewal(claim, _renewed(claim, where, resolve)) for claim in current]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,11 +108,6 @@ class FakeReader:
         if self.error:
             raise self.error
         return self.stored.get(name)
-
-    async def claims(self) -> Iterable[Mapping[str, Any]]:
-        if self.error:
-            raise self.error
-        return list(self.stored.values())
 
 
 @dataclass

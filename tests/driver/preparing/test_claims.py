@@ -15,7 +15,6 @@ from driver.preparing.claims import (
     Failure,
     Instances,
     allocated_claim,
-    held_claim,
     plan_prepare,
     reference_problem,
 )
@@ -277,14 +276,4 @@ def test_claim_of_an_earlier_boot_holds_nothing() -> None:
 
     planned = plan_prepare(allocated(WANTED), some_instances(), {OTHER.uid: holder}, BOOT)
 
-    assert planned == prepared(WANTED)
-
-
-def test_held_claim_holds_its_device_and_is_planned_when_asked_for() -> None:
-    held = held_claim(allocated(WANTED))
-
-    refused = plan_prepare(allocated(OTHER), some_instances(), {WANTED.uid: held}, BOOT)
-    planned = plan_prepare(allocated(WANTED), some_instances(), {WANTED.uid: held}, BOOT)
-
-    assert isinstance(refused, Failure)
     assert planned == prepared(WANTED)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from driver.api import ClaimUid
 from driver.plumbing.disk import ProcessLock
 from driver.preparing import cdi, checkpoint
-from driver.preparing.claims import AllocatedClaim, Failure, plan_prepare
+from driver.preparing.claims import Failure, plan_prepare
 from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
 from driver.preparing.disk_grants import Node
 from driver.preparing.prepared import ClaimReference, PreparedClaim, PreparedClaims
@@ -43,21 +41,15 @@ class Machine:
         self.data = FakeFolder(self.disk)
         self.cdi = FakeFolder(self.disk)
         self.lock = lock
-        self.in_api: list[AllocatedClaim] = []
-        self.asked_for: list[frozenset[ClaimUid]] = []
 
     async def start(self, boot: str = BOOT) -> Node:
         node = self.process(boot)
-        await node.recover(self._find)
+        await node.recover()
         return node
 
     def process(self, boot: str = BOOT) -> Node:
         lock = ProcessLock(self.lock)
         return Node(NODE, boot, data=self.data, cdi_files=self.cdi, lock=lock)
-
-    async def _find(self, lost: frozenset[ClaimUid]) -> Iterable[AllocatedClaim]:
-        self.asked_for.append(lost)
-        return [claim for claim in self.in_api if claim.reference.uid in lost]
 
     def checkpoint(self) -> PreparedClaims:
         if CHECKPOINT not in self.data.files:
@@ -309,7 +301,6 @@ async def test_corrupt_checkpoint_is_moved_aside_and_rebuilt_from_cdi_files(
     assert loud[0].startswith("Checkpoint is unreadable: it")
     assert loud[0].endswith("; moved to checkpoint.json.corrupt-0")
     assert loud[1] == "Rebuilt the checkpoint from CDI files: 2 claims"
-    assert machine.asked_for == []
     assert await grant(node, WANTED) == a_grant(WANTED)
 
 
@@ -322,37 +313,29 @@ async def test_missing_checkpoint_is_rebuilt_from_cdi_files(machine: Machine) ->
     machine.assert_files_are_those_of(a_grant(WANTED))
 
 
-async def test_claim_whose_files_are_both_corrupt_comes_from_the_api(machine: Machine) -> None:
+@pytest.mark.parametrize("by_hand", [True, False])
+async def test_nothing_is_granted_while_the_devices_of_a_claim_are_not_known(
+    machine: Machine, by_hand: bool
+) -> None:
     node = await machine.start()
     await grant(node, WANTED)
     await grant(node, OTHER, "loop-bbbbbb")
     machine.data.files[CHECKPOINT] = b"{"
-    machine.cdi.files[cdi.file_name(WANTED.uid)] = b"{"
-    machine.in_api = [allocated(WANTED)]
+    file = cdi.file_name(WANTED.uid)
+    machine.cdi.files[file] = b"{"
 
     node = await machine.start()
 
-    assert machine.asked_for == [frozenset({WANTED.uid})]
-    assert sorted(machine.checkpoint()) == [WANTED.uid, OTHER.uid]
-    assert list(machine.cdi.files) == [cdi.file_name(OTHER.uid)]
-    assert isinstance(await grant(node, a_reference(3)), Failure)
-    assert await grant(node, WANTED) == a_grant(WANTED)
-    machine.assert_files_are_those_of(a_grant(WANTED), a_grant(OTHER, "loop-bbbbbb"))
-
-
-async def test_start_does_not_depend_on_the_api(
-    machine: Machine, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def away(lost: frozenset[ClaimUid]) -> Iterable[AllocatedClaim]:
-        raise ConnectionError("away")
-
-    machine.cdi.files[cdi.file_name(WANTED.uid)] = b"{"
-    node = machine.process()
-    await node.recover(away)
-
-    assert machine.cdi.files == {}
-    assert f"Claims ['{WANTED.uid}'] are lost until the kubelet asks for them" in caplog.text
-    assert await grant(node, WANTED) == a_grant(WANTED)
+    assert list(machine.checkpoint()) == [OTHER.uid]
+    refused = await grant(node, a_reference(3))
+    assert isinstance(refused, Failure)
+    assert f"CDI file {file} is unreadable" in refused.sentence
+    assert machine.cdi.files[file] == b"{"
+    if by_hand:
+        machine.cdi.remove(file)
+    else:
+        await release(node, WANTED)
+    assert await grant(node, a_reference(3)) == a_grant(a_reference(3))
 
 
 async def test_rebuilt_checkpoint_survives_a_full_disk(machine: Machine) -> None:

@@ -173,7 +173,7 @@ class Histories(RuleBasedStateMachine):
         held = [
             device.allocated.device
             for claim in self.checkpoint().values()
-            if claim.boot_id in (f"boot-{self.boot}", "")
+            if claim.boot_id == f"boot-{self.boot}"
             for device in claim.devices
             if device.allocated.share_id is None
         ]

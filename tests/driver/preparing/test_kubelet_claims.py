@@ -551,18 +551,3 @@ async def test_claim_that_was_allocated_anew_frees_its_old_device(
 
     assert isinstance(answers[OTHER.uid], PreparedClaim)
     assert f"Claim {WANTED} was allocated anew" in caplog.text
-
-
-async def test_lost_claims_are_found_in_the_api(world: World) -> None:
-    world.reader.put(WANTED)
-    world.reader.put(OTHER, a_result(driver="gpu.example.com"))
-    world.cdi.files[f"moorage.dev-claim-{WANTED.uid}.json"] = b"{"
-    world.cdi.files[f"moorage.dev-claim-{OTHER.uid}.json"] = b"{"
-
-    plugin = await world.plugin()
-
-    thief = world.reader.put(a_reference(3))
-    answers = await plugin.prepare([thief])
-    assert answers[thief.uid] == Failure(
-        f"device node-a/loop-aaaaaa is still prepared for ResourceClaim {WANTED}"
-    )
