@@ -185,7 +185,7 @@ def test_kubelets_folders_are_where_they_are() -> None:
 
     assert str(settings.kubelet_root) == MICROK8S
     assert str(settings.cdi_root) == "/etc/cdi"
-    assert str(settings.registration_socket).startswith("/opt/akri/")
+    assert str(settings.handler_registration_socket).startswith("/opt/akri/")
     assert {v["hostPath"]["path"] for v in pod["volumes"]} == mounts
     assert {f"{MICROK8S}/plugins_registry", "/etc/cdi", "/opt/akri"} < mounts
     for handler in pod_spec(objects, "DaemonSet", "moorage-network-handlers")["containers"]:
