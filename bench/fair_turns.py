@@ -23,7 +23,9 @@ from tempfile import TemporaryDirectory
 
 from bench import measured_cluster
 from bench.idle_driver import control_plane, driver_command, process
+from bench.process_figures import peak_mib, resident_mib
 from kube.api import ApiClient, JsonObject, Resource, Store, connect
+from tests.fakes.pod_resources import FakePodResources
 
 CONFIGURATIONS = Resource("akri.sh", "v0", "configurations")
 INSTANCES = Resource("akri.sh", "v0", "instances")
@@ -93,13 +95,22 @@ def configuration(name: str, devices: int) -> JsonObject:
     }
 
 
+@dataclass(frozen=True)
+class Many:
+    """The others, and what the driver takes in memory."""
+
+    devices: int
+    mib: Callable[[], float]
+
+
 @dataclass
 class Times:
-    """Seconds of the one device, and of the many."""
+    """Seconds of the one device and of the many, and MiB of the driver when these are there."""
 
     slices: dict[str, list[float]] = field(default_factory=dict)
     instances: dict[str, list[float]] = field(default_factory=dict)
     gone: list[float] = field(default_factory=list)
+    mib: list[float] = field(default_factory=list)
 
     async def one(self, client: ApiClient, seen: Seen, when: str) -> None:
         """Create a Configuration of one device; it is deleted again."""
@@ -116,7 +127,8 @@ class Times:
         await client.delete(CONFIGURATIONS.at(name, "default"))
         print(f"{when:16} slice {published:6.2f} s, Instance {written:6.2f} s", flush=True)
 
-    async def round(self, client: ApiClient, seen: Seen, devices: int) -> None:
+    async def round(self, client: ApiClient, seen: Seen, many: Many) -> None:
+        devices = many.devices
         for _ in range(3):
             await self.one(client, seen, "at rest")
         since = time.perf_counter()
@@ -125,6 +137,7 @@ class Times:
         await self.one(client, seen, "others come")
         come = await seen.until(lambda: seen.devices(MANY) == devices, since)
         made = await seen.until(lambda: seen.objects(MANY) == devices, since)
+        self.mib.append(many.mib())
         print(f"{devices} came: slices {come:.1f} s, Instances {made:.1f} s", flush=True)
         since = time.perf_counter()
         await client.delete(CONFIGURATIONS.at(MANY, "default"))
@@ -135,12 +148,17 @@ class Times:
         print(f"{devices} went: slices {self.gone[-1]:.1f} s, Instances {ended:.1f} s", flush=True)
 
 
-async def measure(kubeconfig: Path, devices: int, rounds: int) -> Times:
+async def measure(kubeconfig: Path, many: Many, rounds: int, listings: Path) -> Times:
+    """With a kubelet that lists no pod, as that of a node without devices in use."""
     times = Times()
-    async with connect(kubeconfig) as client, watched(client) as seen:
+    async with (
+        FakePodResources(listings),
+        connect(kubeconfig) as client,
+        watched(client) as seen,
+    ):
         await times.one(client, seen, "first")
         for _ in range(rounds):
-            await times.round(client, seen, devices)
+            await times.round(client, seen, many)
     return times
 
 
@@ -151,6 +169,7 @@ def report(times: Times, devices: int) -> None:
         cells = [cell(found[when], found["at rest"]) for found in (times.slices, times.instances)]
         print(f"{when:14}{''.join(cells)}")
     print(f"devices of a deleted Configuration in slices for at most {max(times.gone):.1f} s")
+    print(f"memory of the driver with all of them at most {max(times.mib):.0f} MiB")
 
 
 def cell(seconds: Sequence[float], rest: Sequence[float]) -> str:
@@ -167,10 +186,17 @@ def main() -> None:
     with ExitStack() as stack:
         cluster, node = stack.enter_context(control_plane(arguments.dir))
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="moorage-bench-")))
-        command = driver_command(cluster, node, folder)
-        stack.enter_context(process(command, arguments.dir.with_suffix(".driver.log")))
-        times = asyncio.run(measure(cluster.kubeconfig, arguments.devices, arguments.rounds))
+        command = driver_command(cluster, node, folder, embedded="debugEcho")
+        driver = stack.enter_context(process(command, arguments.dir.with_suffix(".driver.log")))
+        many = Many(arguments.devices, lambda: resident_mib(driver))
+        times = asyncio.run(
+            measure(
+                cluster.kubeconfig, many, arguments.rounds, folder / "kubelet" / "pod-resources"
+            )
+        )
+        peak = peak_mib(driver)
     report(times, arguments.devices)
+    print(f"and at most {peak:.0f} MiB at any moment")
 
 
 if __name__ == "__main__":

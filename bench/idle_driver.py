@@ -141,13 +141,15 @@ def process(argv: Sequence[str], log: Path) -> Iterator[int]:
         running.wait(20)
 
 
-def driver_command(cluster: Cluster, node: str, folder: Path) -> tuple[str, ...]:
+def driver_command(
+    cluster: Cluster, node: str, folder: Path, embedded: str = "udev"
+) -> tuple[str, ...]:
     kubelet, cdi = folder / "kubelet", folder / "cdi"
     (kubelet / "plugins_registry").mkdir(parents=True)
     places = (f"--kubelet-root={kubelet}", f"--cdi-root={cdi}")
     agent = f"--handler-registration-socket={folder / 'agent.sock'}"
     where = (f"--kubeconfig={cluster.kubeconfig}", f"--node-name={node}")
-    return ("driver", "node", *where, *places, agent, "--embedded-handlers=udev")
+    return ("driver", "node", *where, *places, agent, f"--embedded-handlers={embedded}")
 
 
 @contextmanager
