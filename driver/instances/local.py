@@ -95,6 +95,8 @@ def plan_instances(
 
 
 def _step(stored: StoredInstance, keeping: Keeping) -> InstanceDecision | None:
+    if stored.name in keeping.held and stored.configuration not in keeping.graces:
+        return None  # It goes as soon as it is not held, and nobody asks where it is until then.
     is_used = stored.name in keeping.held or stored.slots_used
     if not is_used and keeping.end(stored) is None:
         return DeleteInstance(stored.namespace, stored.name, stored.uid, stored.resource_version)

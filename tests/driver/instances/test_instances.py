@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -129,12 +130,19 @@ def test_an_empty_slot_holds_nothing() -> None:
 
 def test_a_held_instance_stays_until_it_is_released() -> None:
     held = as_stored(a_body())
-    name = InstanceName(held.name)
+    name, known = InstanceName(held.name), {held.configuration: timedelta()}
 
-    (decision,) = plan(stored=(held,), held={name})
+    (decision,) = plan(stored=(held,), held={name}, graces=known)
 
     assert isinstance(decision, ApplyInstance)
     assert decision.body["metadata"] == held.body["metadata"]
+    assert decision.body["spec"]["nodes"] == []
+
+
+def test_a_held_instance_of_a_deleted_configuration_is_not_written_before_it_goes() -> None:
+    held = as_stored(a_body())
+
+    assert plan(stored=(held,), held={InstanceName(held.name)}) == ()
 
 
 def test_an_instance_that_comes_back_is_on_its_node_again() -> None:
