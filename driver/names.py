@@ -5,10 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 
-from driver.api import ConfigurationName
+from driver.api import ConfigurationName, NodeName
 
 SHARED_POOLS = "shared/"
 """Begins the names of pools of devices that several nodes see. No node's name has a slash."""
+
+LOCAL_POOLS = "local/"
+"""Begins the names of pools of devices that one node sees, see `local_pool`."""
+
+POOL_LIMIT = 253
+"""Characters of a pool's name."""
 
 VALUE_LIMIT = 64
 """Bytes of a string attribute of a device."""
@@ -60,6 +66,26 @@ def is_shared_pool(name: str) -> bool:
 def configuration_of_pool(name: str) -> ConfigurationName:
     """Whose devices are in a shared pool."""
     return ConfigurationName(name.removeprefix(SHARED_POOLS))
+
+
+def local_pool(node: NodeName, configuration: ConfigurationName) -> str:
+    """The pool of those devices of a Configuration that only this node sees.
+
+    Where there is no room for both names it is the pool of the whole node.
+    """
+    pool = f"{_local_pools(node)}{configuration}"
+    if len(pool) > POOL_LIMIT:
+        pool = f"{_local_pools(node)}{short_hash(configuration)}"
+    return pool if len(pool) <= POOL_LIMIT else node
+
+
+def is_pool_of(node: str, pool: str) -> bool:
+    """Whether a pool is of one node's devices: of one Configuration, or of whichever."""
+    return pool == node or pool.startswith(_local_pools(node))
+
+
+def _local_pools(node: str) -> str:
+    return f"{LOCAL_POOLS}{node}/"
 
 
 def label_value(name: str) -> str:

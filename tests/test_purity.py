@@ -32,7 +32,18 @@ PARTIES = frozenset(
         *("apiserver", "camera", "cameras", "cluster", "disk", "handler", "handlers", "http"),
         *("https", "kube_scheduler", "kubelet", "netlink", "node", "prometheus", "servers"),
         # By which means.
-        *("channel", "channels", "client", "sdk", "server", "service", "socket", "sysfs", "tls"),
+        *(
+            "channel",
+            "channels",
+            "client",
+            "sdk",
+            "server",
+            "service",
+            "socket",
+            "sysfs",
+            "threads",
+        ),
+        *("tls",),
         # The process itself.
         *("__main__", "arguments", "main", "processes", "settings"),
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import NoReturn
@@ -42,9 +42,9 @@ logger = logging.getLogger(__name__)
 SLICES_FIRST_SECONDS = 0.02
 """How long Instances wait, so that what is decided at the same time about slices is sent first."""
 
-LONGEST_YIELD_SECONDS = 1.0
-"""How long an Instance waits for slices at the most: if these are written without end, it goes on
-all the same, though slowly."""
+LONGEST_YIELD_SECONDS = 0.1
+"""How long Instances wait for slices at the most, each time: as long as one new device needs. Those
+of thousands are written for seconds."""
 
 SHORTEST_TURN_SECONDS = 0.3
 """How long what was decided is written although there is something newer: to decide costs time."""
@@ -65,17 +65,31 @@ class NodeInstances:
     """
 
     def __init__(
-        self, client: ApiClient, node: NodeName, on_taken: Callable[[], None] = lambda: None
+        self,
+        client: ApiClient,
+        node: NodeName,
+        on_taken: Callable[[], None] = lambda: None,
+        shown: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
-        """`on_taken` hears that a name is another device's: there is a new inventory to decide."""
+        """Create.
+
+        Args:
+            client: The API server.
+            node: Whose Instances these are.
+            on_taken: Hears that a name is another device's: there is a new inventory to decide.
+            shown: Attribute values of the Instances that slices may show, which stay.
+        """
         self.store: Store[StoredInstance] = Store(client, instances_of_node(node), stored_instance)
         self.claimable = False
         self._client = client
         self._node = node
         self._passes = Passes(self._pass, name="writing Instances")
         self._on_taken = on_taken
+        self._shown = shown
         self._of_others: dict[_Place, set[InstanceName]] = {}
-        self._decided: tuple[Inventory, Collection[str]] | None = None
+        self._decided: Inventory | None = None
+        self._looks = 0
+        self._others_write = 0
         self._may_write = asyncio.Event()
         self._may_write.set()
 
@@ -103,24 +117,27 @@ class NodeInstances:
         used = frozenset(instance.name for instance in stored if instance.slots_used)
         return TakenNames(names, used, current)
 
-    def decide(self, inventory: Inventory, away: Collection[str] = ()) -> None:
-        """Let the Instances be those of this inventory, and those that are away and published.
+    def decide(self, inventory: Inventory) -> None:
+        """Let the Instances be those of this inventory, and of what is still shown."""
+        self._decided = inventory
+        self.look_again()
 
-        Args:
-            inventory: What the node has now.
-            away: The latter, as attributes of devices name them.
-        """
-        self._decided = (inventory, away)
+    def look_again(self) -> None:
+        """Something is not shown any more."""
+        self._looks += 1
         self._passes.ask_within(SLICES_FIRST_SECONDS)
 
     @contextmanager
     def yielding(self) -> Iterator[None]:
         """No Instance is begun to be written for as long as this lasts, within limits."""
+        self._others_write += 1
         self._may_write.clear()
         try:
             yield
         finally:
-            self._may_write.set()
+            self._others_write -= 1
+            if not self._others_write:
+                self._may_write.set()
 
     async def _yield(self) -> None:
         with suppress(TimeoutError):
@@ -133,12 +150,12 @@ class NodeInstances:
         Raises:
             ApiError: The first failure; the others were tried nevertheless.
         """
-        clock, decided, failures = asyncio.get_running_loop().time, self._decided, list[ApiError]()
+        clock, looks, failures = asyncio.get_running_loop().time, self._looks, list[ApiError]()
         end = clock() + SHORTEST_TURN_SECONDS
         for few in batched(decisions, WRITES_A_STEP):
             await self._yield()
-            if self._decided is not decided and clock() >= end:
-                break  # Whoever decided has asked for a pass.
+            if self._looks != looks and clock() >= end:
+                break  # Whoever wants that has asked for a pass.
             try:
                 await write_instances(
                     self._client, few, self._node, self.store.note, self._note_taken
@@ -154,15 +171,15 @@ class NodeInstances:
         await self._passes.run()
 
     async def _pass(self) -> float | None:
-        if self._decided is None:
+        inventory = self._decided
+        if inventory is None:
             return None
-        inventory, away = self._decided
         self._forget(inventory)
         local, shared = self._local_bodies(inventory), self._shared_bodies(inventory)
         if self._is_any_anothers((*local, *shared)):
             self._on_taken()
         now = datetime.now(UTC)
-        plan = self._plan_local(local, inventory, away, now)
+        plan = self._plan_local(local, inventory, now)
         decisions = (*plan.decisions, *self._plan_shared(shared, inventory))
         await self._write(fair_order(decisions, _configuration_of))
         return (plan.recheck_at - now).total_seconds() if plan.recheck_at else None
@@ -202,24 +219,21 @@ class NodeInstances:
         ]
 
     def _plan_local(
-        self,
-        bodies: list[JsonObject],
-        inventory: Inventory,
-        away: Collection[str],
-        now: datetime,
+        self, bodies: list[JsonObject], inventory: Inventory, now: datetime
     ) -> InstancePlan:
         stored = [s for s in self.store if not s.is_shared]
         configurations = inventory.configurations.items()
         keeping = Keeping(
             unheard=inventory.unheard,
-            held=self._held(stored, away),
+            held=self._held(stored),
             graces={name: offline_grace(c, shared=False) for name, c in configurations},
             now=now,
         )
         return plan_instances(bodies, stored, keeping)
 
-    def _held(self, stored: list[StoredInstance], away: Collection[str]) -> frozenset[InstanceName]:
-        return frozenset(s.name for s in stored if attribute_value(s.name) in away)
+    def _held(self, stored: list[StoredInstance]) -> frozenset[InstanceName]:
+        shown = self._shown()
+        return frozenset(s.name for s in stored if attribute_value(s.name) in shown)
 
     def _shared_bodies(self, inventory: Inventory) -> list[JsonObject]:
         return [

@@ -13,7 +13,7 @@ from typing import Any
 
 from driver.api import DRIVER_NAME, ClaimUid, DeviceName
 from driver.instances.instances import Instance
-from driver.names import is_shared_pool
+from driver.names import is_pool_of, is_shared_pool
 from driver.preparing.prepared import (
     AllocatedDevice,
     ClaimReference,
@@ -63,7 +63,8 @@ def allocated_claim(
     Args:
         claim: The object as the API server has it now; None if it has none.
         wanted: The claim that the kubelet means.
-        pools: The pools whose devices this node can prepare, beside the shared ones.
+        pools: The pools whose devices this node can prepare, beside the shared ones; of a node's,
+            those of its Configurations, too.
     """
     if claim is None:
         return Failure(f"ResourceClaim {wanted} does not exist")
@@ -77,8 +78,8 @@ def allocated_claim(
     devices = tuple(_allocated_device(r) for r in results if r["driver"] == DRIVER_NAME)
     if not devices:
         return Failure(f"ResourceClaim {wanted} has no device of {DRIVER_NAME}")
-    others = {device.pool for device in devices}.difference(pools)
-    if foreign := sorted(pool for pool in others if not is_shared_pool(pool)):
+    others = {device.pool for device in devices if not is_shared_pool(device.pool)}
+    if foreign := sorted(p for p in others if not any(is_pool_of(own, p) for own in pools)):
         return Failure(f"ResourceClaim {wanted} has devices of other nodes' pools: {foreign}")
     return AllocatedClaim(wanted, devices)
 

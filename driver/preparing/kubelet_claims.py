@@ -16,6 +16,8 @@ from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from driver.api import ClaimUid
+from driver.instances.instances import Instance
+from driver.names import is_pool_of
 from driver.plumbing.disk import real_path
 from driver.plumbing.kubelet_calls import finish
 from driver.preparing.cdi import unusable_properties
@@ -29,7 +31,12 @@ from driver.preparing.claims import (
     reference_problem,
 )
 from driver.preparing.disk_grants import Node
-from driver.preparing.prepared import ClaimReference, PreparedClaim, PreparedClaims
+from driver.preparing.prepared import (
+    AllocatedDevice,
+    ClaimReference,
+    PreparedClaim,
+    PreparedClaims,
+)
 from driver.preparing.renewals import Renewal, current, renew, with_real_paths
 from driver.preparing.whereabouts import Whereabouts
 
@@ -71,6 +78,18 @@ class Sight:
     instances: Instances
     where: Whereabouts
 
+    def instance(self, allocated: AllocatedDevice) -> Instance | None:
+        """What a claim has; its device may have had another pool when it was allocated."""
+        found = self.instances.get((allocated.pool, allocated.device))
+        return found or next(
+            (
+                instance
+                for (pool, device), instance in self.instances.items()
+                if device == allocated.device and is_pool_of(allocated.pool, pool)
+            ),
+            None,
+        )
+
 
 class InstanceSource(Protocol):
     """The devices of this node."""
@@ -91,7 +110,8 @@ class KubeletClaims:
     """Carries out what the kubelet asks for.
 
     Attributes:
-        pools: The pools whose devices only this node prepares; may be replaced at any time.
+        pools: The pools whose devices only this node prepares, see `claims.allocated_claim`; may
+            be replaced at any time.
     """
 
     def __init__(
@@ -267,9 +287,11 @@ class KubeletClaims:
     def _plan(self, claim: AllocatedClaim, prepared: PreparedClaims) -> PreparedClaim | Failure:
         """By what is known when the plan's turn comes: `renew` may have come before it."""
         sight, boot_id = self._source.sight, self._node.boot_id
-        known = sight.instances if sight else {}
-        keys = ((device.pool, device.device) for device in claim.devices)
-        found = {key: known[key] for key in keys if key in known}
+        found = {
+            (device.pool, device.device): instance
+            for device in claim.devices
+            if sight and (instance := sight.instance(device))
+        }
         instances = {key: with_real_paths(i, real_path) for key, i in found.items()}
         planned = plan_prepare(claim, instances, prepared, boot_id)
         if sight is None or isinstance(planned, Failure) or is_prepared(claim, prepared, boot_id):

@@ -5,11 +5,12 @@ The values that planning (`claims`), CDI files (`cdi`) and the `checkpoint` shar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from driver.api import ClaimUid, ConfigurationName, DeviceName, InstanceName
 from driver.devices import DeviceSpec, Mount
+from driver.names import attribute_value, is_pool_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,15 @@ class AllocatedDevice:
     def excludes(self, other: AllocatedDevice) -> bool:
         """Whether two claims can never have these at one time."""
         return (
-            (self.pool, self.device) == (other.pool, other.device)
+            self._is_of(other)
             and not (self.admin_access or other.admin_access)
             and (self.share_id is None or other.share_id is None)
+        )
+
+    def _is_of(self, other: AllocatedDevice) -> bool:
+        """Whether it is the same device, which may have had another pool before."""
+        return self.device == other.device and (
+            is_pool_of(self.pool, other.pool) or is_pool_of(other.pool, self.pool)
         )
 
 
@@ -112,3 +119,14 @@ class PreparedClaim:
 
 
 PreparedClaims = Mapping[ClaimUid, PreparedClaim]
+
+
+def prepared_homes(claims: Iterable[PreparedClaim], node: str) -> Mapping[str, str]:
+    """A node's pools out of which claims have devices, by what tells each, see `local_pools`."""
+    devices = (d for claim in claims for d in claim.devices if is_pool_of(node, d.allocated.pool))
+    return {
+        trace: device.allocated.pool
+        for device in devices
+        for trace in (attribute_value(device.instance), device.digest)
+        if trace
+    }

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from driver.api import DRIVER_NAME
+from driver.plumbing.worker_threads import worked_out
 from driver.publishing.apiserver_slices import write_pool
 from driver.publishing.shown.publication import Publication, either, publication_of, stored_devices
 from driver.publishing.written.adoption import Adopted
@@ -22,6 +23,9 @@ from driver.publishing.written.slice_writes import Owner
 from kube.api import ApiClient, ApiError, JsonObject, UnavailableError
 
 logger = logging.getLogger(__name__)
+
+BY_POOL = "slices by pool"
+"""Index of a store of slices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +100,12 @@ class PoolPublisher:
 
     async def _plan(self, publication: Publication) -> PoolPlan:
         if not (publication.offers or self._pool.stays):
-            return self._plan_for(None)
-        plan = self._plan_for(self._desired(publication, self._owner or await self._read_owner()))
-        if plan.creates and self._pool.read_owner:
+            return await self._plan_for(None)
+        known = self._owner
+        plan = await self._plan_for(publication, known or await self._read_owner())
+        if plan.creates and known:
             # The owner may have been made anew, and slices of the old one are collected with it.
-            plan = self._plan_for(self._desired(publication, await self._read_owner()))
+            plan = await self._plan_for(publication, await self._read_owner())
         return plan
 
     async def _read_owner(self) -> Owner | None:
@@ -108,17 +113,26 @@ class PoolPublisher:
             self._owner = await self._pool.read_owner()
         return self._owner
 
-    def _desired(self, publication: Publication, owner: Owner | None) -> DesiredPool:
-        return DesiredPool(
-            name=self._pool.name,
-            driver=DRIVER_NAME,
-            groups=_groups(publication, self._pool.scope),
-            owner=owner,
-        )
-
-    def _plan_for(self, desired: DesiredPool | None) -> PoolPlan:
+    async def _plan_for(
+        self, publication: Publication | None, owner: Owner | None = None
+    ) -> PoolPlan:
         views = tuple(view for view in self._slices.views() if view.pool == self._pool.name)
-        return plan_pool(desired, views, self._adopted)
+        many = len(publication.offers) if publication else 0
+        return await worked_out(many, _plan, self._pool, publication, owner, views, self._adopted)
+
+
+def _plan(
+    pool: Pool,
+    publication: Publication | None,
+    owner: Owner | None,
+    views: tuple[SliceView, ...],
+    adopted: Adopted,
+) -> PoolPlan:
+    if publication is None:
+        return plan_pool(None, views, adopted)
+    groups = _groups(publication, pool.scope)
+    desired = DesiredPool(name=pool.name, driver=DRIVER_NAME, groups=groups, owner=owner)
+    return plan_pool(desired, views, adopted)
 
 
 def _groups(publication: Publication, scope: Scope) -> tuple[DeviceGroup, ...]:

@@ -26,7 +26,7 @@ from driver.names import configuration_of_pool, is_shared_pool, shared_pool
 from driver.plumbing.apiserver import each
 from driver.plumbing.apiserver_passes import Passes, put_right
 from driver.publishing.apiserver_allocations import AllocationWatch
-from driver.publishing.apiserver_pools import Pool, PoolPublisher, StoredSlices
+from driver.publishing.apiserver_pools import BY_POOL, Pool, PoolPublisher, StoredSlices
 from driver.publishing.shown.publication import Publication, Supply, claimable_instances, publish
 from driver.publishing.shown.shared_pools import Nodes, Urgency, nodes_of, shared_supply, urgency
 from driver.publishing.shown.slices import Features
@@ -34,8 +34,6 @@ from driver.publishing.written.resource_slices import AllNodesScope, SliceView, 
 from kube.api import SLICES, ApiClient, Change, Modified, Store
 
 logger = logging.getLogger(__name__)
-
-BY_POOL = "slices by pool"
 
 GATHER_SECONDS = 0.5
 """How long changes of whom devices are for are gathered."""

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from typing import Any
 
 from driver.api import ConfigurationName, NodeName
@@ -30,13 +29,14 @@ from driver.instances.names import Collision, collision_sentence
 from driver.instances.node_instances import NodeInstances
 from driver.instances.stored.objects import StoredInstance
 from driver.plumbing.apiserver import CONFIGURATIONS
-from driver.plumbing.apiserver_passes import Passes, put_right
+from driver.plumbing.apiserver_passes import Passes
 from driver.preparing.kubelet_claims import Sight
 from driver.preparing.whereabouts import Whereabouts
 from driver.publishing.apiserver_path import NodePath
-from driver.publishing.node_pool import NodePool
+from driver.publishing.node_pools import NodePools, PoolListeners
 from driver.publishing.shown.deductions import held_slots
-from driver.publishing.shown.publication import Supply, local_supply
+from driver.publishing.shown.local_pools import Homes, KnownPools, local_supplies
+from driver.publishing.shown.publication import Supply
 from driver.running.node_handlers import NodeHandlers, Reporter
 from driver.running.node_sight import NodeSight
 from kube.api import Added, ApiClient, Change, Deleted, Modified, Store
@@ -56,11 +56,13 @@ class OfferPlace:
 
     Attributes:
         unique_devices_default: What `spec.uniqueDevices` means where it is absent.
+        homes: Of what was prepared by an earlier process, see `local_pools`.
     """
 
     node: NodeName
     path: NodePath
     unique_devices_default: bool
+    homes: Homes = field(default_factory=dict)
 
 
 class NodeCluster:
@@ -78,12 +80,15 @@ class NodeCluster:
         self._tasks = tasks
         self._passes = Passes(self._pass, name="publishing")
         self._instances = NodeInstances(
-            client, node, lambda: self._passes.ask_within(RENAME_SECONDS)
+            client,
+            node,
+            on_taken=lambda: self._passes.ask_within(RENAME_SECONDS),
+            shown=lambda: self._pools.shown_instances,
         )
         self._sources = sources
         self._properties = NodeProperties(client, tasks)
         self._discoveries = Discoveries(sources, tasks, self._on_answer, self._properties.read)
-        self._sight = NodeSight(node, self._instances, self._inventory_now)
+        self._sight = NodeSight(self._instances, self._inventory_now, lambda: self._pools.current)
         self._listeners: list[Callable[[Inventory], None]] = []
         self._on_seen: list[Callable[[], None]] = []
         self._first_answers = asyncio.Event()
@@ -97,7 +102,18 @@ class NodeCluster:
                 unique_devices_default=place.unique_devices_default,
             ),
         )
-        self._pool = NodePool(client, node, tasks, self._passes.ask)
+        self._homes = place.homes
+        self._pools = NodePools(
+            client,
+            node,
+            tasks,
+            PoolListeners(
+                decided=self._sight.forget_shared,
+                gone=self._instances.look_again,
+                unknown=self._passes.ask,
+                writing=self._instances.yielding,
+            ),
+        )
         reporter = Reporter(sources, self._properties.problems, self._unnamed)
         self._handlers = NodeHandlers(client, node, reporter, self._configurations)
         for source in (sources, self._properties):
@@ -139,8 +155,8 @@ class NodeCluster:
 
     @property
     def claimed_instances(self) -> frozenset[str]:
-        """Attribute values of Instances that go on being published because claims have them."""
-        return self._sight.publication.away_instances
+        """Attribute values of Instances that claims may have, since slices may show them."""
+        return self._pools.shown_instances
 
     @property
     def inventory(self) -> Inventory | None:
@@ -163,17 +179,16 @@ class NodeCluster:
         stores: list[Store[Any]] = [self._configurations, self._instances.store]
         self._sight.taken = path = await self._node_path.take()
         self._instances.claimable = path.is_dra
-        self._pool.features = path.features
         if path.features is not None:
-            stores.append(self._pool.slices)
+            stores.append(self._pools.slices)
         for store in stores:
             self._tasks.create_task(store.run())
         for store in stores:
             await store.synced.wait()
         self._configurations.subscribe(self._configuration_changed)
         self._instances.store.subscribe(self._instance_changed)
-        self._pool.slices.subscribe(lambda change: put_right(change, self._passes))
-        self._pool.recall()
+        if path.features is not None:
+            self._pools.start(path.features)
 
     def _configuration_changed(self, change: Change[Verdict]) -> None:
         """Look again, but not at what nodes write into its status."""
@@ -210,21 +225,18 @@ class NodeCluster:
         self._seen()
         self._passes.ask()
 
-    async def _pass(self) -> float | None:
+    async def _pass(self) -> None:
         self._follow()
         inventory = self._inventory_now()
-        now = datetime.now(UTC)
-        publication = self._pool.decide(self._supply(inventory), now)
         self._log_collisions(inventory)
-        self._sight.decided(publication, inventory)
+        self._sight.decided(inventory)
         self._seen()
         self._decided.set()
-        self._instances.decide(inventory, publication.away_instances)
+        if self._sight.path.features is not None:
+            self._pools.use(self._supplies(inventory))
+        self._instances.decide(inventory)
         for listener in self._listeners:
             listener(inventory)
-        with self._instances.yielding():
-            await self._pool.write(publication)
-        return (publication.recheck_at - now).total_seconds() if publication.recheck_at else None
 
     def _unnamed(self, name: ConfigurationName) -> tuple[str, ...]:
         return tuple(map(collision_sentence, self._collisions(name)))
@@ -238,10 +250,15 @@ class NodeCluster:
             for collision in set(found).difference(self._collisions(name)):
                 logger.warning("%s configuration=%s", collision_sentence(collision), name)
 
-    def _supply(self, inventory: Inventory) -> Supply:
-        if not self._sight.path.is_dra:
-            return local_supply(withdrawn(inventory))
-        return replace(local_supply(inventory), held=held_slots(self._instances.store))
+    def _supplies(self, inventory: Inventory) -> Mapping[str, Supply]:
+        """Of an inventory that is withdrawn nothing is left, in whichever pool."""
+        is_dra = self._sight.path.is_dra
+        return local_supplies(
+            inventory if is_dra else withdrawn(inventory),
+            self._node,
+            KnownPools({**self._homes, **self._pools.homes}, self._pools.current.keys()),
+            held_slots(self._instances.store) if is_dra else {},
+        )
 
 
 def _changes_holders(change: Change[StoredInstance]) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from driver.api import DRIVER_NAME
+from driver.api import DRIVER_NAME, NodeName
 from driver.device_plugin.node_leftovers import LeftoverPlace, NodeLeftovers
 from driver.discovery.handlers import Handlers
 from driver.handlers.external_handlers import ExternalHandlers
@@ -18,13 +18,16 @@ from driver.plumbing.disk import Folder, ProcessLock, boot_id
 from driver.plumbing.kubelet_sockets import Access, KubeletPaths
 from driver.plumbing.prometheus import CLAIMS_PREPARED, SNAPSHOTS
 from driver.preparing.apiserver_claims import ClaimReader
+from driver.preparing.checkpoint import load
 from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
 from driver.preparing.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import serve
 from driver.preparing.node_claims import NodeClaims
+from driver.preparing.prepared import prepared_homes
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.disk_path_lock import PathLock
+from driver.publishing.shown.local_pools import Homes
 from driver.running.node_cluster import NodeCluster, OfferPlace
 from driver.running.prometheus_figures import (
     handler_figures,
@@ -62,7 +65,12 @@ async def run_node(settings: NodeSettings) -> None:
         asyncio.TaskGroup() as tasks,
     ):
         path = NodePath(client, settings.node_name, settings.path, PathLock(paths.path).take)
-        place = OfferPlace(settings.node_name, path, settings.unique_devices_default == "true")
+        place = OfferPlace(
+            settings.node_name,
+            path,
+            settings.unique_devices_default == "true",
+            _homes(Folder(paths.data), settings.node_name),
+        )
         cluster = NodeCluster(client, place, sources, tasks)
         claims = KubeletClaims(
             node,
@@ -83,6 +91,13 @@ async def run_node(settings: NodeSettings) -> None:
         if await _has_claims(settings, paths, path):
             async with serve(paths, claims, cluster):
                 await node_claims.run()
+
+
+def _homes(data: Folder, node: NodeName) -> Homes:
+    """Where devices stay that claims have, though their slices may be lost."""
+    text = data.read(CHECKPOINT)
+    claims = None if text is None else load(text, node)
+    return prepared_homes(claims.values(), node) if isinstance(claims, Mapping) else {}
 
 
 def _registration_sockets(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from driver.api import DeviceName, NodeName
+from driver.api import DeviceName
 from driver.instances.instances import Instance
 from driver.instances.inventory import Inventory
 from driver.instances.node_instances import NodeInstances
@@ -22,19 +22,17 @@ class NodeSight:
     """What is kept between passes; losing it costs writes, never a device.
 
     Attributes:
-        node: Whose devices these are.
         instances: This node's, and all shared ones.
         inventory_now: What discovery says at this moment. It may be ahead of the inventory, since
             no pass and no API server is waited for.
-        publication: What was decided last; what the kubelet plugin prepares from.
+        publications: What was decided last, by pool; what the kubelet plugin prepares from.
         inventory: What it was decided from; None before the first pass.
         taken: How devices are offered; None before that is known.
     """
 
-    node: NodeName
     instances: NodeInstances
     inventory_now: Callable[[], Inventory]
-    publication: Publication = field(default_factory=lambda: Publication({}))
+    publications: Callable[[], Mapping[str, Publication]]
     inventory: Inventory | None = None
     taken: TakenPath | None = None
     # None if that is to be found out, or made, anew.
@@ -48,9 +46,9 @@ class NodeSight:
         assert self.taken is not None, "taken before anything is read"
         return self.taken
 
-    def decided(self, publication: Publication, inventory: Inventory) -> None:
-        """A pass decided this."""
-        self.publication, self.inventory = publication, inventory
+    def decided(self, inventory: Inventory) -> None:
+        """A pass decides from this."""
+        self.inventory = inventory
         self.forget_shared()
 
     def forget_shared(self) -> None:
@@ -82,8 +80,9 @@ class NodeSight:
     def _instances_to_prepare(self) -> Mapping[tuple[str, DeviceName], Instance]:
         local = self._withdrawn_devices() if not self.path.is_dra else {}
         published: dict[tuple[str, DeviceName], Instance] = {
-            (self.node, name): offer.instance or local[name]
-            for name, offer in self.publication.offers.items()
+            (pool, name): offer.instance or local[name]
+            for pool, publication in self.publications().items()
+            for name, offer in publication.offers.items()
             if offer.instance is not None or name in local
         }
         return {**published, **self._shared_devices()}

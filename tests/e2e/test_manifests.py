@@ -328,11 +328,12 @@ def test_each_node_owns_its_slots_and_its_place_in_nodes(server: Cluster) -> Non
 
 
 def test_a_node_writes_its_own_slices(node_a: Identity) -> None:
-    own = resource_slice("own", nodeName="node-a")
+    for pool in ("node-a", "local/node-a/some.camera"):
+        own = resource_slice("own", pool, nodeName="node-a")
 
-    assert node_a.create(own) == ""
-    assert node_a.replace(labelled(own)) == ""
-    assert node_a.kubectl("delete", "resourceslice", "own").returncode == 0
+        assert node_a.create(own) == ""
+        assert node_a.replace(labelled(own)) == ""
+        assert node_a.kubectl("delete", "resourceslice", "own").returncode == 0
 
 
 def test_a_node_writes_no_other_slices(server: Cluster, node_a: Identity, node_b: Identity) -> None:
@@ -349,7 +350,11 @@ def test_a_node_writes_no_other_slices(server: Cluster, node_a: Identity, node_b
     for message in (created, deleted, written):
         assert "only that node's ResourceSlices, not those of node-b." in message
     assert "not those of several nodes." in everywhere
-    assert "may write only the pool of that name, not shared/c." in intruding
+    for name in ("local/node-b/c", "local/node-a", "local/node-abc/c"):
+        assert f"local/node-a/, not {name}." in node_a.create(
+            resource_slice("intruding", name, nodeName="node-a")
+        )
+    assert "that name and those that begin with local/node-a/, not shared/c." in intruding
     assert "ResourceSlices of gpu.test are not the driver's to write." in foreign
     assert server.get("resourceslice", "theirs") is not None
 

@@ -2,7 +2,8 @@
 
     Supply, previous Publication, claims ──publish──► Publication
 
-A pool is a node's, or that of the devices of one Configuration which several nodes see.
+A pool is a node's, or of the devices of one Configuration: those that one node sees, see
+`local_pools`, or those that several see.
 
 A device that nobody reports any more goes in three steps, each of which a restart may interrupt,
 since all that is remembered stands in the ResourceSlice itself:
@@ -131,6 +132,11 @@ class Publication:
     def away_instances(self) -> frozenset[str]:
         """Values of the attribute `instance` of the devices that are away."""
         return frozenset(_attribute(o.body, ATTRIBUTE_INSTANCE) for o in self.away.values())
+
+    @property
+    def shown_instances(self) -> frozenset[str]:
+        """The same of all its devices."""
+        return frozenset(_attribute(o.body, ATTRIBUTE_INSTANCE) for o in self.offers.values())
 
 
 def publication_of(stored: Iterable[tuple[Body, Scope | None]]) -> Publication:

@@ -22,6 +22,7 @@ from driver.publishing.shown.slices import Features
 from driver.running.node_cluster import NodeCluster, OfferPlace
 from kube.api import ApiClient, ObjectPath
 from tests.driver.builders import NODE, a_configuration_object, a_device
+from tests.driver.publishing.test_node_pools import FakeTasks
 from tests.fakes.slices import FakeSliceServer
 
 LOOP = ConfigurationName("loop")
@@ -92,9 +93,11 @@ class World:
         place = OfferPlace(NODE, cast("NodePath", None), unique_devices_default=True)
         self.cluster = NodeCluster(cast("ApiClient", self.server), place, sources, self.tasks)
         self.cluster._sight.taken = TakenPath(OfferPath.DRA, FEATURES)
-        self.cluster._pool.features = FEATURES
         self.cluster._discoveries = cast("Discoveries", self.said)
-        self.cluster._pool._allocations = cast("AllocationWatch", self.allocations)
+        pools = self.cluster._pools
+        pools._tasks = cast("asyncio.TaskGroup", FakeTasks())
+        pools._allocations = cast("AllocationWatch", self.allocations)
+        pools.start(FEATURES)
         body = a_configuration_object()
         body["metadata"]["resourceVersion"] = "1"
         self.cluster._configurations.note(body)
@@ -104,6 +107,8 @@ class World:
         self.said.say(*ids)
         for _ in range(3):
             await self.cluster._pass()
+            for pool in list(self.cluster._pools._pools.values()):
+                await pool._pass()
         return self.server.names()
 
     async def passes_after_watch(self, *ids: str) -> set[DeviceName]:
@@ -132,7 +137,8 @@ def _named(cluster: NodeCluster, *ids: str) -> set[DeviceName]:
     """The published devices of these ids."""
     return {
         name
-        for name, offer in cluster._sight.publication.offers.items()
+        for publication in cluster._pools.current.values()
+        for name, offer in publication.offers.items()
         if offer.instance is not None and offer.instance.properties["UDEV_DEVPATH"] in ids
     }
 

@@ -1,0 +1,248 @@
+"""Histories of a node's pools: devices, claims and the driver, killed between any two writes.
+
+A Configuration with two devices counts as one with many. At first an earlier driver may run, which
+had one pool for the whole node. Whatever
+happens, what a claim has stays published where the claim names it, no device is offered for more
+uses than it has, whichever pools show it, and in the end the slices say what there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine, Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from typing import Any, cast
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from driver.api import ATTRIBUTE_INSTANCE, ConfigurationName, DeviceName
+from driver.instances.inventory import Heard, Inventory, inventory_of
+from driver.publishing.apiserver_allocations import AllocationWatch
+from driver.publishing.node_pools import NodePools, PoolListeners
+from driver.publishing.shown.local_pools import KnownPools, local_supplies
+from driver.publishing.shown.publication import local_supply
+from driver.publishing.shown.slices import Features
+from kube.api import ApiClient, ApiError, ObjectKey, ObjectPath
+from tests.driver.builders import NODE, a_configuration, a_device
+from tests.driver.instances.test_inventory import a_verdict
+from tests.fakes.instances import KilledError
+from tests.fakes.slices import FakeSliceServer
+
+FEATURES = Features(consumable_capacity=False, taints=True)
+CONFIGURATIONS = ("camera", "disk")
+DEVICES = ("one", "two", "three")
+
+configurations = st.sampled_from(CONFIGURATIONS)
+how_many = st.sampled_from([None, None, 0, 1, 2, 3])
+
+
+class Server(FakeSliceServer):
+    """With a Node."""
+
+    async def get(self, _: ObjectPath) -> dict[str, Any]:
+        return {"metadata": {"uid": "uid-of-the-node"}}
+
+
+class FakeTasks:
+    """Nothing runs unless a test says so."""
+
+    def create_task(self, work: Coroutine[Any, Any, Any], **_: Any) -> FakeTasks:
+        work.close()
+        return self
+
+    def cancel(self) -> None:
+        pass
+
+
+class FakeAllocations:
+    """What claims have, as a watch shows it: known when it is listed, and then late."""
+
+    def __init__(self, claims: set[tuple[str, str]]) -> None:
+        self.claims = claims
+        self.is_on = False
+        self.known: frozenset[tuple[str, str]] | None = None
+
+    def allocated_in(self, pool: str) -> frozenset[DeviceName] | None:
+        if self.known is None:
+            return None
+        return frozenset(DeviceName(device) for p, device in self.known if p == pool)
+
+    def turn_on(self) -> None:
+        self.is_on = True
+
+    def renew(self) -> None:
+        self.is_on, self.known = True, None
+
+    def turn_off(self) -> None:
+        self.is_on, self.known = False, None
+
+    def watch(self) -> None:
+        if self.is_on:
+            self.known = frozenset(self.claims)
+
+
+class LocalPools(RuleBasedStateMachine):
+    """Two Configurations with a few devices each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.server = Server()
+        self.loop = asyncio.Runner()
+        self.claims: set[tuple[str, str]] = set()
+        self.plugged: dict[str, set[str]] = {}
+        self.capacities = dict.fromkeys(CONFIGURATIONS, 1)
+        self.unheard: set[str] = set()
+        self.is_old = True
+        self.start()
+
+    def teardown(self) -> None:
+        try:
+            self.settles()
+        finally:
+            self.loop.close()
+
+    def start(self) -> None:
+        """A process that knows nothing yet but what the API server has."""
+        listeners = PoolListeners(lambda: None, lambda: None, lambda: None, nullcontext)
+        tasks = cast("asyncio.TaskGroup", FakeTasks())
+        self.pools = NodePools(cast("ApiClient", self.server), NODE, tasks, listeners)
+        self.allocations = FakeAllocations(self.claims)
+        self.pools._allocations = cast("AllocationWatch", self.allocations)
+        self.watch()
+        self.pools.start(FEATURES)
+
+    @rule()
+    def watch(self) -> None:
+        """All slices are seen."""
+        for body in self.server.objects.values():
+            self.pools.slices.note(body)
+        seen = {ObjectKey("", name) for name in self.server.objects}
+        self.pools.slices.finish_list(seen, self.server.version)
+
+    @rule()
+    def watch_claims(self) -> None:
+        self.allocations.watch()
+
+    @rule(configuration=configurations, devices=st.sets(st.sampled_from(DEVICES)))
+    def plug(self, configuration: str, devices: set[str]) -> None:
+        self.plugged[configuration] = devices
+
+    @rule(configuration=configurations, capacity=st.integers(1, 3))
+    def configure(self, configuration: str, capacity: int) -> None:
+        self.capacities[configuration] = capacity
+
+    @rule(configuration=configurations)
+    def delete_configuration(self, configuration: str) -> None:
+        self.plugged.pop(configuration, None)
+
+    @rule(configuration=configurations)
+    def hear_nothing(self, configuration: str) -> None:
+        self.unheard ^= {configuration}
+
+    @rule()
+    def update_the_driver(self) -> None:
+        self.is_old = False
+        self.start()
+
+    @rule()
+    def restart(self) -> None:
+        self.start()
+
+    def inventory(self) -> Inventory:
+        verdicts = [
+            replace(a_verdict(name), configuration=a_configuration(name, capacity=capacity))
+            for name, capacity in self.capacities.items()
+            if name in self.plugged
+        ]
+        heard = {
+            ConfigurationName(v.name): Heard(
+                v.uid, tuple(a_device(f"{v.name}-{d}") for d in sorted(self.plugged[v.name]))
+            )
+            for v in verdicts
+            if v.name not in self.unheard
+        }
+        return inventory_of(verdicts, heard, NODE)
+
+    def use(self) -> None:
+        inventory = self.inventory()
+        if self.is_old:
+            self.pools.use({NODE: local_supply(inventory)})
+            return
+        known = KnownPools(self.pools.homes, self.pools.current.keys())
+        self.pools.use(local_supplies(inventory, NODE, known, most=1))
+
+    @rule(kill=how_many, lose=how_many)
+    def pass_over(self, kill: int | None, lose: int | None) -> None:
+        """Passes that may fail at any write; a killed process begins anew."""
+        self.use()
+        self.server.kill_after, self.server.lose_after = kill, lose
+        try:
+            for pool in list(self.pools._pools.values()):
+                with suppress(ApiError):
+                    self.loop.run(pool._pass())
+        except KilledError:
+            self.server.kill_after = None
+            self.start()
+        self.server.kill_after = self.server.lose_after = None
+
+    def free(self) -> list[tuple[str, str]]:
+        """What a new claim may get."""
+        return sorted(
+            (pool, device["name"])
+            for pool, device in self.server.devices()
+            if not device.get("taints") and (pool, device["name"]) not in self.claims
+        )
+
+    @precondition(lambda self: self.free())
+    @rule(data=st.data())
+    def claim(self, data: st.DataObject) -> None:
+        self.claims.add(data.draw(st.sampled_from(self.free())))
+
+    @precondition(lambda self: self.claims)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        self.claims.discard(data.draw(st.sampled_from(sorted(self.claims))))
+
+    def stored(self) -> Mapping[tuple[str, str], dict[str, Any]]:
+        return {
+            (o["spec"]["pool"]["name"], device["name"]): device
+            for o in self.server.objects.values()
+            for device in o["spec"].get("devices", ())
+        }
+
+    @invariant()
+    def what_a_claim_has_is_published_where_it_was(self) -> None:
+        assert self.claims <= self.stored().keys()
+
+    @invariant()
+    def no_device_is_in_two_pools(self) -> None:
+        places = {
+            (device["attributes"][ATTRIBUTE_INSTANCE]["string"], pool)
+            for (pool, _), device in self.stored().items()
+        }
+        assert not [name for name, count in Counter(i for i, _ in places).items() if count > 1]
+
+    @rule()
+    def settles(self) -> None:
+        """Once nothing fails, all that there is is shown, untainted, and nothing else is."""
+        self.unheard.clear()
+        for _ in range(8):
+            self.watch()
+            self.watch_claims()
+            self.pass_over(None, None)
+        if self.claims:
+            return
+        wanted = {i.name for i in self.inventory().instances}
+        shown = [d["attributes"][ATTRIBUTE_INSTANCE]["string"] for d in self.stored().values()]
+        assert set(shown) == wanted
+        assert len(self.free()) == sum(i.capacity for i in self.inventory().instances)
+        if not self.is_old:
+            assert len(self.server.objects) <= 1 + len(CONFIGURATIONS)
+
+
+LocalPools.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestLocalPools = LocalPools.TestCase
