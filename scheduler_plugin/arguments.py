@@ -23,9 +23,9 @@ from kube.api import (
     refuse,
     settings_of,
 )
-from scheduler_plugin.extender.client_names import KUBE_SCHEDULER
 from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
 from scheduler_plugin.extender.listening import (
+    KUBE_SCHEDULER,
     Listening,
     TlsFiles,
     parse_listening,

@@ -16,8 +16,14 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from kube.http_server import Receive, Scope, Send
-from scheduler_plugin.extender.http_bodies import Cut, read_body
-from scheduler_plugin.extender.http_responses import Response, not_allowed, plain, respond
+from scheduler_plugin.extender.http_bodies import (
+    Cut,
+    Response,
+    not_allowed,
+    plain,
+    read_body,
+    respond,
+)
 from scheduler_plugin.extender.kube_scheduler_backlog import Backlog
 from scheduler_plugin.extender.messages import (
     Answer,

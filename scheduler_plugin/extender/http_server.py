@@ -12,10 +12,9 @@ from pathlib import Path
 from kube.api import CertificateError, LiveTls, TlsFiles, follow_files, show_files
 from kube.http_server import Application, Bound, CannotListenError, Protocol, Receive, Scope, Send
 from kube.http_server import serving as serving_all
-from scheduler_plugin.extender.client_names import why_not_heard
 from scheduler_plugin.extender.http_app import DEFAULT_LIMITS, Limits
-from scheduler_plugin.extender.http_responses import plain, respond
-from scheduler_plugin.extender.listening import Listening
+from scheduler_plugin.extender.http_bodies import plain, respond
+from scheduler_plugin.extender.listening import Listening, why_not_heard
 from scheduler_plugin.extender.listening import TlsFiles as TlsPaths
 
 logger = logging.getLogger(__name__)

@@ -1,18 +1,24 @@
 """Where the extender listens, and who may reach it: whoever does could bind pods.
 
 Plain HTTP is for kube-scheduler in the same pod, on a loopback address. Anything else takes mutual
-TLS, so that nobody is heard without a certificate that names him. The pages, which only tell
+TLS, so that nobody is heard without a certificate that names him: an authority signs for many, and
+that a certificate is of it says only that its bearer is somebody. The pages, which only tell
 something, listen elsewhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import Any
 
 from driver.api import Problem
-from scheduler_plugin.extender.client_names import KUBE_SCHEDULER
 
+KUBE_SCHEDULER = "system:kube-scheduler"
+"""The subject of the certificate that kubeadm gives to kube-scheduler."""
+
+_ALTERNATIVES = frozenset({"DNS", "URI"})
 ADDRESS_FLAG = "--listen-address"
 PAGES_FLAG = "--pages-address"
 
@@ -116,3 +122,28 @@ def _host(text: str) -> str | None:
 def _port(text: str) -> int | None:
     is_number = text.isascii() and text.isdigit() and len(text) <= 5
     return int(text) if is_number and int(text) <= 65535 else None
+
+
+def client_names(certificate: Mapping[str, Any]) -> tuple[str, ...]:
+    """The common names of a subject, then its alternative names that are DNS names or URIs.
+
+    `certificate` is verified, and as Python's `ssl` decodes it.
+    """
+    return tuple(dict.fromkeys(_names(certificate)))
+
+
+def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
+    for attributes in certificate.get("subject", ()):
+        yield from (value for name, value in attributes if name == "commonName")
+    for kind, value in certificate.get("subjectAltName", ()):
+        if kind in _ALTERNATIVES:
+            yield value
+
+
+def why_not_heard(certificate: Mapping[str, Any], allowed: frozenset[str]) -> str:
+    """Why a client is not heard, as a sentence; "" where it is."""
+    names = client_names(certificate)
+    if not allowed.isdisjoint(names):
+        return ""
+    shown = " or ".join(f'"{name}"' for name in names) if names else "nobody"
+    return f"Your certificate names {shown}, and none of these is in --client-names."

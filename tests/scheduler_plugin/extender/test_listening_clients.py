@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.extender.client_names import client_names, why_not_heard
+from scheduler_plugin.extender.listening import client_names, why_not_heard
 
 CERTIFICATE: dict[str, Any] = {
     "subject": ((("organizationName", "a"),), (("commonName", "system:kube-scheduler"),)),
