@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -16,12 +15,6 @@ from scheduler_plugin.extender.scheduler_configuration import CallerFiles
 from scheduler_plugin.objects.names import (
     AccountingSettings,
 )
-
-_NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-_LABEL_KEY = re.compile(rf"({_NAME}/)?[A-Za-z0-9]([-_.A-Za-z0-9]{{0,61}}[A-Za-z0-9])?")
-_LONGEST_SECONDS = 86_400
-_LARGEST_PRIORITY = 2_000_001_000
-"""That of system-node-critical: no pod has more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

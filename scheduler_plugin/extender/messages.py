@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -55,54 +55,17 @@ class FilterArguments(
     node_names: msgspec.Raw = NULL
 
 
-_Int64 = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-
-
-class _Metadata(msgspec.Struct, frozen=True):
-    uid: str
-
-
-class _VictimPod(msgspec.Struct, frozen=True):
-    metadata: _Metadata
-
-
-class _MetaVictim(msgspec.Struct, frozen=True, rename={"uid": "UID"}):
-    uid: str
-
-
-class _Victims(
-    msgspec.Struct, frozen=True, rename={"pods": "Pods", "pdb_violations": "NumPDBViolations"}
-):
-    pods: list[_VictimPod] | None = None
-    pdb_violations: _Int64 = 0
-
-
-class _MetaVictims(
-    msgspec.Struct, frozen=True, rename={"pods": "Pods", "pdb_violations": "NumPDBViolations"}
-):
-    pods: list[_MetaVictim]
-    pdb_violations: int
-
-
 class PreemptArguments(
-    msgspec.Struct,
-    frozen=True,
-    rename={
-        "pod": "Pod",
-        "victims": "NodeNameToVictims",
-        "meta_victims": "NodeNameToMetaVictims",
-    },
+    msgspec.Struct, frozen=True, rename={"pod": "Pod", "victims": "NodeNameToMetaVictims"}
 ):
     """A pod that found no room, and whom kube-scheduler would evict for it on which node.
 
     Attributes:
-        victims: By node; what a kube-scheduler without `nodeCacheCapable` sends.
-        meta_victims: An object as it came: the same, with the victims' UIDs alone.
+        victims: An object as it came: by node, each victim's UID.
     """
 
     pod: dict[str, Any]
-    victims: dict[str, _Victims] | None = None
-    meta_victims: msgspec.Raw = NULL
+    victims: msgspec.Raw = NULL
 
 
 class BindArguments(
@@ -118,6 +81,7 @@ class BindArguments(
     node: str
 
 
+_CAPABLE = ": set nodeCacheCapable: true for this extender in the KubeSchedulerConfiguration"
 _FILTER = msgspec.json.Decoder(FilterArguments)
 _PREEMPT = msgspec.json.Decoder(PreemptArguments)
 _BIND = msgspec.json.Decoder(BindArguments)
@@ -134,22 +98,17 @@ def decode_filter(body: bytes) -> FilterArguments | NotAnswered:
         return NotAnswered("NodeNames: expected a list of names.")
     if _is_null(call.nodes):
         return NotAnswered("NodeNames: must be set.")
-    return NotAnswered(
-        "NodeNames: missing, and Nodes is there instead: set nodeCacheCapable: true for this"
-        " extender in the KubeSchedulerConfiguration."
-    )
+    return NotAnswered(f"NodeNames: missing, and Nodes is there instead{_CAPABLE}.")
 
 
 def decode_preempt(body: bytes) -> PreemptArguments | NotAnswered:
     """Read a Preempt call."""
     call = _decoded(_PREEMPT, body)
-    if isinstance(call, NotAnswered) or _opens(call.meta_victims, b"{"):
+    if isinstance(call, NotAnswered) or _opens(call.victims, b"{"):
         return call
-    if not _is_null(call.meta_victims):
+    if not _is_null(call.victims):
         return NotAnswered("NodeNameToMetaVictims: expected an object of nodes' names.")
-    if call.victims is None:
-        return NotAnswered("NodeNameToMetaVictims: must be set.")
-    return call
+    return NotAnswered(f"NodeNameToMetaVictims: must be set{_CAPABLE}.")
 
 
 def decode_bind(body: bytes) -> BindArguments | NotAnswered:
@@ -198,23 +157,11 @@ def encode_preempt(call: PreemptArguments, answer: Answer) -> bytes:
     """Answer a Preempt call: the victims as they came, or nobody."""
     match answer:
         case Passed():
-            return b'{"NodeNameToMetaVictims":%b}' % _meta_victims(call)
+            return b'{"NodeNameToMetaVictims":%b}' % bytes(call.victims)
         case Refused():
             return b'{"NodeNameToMetaVictims":{}}'
         case NotAnswered(why):
             return encode_preempt_error(why)
-
-
-def _meta_victims(call: PreemptArguments) -> bytes:
-    if not _is_null(call.meta_victims):
-        return bytes(call.meta_victims)
-    victims = (call.victims or {}).items()
-    return _ENCODER.encode({node: _without_pods(found) for node, found in victims})
-
-
-def _without_pods(victims: _Victims) -> _MetaVictims:
-    pods = [_MetaVictim(pod.metadata.uid) for pod in victims.pods or ()]
-    return _MetaVictims(pods, victims.pdb_violations)
 
 
 def encode_preempt_error(why: str) -> bytes:
