@@ -1,8 +1,9 @@
-"""The command line of `moorage-webhook`. Nothing else reads flags or environment variables."""
+"""Settings of `moorage-webhook`, from its command line: nothing else reads flags or environment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -24,12 +25,30 @@ from kube.api import (
 from scheduler_plugin.api import QUEUE_LABEL, AccountingSettings
 from webhook.certificates.rotation import OwnCa
 from webhook.rules.surroundings import Hold, OtherSchedulers, PodSettings
-from webhook.settings import WebhookSettings
 
 SECRET = ("moorage-system", "moorage-webhook-tls")
 SERVICE = "moorage-webhook"
 REGISTRATION = "moorage"
 DAYS = 90.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSettings:
+    """What the process is told.
+
+    Attributes:
+        listen_address: Host and port; the host "" is every address.
+        certificate: Where it comes from.
+        kubeconfig: None for the ServiceAccount of the pod.
+    """
+
+    listen_address: tuple[str, int]
+    certificate: TlsFiles | OwnCa
+    kubeconfig: Path | None
+    log_level: str
+    about_pods: PodSettings
+    accounting: AccountingSettings
+
 
 app = commands("moorage-webhook", "Validate Queues, and who may use accounted devices.")
 
