@@ -297,26 +297,3 @@ async def test_an_error_of_ours_is_an_answer_too() -> None:
     )
 
     assert code == 500
-
-
-@given(
-    new=test_reviews.json_values,
-    old=test_reviews.json_values,
-    kind=st.sampled_from(["Pod", "Queue", "ResourceClaim", "ResourceClaimTemplate"]),
-)
-async def test_objects_of_any_shape_are_answered(new: Any, old: Any, kind: str) -> None:
-    body = {"metadata": new, "spec": old}
-    operation = "UPDATE" if kind == "Queue" else "CREATE"
-    review = a_review_body(
-        kind,
-        {},
-        operation=operation,
-        name="",
-        namespace="default",
-        object=body,
-        oldObject={"spec": new},
-    )
-
-    for path in ("/validate", "/mutate"):
-        code, answer = await posted(FakeCluster(), path, review)
-        assert code in (200, 400), answer

@@ -22,8 +22,7 @@ def template_queue(review: Review, key: str) -> QueueName | None:
 
     Labels of the template itself are on no claim and mean nothing.
     """
-    spec = (review.new or {}).get("spec")
-    return queue_label(spec.get("metadata"), key) if isinstance(spec, dict) else None
+    return queue_label(((review.new or {}).get("spec") or {}).get("metadata"), key)
 
 
 def judge_claim(review: Review, namespace: NamespaceView, around: Surroundings) -> Findings:
@@ -44,9 +43,5 @@ def _judge(
 ) -> Findings:
     if queue is None:
         return NOTHING_FOUND
-    return refused(
-        [
-            *label_problems(queue, path, namespace, around),
-            *creation_problems(queue, path, around),
-        ]
-    )
+    problems = label_problems(queue, path, namespace, around)
+    return refused((*problems, *creation_problems(queue, path, around)))

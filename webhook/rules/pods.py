@@ -11,9 +11,8 @@ they run: the claims of such a pod are orphans, and no limit holds for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from driver.api import Problem
 from scheduler_plugin.api import (
@@ -57,20 +56,20 @@ class NewPod:
 def new_pod(review: Review, settings: AccountingSettings) -> NewPod | Unreadable:
     """The pod of a CREATE. Its status is not read: the API server empties it anyway."""
     body = review.new or {}
-    metadata = _object(body.get("metadata"))
+    metadata = body.get("metadata") or {}
+    is_mirror = MIRROR_ANNOTATION in (metadata.get("annotations") or ())
     # Names and UIDs may be generated after the review; no rule depends on them.
     assumed = {"name": metadata.get("generateName") or "(new)", "uid": review.uid}
     named = {**assumed, "namespace": review.namespace, **metadata}
     view = pod_view({**body, "metadata": named, "status": None}, settings)
     if isinstance(view, Unreadable):
         return view
-    annotations = _object(metadata.get("annotations"))
     return NewPod(
         view=view,
         queue=queue_label(metadata, settings.queue_label),
-        scheduler_name=str(_object(body.get("spec")).get("schedulerName") or ""),
+        scheduler_name=(body.get("spec") or {}).get("schedulerName") or "",
         # Whoever is no kubelet could write the annotation to get by.
-        is_mirror=MIRROR_ANNOTATION in annotations and NODES_GROUP in review.user.groups,
+        is_mirror=is_mirror and NODES_GROUP in review.user.groups,
     )
 
 
@@ -146,7 +145,3 @@ def _bypasses(
 def _mirrored(problems: Sequence[Problem]) -> Findings:
     note = "It is a static pod and runs in any case, charged to its queue:"
     return Findings(warnings=tuple(f"{note} {problem}" for problem in problems))
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

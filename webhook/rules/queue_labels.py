@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from driver.api import Problem
@@ -11,10 +11,9 @@ from webhook.rules.surroundings import Surroundings
 
 
 def queue_label(metadata: Any, key: str) -> QueueName | None:
-    """What the label says; None where there is none. What is no text says nothing."""
-    labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
-    value = labels.get(key) if isinstance(labels, Mapping) else None
-    return QueueName(value) if isinstance(value, str) else None
+    """What the label says; None where there is none."""
+    value = ((metadata or {}).get("labels") or {}).get(key)
+    return None if value is None else QueueName(value)
 
 
 def label_path(metadata_path: str, key: str) -> str:

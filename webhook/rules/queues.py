@@ -30,16 +30,12 @@ from webhook.rules.surroundings import Surroundings
 
 
 def parent_of(body: Mapping[str, Any] | None) -> QueueName:
-    """`spec.parent` of an object that need not be a valid Queue; "" for none."""
-    spec = (body or {}).get("spec")
-    parent = spec.get("parent") if isinstance(spec, Mapping) else None
-    return QueueName(parent if isinstance(parent, str) else "")
+    """`spec.parent` of a Queue; "" for none."""
+    return QueueName(((body or {}).get("spec") or {}).get("parent") or "")
 
 
 def name_of(review: Review) -> QueueName:
-    metadata = (review.new or review.old or {}).get("metadata")
-    name = metadata.get("name") if isinstance(metadata, Mapping) else ""
-    return QueueName(review.name or (name if isinstance(name, str) else ""))
+    return QueueName(review.name or (review.new or review.old or {})["metadata"]["name"])
 
 
 def judge_written(review: Review, around: Surroundings) -> Findings:
@@ -84,9 +80,7 @@ def judge_deleted(review: Review, owned: Sequence[ClaimView], around: Surroundin
 
 def _stays(name: QueueName, body: Mapping[str, Any] | None) -> Iterator[str]:
     """What is charged otherwise than for claims, only the finalizer shows."""
-    metadata = (body or {}).get("metadata")
-    finalizers = metadata.get("finalizers") if isinstance(metadata, Mapping) else None
-    if CHARGES_FINALIZER in (finalizers or ()):
+    if CHARGES_FINALIZER in ((body or {}).get("metadata", {}).get("finalizers") or ()):
         yield (
             f'metadata.finalizers: Queue "{name}" is charged, or was a moment ago: it takes nothing'
             " new from now on, and goes when its pods have ended."
@@ -97,9 +91,7 @@ def _changes_nothing(body: Mapping[str, Any], old: Mapping[str, Any] | None) -> 
     """An update of labels or finalizers must pass whatever the spec says by now."""
     if old is None:
         return False
-    metadata = body.get("metadata")
-    leaves = isinstance(metadata, Mapping) and bool(metadata.get("deletionTimestamp"))
-    return leaves or body.get("spec") == old.get("spec")
+    return "deletionTimestamp" in body["metadata"] or body.get("spec") == old.get("spec")
 
 
 def _cycle(name: QueueName, parent: QueueName, tree: QueueTree) -> Iterator[Problem]:

@@ -130,13 +130,3 @@ def test_the_key_of_the_label_is_a_setting() -> None:
     assert problem == Problem(
         "metadata.labels[kai.scheduler/queue]", 'Queue "nobody-either" does not exist.'
     )
-
-
-@pytest.mark.parametrize("metadata", [None, [], {"labels": None}, {"labels": [1]}])
-def test_objects_of_a_wrong_shape_name_no_queue(metadata: Any) -> None:
-    """The API server has refused them before; here they must not end in an error."""
-    review = a_review("ResourceClaim", {"metadata": {}})
-    assert review.new is not None
-    review.new["metadata"] = metadata
-
-    assert judge_claim(review, LAB, surroundings()) == NOTHING_FOUND
