@@ -170,7 +170,7 @@ class Waiting(RuleBasedStateMachine):
         }
         self.priorities = dict.fromkeys(CEILINGS, 100)
         self.policies = dict.fromkeys(CEILINGS, "Allow")
-        self.selectors = dict.fromkeys(CEILINGS, "all")
+        self.selectors = {**dict.fromkeys(CEILINGS, "all"), "right": "team a"}
         # Pods that are bound, and of which the watch has not told.
         self.unseen: dict[PodUid, PodView] = {}
         self.world = a_world(namespaces=())
@@ -193,7 +193,7 @@ class Waiting(RuleBasedStateMachine):
             self.change_namespace("left", "a")
             self.change_group("right")
         for number in range(10):
-            queue = ("left", "right", "leaf", "root", "", GROUP)[number % 6]
+            queue = ("", GROUP, "left", "right", "leaf", "root")[number % 6]
             named = [SHARED[number % 3] if number % 3 else f"p{number}"]
             self.create_pod(f"p{number}", queue, named, (False, 0, 0), True, True)
 
@@ -345,8 +345,8 @@ class Waiting(RuleBasedStateMachine):
         self.selectors[name] = selector
         self.put_queue(name)
 
-    @rule(name=queues, by_force=st.booleans())
-    def delete_queue(self, name: str, by_force: bool) -> None:
+    @rule(name=queues, by_force=st.booleans(), then=st.booleans())
+    def delete_queue(self, name: str, by_force: bool, then: bool) -> None:
         """One that is charged stays until it is not, unless somebody takes its finalizer."""
         found = self.world.facts.tree.get(QueueName(name))
         if found is None:
@@ -356,28 +356,35 @@ class Waiting(RuleBasedStateMachine):
         else:
             self.world.put_queue(replace(found, is_deleting=True))
         self.keeper.note(QueueChanged(found.name))
+        self.decide_if(then)
 
     @rule()
     def make_queues_anew(self) -> None:
         for name in CEILINGS:
             self.put_queue(name)
 
-    @rule(queue=st.sampled_from(["left", "right", "", None]), team=st.sampled_from(["a", "b"]))
-    def change_namespace(self, queue: str | None, team: str) -> None:
+    @rule(
+        queue=st.sampled_from(["left", "right", "", None]),
+        team=st.sampled_from(["a", "b"]),
+        then=st.booleans(),
+    )
+    def change_namespace(self, queue: str | None, team: str, then: bool = False) -> None:
         if queue is None:
             self.world.delete_namespace("default")
         else:
             labels = {"moorage.dev/queue": queue, "team": team}
             self.world.put_namespace(NamespaceView("default", labels))
         self.keeper.note(NamespaceChanged("default"))
+        self.decide_if(then)
 
-    @rule(queue=st.sampled_from(["right", "leaf", "", None]))
-    def change_group(self, queue: str | None) -> None:
+    @rule(queue=st.sampled_from(["right", "leaf", "", None]), then=st.booleans())
+    def change_group(self, queue: str | None, then: bool = False) -> None:
         if queue is None:
             self.world.delete_group("default", "g")
         else:
             self.world.put_group(PodGroupView("default", "g", QueueName(queue)))
         self.keeper.note(GroupChanged("default", "g"))
+        self.decide_if(then)
 
     # kube-scheduler and the binder.
 
@@ -478,6 +485,11 @@ class Waiting(RuleBasedStateMachine):
         before = {name: usage(self.world, QueueName(name)) for name in CEILINGS}
         self.step(steps)
         self.check_ceilings(before)
+
+    def decide_if(self, then: bool) -> None:
+        """At once, or after what else comes: what is due by now is looked at in any case."""
+        if then:
+            self.decide()
 
     @rule()
     def decide(self) -> None:
