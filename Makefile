@@ -46,7 +46,7 @@ test: $(READY) ## All tests, those on the real Kubernetes included
 	@echo "Stories on three clusters at one time; what they print comes when they end, in some 15 minutes ..."
 	@rm -rf .artifacts/rights
 	@MOORAGE_RIGHTS=.artifacts/rights $(MAKE) --no-print-directory --jobs=3 --output-sync=target e2e-devices e2e-queues e2e-legacy
-	@$(BIN)/python -m tests.e2e.rights .artifacts/rights
+	@PYTHONPATH=deploy/local $(BIN)/python -m tests.e2e.rights .artifacts/rights
 
 # Clusters that do not meet: most of a story is waiting.
 QUEUE_STORIES := $(addprefix tests/e2e/,binder failover plugin sharing webhook)

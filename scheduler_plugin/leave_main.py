@@ -27,6 +27,8 @@ from scheduler_plugin.settings import LeaveSettings
 
 logger = logging.getLogger(__name__)
 
+USER_AGENT = "moorage-leave"
+
 DEFINITIONS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
 OURS = (QUEUES, CONFIGURATIONS, INSTANCES)
 
@@ -37,7 +39,7 @@ async def run_leave(settings: LeaveSettings) -> None:
     Raises:
         ApiError: If the API server refuses a step or cannot be reached.
     """
-    async with connect(settings.kubeconfig) as client:
+    async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
         await _release(client, QUEUES, CHARGES_FINALIZER)
         await _release(client, INSTANCES, SLOTS_FINALIZER)
         await _withdraw(client, SLICES.select(field_selector=f"spec.driver={DRIVER_NAME}"))

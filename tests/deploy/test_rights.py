@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
-from tests.e2e.rights import UNSEEN, Right, asked, differences, granted, in_manifests
+import pytest
+
+from tests.e2e import rights
+from tests.e2e.rights import (
+    ELSEWHERE,
+    UNSEEN,
+    Right,
+    asked,
+    differences,
+    granted,
+    in_manifests,
+    unlogged,
+)
 
 PODS, INSTANCES = "pods", "instances.akri.sh"
 
@@ -80,6 +94,41 @@ def test_both_ways_are_told() -> None:
         ("webhook may watch pods, and no story uses it.",),
         ("driver-node tried to patch instances.akri.sh, and may not.",),
     )
+
+
+def test_logs_that_tell_of_no_refusal_are_not_believed() -> None:
+    expected, other = next(iter(ELSEWHERE)), Right("webhook", "list", PODS)
+
+    assert unlogged([(expected, False), (other, True)]) == ()
+    assert unlogged([(expected, True), (other, False)]) != ()
+    assert unlogged([]) != ()
+
+
+@pytest.mark.parametrize(("more", "status"), [(None, 0), ((Right("leave", "get", PODS), False), 1)])
+def test_what_differs_fails_the_comparison(
+    more: tuple[Right, bool] | None,
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """All rights are used, and of what is refused one thing is no surprise."""
+    may = frozenset(UNSEEN)
+    monkeypatch.setattr(rights, "in_release", lambda: may)
+    seen = [(right, True) for right in may] + [(next(iter(ELSEWHERE)), False)]
+    rows = [[*right, is_granted] for right, is_granted in [*seen, *([more] if more else [])]]
+    (tmp_path / "one.json").write_text(json.dumps(rows))
+
+    assert rights.main(tmp_path) == status
+    assert bool(capsys.readouterr().out) == bool(status)
+
+
+def test_a_run_without_logs_fails_the_comparison(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rights, "in_release", lambda: frozenset(UNSEEN))
+
+    assert rights.main(tmp_path) == 1
 
 
 def test_a_reason_for_a_right_that_is_gone_is_told() -> None:

@@ -16,14 +16,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.deploy.documents import MANIFESTS, documents_in
+from tests.e2e.charts import render
 
 FOLDER = "MOORAGE_RIGHTS"
+HOOK = "helm.sh/hook"
 SYSTEM = "system:serviceaccount:moorage-system:"
 PROGRAMS = {
     "driver-node": "moorage-driver-node",
     "driver-shared": "moorage-driver-shared",
     "scheduler": "kube-scheduler",
     "scheduler-plugin": "moorage-scheduler-plugin",
+    "leave": "moorage-leave",
     "webhook": "moorage-webhook",
 }
 """How each account's own program calls itself."""
@@ -168,6 +171,15 @@ def differences(
     )
 
 
+def unlogged(seen: Iterable[tuple[Right, bool]]) -> tuple[str, ...]:
+    """A sentence where the logs tell of no refusal, not even of those that each run has.
+
+    Then they would not have told of others, either.
+    """
+    refused = {right for right, is_granted in seen if not is_granted}
+    return () if refused & ELSEWHERE.keys() else ("The logs tell of no refusal at all.",)
+
+
 def _said(right: Right) -> str:
     return f"{right.account} may {right.verb} {right.resource}"
 
@@ -182,16 +194,28 @@ def read(folder: Path) -> list[tuple[Right, bool]]:
 
 
 def in_manifests() -> frozenset[Right]:
-    documents = documents_in(MANIFESTS).values()
-    return granted(document for found in documents for document in found)
+    """What an installation without Helm grants."""
+    return granted(_manifests())
+
+
+def in_release() -> frozenset[Right]:
+    """The same of one with Helm: its hooks are granted something as well, for a moment."""
+    everything = render({"uninstall": {"purge": True}})
+    hooks = [o for o in everything if HOOK in o["metadata"].get("annotations", {})]
+    return granted([*_manifests(), *hooks])
+
+
+def _manifests() -> list[Mapping[str, Any]]:
+    return [document for found in documents_in(MANIFESTS).values() for document in found]
 
 
 def main(folder: Path) -> int:
     """Say what differs. Returns the exit status."""
-    idle, missing = differences(in_manifests(), read(folder))
-    for sentence in (*idle, *missing):
-        sys.stdout.write(f"{sentence}\n")
-    return 1 if idle or missing else 0
+    seen = read(folder)
+    idle, missing = differences(in_release(), seen)
+    found = (*idle, *missing, *unlogged(seen))
+    sys.stdout.writelines(f"{sentence}\n" for sentence in found)
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from local_cluster.helm import run_helm
 from local_cluster.image_recipe import CHECKOUT
 from moorage_demo import installation
 from moorage_demo.release import CHART
-from tests.e2e import documented
+from tests.e2e import documented, rights
 from tests.e2e.charts import SYSTEM
 
 WHOLE = "Is it whole?"
@@ -34,6 +34,7 @@ def bare() -> Iterator[Cluster]:
     try:
         installation.load_images(own)
         yield own
+        rights.note(own.logs)
     finally:
         own.down(purge=True)
 

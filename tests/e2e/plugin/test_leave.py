@@ -13,7 +13,10 @@ from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
 from scheduler_plugin.leave_main import run_leave
 from scheduler_plugin.settings import LeaveSettings
 from tests.deploy.documents import CRDS
+from tests.e2e import rights
+from tests.e2e.charts import SYSTEM, named, render
 
+RIGHTS = (("ClusterRole", "moorage-leave"), ("ClusterRoleBinding", "moorage-leave"))
 CLASS = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "spec": {}}
 
 
@@ -66,12 +69,18 @@ def left(tmp_path: Path) -> Iterator[Cluster]:
         cluster.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=30s")
         cluster.apply(OBJECTS)
         yield cluster
+        rights.note(cluster.logs)
     finally:
         cluster.down()
 
 
 def leave(cluster: Cluster, *, purge: bool) -> None:
-    settings = LeaveSettings(kubeconfig=cluster.kubeconfig, log_level="INFO", purge=purge)
+    """With the rights that the chart gives it for that."""
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM}})
+    hooks = render({"uninstall": {"purge": purge}})
+    cluster.apply([named(hooks, kind, name) for kind, name in RIGHTS])
+    kubeconfig = cluster.service_account_kubeconfig("leave", namespace=SYSTEM)
+    settings = LeaveSettings(kubeconfig=kubeconfig, log_level="INFO", purge=purge)
     asyncio.run(run_leave(settings))
 
 
