@@ -204,7 +204,9 @@ class QueueStatus(Model):
     claims: ClaimCounts | None = None
     conditions: Conditions = None
     """The state in detail. Accepted: the spec is in force. ParentMissing: the queue counts as a
-    root. ParentCycle: the ceilings of the cycle hold for all that are in it or below it."""
+    root. ParentCycle: the ceilings of the cycle hold for all that are in it or below it.
+    Unattributed: pods that got their nodes without a verdict name this queue, which is not charged
+    for what they use; nor is any other."""
 
 
 class QueueModel(Model):

@@ -35,6 +35,7 @@ from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.keeping.upkeep import Upkeep
 from scheduler_plugin.objects.names import FIELD_MANAGER
 from scheduler_plugin.pages.http_app import pages_app
+from scheduler_plugin.pages.prometheus import Figures
 from scheduler_plugin.settings import ServeSettings
 
 logger = logging.getLogger(__name__)
@@ -66,7 +67,9 @@ async def run_serve(settings: ServeSettings) -> None:
         async with asyncio.TaskGroup() as tasks:
             plugin.start(tasks)
             async with (
-                serving(pages_app(plugin.extender, plugin.gates), settings.pages) as pages,
+                serving(
+                    pages_app(plugin.extender, plugin.gates, plugin.figures), settings.pages
+                ) as pages,
                 serving(ExtenderApp(plugin.extender), settings.listening) as bound,
             ):
                 logger.info("listening host=%s port=%d", bound.host, bound.port)
@@ -102,6 +105,7 @@ class Plugin:
         self.extender = Extender(self._cluster, keeping, self._lease, _clock)
         writes = GateWrites(client, self._cluster, self._lease)
         self.gates = GateWriter(writes, self.extender.refusals, _clock)
+        self.figures = Figures(self._cluster.world.ledger.unattributed)
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Start what runs beside the server."""

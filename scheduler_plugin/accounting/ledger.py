@@ -71,13 +71,20 @@ class ClaimEntry:
 
 @dataclass(frozen=True, slots=True)
 class PodEntry:
-    """What one pod's own requests mean for its queue: charged once bound, awaited before."""
+    """What one pod's own requests mean for its queue: charged once bound, awaited before.
+
+    Attributes:
+        queue: The queue; "" for nobody, where it is bound and its queue is not to be charged.
+        named: The queue that it says it has and may not use; "" for none, or where that is not
+            known yet.
+    """
 
     queue: QueueName
     cost: Charges
     non_preemptible: bool
     bound: bool
     leaving: bool = False
+    named: QueueName = NO_QUEUE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,18 +148,21 @@ def _waits_for(claim: ClaimView, owner: QueueName | None, facts: Facts) -> Queue
 
 
 def pod_entry(pod: PodView, facts: Facts) -> PodEntry | None:
-    """A pod's entry; None for one without accounted requests, without a queue, or at its end.
+    """A pod's entry; None for one without accounted requests, or at its end.
 
-    One that got its node without a verdict is charged to no queue that it may not use.
+    None, too, for one that waits and has no queue. One that got its node without a verdict is
+    charged to no queue that it may not use.
     """
     if pod.ended or not pod.requests:
         return None
     cost = _pod_cost(pod, facts)
     queue = (facts.charged_queue if pod.is_bound else facts.queue_of)(pod)
-    if not (cost and queue):
+    if not cost or not (queue or pod.is_bound):
         return None
     leaving = pod.is_bound and pod.deleting
-    return PodEntry(queue, cost, pod.non_preemptible, pod.is_bound, leaving)
+    is_known = bool(queue) or pod.namespace not in facts.namespaces
+    named = NO_QUEUE if is_known else facts.queue_of(pod)
+    return PodEntry(queue, cost, pod.non_preemptible, pod.is_bound, leaving, named)
 
 
 def _pod_cost(pod: PodView, facts: Facts) -> Charges:
@@ -165,13 +175,18 @@ def _pod_cost(pod: PodView, facts: Facts) -> Charges:
 
 
 def why_unattributed(pod: PodView, facts: Facts) -> str:
-    """Why what a bound pod's requests use is charged to nobody, as a sentence; "" where it is."""
+    """Why what a bound pod's requests use is charged to nobody, as a sentence; "" where it is.
+
+    "", too, where more may be known in a moment.
+    """
     if pod.ended or not pod.is_bound or facts.awaits(pod) or facts.charged_queue(pod):
         return ""
-    cost = _pod_cost(pod, facts)
-    if not cost:
-        return ""
-    used = ", ".join(f"{amount} {key}" for key, amount in cost)
+    return unattributed_sentence(pod, facts) if _pod_cost(pod, facts) else ""
+
+
+def unattributed_sentence(pod: PodView, facts: Facts) -> str:
+    """What a pod's requests use that is charged to nobody, and why."""
+    used = ", ".join(f"{amount} {key}" for key, amount in _pod_cost(pod, facts))
     queue = facts.queue_of(pod)
     why = f'its namespace may not use queue "{queue}"' if queue else "it has no queue"
     return f"{pod} got its node without a verdict, and {why}: its {used} are charged to nobody."
@@ -201,6 +216,8 @@ class Ledger:
         self._shared_out: dict[QueueName, int] = {}
         self._orphans: dict[ClaimUid, None] = {}
         self._orphaned: dict[QueueName, int] = {}
+        self._nobody = Totals(lambda queue: (queue,))
+        self._shut_out: Owned[PodUid] = {}
 
     def claim(self, uid: ClaimUid) -> ClaimEntry | None:
         return self._claims.get(uid)
@@ -219,6 +236,14 @@ class Ledger:
     def orphans(self) -> tuple[ClaimUid, ...]:
         """The claims that are used and that nobody is charged for."""
         return tuple(sorted(self._orphans))
+
+    def unattributed(self) -> Charges:
+        """What is in use and charged to nobody: by orphans, and by pods that nobody judged."""
+        return self._nobody.of(NO_QUEUE)
+
+    def shut_out(self, queue: QueueName) -> tuple[PodUid, ...]:
+        """The pods that use devices and name the queue, which is not charged for them."""
+        return tuple(sorted(self._shut_out.get(queue, ())))
 
     def touch(self, queues: Iterable[QueueName]) -> None:
         """Note that something else of these queues changed that their status shows."""
@@ -268,6 +293,7 @@ class Ledger:
             self._orphans[uid] = None
         else:
             del self._orphans[uid]
+        self._nobody.add(NO_QUEUE, entry.cost, sign)
         for queue in entry.orphan_of:
             _count(self._orphaned, queue, sign)
             self._touched.add(queue)
@@ -289,12 +315,21 @@ class Ledger:
         if not entry.bound:
             self.waiting.add(entry.queue, entry.cost, sign)
             return
+        if not entry.queue:
+            self._count_unattributed(uid, entry, sign)
+            return
         _enter(self._bound, entry.queue, uid, sign)
         self.usage.add(entry.queue, entry.cost, sign)
         if entry.non_preemptible:
             self.non_preemptible.add(entry.queue, entry.cost, sign)
         if entry.leaving:
             self.leaving.add(entry.queue, entry.cost, sign)
+
+    def _count_unattributed(self, uid: PodUid, entry: PodEntry, sign: int) -> None:
+        self._nobody.add(NO_QUEUE, entry.cost, sign)
+        if entry.named:
+            self._touched.add(entry.named)
+            _enter(self._shut_out, entry.named, uid, sign)
 
     def lift(self, queues: Iterable[QueueName]) -> None:
         for totals in self._totals:

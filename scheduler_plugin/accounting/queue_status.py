@@ -3,22 +3,24 @@
     Accepted              always, since the definition refuses what could not be read
     ParentMissing         where the parent does not exist
     ParentCycle           where the path upwards leads into a cycle
+    Unattributed          where pods name it that are charged to nobody
 
 A condition is True or not there. `requested` is the usage and what waiting pods ask for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from driver.api import timestamp
+from scheduler_plugin.accounting.ledger import unattributed_sentence
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, for_status
 from scheduler_plugin.objects.fields import JsonObject, Unreadable
-from scheduler_plugin.objects.names import Queue, QueueCondition
+from scheduler_plugin.objects.names import Queue, QueueCondition, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue
 
 SHORTEST_SECONDS = 1.0
@@ -30,12 +32,16 @@ one anyway: there the writes would be a tenth of the API server's work, which co
 merge patch of one figure as for an apply of them all.
 """
 
+PODS_NAMED = 3
+"""How many pods a condition names."""
+
 _LONGEST_MESSAGE = 32768
 _FIGURES = ("usage", "usageNonPreemptible", "requested", "claims")
 _REASONS = {
     QueueCondition.ACCEPTED: "Valid",
     QueueCondition.PARENT_MISSING: "ParentNotFound",
     QueueCondition.PARENT_CYCLE: "Cycle",
+    QueueCondition.UNATTRIBUTED: "NotJudged",
 }
 
 
@@ -72,7 +78,7 @@ def queue_status(found: QueueObject, world: World, now: datetime) -> JsonObject 
     if world.facts.tree.get(queue.name) != queue:
         return None
     before, generation = _conditions_by_type(found.status), queue.generation
-    odd = world.facts.tree.conditions(queue.name)
+    odd = (*world.facts.tree.conditions(queue.name), *_unattributed(queue.name, world))
     conditions = [
         {
             "type": str(kind),
@@ -87,6 +93,17 @@ def queue_status(found: QueueObject, world: World, now: datetime) -> JsonObject 
     figures = _figures(queue, world)
     status = {"observedGeneration": generation, **figures, "conditions": conditions}
     return None if _is_stored(status, found.status) else status
+
+
+def _unattributed(name: QueueName, world: World) -> Iterator[tuple[QueueCondition, str]]:
+    """Who says that he is of the queue, which may not be charged for him."""
+    uids = world.ledger.shut_out(name)
+    pods = filter(None, map(world.facts.pod, uids[:PODS_NAMED]))
+    sentences = [unattributed_sentence(pod, world.facts) for pod in pods]
+    if len(uids) > PODS_NAMED:
+        sentences.append(f"{len(uids) - PODS_NAMED} more are like this.")
+    if sentences:
+        yield QueueCondition.UNATTRIBUTED, " ".join(sentences)
 
 
 def _figures(queue: Queue, world: World) -> dict[str, Any]:

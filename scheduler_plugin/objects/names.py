@@ -96,11 +96,12 @@ class Reason(StrEnum):
 
 
 class QueueCondition(StrEnum):
-    """Conditions of a Queue: whether it can be read, and its place in the tree."""
+    """Conditions of a Queue: whether it can be read, its place in the tree, and who names it."""
 
     ACCEPTED = "Accepted"
     PARENT_MISSING = "ParentMissing"
     PARENT_CYCLE = "ParentCycle"
+    UNATTRIBUTED = "Unattributed"
 
 
 class SharingPolicy(StrEnum):

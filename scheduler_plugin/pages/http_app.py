@@ -3,6 +3,7 @@
 GET  /healthz                       the process answers
 GET  /readyz                        the kube-scheduler beside this process is served, or why not
 GET  /waiting/<namespace>/<pod>     a waiting pod's place in line, and why it waits
+GET  /metrics                       figures for Prometheus
 GET  /openapi.json                  what the answers look like
 """
 
@@ -10,10 +11,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.responses import PlainTextResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
+from scheduler_plugin.pages.prometheus import CONTENT_TYPE_LATEST, Figures
 from scheduler_plugin.pages.waiting_pods import WaitingPodPage
 from scheduler_plugin.waiting.decisions import WaitingPod
 
@@ -35,7 +37,7 @@ class TellsWhoWaits(Protocol):
         """What is known of a waiting pod now; a sentence where it is none that waits."""
 
 
-def pages_app(readiness: TellsReadiness, waiting: TellsWhoWaits) -> FastAPI:
+def pages_app(readiness: TellsReadiness, waiting: TellsWhoWaits, figures: Figures) -> FastAPI:
     """The application; what it cannot answer it says in a sentence, as plain text."""
     app = FastAPI(
         title="Moorage",
@@ -63,6 +65,10 @@ def pages_app(readiness: TellsReadiness, waiting: TellsWhoWaits) -> FastAPI:
         if isinstance(found, str):
             raise HTTPException(404, found)
         return WaitingPodPage.of(found)
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    async def metrics() -> Response:
+        return Response(figures.page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     return app
 

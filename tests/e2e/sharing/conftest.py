@@ -10,9 +10,10 @@ import pytest
 
 from local_cluster import namespaces
 from local_cluster.api import Cluster
-from tests.e2e.sharing import installation
+from tests.e2e.sharing import installation, silent_watch
 from tests.e2e.sharing.extender import Extender
 from tests.e2e.sharing.plugin import Plugin
+from tests.e2e.sharing.silent_watch import SilentWatch
 from tests.e2e.sharing.stories import Story
 
 FAKE_NODES = 2
@@ -68,4 +69,15 @@ def hasty(story: Story) -> Iterator[Story]:
     with story.plugin.started_with("--leftover-grace", "0.5"):
         yield story
         # Whatever runs at the end would be cleared by the other plugin's grace only.
+        story.end_pods()
+
+
+@pytest.fixture
+def watched(story: Story) -> Iterator[tuple[Story, SilentWatch]]:
+    """A story whose plugin hears of claims by a watch that may fall silent."""
+    with (
+        silent_watch.watched(story.cluster) as watch,
+        story.plugin.started_with("--kubeconfig", str(watch.kubeconfig)),
+    ):
+        yield story, watch
         story.end_pods()

@@ -10,10 +10,12 @@ from typing import Any
 from local_cluster.api import ApiError
 from tests.e2e.sharing import objects
 from tests.e2e.sharing.objects import QUEUE
+from tests.e2e.sharing.silent_watch import SilentWatch
 from tests.e2e.sharing.stories import CLAIM, NODE, Story
 
 MIRROR = {"kubernetes.io/config.mirror": "hash", "kubernetes.io/config.source": "file"}
 CONFIGURATION = "moorage.dev/configuration"
+UNATTRIBUTED = "moorage_scheduler_plugin_unattributed"
 
 
 def test_a_nodes_mirror_pods_charge_no_closed_queue_and_no_more_than_the_node_holds(
@@ -28,11 +30,15 @@ def test_a_nodes_mirror_pods_charge_no_closed_queue_and_no_more_than_the_node_ho
 
     told = story.wait_told("greedy", "Unattributed")
     assert f'its namespace may not use queue "{victim}"' in told
+    assert told in story.until("its queue says so, too", lambda: _condition(story, victim))
+    assert f'{UNATTRIBUTED}{{device_class="{story.name}"}} 2.0' in story.plugin.page("/metrics")
     _mirror_pod(story, "first", open_to_all, 1_000)
     _mirror_pod(story, "second", open_to_all, 1_000)
     _mirror_pod(story, "third", open_to_all, 1)
     story.delete("pod", "greedy")
     story.wait_figures({open_to_all: 2, victim: 0})
+    story.until("its queue says it no more", lambda: not _condition(story, victim))
+    assert f'device_class="{story.name}"' not in story.plugin.page("/metrics")
     story.delete("pod", "first")
     story.delete("pod", "second")
     story.wait_figures({open_to_all: 1, victim: 0})
@@ -63,26 +69,32 @@ def test_a_device_stays_charged_when_the_class_of_its_instance_goes(story: Story
     story.wait_figures({vision: 1})
 
 
-def test_a_claim_that_a_user_labels_anew_between_two_attempts_is_charged_as_it_says_then(
-    hasty: Story,
+def test_a_labelled_claim_is_judged_as_it_is_and_not_as_an_earlier_attempt_reserved_it(
+    watched: tuple[Story, SilentWatch],
 ) -> None:
-    """A6: nothing of the attempt before is believed."""
-    story = hasty
-    vision, robots, third = (story.queue(name) for name in ("vision", "robots", "third"))
+    """A6: what the watch told of the first attempt looks fresh at the second."""
+    story, watch = watched
+    vision, robots = story.queue("vision"), story.queue("robots")
+    third = story.queue("third", limit=0)
     story.devices(1)
     story.claim(labels={QUEUE: vision})
     with story.bindings_stopped("request.name == 'first'") as gate:
         story.pod("first", robots)
         story.until("its binding is under way", lambda: "first" in gate.stopped)
         story.wait_figures({vision: 1})
-        with story.holding("filter", "first"):
-            gate.refuse()
-            story.until("it is tried again", lambda: story.is_held("filter", "first"))
-            story.delete("claim", CLAIM)
-            story.claim(labels={QUEUE: third})
-            gate.allow()
-        story.wait_bound("first")
+        with watch.silent():
+            with story.holding("filter", "first"):
+                gate.refuse()
+                story.until("it is tried again", lambda: story.is_held("filter", "first"))
+                story.delete("claim", CLAIM)
+                story.claim(labels={QUEUE: third})
+                gate.allow()
+            sentence = story.wait_refused("first", "OverLimit")
 
+    assert f'queue "{third}" uses 0 {story.name}, 1 more' in sentence
+    assert story.bound() == set()
+    story.change_queue(third, {"resources": [{"deviceClass": story.name, "limit": 1}]})
+    story.wait_bound("first")
     assert (story.owner(), story.owner_pod()) == (third, "")
     story.wait_figures({vision: 0, robots: 0, third: 1})
 
@@ -147,6 +159,12 @@ def test_an_owner_that_could_be_written_on_one_of_two_claims_is_taken_back(story
 
 
 _NODES = {"NodeNames": [NODE]}
+
+
+def _condition(story: Story, queue: str) -> str:
+    """What a Queue says of those who name it and whom it does not pay for; "" for nothing."""
+    conditions = story.get("queue", queue).get("status", {}).get("conditions", ())
+    return next((str(c["message"]) for c in conditions if c["type"] == "Unattributed"), "")
 
 
 def _instance(story: Story, *, capacity: int) -> str:

@@ -91,6 +91,23 @@ def plain_usage(world: World, *, non_preemptible: bool) -> dict[QueueName, Charg
     return {queue: found for queue, found in sorted(sums.items()) if found}
 
 
+def plain_unattributed(world: World) -> Charges:
+    """What is in use and charged to nobody."""
+    facts, found = world.facts, []
+    pods = {pod.uid: pod for pod in facts.pods()}
+    for claim in facts.claims():
+        consumers = [pods[uid] for uid in claim.reserved_for if uid in pods]
+        is_owned = bool(claim.label) and has_owner(claim, consumers)
+        if claim.results is not None and not is_owned and any(pod.node for pod in consumers):
+            found.append(plain_cost(claim, world))
+    for pod, cost in plain_pod_costs(pods.values(), world):
+        queue = facts.queue_of(pod)
+        is_charged = bool(queue) and (pod.queue_is_bound or facts.may_use(pod, queue))
+        if pod.node and not pod.ended and not is_charged:
+            found.append(cost)
+    return summed(found)
+
+
 def plain_pod_costs(pods: Iterable[PodView], world: World) -> Iterator[tuple[PodView, Charges]]:
     left: dict[ResourceKey, int] = {}
     for pod in sorted(pods, key=lambda pod: (pod.created, pod.name)):
@@ -416,6 +433,9 @@ class Histories(RuleBasedStateMachine):
 
         assert ledger.by_queue() == anew.by_queue()
         assert ledger.orphans() == anew.orphans()
+        assert ledger._shut_out.keys() == anew._shut_out.keys()
+        for queue in ledger._shut_out:
+            assert ledger.shut_out(queue) == anew.shut_out(queue)
 
     @invariant()
     def the_ledger_is_the_plain_sum(self) -> None:
@@ -423,6 +443,7 @@ class Histories(RuleBasedStateMachine):
 
         assert ledger.usage.by_queue() == plain_usage(self.world, non_preemptible=False)
         assert ledger.non_preemptible.by_queue() == plain_usage(self.world, non_preemptible=True)
+        assert ledger.unattributed() == plain_unattributed(self.world)
 
     @invariant()
     def assumptions_are_the_sum_of_their_parts(self) -> None:
@@ -447,6 +468,8 @@ class Histories(RuleBasedStateMachine):
             self.world.delete_claim(claim.uid)
 
         assert self.world.ledger.by_queue() == {}
+        assert not self.world.ledger.unattributed()
+        assert self.world.ledger._shut_out == {}
         assert len(self.world.assumptions) == 0
         assert assumed(self.world.assumptions) == [{}, {}]
         indexes = [facts._naming, facts._consuming, facts._of_class, facts._in_namespace]

@@ -16,14 +16,17 @@ from scheduler_plugin.accounting.queue_status import (
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.due import Rests
 from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.objects.pods import PodView
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
     a_pod,
+    a_queue,
     a_queue_object,
     a_request,
     a_world,
     an_allocated_claim,
+    pod_uid,
     put,
 )
 
@@ -245,6 +248,58 @@ def test_transition_time_stays_while_the_condition_does() -> None:
     status = status_of(world, {**changed, "status": stored["status"]}, later=True)
 
     assert conditions(status)["ParentMissing"] == ("True", "ParentNotFound", SINCE)
+
+
+def unjudged(name: str, **fields: Any) -> PodView:
+    """A pod that something else than Moorage gave its node."""
+    asks = {"akri.sh/onvif": 2}
+    return a_pod(name, queue="vision", node="n", requests=asks, unjudged=True, **fields)
+
+
+def test_queue_says_who_names_it_and_is_charged_to_nobody() -> None:
+    closed, other = a_queue_object("vision", namespaceSelector=None), a_queue_object("other")
+    world = a_world(*(unjudged(f"p{number}") for number in range(5)))
+    put_object(world, closed)
+    put_object(world, other)
+
+    status = status_of(world, closed)
+
+    assert "usage" not in status
+    assert conditions(status)["Unattributed"] == ("True", "NotJudged", SINCE)
+    said = message(status, "Unattributed")
+    assert said.startswith(
+        "Pod default/p0 got its node without a verdict, and its namespace may not use queue"
+        ' "vision": its 2 onvif are charged to nobody. Pod default/p1 '
+    )
+    assert said.count("charged to nobody") == 3
+    assert said.endswith("2 more are like this.")
+    assert "Unattributed" not in conditions(status_of(world, other))
+
+
+def test_queue_that_admits_them_is_charged_for_all_who_name_it() -> None:
+    world, obj = a_world(unjudged("a")), a_queue_object("vision", namespaceSelector=None)
+    put_object(world, obj)
+    stored = store(world, obj)
+    touched(world)
+    stored["spec"]["namespaceSelector"] = {}
+    put_object(world, stored)
+
+    status = status_of(world, stored)
+
+    assert (status["usage"], list(conditions(status))) == ({"onvif": 2}, ["Accepted"])
+    assert touched(world) == ("vision",)
+
+
+def test_pod_that_comes_and_goes_has_the_queue_that_it_names_looked_at() -> None:
+    world = a_world(a_queue("vision", namespaceSelector=None))
+    touched(world)
+
+    put(world, unjudged("a"))
+    came = touched(world)
+    world.delete_pod(pod_uid("a"))
+
+    assert (came, touched(world)) == (("vision",), ("vision",))
+    assert world.ledger.shut_out(QueueName("vision")) == ()
 
 
 # Which queues are to be looked at after an event.

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 from fastapi import FastAPI
+from prometheus_client.parser import text_string_to_metric_families
 
+from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.pages.http_app import pages_app
+from scheduler_plugin.pages.prometheus import Figures
 from scheduler_plugin.waiting.decisions import Place, WaitingPod
 from tests.asgi import status_and_body, status_and_text
+from tests.scheduler_plugin.builders import amounts
 
 PLACE = Place(QueueName("vision"), 2, 7)
 
@@ -20,6 +24,7 @@ class FakePlugin:
     not_told = ""
     failure: Exception | None = None
     place: Place | None = PLACE
+    unattributed: Charges = NO_CHARGES
 
     def why_not_ready(self) -> str:
         if self.failure:
@@ -49,7 +54,7 @@ def plugin() -> FakePlugin:
 
 @pytest.fixture
 def app(plugin: FakePlugin) -> FastAPI:
-    return pages_app(plugin, plugin)
+    return pages_app(plugin, plugin, Figures(lambda: plugin.unattributed))
 
 
 async def test_healthy_before_it_is_ready(app: FastAPI, plugin: FakePlugin) -> None:
@@ -101,6 +106,19 @@ async def test_who_does_not_wait_has_none(app: FastAPI, plugin: FakePlugin) -> N
     assert untold == (503, "Another holds the Lease.")
 
 
+async def test_what_nobody_is_charged_for_is_a_figure(app: FastAPI, plugin: FakePlugin) -> None:
+    name = "moorage_scheduler_plugin_unattributed"
+    nothing = await status_and_text(app, "GET", "/metrics")
+    plugin.unattributed = amounts(onvif=2, gpu=1)
+    code, page = await status_and_text(app, "GET", "/metrics")
+
+    (family,) = (f for f in text_string_to_metric_families(page) if f.name == name)
+    assert (code, family.type) == (200, "gauge")
+    assert {s.labels["device_class"]: s.value for s in family.samples} == {"gpu": 1, "onvif": 2}
+    assert f"{name}{{" not in nothing[1]
+    assert "process_resident_memory_bytes" in page
+
+
 async def test_programs_can_ask_what_a_page_holds(app: FastAPI) -> None:
     code, schema = await status_and_body(app, "GET", "/openapi.json")
 
@@ -117,6 +135,7 @@ async def test_programs_can_ask_what_a_page_holds(app: FastAPI) -> None:
         ("GET", "/waiting/default", 404),
         ("GET", "/docs", 404),
         ("POST", "/healthz", 405),
+        ("POST", "/metrics", 405),
         ("DELETE", "/waiting/default/p0", 405),
     ],
 )
