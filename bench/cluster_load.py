@@ -84,8 +84,8 @@ def a_slice(node: str) -> dict[str, Any]:
     return _named("resource.k8s.io/v1", "ResourceSlice", node) | {"spec": spec}
 
 
-def a_class() -> dict[str, Any]:
-    body = _named("resource.k8s.io/v1", "DeviceClass", DEVICE_CLASS)
+def a_class(name: str = DEVICE_CLASS) -> dict[str, Any]:
+    body = _named("resource.k8s.io/v1", "DeviceClass", name)
     body["metadata"]["labels"] = {ACCOUNTED_LABEL: "true"}
     expression = f'device.driver == "{DRIVER}"'
     return body | {"spec": {"selectors": [{"cel": {"expression": expression}}]}}
@@ -108,9 +108,11 @@ def queue_of(pod: int, load: Load) -> str:
     return f"queue-{ROOT_QUEUES + number % (QUEUES - ROOT_QUEUES)}"
 
 
-def a_claim(number: int) -> dict[str, Any]:
-    body = _named("resource.k8s.io/v1", "ResourceClaim", f"claim-{number}", NAMESPACE)
-    request = {"name": "device", "exactly": {"deviceClassName": DEVICE_CLASS}}
+def a_claim(
+    number: int, namespace: str = NAMESPACE, device_class: str = DEVICE_CLASS
+) -> dict[str, Any]:
+    body = _named("resource.k8s.io/v1", "ResourceClaim", f"claim-{number}", namespace)
+    request = {"name": "device", "exactly": {"deviceClassName": device_class}}
     return body | {"spec": {"devices": {"requests": [request]}}}
 
 

@@ -6,6 +6,7 @@ counted is theirs and the extender's. Extenders run beside kube-scheduler, on it
 
 from __future__ import annotations
 
+import asyncio
 import re
 import ssl
 import subprocess
@@ -13,9 +14,10 @@ import sys
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from bench.process_figures import cpu_seconds
 from local_cluster.addresses import MOORAGE_SCHEDULER_PORT
@@ -113,6 +115,21 @@ def scheduler(cluster: Cluster, *, extended: bool, **settings: object) -> Iterat
         yield
     finally:
         cluster.part(SCHEDULER_PART).kill()
+
+
+async def while_scheduler_runs(cluster: Cluster, awaited: Coroutine[Any, Any, object]) -> None:
+    """Wait for what kube-scheduler does; where it ends or begins anew, exit with a sentence.
+
+    On a machine that is too busy it cannot renew its Lease in time, and ends.
+    """
+    part = cluster.part(SCHEDULER_PART)
+    began_as, task = part.pid, asyncio.ensure_future(awaited)
+    try:
+        while not (await asyncio.wait((task,), timeout=1.0))[0]:
+            if part.pid is None or part.pid != began_as:
+                raise SystemExit(f"kube-scheduler ended while it was measured: {part.log_path}")
+    finally:
+        task.cancel()
 
 
 def end_scheduler(cluster: Cluster) -> None:

@@ -172,17 +172,16 @@ async def prepared(
 
 
 async def bound_at(
-    client: ApiClient, load: Load, go: Callable[[], Awaitable[object]]
+    cluster: Cluster, client: ApiClient, load: Load, go: Callable[[], Awaitable[object]]
 ) -> list[float]:
     """Let the pods be bound, and return when each binding was seen."""
     async with watched_bindings(client, cluster_load.NAMESPACE, load.pods) as seen:
-        going = asyncio.ensure_future(go())
         try:
             async with asyncio.timeout(MOST_SECONDS):
-                await seen.enough.wait()
+                await go()
+                await measured_cluster.while_scheduler_runs(cluster, seen.enough.wait())
         finally:
             print(f"  {len(seen.times)} of {load.pods} pods bound", flush=True)
-            await going
     return seen.times
 
 
@@ -191,7 +190,7 @@ async def run(cluster: Cluster, peer: str, arrival: str, load: Load) -> Figures:
         async with prepared(cluster, client, peer, arrival, load) as ready:
             requests = measured_cluster.until_steady(lambda: measured_cluster.api_requests(cluster))
             before = cpu_of_all(cluster, ready.extender)
-            times = await bound_at(client, load, ready.go)
+            times = await bound_at(cluster, client, load, ready.go)
             after = cpu_of_all(cluster, ready.extender)
             cpu = {name: spent - before.get(name, 0.0) for name, spent in after.items()}
             asked = measured_cluster.until_steady(lambda: measured_cluster.api_requests(cluster))

@@ -9,6 +9,9 @@ limit of one of the full queues is raised by 100: how long until the first of it
 the hundredth. What kube-scheduler itself takes for refused pods shows an extender that does nothing
 else: beside nobody (`least`), and beside as many pods that it refuses (`least-retry`). Each is
 measured once in every round, in turns; ratios are medians of the rounds' ratios.
+
+Those that wait ask for devices of a class that is there, and were refused for their queue. Those
+that fit wait for a class of their own: creating it lets kube-scheduler have them.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ NOBODY = frozenset({NONE, LEAST})
 TRIED = frozenset({RETRY, RESTED, LEAST_RETRY})
 SETTINGS = {RESTED: {"podMaxBackoffSeconds": 60}}
 NAMESPACE = "bench-waiting"
+WAITING_CLASS = "bench-waiting"
 FULL_QUEUES = 10
 RAISED_BY = 100
 MOST_SECONDS = 120.0
@@ -52,10 +56,13 @@ class Figures:
     started: int = 0
 
 
+def a_share(limit: int) -> dict[str, Any]:
+    return {"deviceClass": WAITING_CLASS, "quota": 0, "limit": limit}
+
+
 def a_full_queue(number: int) -> dict[str, Any]:
-    share = {"deviceClass": cluster_load.DEVICE_CLASS, "quota": 0, "limit": 0}
     metadata = {"name": full_queue(number)}
-    spec = {"namespaceSelector": {}, "resources": [share]}
+    spec = {"namespaceSelector": {}, "resources": [a_share(0)]}
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": QUEUE_KIND,
@@ -78,25 +85,20 @@ def a_waiting_pod(number: int, peer: str) -> dict[str, Any]:
     return body
 
 
-def a_claim(number: int) -> dict[str, Any]:
-    body = cluster_load.a_claim(number)
-    body["metadata"]["namespace"] = NAMESPACE
-    return body
-
-
 async def furnish(cluster: Cluster, load: Load) -> None:
     async with connect(cluster.kubeconfig) as client:
         await cluster_load.furnish(client, load)
         await client.create(cluster_load.NAMESPACES, {"metadata": {"name": NAMESPACE}})
         account = {"metadata": {"name": "default", "namespace": NAMESPACE}}
         await client.create(cluster_load.ACCOUNTS, account)
+        await client.create(cluster_load.CLASSES, cluster_load.a_class(WAITING_CLASS))
         for number in range(FULL_QUEUES):
             await client.create(cluster_load.QUEUE_OBJECTS, a_full_queue(number))
 
 
 async def line_up(cluster: Cluster, client: ApiClient, peer: str, waiting: int) -> None:
     """Pods that wait, until everything has been said about them."""
-    claims = (a_claim(n) for n in range(waiting))
+    claims = (cluster_load.a_claim(n, NAMESPACE, WAITING_CLASS) for n in range(waiting))
     await cluster_load.create_all(client, cluster_load.CLAIMS, claims)
     pods = (a_waiting_pod(n, peer) for n in range(waiting))
     await cluster_load.create_all(client, cluster_load.PODS, pods)
@@ -117,7 +119,7 @@ async def run(cluster: Cluster, peer: str, load: Load, waiting: int) -> Figures:
                 seconds=180,
             )
             before = cpu_seconds(pid or 0)
-            speed = await bound_per_second(client, load)
+            speed = await bound_per_second(cluster, client, load)
             cpu = (cpu_seconds(pid or 0) - before) / load.pods * 1000
             found = Figures(speed, cpu)
             if peer not in NOBODY and extender == throughput.PLUGIN:
@@ -128,13 +130,13 @@ async def run(cluster: Cluster, peer: str, load: Load, waiting: int) -> Figures:
     return found
 
 
-async def bound_per_second(client: ApiClient, load: Load) -> float:
+async def bound_per_second(cluster: Cluster, client: ApiClient, load: Load) -> float:
     """How fast the pods are bound that fit; of those that came through in time."""
     async with throughput.watched_bindings(client, cluster_load.NAMESPACE, load.pods) as seen:
         await cluster_load.release(client)
         with suppress(TimeoutError):
             async with asyncio.timeout(MOST_SECONDS):
-                await seen.enough.wait()
+                await measured_cluster.while_scheduler_runs(cluster, seen.enough.wait())
     print(f"  {len(seen.times)} of {load.pods} pods bound", flush=True)
     return (len(seen.times) - 1) / (seen.times[-1] - seen.times[0])
 
@@ -159,9 +161,8 @@ def _nth(times: Sequence[float], number: int) -> float:
 
 
 async def set_limit(client: ApiClient, limit: int) -> None:
-    share = {"deviceClass": cluster_load.DEVICE_CLASS, "quota": 0, "limit": limit}
     path = cluster_load.QUEUE_OBJECTS.at(full_queue(0))
-    await client.merge_patch(path, {"spec": {"resources": [share]}})
+    await client.merge_patch(path, {"spec": {"resources": [a_share(limit)]}})
 
 
 def measure(
