@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -29,7 +30,7 @@ from kube.errors import (
     UnavailableError,
     error_of,
 )
-from kube.frames import Frame, parse_frame
+from kube.frames import Frame, frames_of
 from kube.lines import Lines
 from kube.objects import JsonObject, parse_resource_version
 from kube.official_client import kubeconfig_access
@@ -236,13 +237,19 @@ class ApiClient:
 
     @asynccontextmanager
     async def watch(
-        self, selection: Selection, resource_version: int, *, seconds: int, idle_seconds: float
+        self,
+        selection: Selection,
+        resource_version: int,
+        *,
+        seconds: int,
+        idle_seconds: float,
+        shape: type[Any] | None = None,
     ) -> AsyncIterator[AsyncIterator[Frame]]:
-        """Open a watch; leaving the context ends its connection."""
+        """Open a watch; leaving the context ends its connection. `shape`: see `WatchSettings`."""
         request = requests.watch(selection, resource_version, seconds, idle_seconds)
         limits = ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=idle_seconds)
         response = await self._open(request, limits)
-        async with contextlib.aclosing(_frames(response)) as frames:
+        async with contextlib.aclosing(_frames(response, frames_of(shape))) as frames:
             try:
                 yield frames
             finally:
@@ -309,12 +316,14 @@ async def connect(
         await transport.close()
 
 
-async def _frames(response: ClientResponse) -> AsyncGenerator[Frame]:
+async def _frames(
+    response: ClientResponse, parse: Callable[[bytes], Frame]
+) -> AsyncGenerator[Frame]:
     lines = Lines()
     with _translated("watch"):
         async for chunk in response.content.iter_chunked(CHUNK_BYTES):
             for line in lines.feed(chunk):
-                yield parse_frame(line)
+                yield parse(line)
             # A flood of events must not keep the rest of the process waiting. A chunk that is not
             # full was all there was, and the next one is waited for anyway.
             if len(chunk) == CHUNK_BYTES:

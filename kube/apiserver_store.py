@@ -11,7 +11,7 @@ from kube.apiserver_watch import Items, Watch, WatchSettings, WatchStats
 from kube.changes import Added, Change, Skipped
 from kube.contents import Contents, Facts, Projection
 from kube.indexes import TermsOf
-from kube.objects import JsonObject, ObjectKey
+from kube.objects import ObjectKey, StoredObject
 from kube.resources import Selection
 
 log = logging.getLogger(__name__)
@@ -70,6 +70,10 @@ class Store(Generic[T]):
     def by_uid(self, uid: str) -> T | None:
         return self._contents.by_uid(uid)
 
+    def known(self, obj: StoredObject) -> T | None:
+        """What is kept of an object that somebody sent; None if it is not known in this version."""
+        return self._contents.known(obj)
+
     def by_index(self, index: str, term: str) -> tuple[T, ...]:
         return self._contents.by_index(index, term)
 
@@ -77,7 +81,7 @@ class Store(Generic[T]):
         """List and watch until cancelled. Failures are retried for ever, and logged."""
         await self._watch.run()
 
-    def note(self, obj: JsonObject) -> None:
+    def note(self, obj: StoredObject) -> None:
         """Take the answer to an own write at once, instead of when the watch brings it.
 
         An answer that is older than what is known changes nothing. The object must be one of
@@ -152,10 +156,10 @@ class Store(Generic[T]):
         self._tell(self._contents.finish_list(seen, resource_version))
         self.synced.set()
 
-    def take_version(self, obj: JsonObject) -> None:
+    def take_version(self, obj: StoredObject) -> None:
         self._tell(self._contents.observe(obj))
 
-    def take_deletion(self, obj: JsonObject) -> None:
+    def take_deletion(self, obj: StoredObject) -> None:
         self._tell(self._contents.remove(obj))
 
     def take_bookmark(self, resource_version: int) -> None:

@@ -16,13 +16,13 @@ import random
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NoReturn, Protocol, TypeAlias, assert_never
+from typing import Any, NoReturn, Protocol, TypeAlias, assert_never
 
 from kube.apiserver import PAGE_SIZE, ApiClient, Page
 from kube.backoff import Backoff
 from kube.errors import ApiError, ForbiddenError, GoneError, UnavailableError
 from kube.frames import Bookmark, Failed, Frame, Observed, Removed
-from kube.objects import JsonObject, ObjectKey
+from kube.objects import JsonObject, ObjectKey, StoredObject
 from kube.resources import Selection
 
 log = logging.getLogger(__name__)
@@ -47,6 +47,8 @@ class WatchSettings:
         more or less; a connection that brings nothing for longer is taken for half-open and is
         replaced. Sooner notices the kernel when the peer's host is gone.
     uniform: yields numbers in [0, 1).
+    shape: a msgspec Struct as which a watch reads each object that fits it; lists and own writes
+        bring JSON always.
     """
 
     page_size: int = PAGE_SIZE
@@ -55,6 +57,7 @@ class WatchSettings:
     idle_seconds: float = 75.0
     backoff: Backoff = field(default_factory=Backoff)
     uniform: Callable[[], float] = random.random
+    shape: type[Any] | None = None
 
 
 @dataclass(slots=True)
@@ -85,8 +88,8 @@ class Follower(Protocol):
     def take_list(self, items: Items, seen: set[ObjectKey]) -> None: ...
     def take_refresh(self, items: Items, seen: set[ObjectKey]) -> None: ...
     def finish_list(self, seen: set[ObjectKey], resource_version: int) -> None: ...
-    def take_version(self, obj: JsonObject) -> None: ...
-    def take_deletion(self, obj: JsonObject) -> None: ...
+    def take_version(self, obj: StoredObject) -> None: ...
+    def take_deletion(self, obj: StoredObject) -> None: ...
     def take_bookmark(self, resource_version: int) -> None: ...
 
 
@@ -183,6 +186,7 @@ class Watch:
             self._follower.position,
             seconds=self._length(),
             idle_seconds=self._settings.idle_seconds,
+            shape=self._settings.shape,
         ) as frames:
             self.stats.forbidden = False
             with self._health():

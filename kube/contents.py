@@ -21,16 +21,17 @@ keeps what it had of it, says `Skipped`, and goes on.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from kube.changes import Added, Change, Deleted, Modified, Skipped
 from kube.indexes import Indexes, TermsOf
-from kube.objects import Identity, JsonObject, MalformedObjectError, ObjectKey, identity_of
+from kube.objects import Identity, MalformedObjectError, ObjectKey, StoredObject, identity_of
 
 T = TypeVar("T")
 
-# What a store keeps of an object; None for an object that is of no interest.
-Projection: TypeAlias = Callable[[JsonObject], T | None]
+# What a store keeps of an object, which comes as JSON or as the watch's shape; None for one that
+# is of no interest.
+Projection: TypeAlias = Callable[[Any], T | None]
 Facts: TypeAlias = tuple[Change[T] | Skipped, ...]
 
 
@@ -72,10 +73,19 @@ class Contents(Generic[T]):
         key = self._keys_by_uid.get(uid)
         return self.get(key) if key is not None else None
 
+    def known(self, obj: StoredObject) -> T | None:
+        try:
+            identity = identity_of(obj)
+            entry = self._entries.get(identity.key)
+        except (MalformedObjectError, TypeError):  # Anybody may have sent it.
+            return None
+        version = (identity.uid, identity.resource_version)
+        return entry.value if entry and (entry.uid, entry.resource_version) == version else None
+
     def by_index(self, index: str, term: str) -> tuple[T, ...]:
         return tuple(self._entries[key].value for key in self._indexes.keys(index, term))
 
-    def list_item(self, obj: JsonObject, seen: set[ObjectKey]) -> Facts[T]:
+    def list_item(self, obj: StoredObject, seen: set[ObjectKey]) -> Facts[T]:
         """Take one item of a list; `seen` gathers the keys of all its pages."""
         try:
             identity = identity_of(obj)
@@ -84,7 +94,7 @@ class Contents(Generic[T]):
         seen.add(identity.key)
         return self._put(identity, obj)
 
-    def refresh_item(self, obj: JsonObject, seen: set[ObjectKey]) -> Facts[T]:
+    def refresh_item(self, obj: StoredObject, seen: set[ObjectKey]) -> Facts[T]:
         """Take one item of a list that runs beside the watch.
 
         Unlike an item of a list that replaces a watch, it may be older than what is known.
@@ -114,7 +124,7 @@ class Contents(Generic[T]):
             key: _Entry(entry.uid, 0, entry.value) for key, entry in self._entries.items()
         }
 
-    def observe(self, obj: JsonObject) -> Facts[T]:
+    def observe(self, obj: StoredObject) -> Facts[T]:
         """Take a version from the watch."""
         try:
             identity = identity_of(obj)
@@ -126,7 +136,7 @@ class Contents(Generic[T]):
         self._move_to(identity.resource_version)
         return facts
 
-    def remove(self, obj: JsonObject) -> Facts[T]:
+    def remove(self, obj: StoredObject) -> Facts[T]:
         """Take a deletion from the watch; its resourceVersion is that of the deletion."""
         try:
             identity = identity_of(obj)
@@ -143,14 +153,14 @@ class Contents(Generic[T]):
     def bookmark(self, resource_version: int) -> None:
         self._move_to(resource_version)
 
-    def note(self, obj: JsonObject) -> Facts[T]:
+    def note(self, obj: StoredObject) -> Facts[T]:
         """Take the answer to an own write, ahead of the watch."""
         identity = identity_of(obj)
         if identity.resource_version <= self.position:
             return ()
         return self._put(identity, obj)
 
-    def _put(self, identity: Identity, obj: JsonObject) -> Facts[T]:
+    def _put(self, identity: Identity, obj: StoredObject) -> Facts[T]:
         entry = self._entries.get(identity.key)
         if identity.resource_version <= self._known_version(identity.key, entry):
             return ()

@@ -1,12 +1,15 @@
 """What one line of a watch says."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from kube.errors import ApiError, UnavailableError, error_of
-from kube.objects import JsonObject, parse_resource_version
+from kube.objects import StoredObject, parse_resource_version
+
+S = TypeVar("S")
 
 
 class BadFrameError(UnavailableError):
@@ -17,14 +20,14 @@ class BadFrameError(UnavailableError):
 class Observed:
     """The object exists in this version (ADDED, MODIFIED)."""
 
-    object: JsonObject
+    object: StoredObject
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
     """The object was deleted, or no longer matches the selectors (DELETED)."""
 
-    object: JsonObject
+    object: StoredObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,12 @@ class Failed:
 Frame: TypeAlias = Observed | Removed | Bookmark | Failed
 
 
-class _Event(msgspec.Struct):
+class _Event(msgspec.Struct, Generic[S]):
     type: str
-    object: dict[str, Any]
+    object: S
 
 
-_EVENT = msgspec.json.Decoder(_Event)
+_EVENT = msgspec.json.Decoder(_Event[dict[str, Any]])
 
 
 def parse_frame(line: bytes) -> Frame:
@@ -60,7 +63,30 @@ def parse_frame(line: bytes) -> Frame:
         raise BadFrameError(f"not a watch event: {line[:100]!r}: {error!r}") from error
 
 
-def _frame(kind: str, obj: JsonObject) -> Frame:
+def frames_of(shape: type[Any] | None) -> Callable[[bytes], Frame]:
+    """What parses the lines of a watch whose objects are read as a shape; None for JSON.
+
+    What has another shape (a bookmark, an error, an object that cannot be what it says it is) is
+    read as JSON: whoever takes it says what is wrong.
+    """
+    if shape is None:
+        return parse_frame
+    decode = msgspec.json.Decoder(_Event[shape]).decode  # type: ignore[valid-type]
+
+    def parse(line: bytes) -> Frame:
+        try:
+            event = decode(line)
+        except (ValueError, RecursionError):
+            return parse_frame(line)
+        return _frame(event.type, event.object) if event.type in _VERSIONS else parse_frame(line)
+
+    return parse
+
+
+_VERSIONS = frozenset({"ADDED", "MODIFIED", "DELETED"})
+
+
+def _frame(kind: str, obj: Any) -> Frame:
     match kind:
         case "ADDED" | "MODIFIED":
             return Observed(obj)

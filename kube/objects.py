@@ -4,10 +4,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from sys import intern
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 # JSON as it came from the server. It lives at the border only: projections turn it into values.
 JsonObject: TypeAlias = Mapping[str, Any]
+
+
+class Shaped(Protocol):
+    """An object of which only the fields were read that a msgspec shape names.
+
+    Its metadata has `name`, `namespace`, `uid` and `resource_version`.
+    """
+
+    @property
+    def metadata(self) -> Any: ...
+
+
+StoredObject: TypeAlias = JsonObject | Shaped
 
 
 class MalformedObjectError(ValueError):
@@ -33,14 +46,24 @@ class Identity:
     resource_version: int
 
 
-def identity_of(obj: JsonObject) -> Identity:
+def identity_of(obj: StoredObject) -> Identity:
     try:
-        metadata = obj["metadata"]
+        namespace, name, uid, version = _identity(obj)
         # Thousands of objects share few namespaces: one string each, not one a pod.
-        key = ObjectKey(intern(metadata.get("namespace", "")), metadata["name"])
-        return Identity(key, metadata["uid"], parse_resource_version(metadata["resourceVersion"]))
+        return Identity(ObjectKey(intern(namespace), name), uid, parse_resource_version(version))
     except (AttributeError, KeyError, TypeError) as error:
         raise MalformedObjectError(f"no metadata of a stored object: {error!r}") from error
+
+
+def _identity(obj: StoredObject) -> tuple[str, str, str, str]:
+    if isinstance(obj, dict):
+        metadata = obj["metadata"]
+        found = metadata["name"], metadata["uid"], metadata["resourceVersion"]
+        return metadata.get("namespace", ""), *found
+    shaped = cast(Shaped, obj).metadata
+    if not (shaped.name and shaped.uid):
+        raise KeyError("name, uid")
+    return shaped.namespace or "", shaped.name, shaped.uid, shaped.resource_version
 
 
 def parse_resource_version(text: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
 from kube.api import (
@@ -31,6 +31,7 @@ from scheduler_plugin.accounting.world_changes import (
 from scheduler_plugin.cluster import apiserver
 from scheduler_plugin.cluster.feeds import Feed, Kind
 from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.claim_fields import Claim
 from scheduler_plugin.objects.devices import (
     ClassView,
     InstanceView,
@@ -41,6 +42,7 @@ from scheduler_plugin.objects.devices import (
 )
 from scheduler_plugin.objects.fields import Unreadable
 from scheduler_plugin.objects.names import Queue
+from scheduler_plugin.objects.pod_fields import Pod
 from scheduler_plugin.objects.pods import (
     NamespaceView,
     PodGroupView,
@@ -58,7 +60,7 @@ from scheduler_plugin.objects.queue_objects import parse_queue
 
 T = TypeVar("T")
 
-Projection: TypeAlias = Callable[[JsonObject], T | Unreadable | None]
+Projection: TypeAlias = Callable[[Any], T | Unreadable | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Source:
     """Where objects come from, and how they are watched."""
 
     client: ApiClient
-    watch: WatchSettings | None = None
+    watch: WatchSettings = field(default_factory=WatchSettings)
 
     def kind(
         self,
@@ -75,9 +77,11 @@ class Source:
         feed: Feed[T],
         *,
         is_optional: bool = False,
+        shape: type[Any] | None = None,
     ) -> Kind[T]:
+        settings = replace(self.watch, shape=shape)
         store: Store[T | Unreadable] = Store(
-            self.client, resource.select(), project, settings=self.watch
+            self.client, resource.select(), project, settings=settings
         )
         return Kind(self.client, resource, store, feed, is_optional=is_optional)
 
@@ -121,7 +125,7 @@ class Kinds:
         yield self.pods
 
     def _claims(self) -> Kind[ClaimVersion]:
-        def project(obj: JsonObject) -> ClaimVersion | Unreadable:
+        def project(obj: JsonObject | Claim) -> ClaimVersion | Unreadable:
             return project_claim(obj, queue_label=self._settings.queue_label)
 
         def put(version: ClaimVersion) -> None:
@@ -133,7 +137,7 @@ class Kinds:
             self._changed(ClaimChanged(version.view.uid))
 
         feed = Feed(kind="ResourceClaim", put=put, delete=delete)
-        return self._source.kind(CLAIMS, project, feed, is_optional=True)
+        return self._source.kind(CLAIMS, project, feed, is_optional=True, shape=Claim)
 
     def _pods(self) -> Kind[PodView]:
         def put(pod: PodView) -> None:
@@ -146,11 +150,11 @@ class Kinds:
             self._world.delete_pod(pod.uid)
             self._changed(PodChanged(pod.uid))
 
-        def project(obj: JsonObject) -> PodView | Unreadable | None:
+        def project(obj: JsonObject | Pod) -> PodView | Unreadable | None:
             return project_pod(obj, self._settings)
 
         feed = Feed(kind="Pod", put=put, delete=delete)
-        return self._source.kind(PODS, project, feed)
+        return self._source.kind(PODS, project, feed, shape=Pod)
 
     def _queues(self) -> Kind[Queue]:
         def put(queue: Queue) -> None:

@@ -49,7 +49,9 @@ class ClusterWorld:
         self.settings = settings
         self.world = World(settings)
         self._client = client
-        self._kinds = Kinds(Source(client, watch), self.world, self._changed, pod_groups)
+        self._kinds = Kinds(
+            Source(client, watch or WatchSettings()), self.world, self._changed, pod_groups
+        )
         self._unknown = list(self._kinds)
         self._listeners: tuple[Listener, ...] = ()
         self._waiters = Waiters()
@@ -93,6 +95,10 @@ class ClusterWorld:
     def note_pod(self, obj: JsonObject) -> None:
         """The same for a pod."""
         self._kinds.pods.store.note(obj)
+
+    def read_pod(self, obj: JsonObject) -> PodView | Unreadable:
+        """A pod that somebody sent. In a version that is known it is not parsed again."""
+        return self._kinds.pods.store.known(obj) or pod_view(obj, self.settings)
 
     async def refresh_claim(self, namespace: str, name: str) -> ClaimView | None:
         """Read a claim from the API server; the world knows it from then on.

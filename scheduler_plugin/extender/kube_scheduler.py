@@ -19,7 +19,7 @@ from scheduler_plugin.judging.verdicts import Admitted, Refused, Verdict, assume
 from scheduler_plugin.objects.bindings import CarriesOut
 from scheduler_plugin.objects.fields import JsonObject, Unreadable
 from scheduler_plugin.objects.names import Reason
-from scheduler_plugin.objects.pods import PodView, pod_view, why_not_ours
+from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.waiting.refused_pods import RefusedPods
 
 PATIENCE_SECONDS = 5.0
@@ -128,7 +128,7 @@ class Extender:
         answer = self.filter(pod)
         if not _is_early(answer):
             return answer
-        view = pod_view(pod, self._cluster.settings)
+        view = self._cluster.read_pod(pod)
         if isinstance(view, Unreadable):
             return answer
         facts = self._cluster.world.facts
@@ -174,7 +174,7 @@ class Extender:
     def _asked_about(self, pod: JsonObject) -> PodView | NotAnswered:
         if why := self.why_not_ready():
             return NotAnswered(why)
-        view = pod_view(pod, self._cluster.settings)
+        view = self._cluster.read_pod(pod)
         if isinstance(view, Unreadable):
             return NotAnswered(f"Pod: {view}")
         if why := why_not_ours(view, self._cluster.settings):

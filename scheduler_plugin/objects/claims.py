@@ -159,7 +159,7 @@ class ClaimTemplateView:
 
 
 @readable
-def claim_view(obj: JsonObject, *, queue_label: str) -> ClaimView:
+def claim_view(obj: JsonObject | Claim, *, queue_label: str) -> ClaimView:
     """Parse a ResourceClaim of resource.k8s.io/v1."""
     claim = read_as(Claim, obj)
     metadata, status = claim.metadata or NO_METADATA, claim.status or NO_STATUS

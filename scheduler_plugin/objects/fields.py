@@ -82,7 +82,9 @@ _WANTED = {
 
 
 def read_as(shape: type[T], obj: object) -> T:
-    """The fields that a shape names; for use in what is `readable`."""
+    """The fields that a shape names, if they are not read yet; for use in what is `readable`."""
+    if type(obj) is shape:
+        return obj
     try:
         return msgspec.convert(obj, shape)
     except msgspec.ValidationError as error:

@@ -18,6 +18,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     name: Set
     uid: Set
     namespace: str | None = None
+    resource_version: str | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None

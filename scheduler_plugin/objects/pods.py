@@ -178,7 +178,7 @@ class PodGroupView:
 
 
 @readable
-def pod_view(obj: JsonObject, settings: AccountingSettings) -> PodView:
+def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
     """Parse a Pod, as the API server returns it or an extender's caller sends it."""
     pod = read_as(Pod, obj)
     metadata, spec, status = pod.metadata, pod.spec or NO_SPEC, pod.status or NO_STATUS

@@ -34,11 +34,13 @@ def extended_requests(
     init_containers: Sequence[Container], containers: Sequence[Container]
 ) -> tuple[tuple[str, int], ...]:
     """What a pod asks for of extended resources, in all."""
-    init = (
+    init = [
         (_of(container, f"spec.initContainers[{number}]"), container.restart_policy == "Always")
         for number, container in enumerate(init_containers)
-    )
-    others = (_of(each, f"spec.containers[{number}]") for number, each in enumerate(containers))
+    ]
+    others = [_of(each, f"spec.containers[{number}]") for number, each in enumerate(containers)]
+    if not any(others) and not any(wanted for wanted, _ in init):
+        return ()  # As for most pods, of which thousands are read.
     return tuple(effective_requests(init, others).items())
 
 

@@ -20,8 +20,9 @@ from scheduler_plugin.objects.bindings import (
     ClaimsChanged,
 )
 from scheduler_plugin.objects.claims import ClaimView, Result
+from scheduler_plugin.objects.fields import JsonObject, Unreadable
 from scheduler_plugin.objects.names import NO_POD, NO_QUEUE, AccountingSettings, PodUid
-from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.objects.projections import is_kept
 from tests.scheduler_plugin.builders import SETTINGS, a_world, put
 
@@ -79,6 +80,9 @@ class FakeCluster:
             if condition():
                 return True
         return False
+
+    def read_pod(self, obj: JsonObject) -> PodView | Unreadable:
+        return pod_view(obj, self.settings)
 
     async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
         self._read(f"pod {name}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from kube.api import ApiClient, ApiError, ForbiddenError, NotFoundError, ObjectPath
@@ -18,7 +19,11 @@ from scheduler_plugin.accounting.world_changes import (
 )
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.amounts import ResourceKey
-from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.objects.claim_fields import Claim
+from scheduler_plugin.objects.fields import Unreadable
+from scheduler_plugin.objects.names import QUEUE_LABEL, QueueName
+from scheduler_plugin.objects.pod_fields import Pod
+from scheduler_plugin.objects.projections import project_claim, project_pod
 from tests.scheduler_plugin.builders import (
     SETTINGS,
     a_claim_object,
@@ -290,3 +295,25 @@ async def test_kind_that_is_not_served_keeps_nobody_and_is_asked_for_again_on_a_
     async with asyncio.timeout(5):
         await client.asked.wait()
     task.cancel()
+
+
+def test_pod_that_is_sent_is_the_known_one_in_the_same_version_only(cluster: ClusterWorld) -> None:
+    obj = versioned(a_pod_object("reader", claims=["cam"]), 5)
+    cluster.note_pod(obj)
+    (known,) = cluster.world.facts.pods()
+
+    assert cluster.read_pod(obj) is known
+    for other in (versioned(obj, 6), {**obj, "metadata": {**obj["metadata"], "uid": "other"}}):
+        assert cluster.read_pod(other) is not known
+    assert isinstance(cluster.read_pod({"metadata": {**obj["metadata"], "uid": ["x"]}}), Unreadable)
+    assert isinstance(cluster.read_pod({"metadata": {**obj["metadata"], "name": []}}), Unreadable)
+
+
+def test_shape_says_what_the_whole_object_says(cluster: ClusterWorld) -> None:
+    claim = versioned(a_claim_object(queue="vision", results=[a_result()]), 5)
+    pod = versioned(a_pod_object("reader", claims=["cam"], requests={"akri.sh/cam": "2"}), 5)
+
+    assert project_claim(msgspec.convert(claim, Claim), queue_label=QUEUE_LABEL) == project_claim(
+        claim, queue_label=QUEUE_LABEL
+    )
+    assert project_pod(msgspec.convert(pod, Pod), SETTINGS) == project_pod(pod, SETTINGS)
