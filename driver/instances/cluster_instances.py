@@ -19,10 +19,11 @@ from driver.api import (
     DRIVER_NAME,
     Configuration,
     ConfigurationName,
+    InstanceName,
     NodeName,
 )
 from driver.instances.apiserver_instances import delete_instance
-from driver.instances.shared_paths import OfferThrough, path_patch, plan_paths
+from driver.instances.shared_paths import plan_paths
 from driver.instances.slots.lost_nodes import (
     NOBODY,
     Absences,
@@ -39,16 +40,11 @@ from driver.instances.slots.node_pods import node_pod
 from driver.instances.slots.slots import SlotWrite, merge_patch
 from driver.instances.stored.objects import DeleteInstance
 from driver.instances.unseen import (
-    FreeInstance,
     InstanceSight,
-    KeepNodes,
-    MarkInstance,
+    PatchInstance,
     Surroundings,
     UnseenDecision,
-    freed_patch,
     instance_sight,
-    mark_patch,
-    nodes_patch,
     plan_unseen,
 )
 from driver.offer_paths import OfferPath
@@ -70,7 +66,7 @@ from kube.api import (
 
 logger = logging.getLogger(__name__)
 
-_Decision = SlotWrite | UnseenDecision | OfferThrough
+_Decision = SlotWrite | UnseenDecision
 
 BY_CONFIGURATION = "Instances by Configuration"
 """Index of `ClusterInstances.store`."""
@@ -198,14 +194,8 @@ class ClusterInstances:
             match decision:
                 case SlotWrite():
                     await self._release(decision)
-                case MarkInstance():
-                    await self._patch(decision, mark_patch(decision), FIELD_MANAGER)
-                case KeepNodes():
-                    await self._patch(decision, nodes_patch(decision), FIELD_MANAGER)
-                case FreeInstance():
-                    await self._patch(decision, freed_patch(decision), FIELD_MANAGER)
-                case OfferThrough():
-                    await self._patch(decision, path_patch(decision), FIELD_MANAGER)
+                case PatchInstance(namespace, name, patch):
+                    await self._patch(namespace, name, patch, FIELD_MANAGER)
                 case DeleteInstance():
                     await delete_instance(self._client, decision)
                     logger.info("removed, since no node sees it instance=%s", decision.name)
@@ -216,7 +206,9 @@ class ClusterInstances:
             self.ask()
 
     async def _release(self, write: SlotWrite) -> None:
-        await self._patch(write, merge_patch(write), field_manager(write.node))
+        await self._patch(
+            write.namespace, write.instance, merge_patch(write), field_manager(write.node)
+        )
         note = lost_sentence(write, self._absences)
         logger.info("slots released instance=%s note=%s", write.instance, note)
         regarding = ObjectReference(
@@ -237,12 +229,8 @@ class ClusterInstances:
         )
 
     async def _patch(
-        self,
-        decision: SlotWrite | MarkInstance | KeepNodes | FreeInstance | OfferThrough,
-        patch: Mapping[str, Any],
-        manager: str,
+        self, namespace: str, name: InstanceName, patch: Mapping[str, Any], manager: str
     ) -> None:
-        namespace, name = _place(decision)
         options = WriteOptions(field_manager=manager)
         path = INSTANCES.at(name, namespace)
         self.store.note(await self._client.merge_patch(path, patch, options=options))
@@ -275,12 +263,5 @@ def _one_each(
 
 def _place(decision: _Decision) -> tuple[str, str]:
     """Namespace and name of the Instance."""
-    match decision:
-        case SlotWrite():
-            return decision.namespace, decision.instance
-        case DeleteInstance():
-            return decision.namespace, decision.name
-        case MarkInstance() | KeepNodes() | FreeInstance() | OfferThrough():
-            return decision.slots.namespace, decision.slots.name
-        case _:
-            assert_never(decision)
+    name = decision.instance if isinstance(decision, SlotWrite) else decision.name
+    return decision.namespace, name

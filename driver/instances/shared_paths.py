@@ -14,28 +14,18 @@ A node on the path of DRA makes its Instances so from the start, which spares a 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Iterable
 
 from driver.api import OFFERED_THROUGH
 from driver.instances.slots.slots import InstanceSlots
-from driver.instances.unseen import InstanceSight
+from driver.instances.unseen import InstanceSight, PatchInstance, patch_of
 from driver.names import attribute_value
 from driver.offer_paths import OfferPath
 
 
-@dataclass(frozen=True, slots=True)
-class OfferThrough:
-    """Say by which path an Instance is offered from now on."""
-
-    slots: InstanceSlots
-    path: OfferPath
-
-
 def plan_paths(
     sights: Iterable[InstanceSight], wanted: OfferPath, claimed: Collection[str] | None
-) -> tuple[OfferThrough, ...]:
+) -> tuple[PatchInstance, ...]:
     """What to write so that shared Instances are offered by the wanted path.
 
     Args:
@@ -50,7 +40,7 @@ def plan_paths(
         if not sight.is_shared or slots.deleted or slots.claimable == (wanted is OfferPath.DRA):
             continue
         if wanted is OfferPath.DRA or _is_free(slots, claimed):
-            found.append(OfferThrough(slots, wanted))
+            found.append(offer_through(slots, wanted))
     return tuple(found)
 
 
@@ -58,9 +48,7 @@ def _is_free(slots: InstanceSlots, claimed: Collection[str] | None) -> bool:
     return claimed is not None and attribute_value(slots.name) not in claimed
 
 
-def path_patch(decision: OfferThrough) -> Mapping[str, Any]:
-    """What says so, as a JSON merge patch that is refused if the object has changed."""
-    slots = decision.slots
-    value = OfferPath.DRA.value if decision.path is OfferPath.DRA else None
-    metadata = {"uid": slots.uid, "resourceVersion": slots.resource_version}
-    return {"metadata": {**metadata, "annotations": {OFFERED_THROUGH: value}}}
+def offer_through(slots: InstanceSlots, path: OfferPath) -> PatchInstance:
+    """Say by which path an Instance is offered from now on."""
+    value = OfferPath.DRA.value if path is OfferPath.DRA else None
+    return patch_of(slots, {"annotations": {OFFERED_THROUGH: value}})

@@ -26,6 +26,7 @@ from driver.api import (
     SLOTS_FINALIZER,
     Configuration,
     ConfigurationName,
+    InstanceName,
     NodeName,
 )
 from driver.configurations.configurations import offline_grace
@@ -62,29 +63,42 @@ class InstanceSight(Deriving):
 
 
 @dataclass(frozen=True, slots=True)
-class MarkInstance:
+class PatchInstance:
+    """A JSON merge patch of an Instance that is refused if the object has changed."""
+
+    namespace: str
+    name: InstanceName
+    patch: Mapping[str, Any]
+
+
+def patch_of(
+    slots: InstanceSlots, metadata: Mapping[str, Any], **fields: Mapping[str, Any]
+) -> PatchInstance:
+    """The patch of some metadata and other fields of the version that is known."""
+    version = {"uid": slots.uid, "resourceVersion": slots.resource_version}
+    return PatchInstance(
+        slots.namespace, slots.name, {"metadata": {**version, **metadata}, **fields}
+    )
+
+
+def mark(slots: InstanceSlots, since: datetime | None) -> PatchInstance:
     """Write down since when no node sees the device, or, with None, that one does again."""
+    value = None if since is None else since.isoformat(timespec="seconds")
+    return patch_of(slots, {"annotations": {OFFLINE_SINCE: value}})
 
-    slots: InstanceSlots
-    offline_since: datetime | None
 
-
-@dataclass(frozen=True, slots=True)
-class KeepNodes:
+def keep_nodes(slots: InstanceSlots, nodes: Collection[NodeName]) -> PatchInstance:
     """Leave only these in `nodes`; the others do not exist."""
-
-    slots: InstanceSlots
-    nodes: frozenset[NodeName]
+    return patch_of(slots, {}, spec={"nodes": sorted(nodes)})
 
 
-@dataclass(frozen=True, slots=True)
-class FreeInstance:
+def free(slots: InstanceSlots) -> PatchInstance:
     """Let go of an Instance of which no slot is held, though whoever cleared the last did not."""
+    others = [name for name in slots.finalizers if name != SLOTS_FINALIZER]
+    return patch_of(slots, {"finalizers": others})
 
-    slots: InstanceSlots
 
-
-UnseenDecision = MarkInstance | KeepNodes | FreeInstance | DeleteInstance
+UnseenDecision = PatchInstance | DeleteInstance
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +168,12 @@ def _step(sight: InstanceSight, world: _World) -> UnseenDecision | datetime | No
     """What to do about one Instance now, or when to look again."""
     slots = sight.slots
     if SLOTS_FINALIZER in slots.finalizers and not slots.holders:
-        return FreeInstance(slots)
+        return free(slots)
     configuration = world.around.configurations.get(slots.configuration)
     if slots.deleted or configuration is None:
         return None
     if lost := slots.nodes.intersection(world.around.gone):
-        return KeepNodes(slots, slots.nodes - lost)
+        return keep_nodes(slots, slots.nodes - lost)
     if sight.is_shared:
         return _shared(sight, offline_grace(configuration, shared=True), world)
     is_orphan = sight.label is not None and sight.label not in world.labels
@@ -171,9 +185,9 @@ def _shared(
 ) -> UnseenDecision | datetime | None:
     is_marked = sight.offline_since is not None
     if sight.slots.nodes:
-        return MarkInstance(sight.slots, None) if is_marked else None
+        return mark(sight.slots, None) if is_marked else None
     if sight.offline_since is None:
-        return MarkInstance(sight.slots, world.now)
+        return mark(sight.slots, world.now)
     end = max(sight.offline_since + grace, sight.created + NEWBORN)
     if world.now < end:
         return end
@@ -186,26 +200,3 @@ def _removal(sight: InstanceSight) -> DeleteInstance | None:
     if slots.nodes or slots.holders:
         return None
     return DeleteInstance(slots.namespace, slots.name, slots.uid, slots.resource_version)
-
-
-def mark_patch(decision: MarkInstance) -> Mapping[str, Any]:
-    """The mark as a JSON merge patch that is refused if the object has changed."""
-    since = decision.offline_since
-    value = None if since is None else since.isoformat(timespec="seconds")
-    metadata = {**_version(decision.slots), "annotations": {OFFLINE_SINCE: value}}
-    return {"metadata": metadata}
-
-
-def nodes_patch(decision: KeepNodes) -> Mapping[str, Any]:
-    """The nodes as a JSON merge patch that is refused if the object has changed."""
-    return {"metadata": _version(decision.slots), "spec": {"nodes": sorted(decision.nodes)}}
-
-
-def freed_patch(decision: FreeInstance) -> Mapping[str, Any]:
-    """The finalizers as a JSON merge patch that is refused if the object has changed."""
-    others = [name for name in decision.slots.finalizers if name != SLOTS_FINALIZER]
-    return {"metadata": {**_version(decision.slots), "finalizers": others}}
-
-
-def _version(slots: InstanceSlots) -> dict[str, str]:
-    return {"uid": slots.uid, "resourceVersion": slots.resource_version}

@@ -20,7 +20,7 @@ from driver.api import NODE_LABEL, DeviceName, NodeName
 from driver.device_ids import slot_id
 from driver.device_plugin.slots.allocation import Offer, OfInstance, Refused, plan_allocate
 from driver.instances.inventory import Inventory, withdrawn
-from driver.instances.shared_paths import path_patch, plan_paths
+from driver.instances.shared_paths import plan_paths
 from driver.instances.slots.slots import InstanceSlots, instance_slots, slot_write
 from driver.instances.stored.objects import stored_instance
 from driver.instances.unseen import instance_sight
@@ -284,7 +284,7 @@ class SharedCamera(Camera):
     def turn(self) -> None:
         """A pass over the Instances; somebody may have written first."""
         for decision in plan_paths([instance_sight(self.view)], self.path, self.claimed):
-            metadata = path_patch(decision)["metadata"]
+            metadata = decision.patch["metadata"]
             current = self.body["metadata"]
             if metadata["resourceVersion"] == current["resourceVersion"]:
                 version = str(int(current["resourceVersion"]) + 1)

@@ -23,13 +23,9 @@ from driver.instances.instances import instance_of
 from driver.instances.shared import plan_shared, shared_body
 from driver.instances.stored.objects import DeleteInstance, stored_instance
 from driver.instances.unseen import (
-    FreeInstance,
-    KeepNodes,
-    MarkInstance,
+    PatchInstance,
     Surroundings,
     instance_sight,
-    mark_patch,
-    nodes_patch,
     plan_unseen,
 )
 from driver.plumbing.apiserver import INSTANCES
@@ -148,12 +144,8 @@ class Histories(RuleBasedStateMachine):
         path, options = INSTANCES.at(NAME, "default"), WriteOptions(field_manager="shared")
         for decision in plan.decisions:
             match decision:
-                case MarkInstance():
-                    await self.client.merge_patch(path, mark_patch(decision), options=options)
-                case KeepNodes():
-                    await self.client.merge_patch(path, nodes_patch(decision), options=options)
-                case FreeInstance():
-                    raise AssertionError("no finalizer in these histories")
+                case PatchInstance(patch=patch):
+                    await self.client.merge_patch(path, patch, options=options)
                 case DeleteInstance():
                     await delete_instance(self.client, decision)
 

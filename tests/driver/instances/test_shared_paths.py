@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from driver.api import NODE_LABEL, OFFERED_THROUGH
-from driver.instances.shared_paths import OfferThrough, path_patch, plan_paths
+from driver.instances.shared_paths import offer_through, plan_paths
 from driver.instances.slots.slots import full_sentence
 from driver.instances.unseen import InstanceSight, instance_sight
 from driver.offer_paths import OfferPath
@@ -30,7 +30,7 @@ def a_sight(says: str | None = None, label: str | None = "") -> InstanceSight:
 def test_what_is_for_claims_from_now_on_says_so_whoever_holds_slots() -> None:
     sight = a_sight()
 
-    assert plan_paths([sight], DRA, None) == (OfferThrough(sight.slots, DRA),)
+    assert plan_paths([sight], DRA, None) == (offer_through(sight.slots, DRA),)
 
 
 @pytest.mark.parametrize("claimed", [None, {CAMERA_1}])
@@ -44,7 +44,7 @@ def test_what_no_claim_has_is_for_the_device_plugin() -> None:
     sight = a_sight("dra")
 
     assert plan_paths([sight], DEVICE_PLUGIN, frozenset()) == (
-        OfferThrough(sight.slots, DEVICE_PLUGIN),
+        offer_through(sight.slots, DEVICE_PLUGIN),
     )
 
 
@@ -67,7 +67,7 @@ def test_an_instance_that_is_being_deleted_says_nothing_more() -> None:
 
 @pytest.mark.parametrize(("path", "value"), [(DRA, "dra"), (DEVICE_PLUGIN, None)])
 def test_the_write_is_refused_if_a_slot_was_taken_since(path: OfferPath, value: str | None) -> None:
-    assert path_patch(OfferThrough(a_sight().slots, path)) == {
+    assert offer_through(a_sight().slots, path).patch == {
         "metadata": {
             "uid": f"uid-of-{CAMERA_1}",
             "resourceVersion": "1",

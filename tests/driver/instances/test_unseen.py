@@ -16,16 +16,13 @@ from driver.api import (
 )
 from driver.instances.stored.objects import DeleteInstance
 from driver.instances.unseen import (
-    FreeInstance,
     InstanceSight,
-    KeepNodes,
-    MarkInstance,
     Surroundings,
     UnseenPlan,
-    freed_patch,
+    free,
     instance_sight,
-    mark_patch,
-    nodes_patch,
+    keep_nodes,
+    mark,
     plan_unseen,
 )
 from tests.driver.builders import NOW, a_configuration
@@ -77,7 +74,7 @@ def test_who_is_seen_is_left_alone() -> None:
 def test_an_instance_that_nobody_sees_is_first_marked() -> None:
     sight = a_sight()
 
-    assert plan(sight) == UnseenPlan((MarkInstance(sight.slots, NOW),), None)
+    assert plan(sight) == UnseenPlan((mark(sight.slots, NOW),), None)
 
 
 def test_it_is_kept_for_five_minutes() -> None:
@@ -106,7 +103,7 @@ def test_one_that_was_just_made_is_not_removed_before_its_maker_has_entered() ->
 def test_a_mark_is_removed_when_a_node_sees_the_device_again() -> None:
     sight = a_sight(NODE_A, offline_since=NOW - 9 * MINUTE)
 
-    assert plan(sight) == UnseenPlan((MarkInstance(sight.slots, None),), None)
+    assert plan(sight) == UnseenPlan((mark(sight.slots, None),), None)
 
 
 @pytest.mark.parametrize("value", ["node-a", "C:x:node-b", "nonsense!"])
@@ -143,7 +140,7 @@ def test_names_of_nodes_that_are_gone_are_taken_out() -> None:
 
     planned = plan(sight, existing=[NODE_A], gone=[NODE_B])
 
-    assert planned.decisions == (KeepNodes(sight.slots, frozenset({NODE_A})),)
+    assert planned.decisions == (keep_nodes(sight.slots, frozenset({NODE_A})),)
 
 
 def test_a_local_instance_goes_with_its_node() -> None:
@@ -169,31 +166,31 @@ def test_an_edit_that_breaks_a_configuration_takes_nothing_away() -> None:
     assert plan_unseen([sight], others, now=NOW) == NOTHING
 
 
-@pytest.mark.parametrize("mark", ["", "soon", "2026-11-21T12:00:00"])
-def test_a_mark_of_no_sense_is_written_anew(mark: str) -> None:
-    sight = a_sight(offline_since=mark)
+@pytest.mark.parametrize("odd", ["", "soon", "2026-11-21T12:00:00"])
+def test_a_mark_of_no_sense_is_written_anew(odd: str) -> None:
+    sight = a_sight(offline_since=odd)
 
-    assert plan(sight).decisions == (MarkInstance(sight.slots, NOW),)
+    assert plan(sight).decisions == (mark(sight.slots, NOW),)
 
 
 @pytest.mark.parametrize("deleted", [{}, {"deletionTimestamp": "2026-11-21T12:00:00Z"}])
 def test_what_holds_a_free_instance_is_let_go(deleted: dict[str, str]) -> None:
     finalizers = {"finalizers": ["other", SLOTS_FINALIZER], **deleted}
-    free = a_sight(NODE_A, metadata=finalizers, usage={f"{CAMERA_1}-0": ""})
+    unused = a_sight(NODE_A, metadata=finalizers, usage={f"{CAMERA_1}-0": ""})
     used = a_sight(NODE_A, metadata=finalizers, usage={f"{CAMERA_1}-0": "node-a"})
 
-    assert plan(free, used).decisions == (FreeInstance(free.slots),)
-    assert freed_patch(FreeInstance(free.slots))["metadata"]["finalizers"] == ["other"]
+    assert plan(unused, used).decisions == (free(unused.slots),)
+    assert free(unused.slots).patch["metadata"]["finalizers"] == ["other"]
 
 
 def test_patches_name_the_version_they_were_decided_from() -> None:
     slots = a_sight(NODE_A, NODE_B).slots
     version = {"uid": slots.uid, "resourceVersion": slots.resource_version}
 
-    assert mark_patch(MarkInstance(slots, NOW)) == {
+    assert mark(slots, NOW).patch == {
         "metadata": {**version, "annotations": {OFFLINE_SINCE: "2026-11-21T12:00:00+00:00"}}
     }
-    assert nodes_patch(KeepNodes(slots, frozenset({NODE_B}))) == {
+    assert keep_nodes(slots, frozenset({NODE_B})).patch == {
         "metadata": version,
         "spec": {"nodes": [NODE_B]},
     }

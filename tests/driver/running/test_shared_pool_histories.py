@@ -21,7 +21,7 @@ from driver.configurations.configurations import Verdict
 from driver.instances.cluster_instances import BY_CONFIGURATION
 from driver.instances.slots.lost_nodes import node_state
 from driver.instances.stored.objects import DeleteInstance
-from driver.instances.unseen import MarkInstance, Surroundings, instance_sight, plan_unseen
+from driver.instances.unseen import PatchInstance, Surroundings, instance_sight, plan_unseen
 from driver.plumbing.apiserver import INSTANCES
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
@@ -228,16 +228,17 @@ class SharedPool(RuleBasedStateMachine):
         )
         for decision in plan_unseen(self.sights, surroundings, now=self.now).decisions:
             match decision:
-                case MarkInstance(slots, since) if self.is_current(slots.name, slots):
-                    mark = None if since is None else since.isoformat()
-                    self.put(slots.name, spec={}, **{"moorage.dev/offline-since": mark})
-                case DeleteInstance(name=name) if self.is_current(name, decision):
+                case PatchInstance(_, name, {"metadata": metadata}) if self.is_current(
+                    name, metadata["resourceVersion"]
+                ):
+                    self.put(name, spec={}, **metadata["annotations"])
+                case DeleteInstance(name=name) if self.is_current(name, decision.resource_version):
                     assert name not in {device[: len(name)] for _, device in self.claims}
                     del self.instances[name]
 
-    def is_current(self, name: str, read: Any) -> bool:
+    def is_current(self, name: str, version: str) -> bool:
         stored = self.instances.get(name, {"metadata": {"resourceVersion": ""}})
-        return bool(stored["metadata"]["resourceVersion"] == read.resource_version)
+        return bool(stored["metadata"]["resourceVersion"] == version)
 
     @invariant()
     def what_a_claim_has_is_published(self) -> None:
