@@ -7,10 +7,6 @@ its own too, so that the same `SlotKeeper` frees its slots; `publication` deduct
 So that containers of these resources can be started, see `kubelet.empty_plugins`, plugins that give
 nothing are registered meanwhile.
 
-What the Node offers of its resources is none from the start. The kubelet says so when it writes its
-next status; until then kube-scheduler would send pods for devices that nobody gives them any more,
-and make no claims for them: a DeviceClass counts only where the Node has nothing of the resource.
-
 The kubelet is asked at least once after a start: it may list a device whose slot somebody freed
 while nobody looked, as the shared driver does for a node that seems lost.
 """
@@ -18,38 +14,31 @@ while nobody looked, as the shared driver does for a node that seems lost.
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from driver.api import NodeName
-from driver.device_ids import configuration_resource, instance_resource
 from driver.device_plugin.containers.disk_cdi import instance_files
 from driver.device_plugin.kubelet.allocations import Given
 from driver.device_plugin.kubelet.given_devices import GivenDevices
 from driver.device_plugin.kubelet.pod_resources import PodResources
 from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper
-from driver.device_plugin.slots.allocatable import status_patch
 from driver.device_plugin.slots.apiserver_slots import SlotObjects
 from driver.instances.slots.node_pods import Listing, uncovered
 from driver.instances.stored.objects import StoredInstance
-from driver.plumbing.apiserver import field_manager
 from driver.plumbing.apiserver_passes import Passes
 from driver.preparing.whereabouts import Whereabouts
 from driver.publishing.shown.deductions import holds_slots
-from kube.api import NODES, ApiClient, ApiError, Event, JsonObject, Store, WriteOptions
-
-logger = logging.getLogger(__name__)
-
+from kube.api import ApiClient, Event, Store
 
 PAUSE_SECONDS = 1.0
 """Until all watches have seen that nothing is left."""
 
 
 @dataclass(frozen=True, slots=True)
-class LeftoverPlace:
+class NodePlace:
     """Where this is.
 
     Attributes:
@@ -79,7 +68,7 @@ class NodeLeftovers:
     def __init__(
         self,
         client: ApiClient,
-        place: LeftoverPlace,
+        place: NodePlace,
         stored: Store[StoredInstance],
         record: Callable[[Event], None],
         devices: KnowsWhere,
@@ -108,7 +97,6 @@ class NodeLeftovers:
     async def run(self) -> NoReturn:
         """Look once, and again whenever slots are held; until cancelled."""
         self._stored.subscribe(lambda _: self._changed.set())
-        await self._offer_nothing()
         self._devices.on_seen(self._look_for_devices)
         while True:
             self._now = self._leftovers()
@@ -122,34 +110,6 @@ class NodeLeftovers:
     def _leftovers(self) -> _Leftovers:
         return _Leftovers(self._client, self._place, self._record, self._devices)
 
-    async def _offer_nothing(self) -> None:
-        """Let the Node offer none of the resources that a plugin of this driver had."""
-        try:
-            node = await self._client.get(NODES.at(self._place.node))
-            if amounts := no_longer_offered(node, self._stored):
-                path = NODES.at(self._place.node, "", "status")
-                options = WriteOptions(field_manager=field_manager(self._place.node))
-                await self._client.merge_patch(path, status_patch(amounts), options=options)
-                logger.info("no longer offered through the device plugin: %s", ", ".join(amounts))
-        except ApiError as error:
-            logger.warning("what the node offers is left to the kubelet: %s", error)
-
-
-def no_longer_offered(node: JsonObject, stored: Iterable[StoredInstance]) -> Mapping[str, int]:
-    """Zero for each resource of these Instances of which a Node still offers some."""
-    allocatable = (node.get("status") or {}).get("allocatable") or {}
-    ours = {
-        resource
-        for instance in stored
-        for resource in (
-            instance_resource(instance.name),
-            configuration_resource(instance.configuration),
-        )
-    }
-    return {
-        name: 0 for name, amount in sorted(allocatable.items()) if name in ours and amount != "0"
-    }
-
 
 class _Leftovers:
     """From a look at the kubelet until neither it nor any Instance knows of a slot in use."""
@@ -157,7 +117,7 @@ class _Leftovers:
     def __init__(
         self,
         client: ApiClient,
-        place: LeftoverPlace,
+        place: NodePlace,
         record: Callable[[Event], None],
         devices: KnowsWhere,
     ) -> None:

@@ -12,16 +12,16 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import NoReturn, Protocol
 
-from driver.api import InstanceName, NodeName
+from driver.api import InstanceName
 from driver.device_plugin.containers.disk_cdi import instance_files
 from driver.device_plugin.kubelet.allocations import Given, KubeletAllocations
 from driver.device_plugin.kubelet.device_plugins import DevicePlugins
 from driver.device_plugin.kubelet.given_devices import GivenDevices
 from driver.device_plugin.kubelet.pod_resources import PodResources
 from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper
+from driver.device_plugin.node_leftovers import KnowsWhere, NodePlace
 from driver.device_plugin.slots.allocation import Offer, Plugin
 from driver.device_plugin.slots.apiserver_node_status import NodeStatus
 from driver.device_plugin.slots.apiserver_slots import SlotObjects
@@ -38,7 +38,6 @@ from driver.instances.slots.slots import InstanceSlots, usage_problems
 from driver.names import attribute_value
 from driver.plumbing.apiserver import INSTANCES
 from driver.plumbing.apiserver_passes import Passes
-from driver.preparing.whereabouts import Whereabouts
 from kube.api import (
     Added,
     ApiClient,
@@ -61,7 +60,7 @@ RESEND_TURNS = 240
 """In how many turns at most; each wakes this process up."""
 
 
-class KnowsDevices(Protocol):
+class KnowsDevices(KnowsWhere, Protocol):
     """What this node's discovery knows, see `node_cluster.NodeCluster`."""
 
     @property
@@ -71,32 +70,11 @@ class KnowsDevices(Protocol):
     def claimed_instances(self) -> frozenset[str]:
         """Attribute values of Instances that claims still have."""
 
-    @property
-    def where(self) -> Whereabouts | None:
-        """Where the devices are now; None before there is an inventory."""
-
     async def decided(self) -> None:
         """Wait until there is an inventory."""
 
-    def on_seen(self, listener: Callable[[], None]) -> None:
-        """Call back whenever devices may be elsewhere than before."""
-
     def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
         """Call back with each inventory from now on."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodePlace:
-    """Where this is.
-
-    Attributes:
-        kubelet_root: The kubelet's `--root-dir`, by the path under which the kubelet itself has it.
-        cdi_root: Where the container runtime looks for dynamic CDI files.
-    """
-
-    node: NodeName
-    kubelet_root: Path
-    cdi_root: Path
 
 
 @dataclass(frozen=True, slots=True)

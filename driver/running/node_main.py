@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from driver.api import DRIVER_NAME, NodeName
-from driver.device_plugin.node_leftovers import LeftoverPlace, NodeLeftovers
+from driver.device_plugin.node_leftovers import NodeLeftovers, NodePlace
 from driver.discovery.handlers import Handlers
 from driver.handlers.external_handlers import ExternalHandlers
 from driver.handlers.node_sources import NodeSources
@@ -153,19 +153,14 @@ async def _offer_slots(
     record: Callable[[Event], None],
 ) -> None:
     """Offer devices through device plugins, or free what is left of that, by the path."""
+    place = NodePlace(settings.node_name, settings.kubelet_root, settings.cdi_root)
     if (await path.taken()).is_dra:
-        place = LeftoverPlace(settings.node_name, settings.kubelet_root, settings.cdi_root)
         await cluster.decided()
         leftovers = NodeLeftovers(client, place, cluster.stored_instances, record, cluster)
         await leftovers.run()
     # Its stubs take memory that the other path can do without.
-    from driver.device_plugin.node_slots import NodePlace, NodeSlots
+    from driver.device_plugin.node_slots import NodeSlots
 
-    slots = NodeSlots(
-        client,
-        NodePlace(settings.node_name, settings.kubelet_root, settings.cdi_root),
-        cluster,
-        record,
-    )
+    slots = NodeSlots(client, place, cluster, record)
     with SNAPSHOTS.reading(lambda: node_slot_figures(slots.views(), settings.node_name)):
         await slots.run()

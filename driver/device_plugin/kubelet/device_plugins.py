@@ -21,11 +21,10 @@ import resource as limits
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from operator import is_
 from pathlib import Path
 from typing import NoReturn
 
-from driver.device_plugin.kubelet.endpoints import Endpoint, KubeletRun, KubeletSocket, Pace
+from driver.device_plugin.kubelet.endpoints import Endpoint, KubeletSocket, Pace
 from driver.device_plugin.kubelet.plugin_service import AnswersKubelet, FollowsLists
 from driver.device_plugin.slots.allocation import Plugin
 from driver.device_plugin.slots.lists import PluginDevice
@@ -68,13 +67,10 @@ class DevicePlugins:
         self._pace = pace or Pace()
         self._kubelet = KubeletSocket(folder / KUBELET_SOCKET)
         self._endpoints: dict[str, Endpoint] = {}
-        self._offered: PluginLists = {}
         self._leaving: dict[str, asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(self._pace.at_once)
         self._changed = asyncio.Event()
         self._away = False
-        # The run of the kubelet that watches all plugins: nobody needs to be looked at.
-        self._settled: KubeletRun | None = None
 
     def offer(self, lists: PluginLists) -> None:
         """Offer these lists and no others; to be called where the loop runs.
@@ -82,10 +78,6 @@ class DevicePlugins:
         New plugins are registered, those that are absent end, and a list that differs is sent. Of
         two plugins of one resource the last counts: the kubelet knows the resource only.
         """
-        before, self._offered = self._offered, lists
-        if len(self._endpoints) == len(lists) and _are_alike(before, lists):
-            self._offer_changed(before, lists)
-            return
         wanted = {str(plugin): (plugin, devices) for plugin, devices in lists.items()}
         for resource in [name for name in self._endpoints if name not in wanted]:
             self._end(resource)
@@ -93,12 +85,6 @@ class DevicePlugins:
             if resource not in self._endpoints:
                 self._add(resource, plugin)
             self._endpoints[resource].service.offer(plugin, devices)
-
-    def _offer_changed(self, before: PluginLists, lists: PluginLists) -> None:
-        """Offer lists of the same plugins, of which no two are of one resource."""
-        for (plugin, devices), last in zip(lists.items(), before.values(), strict=True):
-            if devices is not last:
-                self._endpoints[str(plugin)].service.offer(plugin, devices)
 
     def resend(self, plugin: Plugin) -> None:
         """Send the list again although it is the same; a plugin that is not offered has none."""
@@ -121,11 +107,6 @@ class DevicePlugins:
 
     def _register_due(self) -> None:
         self._kubelet.look()
-        if self._kubelet.run == self._settled is not None:
-            return
-        if not self._leaving and all(e.is_watched(self._kubelet) for e in self._endpoints.values()):
-            self._settled = self._kubelet.run
-            return
         due = [
             endpoint
             for resource, endpoint in self._endpoints.items()
@@ -143,21 +124,12 @@ class DevicePlugins:
 
     def _add(self, resource: str, plugin: Plugin) -> None:
         endpoint = Endpoint(self._folder, plugin, self._answers, self._pace)
-        endpoint.unwatched = partial(self._unwatched, resource)
         if self._follower:
+            endpoint.unwatched = partial(self._follower.closed, resource)
             endpoint.watched = partial(self._follower.opened, resource)
             endpoint.service.told = partial(self._follower.told, resource)
         self._endpoints[resource] = endpoint
-        self._unsettle()
         self._changed.set()
-
-    def _unwatched(self, resource: str) -> None:
-        self._unsettle()
-        if self._follower:
-            self._follower.closed(resource)
-
-    def _unsettle(self) -> None:
-        self._settled = None
 
     def _end(self, resource: str) -> None:
         endpoint = self._endpoints.pop(resource)
@@ -174,18 +146,12 @@ class DevicePlugins:
 
     def _left(self, resource: str) -> None:
         del self._leaving[resource]
-        self._unsettle()
         self._changed.set()
 
     async def _close(self) -> None:
         """Streams end without an empty list: all this is there again after a restart."""
         closing = [endpoint.close() for endpoint in self._endpoints.values()]
         await asyncio.gather(*closing, *self._leaving.values(), return_exceptions=True)
-
-
-def _are_alike(before: PluginLists, lists: PluginLists) -> bool:
-    """Whether these are lists of the very same plugins, in one order; that is quickly seen."""
-    return len(before) == len(lists) and all(map(is_, before, lists))
 
 
 def _remove_dead_sockets(folder: Path) -> None:

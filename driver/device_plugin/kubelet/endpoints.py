@@ -31,16 +31,13 @@ from driver.device_plugin.slots.allocation import Plugin
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc
 from driver.names import short_hash
-from driver.plumbing.kubelet_sockets import Socket, SocketError, is_dead
+from driver.plumbing.kubelet_sockets import Socket, SocketError, SocketRun, is_dead, socket_run
 from driver.plumbing.unix_channels import unix_channel
 from kube.api import Backoff
 
 VERSION = "v1beta1"
 
 _FAILED = Backoff(first_seconds=0.5, cap_seconds=30.0)
-
-KubeletRun = tuple[int, int, int]
-"""What tells one run of the kubelet from the next: its socket, as it was made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,21 +72,17 @@ class Registration:
         self.failures = 0
         self._pace = pace
         self._clock = clock
-        self._kubelet: KubeletRun | None = None
+        self._kubelet: SocketRun | None = None
         self._streams = 0
         self._opened = self._not_before = 0.0
 
-    def is_due(self, kubelet: KubeletRun | None) -> bool:
+    def is_due(self, kubelet: SocketRun | None) -> bool:
         """Whether to register now, with this run of the kubelet or as soon as there is one."""
         if kubelet is None or kubelet != self._kubelet:
             return True
         return not self._streams and self._clock() >= self._not_before
 
-    def is_watched(self, kubelet: KubeletRun | None) -> bool:
-        """Whether this run of the kubelet watches; nothing is due then, whatever the time."""
-        return kubelet is not None and kubelet == self._kubelet and self._streams > 0
-
-    def begin(self, kubelet: KubeletRun | None) -> None:
+    def begin(self, kubelet: SocketRun | None) -> None:
         """Note an attempt. Streams of an earlier run are as good as ended."""
         if kubelet != self._kubelet:
             self._kubelet, self._streams, self.failures = kubelet, 0, 0
@@ -115,7 +108,7 @@ class Registration:
         self._opened = self._clock()
         return partial(self._end_stream, self._kubelet)
 
-    def _end_stream(self, kubelet: KubeletRun | None) -> None:
+    def _end_stream(self, kubelet: SocketRun | None) -> None:
         if kubelet != self._kubelet:
             return
         self._streams -= 1
@@ -138,16 +131,11 @@ class KubeletSocket:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.run: KubeletRun | None = None
+        self.run: SocketRun | None = None
 
     def look(self) -> None:
         """See whose socket it is now."""
-        try:
-            status = self.path.stat()
-        except OSError:
-            self.run = None
-        else:  # the inode alone is soon used again
-            self.run = (status.st_dev, status.st_ino, status.st_ctime_ns)
+        self.run = socket_run(self.path)
 
     def is_dead(self) -> bool:
         """Whether the socket is what a killed kubelet left."""
@@ -213,10 +201,6 @@ class Endpoint:
         """Whether to introduce this plugin to the kubelet now."""
         busy = self._introduction and not self._introduction.done()
         return not busy and self._registration.is_due(kubelet.run)
-
-    def is_watched(self, kubelet: KubeletSocket) -> bool:
-        """Whether there is nothing to do until `unwatched`, or the next run of the kubelet."""
-        return self._registration.is_watched(kubelet.run)
 
     def introduce(self, kubelet: KubeletSocket, turns: asyncio.Semaphore) -> None:
         """Begin to register with the kubelet, when it is this plugin's turn."""

@@ -234,7 +234,6 @@ class PluginListing:
 
     def __init__(self, node: NodeName) -> None:
         self._node = node
-        self._offered: Offered | None = None
         self._parts: dict[InstanceName, Part] = {}
         self._lists: PluginLists = {}
 
@@ -243,25 +242,20 @@ class PluginListing:
 
         Args:
             instances: Those that are known, each by a name of its own.
-            offered: What discovery offers; the same object is quicker to compare.
+            offered: What discovery offers.
         """
         known = tuple(instances)
-        parts = self._kept(known) if offered is self._offered else {}
-        changed = [slots for slots in known if slots.name not in parts]
-        contested = contested_instances(offered.names, (slots.name for slots in changed))
-        kinds = _kinds({slots.configuration for slots in changed}, offered)
-        for slots in changed:
+        contested = contested_instances(offered.names, (slots.name for slots in known))
+        kinds = _kinds({slots.configuration for slots in known}, offered)
+        parts: dict[InstanceName, Part] = {}
+        for slots in known:
             name = slots.name
             facts = Facts(name in offered.online, name in contested, kinds[slots.configuration])
             parts[name] = self._part(slots, facts)
-        before, self._parts, self._offered = self._parts, parts, offered
+        before, self._parts = self._parts, parts
         if parts != before:
-            self._lists = _rejoined(self._lists, before, parts)
+            self._lists = _joined(parts.values())
         return self._lists
-
-    def _kept(self, known: Iterable[InstanceSlots]) -> dict[InstanceName, Part]:
-        found = ((slots, self._parts.get(slots.name)) for slots in known)
-        return {slots.name: part for slots, part in found if part and part.slots is slots}
 
     def _part(self, slots: InstanceSlots, facts: Facts) -> Part:
         before = self._parts.get(slots.name)
@@ -279,37 +273,14 @@ def _kinds(
     }
 
 
-_Parts = Mapping[InstanceName, Part]
-_Lists = dict[Plugin, tuple[PluginDevice, ...] | None]
-
-
-def _rejoined(lists: PluginLists, before: _Parts, parts: _Parts) -> PluginLists:
-    """The lists of these parts, made of those of the parts before; the others stay in place."""
-    names = [name for name in {**before, **parts} if before.get(name) is not parts.get(name)]
-    old = [before[name] for name in names if name in before]
-    new = [parts[name] for name in names if name in parts]
-    found: _Lists = {
-        **lists,
-        **{part.plugins[0]: None for part in old},
-        **{part.plugins[0]: part.own for part in new},
-        **_shared(_stale(old, new), parts.values()),
-    }
-    return {plugin: devices for plugin, devices in found.items() if devices is not None}
-
-
-def _stale(old: Iterable[Part], new: Iterable[Part]) -> Collection[OfConfiguration]:
-    """Whose Configurations' lists have another part than before."""
-    before, after = (
-        {(part.slots.name, part.plugins[1], part.shared) for part in parts} for parts in (old, new)
-    )
-    return {plugin for _, plugin, _ in before ^ after}
-
-
-def _shared(plugins: Collection[OfConfiguration], parts: Iterable[Part]) -> _Lists:
-    """The lists of Configurations; None of one that no Instance needs."""
-    found: dict[OfConfiguration, list[PluginDevice]] = {}
+def _joined(parts: Iterable[Part]) -> PluginLists:
+    own: dict[Plugin, tuple[PluginDevice, ...]] = {}
+    shared: dict[Plugin, list[PluginDevice]] = {}
     for part in parts:
-        if part.shared is not None and part.plugins[1] in plugins:
-            found.setdefault(part.plugins[1], []).extend(part.shared)
+        of_instance, of_configuration = part.plugins
+        if part.own is not None:
+            own[of_instance] = part.own
+        if part.shared is not None:
+            shared.setdefault(of_configuration, []).extend(part.shared)
     order = attrgetter("id", "healthy")
-    return {p: tuple(sorted(found[p], key=order)) if p in found else None for p in plugins}
+    return {**own, **{plugin: tuple(sorted(all_, key=order)) for plugin, all_ in shared.items()}}

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from driver.device_ids import DeviceKey
 from driver.device_plugin import node_leftovers
-from driver.device_plugin.node_leftovers import LeftoverPlace, NodeLeftovers, no_longer_offered
+from driver.device_plugin.node_leftovers import NodeLeftovers, NodePlace
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, PodName
@@ -25,14 +25,10 @@ from tests.driver.fake_slots import Followed, FollowedPods, FollowedSlots
 from tests.driver.slot_builders import (
     CAMERA_1,
     NODE_A,
-    RESOURCE,
     FakeInstances,
     a_camera,
-    an_instance_object,
 )
 from tests.driver.tasks import running, until
-
-STORED = stored_instance(an_instance_object(CAMERA_1))
 
 OWN, SLOT = f"akri.sh/{CAMERA_1}", f"{CAMERA_1}-0"
 USER = NodePod(PodName("default", "user"), "uid-of-user", False, {OWN: 1})
@@ -71,9 +67,6 @@ class FakeNode:
         self.asked += 1
         return Listing(asyncio.get_running_loop().time(), frozenset(self.used))
 
-    async def get(self, _: object) -> dict[str, Any]:
-        return {}
-
     def on_seen(self, listener: Callable[[], None]) -> None:
         self.listeners.append(listener)
 
@@ -86,7 +79,7 @@ class FakeNode:
     @asynccontextmanager
     async def cleared(self, root: Path) -> AsyncIterator[None]:
         stored = cast(Store[StoredInstance], FakeStored(self.slots))
-        place = LeftoverPlace(NODE_A, root, root / "cdi")
+        place = NodePlace(NODE_A, root, root / "cdi")
         leftovers = NodeLeftovers(cast(ApiClient, self), place, stored, lambda _: None, self)
         async with running(leftovers.run()):
             yield
@@ -122,19 +115,3 @@ async def test_a_device_that_a_leftover_container_has_is_followed(
         for path in ("/dev/a", "/dev/b"):
             node.see(a_camera(device_specs=(DeviceSpec(path, path),)))
             await until(partial(leads, link, path))
-
-
-def test_a_node_is_to_offer_none_of_the_resources_that_a_plugin_had() -> None:
-    node = {"status": {"allocatable": {RESOURCE: "2", f"akri.sh/{CAMERA_1}": "3", "cpu": "4"}}}
-
-    assert no_longer_offered(node, [STORED]) == {RESOURCE: 0, f"akri.sh/{CAMERA_1}": 0}
-
-
-def test_resources_of_others_and_those_it_offers_none_of_are_left_alone() -> None:
-    node = {"status": {"allocatable": {RESOURCE: "0", "akri.sh/of-an-agent": "3"}}}
-
-    assert no_longer_offered(node, [STORED]) == {}
-
-
-def test_a_node_that_was_just_made_offers_nothing() -> None:
-    assert no_longer_offered({"metadata": {}}, [STORED]) == {}

@@ -15,7 +15,8 @@ import grpc
 import pytest
 
 from driver.device_plugin import node_slots
-from driver.device_plugin.node_slots import NodePlace, NodeSlots
+from driver.device_plugin.node_leftovers import NodePlace
+from driver.device_plugin.node_slots import NodeSlots
 from driver.instances.inventory import Inventory
 from driver.instances.slots.node_pods import Listing
 from driver.names import attribute_value
