@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from driver.api import MAX_CAPACITY, Configuration, ConfigurationName, Problem
-from driver.configurations.property_fields import discovery_properties, property_problems
 from driver.configurations.user_attributes import attribute_problems, user_attributes
 from driver.device_ids import name_problems
 from driver.discovery.details import shown
+from driver.handlers.discovery_properties import discovery_properties, property_problems
 from driver.handlers.reports import unread_properties, unregistered
 from driver.times import parse_duration, timestamp
 

@@ -66,7 +66,7 @@ def _build_udev(settings: HandlerSettings) -> DiscoveryHandler[Any]:
 
 
 def _parse_debug_echo(details: str) -> object:
-    from driver.discovery.debug_echo.details import parse_debug_echo_details
+    from driver.discovery.debug_echo.handler import parse_debug_echo_details
 
     return parse_debug_echo_details(details)
 

@@ -25,16 +25,17 @@ from driver.api import ConfigurationName
 from driver.devices import Device
 from driver.discovery.details import shown
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.handlers.file import dump, load, load_removed
 from driver.handlers.handler_conversations import LostError, RefusedError, discover
 from driver.handlers.handler_sources import Answer, DiscoveryError, Question, pause_until
 from driver.handlers.limits import (
     DEFAULT_LIMITS,
     HandlerLimits,
     admitted,
+    excess,
     host_paths,
     refused_in_folder,
     refused_name,
+    too_many,
 )
 from driver.handlers.messages import devices_of, problem_of, request_of
 from driver.handlers.reports import Report
@@ -45,8 +46,10 @@ from driver.handlers.table import (
     HandlerState,
     HandlerTable,
     Registration,
+    dump,
+    load,
+    load_removed,
 )
-from driver.handlers.wire import excess, too_many
 from driver.plumbing.disk import Folder, real_paths
 
 logger = logging.getLogger(__name__)

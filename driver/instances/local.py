@@ -24,9 +24,9 @@ from driver.instances.stored.objects import (
     InstanceDecision,
     StoredInstance,
     is_anothers,
+    offline_mark,
     says,
 )
-from driver.instances.stored.offline_marks import offline_mark
 
 _NO_TIME = timedelta()
 

@@ -32,8 +32,7 @@ from driver.api import (
 from driver.configurations.configurations import offline_grace
 from driver.derived import Deriving
 from driver.instances.slots.slots import InstanceSlots, instance_slots
-from driver.instances.stored.objects import DeleteInstance
-from driver.instances.stored.offline_marks import offline_since
+from driver.instances.stored.objects import DeleteInstance, offline_since
 from driver.names import attribute_value, label_value
 
 NEWBORN = timedelta(seconds=10)

@@ -7,13 +7,15 @@ listened under, which by then is nobody's; so it never removes the socket of its
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc.aio
 
@@ -212,3 +214,13 @@ def socket_run(path: Path) -> SocketRun | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino, status.st_ctime_ns
+
+
+async def finish(running: Collection[asyncio.Future[Any]], seconds: float) -> None:
+    """Let what runs come to an end, for this long; then it is cancelled."""
+    if not running:
+        return
+    _, unfinished = await asyncio.wait(running, timeout=seconds)
+    for task in unfinished:
+        task.cancel()
+    await asyncio.gather(*unfinished, return_exceptions=True)

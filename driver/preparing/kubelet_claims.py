@@ -19,7 +19,7 @@ from driver.api import ClaimUid
 from driver.instances.instances import Instance
 from driver.names import is_pool_of
 from driver.plumbing.disk import real_path
-from driver.plumbing.kubelet_calls import finish
+from driver.plumbing.kubelet_sockets import finish
 from driver.preparing.cdi import unusable_properties
 from driver.preparing.claims import (
     AllocatedClaim,

@@ -17,9 +17,8 @@ from driver.publishing.apiserver_slices import write_pool
 from driver.publishing.shown.publication import Publication, either, publication_of, stored_devices
 from driver.publishing.written.adoption import Adopted
 from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
-from driver.publishing.written.resource_slices import Scope, SliceDevice, SliceView
+from driver.publishing.written.resource_slices import Owner, Scope, SliceDevice, SliceView
 from driver.publishing.written.shards import DeviceGroup
-from driver.publishing.written.slice_writes import Owner
 from kube.api import ApiClient, ApiError, JsonObject, UnavailableError
 
 logger = logging.getLogger(__name__)

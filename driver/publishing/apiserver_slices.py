@@ -11,8 +11,7 @@ from driver.plumbing.prometheus import SLICE_WRITES, counted
 from driver.publishing.shown.slices import Features, features_of, probe_slice
 from driver.publishing.written.adoption import Adopted, adopt
 from driver.publishing.written.pools import PoolPlan
-from driver.publishing.written.resource_slices import slice_view
-from driver.publishing.written.slice_writes import CreateSlice, Owner, UpdateSlice
+from driver.publishing.written.resource_slices import CreateSlice, Owner, UpdateSlice, slice_view
 from kube.api import (
     NODES,
     SLICES,

@@ -21,7 +21,7 @@ from driver.device_plugin.slots.allocation import Plugin, Refused
 from driver.device_plugin.slots.lists import PluginDevice, healthy_devices
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc
-from driver.plumbing.kubelet_calls import finish
+from driver.plumbing.kubelet_sockets import finish
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
 """The debugEcho handler: devices that exist in words only, for trying things out.
 
-`details` reads the words, `handler` shows a device for each while a file does not say OFFLINE.
+`handler` reads the words, and shows a device for each while a file does not say OFFLINE.
 """

@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Iterable
+from contextlib import closing
 from datetime import timedelta
 from typing import NamedTuple
 
 from driver.discovery.name_servers import look_up
 from driver.discovery.onvif.devices import Address, host_of
 from driver.discovery.onvif.http_carrier import UnreachableError
-from driver.discovery.onvif.node_routes import source_towards
 from driver.discovery.onvif.ws_discovery_client import Heard, Refusal, Sender
-from driver.discovery.reach import Reach, read_ip
+from driver.discovery.reach import Ip, Reach, read_ip
+
+_DISCARD = 9
+
+
+def source_towards(address: Ip, zone: int = 0) -> Ip | None:
+    """This machine's own address on the way to another; None if there is no way.
+
+    It is the address itself if that is this machine's own. Nothing is sent.
+
+    Args:
+        address: The other's.
+        zone: The network interface of a link-local one; 0 for none.
+    """
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    to = (str(address), _DISCARD) if address.version == 4 else (str(address), _DISCARD, 0, zone)
+    with closing(socket.socket(family, socket.SOCK_DGRAM)) as sock:
+        try:
+            sock.connect(to)
+        except OSError:
+            return None
+        return read_ip(sock.getsockname()[0])
+
 
 LOOK_UP_TIMEOUT = timedelta(seconds=3)
 _NO_ADDRESS = "its name has no address"

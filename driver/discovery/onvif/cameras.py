@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +27,6 @@ from zeep.exceptions import Fault
 from zeep.wsdl import Document
 from zeep.wsse import UsernameToken
 
-from driver.discovery.onvif.answers import clock, information, network
 from driver.discovery.onvif.devices import Facts
 from driver.discovery.onvif.http_carrier import (
     Carrier,
@@ -36,6 +36,56 @@ from driver.discovery.onvif.http_carrier import (
     UnreachableError,
     session,
 )
+from driver.discovery.onvif.messages import LONGEST_WORD
+
+_INFORMATION = ("Manufacturer", "Model", "FirmwareVersion", "SerialNumber", "HardwareId")
+
+
+def clock(answer: Any) -> datetime | None:
+    """What a camera's clock shows; None if it does not say."""
+    date, time = _told(answer, "UTCDateTime", "Date"), _told(answer, "UTCDateTime", "Time")
+    try:
+        day = (date.Year, date.Month, date.Day)
+        return datetime(*day, time.Hour, time.Minute, time.Second, tzinfo=UTC)
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        return None
+
+
+def network(answer: Any) -> tuple[str, str] | None:
+    """The IP and the MAC address that a camera says it has; None if one is missing.
+
+    Of several the first, as Akri has it.
+    """
+    interfaces = answer if isinstance(answer, list) else []
+    ips = [ip for one in interfaces for told in _configured(one) if (ip := _words(told))]
+    macs = [mac for one in interfaces if (mac := _words(_told(one, "Info", "HwAddress")))]
+    return (ips[0], macs[0]) if ips and macs else None
+
+
+def information(answer: Any) -> Mapping[str, str]:
+    """What a camera says it is, by the names of `GetDeviceInformationResponse`."""
+    told = {name: _words(_told(answer, name)) for name in _INFORMATION}
+    return {name: value for name, value in told.items() if value}
+
+
+def _configured(interface: Any) -> list[Any]:
+    """The IPv4 addresses of a network interface, in the order of the schema."""
+    config = _told(interface, "IPv4", "Config")
+    several = [*(_told(config, "Manual") or ()), _told(config, "LinkLocal")]
+    return [_told(one, "Address") for one in (*several, _told(config, "FromDHCP"))]
+
+
+def _told(value: Any, *path: str) -> Any:
+    """What is at a path of names; None where it ends before."""
+    for name in path:
+        value = getattr(value, name, None)
+    return value
+
+
+def _words(text: Any) -> str:
+    words = " ".join(text.split())[:LONGEST_WORD] if isinstance(text, str) else ""
+    return words if words.isprintable() else ""
+
 
 REQUEST_TIMEOUT = timedelta(seconds=3)
 

@@ -3,7 +3,7 @@
 probe ──► addresses ──► filters on UUID and scopes ──► clock ──► facts ──► other filters ──► devices
 
 Who answers tells of himself: an address that is not his is not asked (`reach`), and of two with one
-UUID the first that was known is the camera (`holders`).
+UUID the first that was known is the camera (`devices.Holder`).
 A probe's answer is easily lost. So a camera that was there is asked directly for some turns more:
 only one that does not answer then, or has been unheard of for `TURNS_UNHEARD`, is gone.
 """
@@ -33,13 +33,15 @@ from driver.discovery.onvif.devices import (
     Address,
     Camera,
     Facts,
+    Holder,
     devices,
+    holder_of,
     is_ipv6,
     is_name,
     is_wanted,
     may_be_wanted,
+    rival,
 )
-from driver.discovery.onvif.holders import Holder, holder_of, rival
 from driver.discovery.onvif.http_carrier import Target, UnauthorizedError, UnreachableError, tls
 from driver.discovery.onvif.ws_discovery_client import Heard, NotSentError, Sender, ask
 from driver.discovery.reach import SENDERS_ONLY, Reach

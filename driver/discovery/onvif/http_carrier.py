@@ -1,7 +1,7 @@
 """Carries the calls of cameras over HTTP, as zeep wants it, and no more than a camera has to say.
 
 A camera may be slow, broken or hostile: of an answer no more than `LONGEST_ANSWER` bytes are read,
-packed answers are not unpacked, redirections not followed, and what `xml_trees` refuses is refused
+packed answers are not unpacked, redirections not followed, and what `messages` refuses is refused
 before zeep sees it. Certificates are looked at only where the Configuration says by which
 authority: those of cameras are their own, as a rule.
 """
@@ -22,7 +22,7 @@ from zeep.wsdl.utils import etree_to_string
 
 from driver.discovery.onvif.credentials import Login
 from driver.discovery.onvif.devices import Address, host_of
-from driver.discovery.onvif.xml_trees import read_xml
+from driver.discovery.onvif.messages import read_xml
 
 LONGEST_ANSWER = 256 * 1024
 """Bytes."""

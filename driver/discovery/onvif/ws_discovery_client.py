@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from driver.discovery.details import shown
 from driver.discovery.onvif.devices import Address, addresses, host_of
-from driver.discovery.onvif.messages import Match, matches, probe
-from driver.discovery.onvif.xml_trees import XmlError
+from driver.discovery.onvif.messages import Match, XmlError, matches, probe
 
 PORT = 3702
 GROUPS = {socket.AF_INET: "239.255.255.250", socket.AF_INET6: "ff02::c"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from driver.devices import Device
-from driver.discovery.filters import Filter
+from driver.discovery.details import Filter
 from driver.discovery.opcua.details import split_url
 
 DISCOVERY_URL = "OPCUA_DISCOVERY_URL"

@@ -14,8 +14,16 @@ from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 from driver.api import Problem
-from driver.discovery.details import DETAILS, Fields, Section, Text, shown
-from driver.discovery.filters import ACCEPT_ALL, Filter, read_filter
+from driver.discovery.details import (
+    ACCEPT_ALL,
+    DETAILS,
+    Fields,
+    Filter,
+    Section,
+    Text,
+    read_filter,
+    shown,
+)
 
 SCHEME = "opc.tcp"
 DEFAULT_URL = "opc.tcp://localhost:4840/"

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, NoReturn
 
 from driver.discovery.details import shown
-from driver.discovery.udev.globs import Glob
-from driver.discovery.udev.rules import NAMED_KEYS, PLURAL_KEYS, READERS, MatchKey, Rule
+from driver.discovery.udev.rules import NAMED_KEYS, PLURAL_KEYS, READERS, Glob, MatchKey, Rule
 
 _RANK = {key: rank for rank, key in enumerate((*READERS, *PLURAL_KEYS))}
 _KEYS = ", ".join(sorted(_RANK))

@@ -1,14 +1,69 @@
-"""Device events from the kernel or from udevd, over netlink."""
+"""Device events from the kernel or from udevd, over netlink.
+
+The kernel sends `add@/devices/…` and `KEY=value` pairs, all ended by NUL. udevd sends what it made
+of them behind a header of its own (`libudev`, since udev 150), to another group of the same socket.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import socket
+import struct
 from enum import IntEnum
 from pathlib import Path
+from typing import NamedTuple
 
-from driver.discovery.udev.uevents import Uevent, parse_uevent
+_UDEVD_MAGIC = b"libudev\0" + struct.pack(">I", 0xFEEDCAFE)
+_UDEVD_HEADER = struct.Struct(f"={len(_UDEVD_MAGIC)}sIII")
+"""Magic, size of the header, offset and length of the properties."""
+
+
+class Uevent(NamedTuple):
+    """Says that a device may have changed.
+
+    Attributes:
+        old_path: Where the device was, if it moved.
+    """
+
+    path: str
+    subsystem: str
+    old_path: str | None = None
+
+
+def sys_name_of(path: str) -> str:
+    """A device's name; in sysfs a `!` stands for the `/` of names such as `cciss/c0d0`."""
+    return path.rsplit("/", 1)[-1].replace("!", "/")
+
+
+def parse_uevent(message: bytes) -> Uevent | None:
+    """An event, or None where the message is none."""
+    properties = {
+        key: value for key, _, value in (pair.partition(b"=") for pair in _pairs(message))
+    }
+    path = properties.get(b"DEVPATH")
+    if not path:
+        return None
+    old_path = properties.get(b"DEVPATH_OLD")
+    return Uevent(
+        _text(path),
+        _text(properties.get(b"SUBSYSTEM", b"")),
+        None if old_path is None else _text(old_path),
+    )
+
+
+def _pairs(message: bytes) -> list[bytes]:
+    if not message.startswith(_UDEVD_MAGIC):
+        return message.split(b"\0")[1:]
+    if len(message) < _UDEVD_HEADER.size:
+        return []
+    _, _, offset, length = _UDEVD_HEADER.unpack_from(message)
+    return message[offset : offset + length].split(b"\0")
+
+
+def _text(value: bytes) -> str:
+    return value.decode(errors="surrogateescape")
+
 
 _NETLINK_KOBJECT_UEVENT = 15
 _SO_RCVBUFFORCE = 33

@@ -22,9 +22,14 @@ from datetime import timedelta
 from typing import TypeVar
 
 from driver.discovery.udev.handler_subscriptions import Subscription
-from driver.discovery.udev.netlink import EventsLostError, Source, UeventSocket, udevd_source
-from driver.discovery.udev.sysfs_looker import Looker
-from driver.discovery.udev.uevents import sys_name_of
+from driver.discovery.udev.netlink import (
+    EventsLostError,
+    Source,
+    UeventSocket,
+    sys_name_of,
+    udevd_source,
+)
+from driver.discovery.udev.sysfs import Looker
 
 logger = logging.getLogger(__name__)
 

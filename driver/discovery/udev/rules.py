@@ -3,7 +3,7 @@
 A rule is a list of match keys, `SUBSYSTEM=="block", ATTR{size}!="0"`, and selects the devices for
 which all of them hold.
 
-Every value is a glob (`globs`), whatever the key. Akri reads a value as a glob where libudev can
+Every value is a glob (`Glob`), whatever the key. Akri reads a value as a glob where libudev can
 filter by it and as a regular expression elsewhere (plural keys, `DRIVER`, most of `!=`), so that
 `video*` means two things there; here it means what it means to udevd.
 
@@ -20,11 +20,53 @@ Also as udevd does it, where Akri differs:
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from driver.discovery.udev.globs import Glob
+_fnmatch = ctypes.CDLL(None).fnmatch
+_fnmatch.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int)
+
+_MAGIC = frozenset("*?[")
+_END = "\0"
+"""Where the C library takes a text to end; libudev's values hold none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    r"""A shell glob with `|` between alternatives, told into these once.
+
+    The meaning is systemd-udevd's, so that a rule selects here what it selects there: a value
+    without `*`, `?` and `[` is compared as it is; otherwise each alternative is a pattern of the C
+    library's `fnmatch(3)` without flags (`*` and `?` match `/` and a leading dot, `\` escapes,
+    `[!a]` and `[^a]` negate). An empty alternative matches an empty value. The standard library's
+    `fnmatch` differs (no escapes, no `[^a]`, no `[[:digit:]]`).
+
+    Attributes:
+        text: As it is written between the quotes of a rule.
+    """
+
+    text: str
+    _words: frozenset[str] = field(init=False, repr=False, compare=False)
+    _patterns: tuple[bytes, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        words = frozenset(word for word in self.text.split("|") if _END not in word)
+        is_magic = not _MAGIC.isdisjoint(self.text)
+        object.__setattr__(self, "_words", frozenset() if is_magic else words)
+        object.__setattr__(self, "_patterns", tuple(map(_bytes, words)) if is_magic else ())
+
+    def matches(self, value: str) -> bool:
+        """Whether the whole value matches."""
+        if not self._patterns:
+            return value in self._words
+        text = _bytes(value)
+        return any(_fnmatch(pattern, text, 0) == 0 for pattern in self._patterns)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")  # what is no UTF-8 is read as `os.fsdecode` does
 
 
 class DeviceView(Protocol):

@@ -1,5 +1,5 @@
 """Instances as the API server has them: objects, and the values in their fields.
 
 `objects` makes a body of an Instance and reads one back, `device_usage` says who holds a slot, and
-`offline_marks` since when a device is away. Start reading at `objects`.
+Start reading at `objects`.
 """

@@ -16,6 +16,7 @@ from driver.api import (
     DEVICE_DIGEST,
     NODE_LABEL,
     OFFERED_THROUGH,
+    OFFLINE_SINCE,
     SHARED_LABEL_VALUE,
     Configuration,
     ConfigurationName,
@@ -26,7 +27,6 @@ from driver.derived import Deriving
 from driver.device_ids import parse_slot_id
 from driver.instances.instances import Instance
 from driver.instances.stored.device_usage import Holder, parse_holder
-from driver.instances.stored.offline_marks import offline_since
 from driver.names import as_text, label_value
 from driver.offer_paths import OfferPath
 
@@ -239,3 +239,18 @@ def _written_part(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Mappi
             "nodes": spec.get("nodes") or [],
         },
     }
+
+
+def offline_mark(since: datetime) -> dict[str, str]:
+    """The annotation."""
+    return {OFFLINE_SINCE: since.isoformat(timespec="seconds")}
+
+
+def offline_since(metadata: Mapping[str, Any]) -> datetime | None:
+    """What the mark says; one that is no time is read as none."""
+    text = (metadata.get("annotations") or {}).get(OFFLINE_SINCE)
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

@@ -2,6 +2,6 @@
 
 In come the devices to show and the slices that are stored; out comes a plan of few writes in an
 order in which no reader sees half a pool. `shards` places devices in slices, `pools` plans,
-`slice_writes` are the bodies, `adoption` judges what the server made of them.
-Start reading at `pools`.
+`resource_slices` are slices and the bodies that make them, `adoption` judges what the server made
+of them. Start reading at `pools`.
 """

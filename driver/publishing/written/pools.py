@@ -21,22 +21,20 @@ from dataclasses import dataclass
 from driver.api import NodeName
 from driver.publishing.written.adoption import Adopted, holds
 from driver.publishing.written.resource_slices import (
+    CreateSlice,
+    DeleteSlice,
     NodeScope,
+    Owner,
     Scope,
     SliceContent,
     SliceView,
-    TaintTimes,
-)
-from driver.publishing.written.shards import DeviceGroup, place
-from driver.publishing.written.slice_writes import (
-    CreateSlice,
-    DeleteSlice,
-    Owner,
     SliceWriter,
+    TaintTimes,
     UpdateSlice,
     delete,
     index_of,
 )
+from driver.publishing.written.shards import DeviceGroup, place
 
 _NOTHING_ADOPTED: Adopted = {}
 

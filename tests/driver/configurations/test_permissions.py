@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from driver.configurations.permissions import Account, InputError, configurations_in, permissions
-from driver.configurations.property_fields import discovery_properties
 from driver.handlers.discovery_properties import (
     KeptObject,
     Reading,
+    discovery_properties,
     forbidden,
     kept_objects,
     problems,

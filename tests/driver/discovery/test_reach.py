@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver.discovery.onvif.holders import Holder, holder_of, rival
-from driver.discovery.onvif.node_routes import source_towards
+from driver.discovery.onvif.camera_places import source_towards
+from driver.discovery.onvif.devices import Holder, holder_of, rival
 from driver.discovery.reach import Ip, Reach, parse_networks, services_around, unmapped
 
 REACH = Reach(parse_networks("10.20.0.0/16, fd00::/8"), parse_networks("10.96.0.0/12"))

@@ -18,11 +18,17 @@ from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handlers import registration_socket
 from driver.handlers import service as handler_service
 from driver.handlers.external_handlers import FILE, ExternalHandlers
-from driver.handlers.file import load, load_removed
 from driver.handlers.limits import HandlerLimits
 from driver.handlers.sdk_requests import Handler, Place
 from driver.handlers.service import serve
-from driver.handlers.table import REMOVED_AFTER, Endpoint, HandlerState, Registration
+from driver.handlers.table import (
+    REMOVED_AFTER,
+    Endpoint,
+    HandlerState,
+    Registration,
+    load,
+    load_removed,
+)
 from driver.instances import handler_discoveries as discoveries
 from driver.instances.inventory import Heard
 from driver.plumbing.disk import Folder

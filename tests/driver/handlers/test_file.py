@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from driver.handlers.file import dump, load, load_removed
-from driver.handlers.table import Endpoint, Registration
+from driver.handlers.table import Endpoint, Registration, dump, load, load_removed
 
 HANDLERS = (
     Registration(Endpoint("onvif", "10.0.0.7:10000"), network=True, shared=True),

@@ -22,11 +22,10 @@ from driver.devices import Device, Mount
 from driver.handlers import registration_socket
 from driver.handlers import service as handler_service
 from driver.handlers.external_handlers import FILE
-from driver.handlers.file import load
 from driver.handlers.limits import HandlerLimits
 from driver.handlers.sdk_requests import Handler, Place
 from driver.handlers.service import serve
-from driver.handlers.table import REMOVED_AFTER, Endpoint, HandlerState
+from driver.handlers.table import REMOVED_AFTER, Endpoint, HandlerState, load
 from driver.instances import handler_discoveries as discoveries
 from driver.plumbing.disk import Folder
 from kube.api import Backoff

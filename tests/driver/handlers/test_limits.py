@@ -20,10 +20,9 @@ from driver.devices import Device, DeviceSpec, Mount
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handlers import registration_socket
 from driver.handlers import service as handler_service
-from driver.handlers.limits import HandlerLimits, admitted, host_paths
+from driver.handlers.limits import HandlerLimits, admitted, excess, host_paths
 from driver.handlers.sdk_requests import Place
 from driver.handlers.table import HandlerState
-from driver.handlers.wire import excess
 from driver.instances import handler_discoveries as discoveries
 from driver.plumbing.disk import real_paths
 from driver.plumbing.kubelet_sockets import Access

@@ -11,8 +11,11 @@ import pytest
 
 from driver.api import Problem
 from driver.devices import Device, device_hash
-from driver.discovery.debug_echo.details import DebugEchoDetails, parse_debug_echo_details
-from driver.discovery.debug_echo.handler import DebugEchoHandler
+from driver.discovery.debug_echo.handler import (
+    DebugEchoDetails,
+    DebugEchoHandler,
+    parse_debug_echo_details,
+)
 from driver.discovery.handlers import Handlers, HandlerSettings, parse_details
 
 PATH = "spec.discoveryHandler.discoveryDetails"

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from driver.discovery.onvif.messages import Match, matches, probe
-from driver.discovery.onvif.xml_trees import MOST_ELEMENTS, XmlError
+from driver.discovery.onvif.messages import MOST_ELEMENTS, Match, XmlError, matches, probe
 from tests.driver.discovery.onvif.cameras import PROBE_MATCH
 
 UUID = "12345678-1234-5678-abcd-123456789abc"

@@ -179,7 +179,7 @@ async def a_name_is_no_text() -> None:
     await ip("link", "add", b"odd\xff", "type", "bridge")
     await ip("link", "add", "even", "type", "bridge")
     heard: list[str] = []
-    logging.getLogger("driver.discovery.udev.sysfs_looker").addHandler(Collect(heard))
+    logging.getLogger("driver.discovery.udev.sysfs").addHandler(Collect(heard))
     handler = UdevHandler(UdevSettings(rescan_interval=timedelta(seconds=0.05)))
 
     rule = details('SUBSYSTEM=="net", ATTR{bridge/stp_state}=="0"')

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver.discovery.udev.globs import Glob
+from driver.discovery.udev.rules import Glob
 
 PATTERNS = st.lists(
     st.sampled_from(["*", "?", "[a-c]", "[!a]", "[!a-b]", "[]a]", "[[]", "a", "b", ".", "/", "-"])

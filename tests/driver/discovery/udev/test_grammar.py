@@ -6,9 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from driver.discovery.udev.globs import Glob
 from driver.discovery.udev.grammar import Flaw, parse_rule
-from driver.discovery.udev.rules import MatchKey, Rule
+from driver.discovery.udev.rules import Glob, MatchKey, Rule
 
 KEYS = (
     "ATTR, ATTRS, DEVPATH, DRIVER, DRIVERS, ENV, KERNEL, KERNELS, SUBSYSTEM, SUBSYSTEMS, TAG, TAGS"

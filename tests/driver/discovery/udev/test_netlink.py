@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from driver.discovery.udev.netlink import EventsLostError, Source, UeventSocket, udevd_source
-from driver.discovery.udev.uevents import Uevent
+from driver.discovery.udev.netlink import (
+    EventsLostError,
+    Source,
+    Uevent,
+    UeventSocket,
+    udevd_source,
+)
 from tests.driver.discovery.udev.loops import Loops
 
 

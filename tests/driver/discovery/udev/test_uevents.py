@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver.discovery.udev.uevents import Uevent, parse_uevent, sys_name_of
+from driver.discovery.udev.netlink import Uevent, parse_uevent, sys_name_of
 
 KERNEL = (
     b"add@/devices/virtual/block/loop7\0ACTION=add\0DEVPATH=/devices/virtual/block/loop7\0"

@@ -15,13 +15,13 @@ from driver.publishing.written.pools import DesiredPool, PoolPlan
 from driver.publishing.written.resource_slices import (
     AllNodesScope,
     NodeScope,
+    Owner,
     Scope,
     SliceDevice,
     hostnames,
     slice_device,
 )
 from driver.publishing.written.shards import SLICE_LIMIT, DeviceGroup
-from driver.publishing.written.slice_writes import Owner
 from tests.driver.publishing.written.test_pools_store import (
     CONSUMABLE_CAPACITY,
     TAINTS,

@@ -15,8 +15,14 @@ import pytest
 
 from driver.publishing.written.adoption import Adopted, adopt
 from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
-from driver.publishing.written.resource_slices import SliceView, slice_content, slice_view
-from driver.publishing.written.slice_writes import CreateSlice, DeleteSlice, UpdateSlice
+from driver.publishing.written.resource_slices import (
+    CreateSlice,
+    DeleteSlice,
+    SliceView,
+    UpdateSlice,
+    slice_content,
+    slice_view,
+)
 
 TAINTS = frozenset({"taints"})
 CONSUMABLE_CAPACITY = frozenset({"allowMultipleAllocations"})
