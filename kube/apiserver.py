@@ -21,6 +21,7 @@ from aiohttp import (
 )
 
 from kube import requests
+from kube.apiserver_access import kubeconfig_access, service_account
 from kube.apiserver_transport import Transport
 from kube.errors import (
     ApiError,
@@ -33,10 +34,8 @@ from kube.errors import (
 from kube.frames import Frame, frames_of
 from kube.lines import Lines
 from kube.objects import JsonObject, parse_resource_version
-from kube.official_client import kubeconfig_access
 from kube.requests import NO_PRECONDITIONS, WRITE, Preconditions, Request, WriteOptions
 from kube.resources import ObjectPath, Resource, Selection
-from kube.service_account import service_account
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 30.0

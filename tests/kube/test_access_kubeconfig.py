@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kube import official_client
+from kube import apiserver_access
 from kube.api import KubeconfigError, UnavailableError, connect
-from kube.official_client import kubeconfig_access
+from kube.apiserver_access import kubeconfig_access
 from tests.kube.builders import NODES
 from tests.kube.fake_apiserver import fake_apiserver, kubeconfig_for, says
 
@@ -33,7 +33,7 @@ def test_a_node_s_driver_loads_nothing_of_it_without_a_kubeconfig() -> None:
 
 
 async def test_token_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(official_client, "REFRESH_SECONDS", 0)
+    monkeypatch.setattr(apiserver_access, "REFRESH_SECONDS", 0)
     token = tmp_path / "token"
     async with fake_apiserver(tmp_path) as fake:
         port = int(fake.kubeconfig.read_text().split("127.0.0.1:")[1].split()[0])
@@ -51,7 +51,7 @@ async def test_token_file_is_read_again(tmp_path: Path, monkeypatch: pytest.Monk
 async def test_missing_credentials_are_a_failure_that_may_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(official_client, "REFRESH_SECONDS", 0)
+    monkeypatch.setattr(apiserver_access, "REFRESH_SECONDS", 0)
     token = tmp_path / "token"
     token.write_text("one")
     async with connect(kubeconfig_for(tmp_path, 1, {"tokenFile": str(token)})) as client:

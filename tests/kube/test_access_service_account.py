@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kube import service_account as module
+from kube import apiserver_access as module
 from kube.api import KubeconfigError, UnavailableError
-from kube.service_account import service_account
+from kube.apiserver_access import service_account
 from webhook.certificates.authority import new_authority, pem_of
 
 
