@@ -2,7 +2,7 @@
 
 from kube.apiserver import ApiClient, connect
 from kube.apiserver_elections import ElectionSettings, LeaderElector, LeadershipLostError
-from kube.apiserver_events import EventRecorder, RecorderSettings
+from kube.apiserver_events import EventRecorder
 from kube.apiserver_leases import LeaseWatcher
 from kube.apiserver_store import Store
 from kube.apiserver_watch import WatchSettings
@@ -63,3 +63,4 @@ from kube.objects import (
 from kube.processes import log_to_stderr, run_process
 from kube.requests import Preconditions, WriteOptions
 from kube.resources import ObjectPath, Resource, Selection
+from kube.wall_clock import wall_clock

@@ -23,8 +23,8 @@ from kube.errors import KubeconfigError, UnavailableError
 FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 REFRESH_SECONDS = 60.0
-"""How often tokens are read, and exec plugins and OIDC asked, anew; the kubelet replaces a token long
-before it is void."""
+"""How often tokens are read anew, and exec plugins and OIDC asked; the kubelet replaces a token
+long before it is void."""
 
 
 def service_account() -> Access | None:

@@ -5,13 +5,13 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar, assert_never
+from typing import TypeVar
 
 from kube import leases
 from kube.apiserver import ApiClient
 from kube.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
 from kube.kinds import LEASES
-from kube.leases import CreateLease, Lease, LeaveLease, Sighting, WriteLease
+from kube.leases import Lease, Sighting
 from kube.objects import JsonObject, micro_time
 from kube.requests import WriteOptions
 from kube.resources import ObjectPath
@@ -151,26 +151,17 @@ class LeaderElector:
     async def _take(self, limit_seconds: float) -> bool:
         obj = await self._look()
         now_text = micro_time(wall_clock())
-        match leases.decide(self._sighting, self._identity, now=_now(), now_text=now_text):
-            case LeaveLease():
-                return False
-            case CreateLease():
-                await self._write(None, self._lease(now_text, 0, now_text), limit_seconds)
-            case WriteLease(transitions, acquire_time):
-                lease = self._lease(acquire_time, transitions, now_text)
-                await self._write(obj, lease, limit_seconds)
-            case decision:
-                assert_never(decision)
-        return True
-
-    def _lease(self, acquire_time: str, transitions: int, now_text: str) -> Lease:
-        return Lease(
+        ours = Lease(
             holder=self._identity,
             duration_seconds=self._settings.lease_seconds,
             renew_time=now_text,
-            acquire_time=acquire_time,
-            transitions=transitions,
+            acquire_time=now_text,
         )
+        lease = leases.taken(self._sighting, ours, now=_now())
+        if lease is None:
+            return False
+        await self._write(obj, lease, limit_seconds)
+        return True
 
     async def _look(self) -> JsonObject | None:
         asked_at = _now()
@@ -184,16 +175,12 @@ class LeaderElector:
         return obj
 
     async def _write(self, before: JsonObject | None, lease: Lease, limit: float) -> None:
-        options = WriteOptions(timeout_seconds=limit)
+        options, body = WriteOptions(timeout_seconds=limit), leases.lease_body(self._path, lease)
         if before is None:
-            body = leases.lease_body(self._path, lease)
             answer = await self._client.create(LEASES, body, options=options)
         else:
             # The rest of the object, labels for instance, belongs to others.
-            changed: dict[str, Any] = {
-                **before,
-                "spec": leases.lease_body(self._path, lease)["spec"],
-            }
+            changed = {**before, "spec": body["spec"]}
             answer = await self._client.replace(self._path, changed, options=options)
         now = _now()
         written = leases.parse_lease(answer)

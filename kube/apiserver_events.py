@@ -5,7 +5,6 @@ import logging
 import random
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NoReturn
 from uuid import uuid4
@@ -26,15 +25,6 @@ BACKOFF = Backoff(first_seconds=0.5, cap_seconds=5.0)
 WRITE = WriteOptions(timeout_seconds=5.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecorderSettings:
-    """How many events may wait, and where time and randomness come from."""
-
-    capacity: int = 1000
-    clock: Callable[[], datetime] = wall_clock
-    uniform: Callable[[], float] = random.random
-
-
 class EventRecorder:
     """Takes events from everywhere at once, and writes them one by one while `run` runs.
 
@@ -47,7 +37,9 @@ class EventRecorder:
         client: ApiClient,
         controller: str,
         instance: str,
-        settings: RecorderSettings | None = None,
+        *,
+        capacity: int = 1000,
+        clock: Callable[[], datetime] = wall_clock,
     ) -> None:
         """`controller` is a qualified name such as `moorage.dev/driver`; `instance` the pod's."""
         self.dropped = 0
@@ -55,21 +47,21 @@ class EventRecorder:
         self._series = EventSeries(controller, instance)
         self._queue: deque[tuple[Event, datetime]] = deque()
         self._more = asyncio.Event()
-        self._settings = settings or RecorderSettings()
+        self._capacity, self._clock = capacity, clock
 
     def record(self, event: Event) -> None:
         """Return at once, whatever the state of the API server is."""
-        if len(self._queue) >= self._settings.capacity:
+        if len(self._queue) >= self._capacity:
             self.dropped += 1
             return
-        self._queue.append((event, self._settings.clock()))
+        self._queue.append((event, self._clock()))
         self._more.set()
 
     async def run(self) -> NoReturn:
         while True:
             while self._queue:
                 await self._write_next()
-            for patch in self._series.due(now=self._settings.clock()):
+            for patch in self._series.due(now=self._clock()):
                 await self._write(patch)
             await self._wait()
 
@@ -97,7 +89,7 @@ class EventRecorder:
                 return
             except UnavailableError as error:
                 log.info("event not written attempt=%d error=%s", attempt, error)
-                await asyncio.sleep(BACKOFF.delay(attempt, self._settings.uniform))
+                await asyncio.sleep(BACKOFF.delay(attempt, random.random))
             except ApiError as error:
                 log.warning("event refused error=%s", error)
                 break

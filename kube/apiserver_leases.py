@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from typing import NoReturn
 
 from kube import leases
 from kube.apiserver import ApiClient
@@ -14,18 +13,18 @@ log = logging.getLogger(__name__)
 
 
 class LeaseWatcher:
-    """Follows the Lease of somebody else, such as kube-scheduler's; `run` keeps it fresh.
+    """Follows the Lease of somebody else, such as kube-scheduler's, by being polled.
 
-    It polls on purpose. A watch that lags behind would make an old Lease look fresh; a poll
+    That is on purpose. A watch that lags behind would make an old Lease look fresh; a poll
     bounds the moment of a renewal from both sides. A Lease is renewed every two seconds anyway.
     """
 
     def __init__(
-        self, client: ApiClient, name: str, namespace: str, *, period_seconds: float = 1.0
+        self, client: ApiClient, name: str, namespace: str, *, timeout_seconds: float = 5.0
     ) -> None:
         self._client = client
         self._path = LEASES.at(name, namespace)
-        self._period_seconds = period_seconds
+        self._timeout_seconds = timeout_seconds
         self._sighting: Sighting | None = None
 
     def view(self) -> LeaseView:
@@ -34,15 +33,10 @@ class LeaseWatcher:
             return LeaseView("", 0.0, 0.0)
         return leases.view(self._sighting, now=_now())
 
-    async def run(self) -> NoReturn:
-        while True:
-            await self.poll()
-            await asyncio.sleep(self._period_seconds)
-
     async def poll(self) -> None:
         asked_at = _now()
         try:
-            obj = await self._client.get(self._path, timeout_seconds=5 * self._period_seconds)
+            obj = await self._client.get(self._path, timeout_seconds=self._timeout_seconds)
         except NotFoundError:
             self._sighting = None
         except ApiError as error:

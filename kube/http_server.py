@@ -8,30 +8,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-__all__ = [
-    "Application",
-    "Bound",
-    "CannotListenError",
-    "Message",
-    "Protocol",
-    "Receive",
-    "Scope",
-    "Send",
-    "serving",
-]
-
-Scope: TypeAlias = MutableMapping[str, Any]
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 HEAD_SECONDS = 10.0
 """How long a request may have begun before its headers are there."""
@@ -93,7 +76,7 @@ class Protocol(HttpToolsProtocol):
 
 @asynccontextmanager
 async def serving(
-    app: Application,
+    app: ASGIApp,
     address: tuple[str, int],
     *,
     tls: ssl.SSLContext | None = None,
@@ -137,7 +120,7 @@ def _listener(host: str, port: int) -> socket.socket:
 
 
 def _config(
-    app: Application, protocol: type[Protocol], tls: ssl.SSLContext | None, stop_seconds: int
+    app: ASGIApp, protocol: type[Protocol], tls: ssl.SSLContext | None, stop_seconds: int
 ) -> uvicorn.Config:
     return uvicorn.Config(
         app,

@@ -11,9 +11,8 @@ Nobody can take the Lease before renewed_after + duration; whoever waits until
 seen_at + duration may. What follows a holder uses the first, what succeeds it the second.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeAlias
 
 from kube.kinds import LEASES
 from kube.objects import JsonObject, micro_time
@@ -57,29 +56,6 @@ class LeaseView:
     at_most_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class CreateLease:
-    """There is none yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class WriteLease:
-    """It is free, or already held by the asker."""
-
-    transitions: int
-    acquire_time: str
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveLease:
-    """Somebody else holds it."""
-
-    holder: str
-
-
-Decision: TypeAlias = CreateLease | WriteLease | LeaveLease
-
-
 def parse_lease(obj: JsonObject) -> Lease:
     """Return what a Lease says; fields that are absent or odd count as not held."""
     spec = obj.get("spec") or {}
@@ -111,26 +87,30 @@ def view(sighting: Sighting, *, now: float) -> LeaseView:
     return LeaseView(lease.holder, max(0.0, at_least), max(0.0, at_most))
 
 
-def decide(sighting: Sighting | None, identity: str, *, now: float, now_text: str) -> Decision:
-    """Say what a candidate may do; `sighting` is None if there is no Lease."""
+def taken(sighting: Sighting | None, lease: Lease, *, now: float) -> Lease | None:
+    """What a candidate may write; None while somebody else holds the Lease.
+
+    Args:
+        sighting: None if there is no Lease.
+        lease: What the candidate writes where there is none.
+        now: The moment.
+    """
     if sighting is None:
-        return CreateLease()
-    lease = sighting.lease
-    if lease.holder == identity:
-        return WriteLease(lease.transitions, lease.acquire_time or now_text)
+        return lease
+    before = sighting.lease
+    if before.holder == lease.holder:
+        acquired = before.acquire_time or lease.acquire_time
+        return replace(lease, transitions=before.transitions, acquire_time=acquired)
     if view(sighting, now=now).at_most_seconds > 0:
-        return LeaveLease(lease.holder)
-    return WriteLease(lease.transitions + 1, now_text)
+        return None
+    return replace(lease, transitions=before.transitions + 1)
 
 
-def lease_body(path: ObjectPath, lease: Lease, resource_version: str = "") -> JsonObject:
-    metadata = {"name": path.name, "namespace": path.namespace}
-    if resource_version:
-        metadata["resourceVersion"] = resource_version
+def lease_body(path: ObjectPath, lease: Lease) -> JsonObject:
     return {
         "apiVersion": LEASES.api_version,
         "kind": "Lease",
-        "metadata": metadata,
+        "metadata": {"name": path.name, "namespace": path.namespace},
         "spec": {
             "holderIdentity": lease.holder,
             "leaseDurationSeconds": round(lease.duration_seconds),
@@ -144,10 +124,4 @@ def lease_body(path: ObjectPath, lease: Lease, resource_version: str = "") -> Js
 def released(lease: Lease, now: datetime) -> Lease:
     """Return what the holder writes when it leaves: nobody's, and expired at once."""
     text = micro_time(now)
-    return Lease(
-        holder="",
-        duration_seconds=1,
-        renew_time=text,
-        acquire_time=text,
-        transitions=lease.transitions,
-    )
+    return replace(lease, holder="", duration_seconds=1, renew_time=text, acquire_time=text)

@@ -7,11 +7,10 @@ import gc
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import NoReturn
 
 from binder.api import Binder, ClaimKeeper
-from kube.api import ApiClient, EventRecorder, connect
+from kube.api import ApiClient, EventRecorder, connect, wall_clock
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
@@ -95,16 +94,16 @@ class Plugin:
         )
         self._events = EventRecorder(client, FIELD_MANAGER, settings.instance)
         upkeep = Upkeep(self._cluster.world, settings.leftover_grace)
-        self._keeper = binder.keeper(upkeep, self._events.record, _clock)
+        self._keeper = binder.keeper(upkeep, self._events.record, wall_clock)
         self._statuses = QueueStatusWriter(client, self._cluster.world, self._lease)
         self._unattributed = UnattributedTeller(
             self._cluster.world, self._lease, self._events.record
         )
         self._queue_keeper = QueueKeeper(client, self._cluster, self._lease)
         keeping = KeepingBinder(binder, self._queue_keeper)
-        self.extender = Extender(self._cluster, keeping, self._lease, _clock)
+        self.extender = Extender(self._cluster, keeping, self._lease, wall_clock)
         writes = GateWrites(client, self._cluster, self._lease)
-        self.gates = GateWriter(writes, self.extender.refusals, _clock)
+        self.gates = GateWriter(writes, self.extender.refusals, wall_clock)
         self.figures = Figures(self._cluster.world.ledger.unattributed)
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
@@ -133,7 +132,7 @@ class Plugin:
     async def _expire(self) -> NoReturn:
         """Whoever asks for a verdict does, too; but the keeper of claims waits for this as well."""
         while True:
-            self._cluster.world.assumptions.expire(_clock())
+            self._cluster.world.assumptions.expire(wall_clock())
             await asyncio.sleep(EXPIRE_SECONDS)
 
 
@@ -165,7 +164,3 @@ def _telling(keeper: ClaimKeeper, world: World) -> Callable[[WorldChange], None]
                 pass  # The next look at all claims sees it.
 
     return take
-
-
-def _clock() -> datetime:
-    return datetime.now(UTC)  # noqa: TID251  The shell is where time comes from.

@@ -11,7 +11,6 @@ import asyncio
 import logging
 import random
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import NoReturn
 
 from kube.api import (
@@ -26,6 +25,7 @@ from kube.api import (
     UnavailableError,
     WatchSettings,
     WriteOptions,
+    wall_clock,
 )
 from scheduler_plugin.accounting.queue_status import (
     SHORTEST_SECONDS,
@@ -141,8 +141,7 @@ class QueueStatusWriter:
 
     async def _write(self, name: QueueName) -> None:
         found = self._queues.get(name)
-        now = datetime.now(UTC)  # noqa: TID251  The shell is where time comes from.
-        status = queue_status(found, self._world, now) if found else None
+        status = queue_status(found, self._world, wall_clock()) if found else None
         if found is None or status is None:
             return
         # From before the write: what asks for the queue meanwhile must wait, too.

@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from kube.http_server import Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
+
 from scheduler_plugin.extender.http_bodies import (
     Cut,
     Response,

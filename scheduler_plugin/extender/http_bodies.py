@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from kube.http_server import Receive, Send
+from starlette.types import Receive, Send
 
 
 class Cut(NamedTuple):

@@ -9,8 +9,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from starlette.types import ASGIApp, Receive, Scope, Send
+
 from kube.api import CertificateError, LiveTls, TlsFiles, follow_files, show_files
-from kube.http_server import Application, Bound, CannotListenError, Protocol, Receive, Scope, Send
+from kube.http_server import Bound, CannotListenError, Protocol
 from kube.http_server import serving as serving_all
 from scheduler_plugin.extender.http_app import DEFAULT_LIMITS, Limits
 from scheduler_plugin.extender.http_bodies import plain, respond
@@ -22,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def serving(
-    app: Application, listening: Listening, limits: Limits = DEFAULT_LIMITS
+    app: ASGIApp, listening: Listening, limits: Limits = DEFAULT_LIMITS
 ) -> AsyncIterator[Bound]:
     """Serve until the context ends; then requests under way are finished within their limit.
 
@@ -84,7 +86,7 @@ def _protocol(tls: TlsPaths | None) -> type[Protocol]:
     return NamedClients
 
 
-def _refusing(why: str) -> Application:
+def _refusing(why: str) -> ASGIApp:
     """Answers everything with the reason."""
 
     async def app(_scope: Scope, _receive: Receive, send: Send) -> None:

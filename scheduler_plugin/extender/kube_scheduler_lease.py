@@ -11,10 +11,10 @@ import asyncio
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NoReturn, Protocol
 
-from kube.api import LEASES, ApiClient, ApiError, JsonObject, LeaseView, LeaseWatcher
+from kube.api import LEASES, ApiClient, ApiError, JsonObject, LeaseView, LeaseWatcher, wall_clock
 from scheduler_plugin.extender.leadership import (
     NEVER,
     Holding,
@@ -69,7 +69,7 @@ class KubeSchedulerLease:
         self._settings = settings
         self._stores = stores
         self._watcher = LeaseWatcher(
-            client, settings.name, settings.namespace, period_seconds=settings.period_seconds
+            client, settings.name, settings.namespace, timeout_seconds=5 * settings.period_seconds
         )
         self._leadership = Leadership(identity=settings.identity)
         self._looked = asyncio.Event()
@@ -144,7 +144,7 @@ class KubeSchedulerLease:
         except ApiError as error:
             logger.warning("Lease not read lease=%s error=%s", self._settings, error)
             return None
-        return _holding(lease, _now(), datetime.now(UTC))  # noqa: TID251  The holder's clock too.
+        return _holding(lease, _now(), wall_clock())
 
     async def _keep_up(self) -> NoReturn:
         while True:

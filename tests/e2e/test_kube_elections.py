@@ -97,8 +97,14 @@ async def place(apiserver: Cluster, client: ApiClient) -> Place:
 async def test_lease_of_a_killed_leader_is_taken_when_it_ran_out_and_not_before(
     place: Place, client: ApiClient
 ) -> None:
-    watcher = LeaseWatcher(client, "lease", place.namespace, period_seconds=0.2)
-    watching = asyncio.create_task(watcher.run())
+    watcher = LeaseWatcher(client, "lease", place.namespace)
+
+    async def watch() -> None:
+        while True:
+            await watcher.poll()
+            await asyncio.sleep(0.2)
+
+    watching = asyncio.create_task(watch())
     async with place.leader_and_rival() as (a, b):
         await asyncio.sleep(1.5)
         a.process.kill()

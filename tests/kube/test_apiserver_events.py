@@ -14,7 +14,6 @@ from kube.api import (
     EventRecorder,
     EventType,
     ObjectReference,
-    RecorderSettings,
 )
 from tests.kube.fake_apiserver import FakeApiServer, refuses, says
 
@@ -40,8 +39,7 @@ class Clock:
 
 
 def a_recorder(client: ApiClient, clock: Clock, capacity: int = 10) -> EventRecorder:
-    settings = RecorderSettings(capacity=capacity, clock=clock, uniform=lambda: 0.1)
-    return EventRecorder(client, "moorage.dev/test", "me", settings)
+    return EventRecorder(client, "moorage.dev/test", "me", capacity=capacity, clock=clock)
 
 
 @asynccontextmanager

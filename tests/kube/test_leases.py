@@ -8,7 +8,7 @@ import pytest
 
 from kube import leases
 from kube.api import LEASES
-from kube.leases import CreateLease, Lease, LeaseView, LeaveLease, Sighting, WriteLease
+from kube.leases import Lease, LeaseView, Sighting
 
 
 def a_lease(holder: str = "them", renewed: str = "t1") -> Lease:
@@ -53,20 +53,25 @@ def test_released_lease_has_no_holder_and_no_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sighting", "now", "decision"),
+    ("sighting", "now", "written"),
     [
-        (None, 0, CreateLease()),
-        (seen((a_lease("them"), 0, 0)), 14.9, LeaveLease("them")),
-        (seen((a_lease("them"), 0, 0)), 15, WriteLease(1, "now")),
-        (seen((a_lease(""), 0, 0)), 0, WriteLease(1, "now")),
-        (seen((a_lease("me"), 0, 0)), 5, WriteLease(0, "t0")),
-        (seen((a_lease("me"), 0, 0)), 50, WriteLease(0, "t0")),
+        (None, 0, (0, "now")),
+        (seen((a_lease("them"), 0, 0)), 14.9, None),
+        (seen((a_lease("them"), 0, 0)), 15, (1, "now")),
+        (seen((a_lease(""), 0, 0)), 0, (1, "now")),
+        (seen((a_lease("me"), 0, 0)), 5, (0, "t0")),
+        (seen((a_lease("me"), 0, 0)), 50, (0, "t0")),
     ],
 )
 def test_candidate_takes_what_is_free_and_keeps_what_it_has(
-    sighting: Sighting | None, now: float, decision: leases.Decision
+    sighting: Sighting | None, now: float, written: tuple[int, str] | None
 ) -> None:
-    assert leases.decide(sighting, "me", now=now, now_text="now") == decision
+    ours = Lease(holder="me", duration_seconds=15, renew_time="now", acquire_time="now")
+
+    found = leases.taken(sighting, ours, now=now)
+
+    assert (found and (found.transitions, found.acquire_time)) == written
+    assert found is None or (found.holder, found.renew_time) == ("me", "now")
 
 
 def test_lease_survives_the_way_to_the_server_and_back() -> None:

@@ -12,7 +12,7 @@ import random
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NoReturn
 
 from kube.api import (
@@ -32,6 +32,7 @@ from kube.api import (
     Store,
     TlsCredential,
     WriteOptions,
+    wall_clock,
 )
 from webhook.certificates import authority, rotation
 from webhook.certificates.authority import Pair
@@ -66,8 +67,9 @@ class CertificateKeeper:
         self._since = 0.0
         self._woken = asyncio.Event()
         self._trouble = ""
-        unknown = authority.new_authority(own.life, _now())
-        live.show(_credential(authority.new_certificate(unknown, own.names, own.life, _now())))
+        now = wall_clock()
+        unknown = authority.new_authority(own.life, now)
+        live.show(_credential(authority.new_certificate(unknown, own.names, own.life, now)))
 
     def why_not_ready(self) -> str:
         return "" if self._shown else "There is no certificate yet."
@@ -116,7 +118,7 @@ class CertificateKeeper:
         paths = [kind.at(self._own.registration) for kind in KINDS]
         registrations = [(path, found) for path in paths if (found := await self._get(path))]
         secret = await self._get(self._secret) or {}
-        kept, now = Kept.of(_data(secret)), _now()
+        kept, now = Kept.of(_data(secret)), wall_clock()
         bundles = tuple(_bundle(one) for _, found in registrations for one in _entries(found))
         self._show(kept, bundles)
         step = rotation.next_step(self._own, kept, bundles, now, settled=self._settled(bundles))
@@ -178,10 +180,6 @@ class CertificateKeeper:
         patch = {"webhooks": entries}
         await self._client.merge_patch(path, patch, preconditions=version, options=WRITE)
         logger.info("caBundle written to %s", path)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)  # noqa: TID251  The shell is where time comes from.
 
 
 def _version(obj: JsonObject) -> str:

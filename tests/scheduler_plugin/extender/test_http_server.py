@@ -19,10 +19,11 @@ from typing import Any
 
 import aiohttp
 import pytest
+from starlette.types import ASGIApp
 
 from kube import http_server
 from kube.api import follow_files
-from kube.http_server import Application, Bound, CannotListenError
+from kube.http_server import Bound, CannotListenError
 from local_cluster.authority import Authority
 from local_cluster.certificates import CertificateSpec
 from scheduler_plugin.extender import kube_scheduler_backlog as turns
@@ -114,7 +115,7 @@ def served(plugin: FakePlugin, limits: Limits | None = None) -> AbstractAsyncCon
 
 
 @asynccontextmanager
-async def serving_app(app: Application, limits: Limits | None = None) -> AsyncIterator[Client]:
+async def serving_app(app: ASGIApp, limits: Limits | None = None) -> AsyncIterator[Client]:
     async with (
         serving(app, LOOPBACK, limits or Limits()) as bound,
         aiohttp.ClientSession(f"http://{bound.host}:{bound.port}") as session,
