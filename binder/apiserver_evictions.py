@@ -1,4 +1,4 @@
-"""Evictions on the API server: all foreign pods of a claim, or none of them.
+"""Evictions on the API server: all pods of a set, or none of them.
 
     ask: all would be let go? (dry run) ─► budgets let them go together? ─► evict each
 
@@ -8,6 +8,7 @@ between the question and the eviction, and then those that are left are tried ag
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from binder.disruption_budgets import CoveredPod, covered_pod, disruption_budget, too_many
@@ -22,13 +23,21 @@ from kube.api import (
     NotFoundError,
     WriteOptions,
 )
-from scheduler_plugin.api import EvictForeign, Fence, PodToEvict
+from scheduler_plugin.api import Fence, PodToEvict
 
 BUDGET_CAUSE = "DisruptionBudget"
 
 
 class HeldBackError(Exception):
-    """Raised where a pod of the set may not be evicted now, as a sentence."""
+    """Raised where a pod of the set may not be evicted now, as a sentence.
+
+    Attributes:
+        pod: Which one; None where it is all of them together.
+    """
+
+    def __init__(self, sentence: str, pod: PodToEvict | None = None) -> None:
+        super().__init__(sentence)
+        self.pod = pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +53,23 @@ class Evictor:
     _: KW_ONLY
     write_seconds: float
 
-    async def ask(self, found: EvictForeign) -> None:
+    async def ask(self, pods: Sequence[PodToEvict]) -> None:
         """Ask whether all of them would be let go.
 
         Raises:
             HeldBackError: A budget or a policy does not let one of them go.
             ApiError, FencedError: It is not known.
         """
-        there = [pod for pod in found.pods if await self.evict(pod, dry_run=True)]
-        if len(there) < 2:
-            return
+        there = [pod for pod in pods if await self.evict(pod, dry_run=True)]
+        for namespace in dict.fromkeys(pod.namespace for pod in there):
+            together = [pod for pod in there if pod.namespace == namespace]
+            if len(together) > 1:
+                await self._ask_budgets(namespace, together)
+
+    async def _ask_budgets(self, namespace: str, there: Sequence[PodToEvict]) -> None:
         pods = [await self._covered(pod) for pod in there]
         listed = await self.client.list(
-            BUDGETS.select(found.namespace), timeout_seconds=self.write_seconds
+            BUDGETS.select(namespace), timeout_seconds=self.write_seconds
         )
         budgets = [budget for obj in listed.items if (budget := disruption_budget(obj))]
         if why := too_many(budgets, [pod for pod in pods if pod is not None]):
@@ -76,7 +89,7 @@ class Evictor:
         except ApiError as error:
             if _is_refusal(error):
                 said = f"Pod {pod.namespace}/{pod.name}: {_said(error)}"
-                raise HeldBackError(said) from error
+                raise HeldBackError(said, pod) from error
             raise
         return True
 

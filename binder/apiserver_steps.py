@@ -69,7 +69,7 @@ class Steps:
     async def _evict(self, step: EvictForeign) -> None:
         """All or none of them, as far as that can be known; an owner's pod may come meanwhile."""
         try:
-            await self.evictor.ask(step)
+            await self.evictor.ask(step.pods)
         except HeldBackError as error:
             raise HeldBackError(f"None of them was evicted: {error}") from error
         if not self.upkeep.is_due(step, self.clock()):

@@ -97,6 +97,10 @@ class GateWriter:
             return self.why_not_told()
         return self._term.keeper.waiting(namespace, name)
 
+    def lacking_room(self) -> list[PodUid]:
+        """The pods at the head of lines that were refused for a limit; none while not told."""
+        return self._term.keeper.lacking_room() if self._term is not None else []
+
     async def run(self) -> NoReturn:
         """One term after another, until cancelled."""
         while True:

@@ -55,6 +55,9 @@ QUOTA_GATE = f"{GROUP}/quota"
 ADMITTED_CONDITION = f"{GROUP}/Admitted"
 """Condition of a pod: False, and why, while it waits at its gate."""
 
+RECLAIMING_CONDITION = f"{GROUP}/Reclaiming"
+"""Condition of a pod that waits: True while room is held for it that others were evicted for."""
+
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 """Annotation of a pod by which a kubelet shows a static one; it never changes."""
 

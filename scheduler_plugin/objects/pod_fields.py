@@ -55,6 +55,7 @@ class Condition(msgspec.Struct, frozen=True, rename="camel"):
     """An entry of `status.conditions`."""
 
     type: str | None = None
+    status: str | None = None
     reason: str | None = None
     last_transition_time: str | None = None
 

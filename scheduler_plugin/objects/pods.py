@@ -23,6 +23,7 @@ from scheduler_plugin.objects.names import (
     PREEMPTIBILITY_LABELS,
     QUEUE_ANNOTATION,
     QUOTA_GATE,
+    RECLAIMING_CONDITION,
     AccountingSettings,
     PodUid,
     Preemptibility,
@@ -89,6 +90,7 @@ class PodView:
         gates: Its scheduling gates: while there is one, kube-scheduler leaves it alone.
         admission: Reason of the condition that says what it waits for; "" where there is none.
         untried: Whether it came out of its gates and kube-scheduler has not tried it since.
+        reclaiming: Whether its condition says that room is held for it.
         deleting: Whether it is on its way out; until it is gone it may still run.
         scheduler: The scheduler that it names; one that names none has Kubernetes' own.
         claim_names: All claims that exist for it, in the order of its spec.
@@ -112,6 +114,7 @@ class PodView:
     gates: tuple[str, ...] = ()
     admission: str = ""
     untried: bool = False
+    reclaiming: bool = False
     deleting: bool = False
     scheduler: str = DEFAULT_SCHEDULER
     queue_is_bound: bool = False
@@ -214,6 +217,7 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
         gates=gates,
         admission=conditions.get(ADMITTED_CONDITION, _NEVER).reason or "",
         untried=not gates and scheduled.reason == "SchedulingGated",
+        reclaiming=conditions.get(RECLAIMING_CONDITION, _NEVER).status == "True",
         deleting=metadata.deletion_timestamp is not None,
         scheduler=intern(spec.scheduler_name or DEFAULT_SCHEDULER),
     )

@@ -106,6 +106,21 @@ def decide(
         yield from search.run()
 
 
+def is_due(take: Take, world: World, now: datetime, evicted: Collection[PodUid]) -> bool:
+    """Whether exactly these are still to go: the same users, for the same pod, by the same rules.
+
+    Which of several that serve alike was chosen is not asked again.
+    """
+    pod = world.facts.pod(take.want.pod.uid)
+    if pod is None or not pod.may_be_bound:
+        return False
+    want = want_of(pod, world, freed_by(evicted, world))
+    if isinstance(want, NoWant) or not want.shortages:
+        return False
+    search = _Search(want, Asker(pod, want.payer, evicted), world, now)
+    return search.confirms(take.victims)
+
+
 class _Search:
     """One look for a sufficient set."""
 
@@ -138,6 +153,21 @@ class _Search:
                 yield self._take()
                 return
         yield self._nobody(bool(owners))
+
+    def confirms(self, victims: Collection[Victim]) -> bool:
+        """Whether a set still serves, and all of it may go."""
+        owners = set(self._owners())
+        if not all(v.owner in owners and self._is_as_it_was(v) for v in victims):
+            return False
+        freed = self._freed_with(victims)
+        return not self._lacks(freed) and not any(shorn(freed, self._path, self._world))
+
+    def _is_as_it_was(self, victim: Victim) -> bool:
+        if victim.claim is not None:
+            now = held_by_claim(victim.claim.uid, self._world)
+        else:
+            now = held_by_pod(victim.users[0].uid, self._world)
+        return now == victim and self._protection(victim) is None
 
     # Whom to ask.
 

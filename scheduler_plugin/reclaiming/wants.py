@@ -64,6 +64,18 @@ class NoWant:
     sentence: str
 
 
+def hold_of(pod: PodView, world: World) -> Hold | None:
+    """What is to be held for a pod that room was taken for; None where nothing can be."""
+    case = case_of(pod, world.facts.claims_of(pod), world, at_bind=False)
+    payers = {owner: None for _, owner, adds in usage_added(case) if adds}
+    if len(payers) != 1:
+        return None
+    (payer,) = payers
+    added = summed(adds for _, _, adds in usage_added(case))
+    non_preemptible = summed(adds for _, _, adds in non_preemptible_added(case))
+    return Hold(pod.uid, str(pod), payer, added, non_preemptible)
+
+
 def want_of(pod: PodView, world: World, evicted: Totals) -> Want | NoWant:
     """What a waiting pod lacks.
 

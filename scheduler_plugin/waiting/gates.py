@@ -36,7 +36,7 @@ from scheduler_plugin.accounting.world_changes import (
 )
 from scheduler_plugin.due import Due
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
-from scheduler_plugin.objects.names import QUOTA_GATE, PodUid
+from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, Reason
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.blockades import Blockades, Bottleneck, bottleneck_of
 from scheduler_plugin.waiting.decisions import (
@@ -200,6 +200,11 @@ class GateKeeper:
         ahead, waiting = found
         return Place(line.signature.queue, ahead + 1, waiting)
 
+    def lacking_room(self) -> list[PodUid]:
+        """The first of each line that was refused for a limit, the most urgent pod first."""
+        lines = (line for line in self._waiting.lines.values() if line.reason == Reason.OVER_LIMIT)
+        return [turn[-1] for turn in sorted(line.turns[0] for line in lines)]
+
     # Decisions.
 
     @property
@@ -252,6 +257,7 @@ class GateKeeper:
         self._next_look = moment + PATIENCE * self._look_seconds
         self._bottlenecks = self._blockades.bottlenecks()
         self._stale += self._round.rest()
+        self._wake_held()
         self._round = Round(self._waiting.lines, self._world)
 
     def _has_to_look(self, moment: float) -> bool:
@@ -302,13 +308,25 @@ class GateKeeper:
     def _wake(self, *signatures: Signature) -> None:
         self._waiting.woken |= dict.fromkeys(signatures)
 
+    def _wake_held(self) -> None:
+        """Pods that room is held for: at their bottleneck it counts as used by them."""
+        for hold in self._world.assumptions.holds:
+            if (line := self._waiting.line_of(hold.pod)) is not None:
+                self._wake(line.signature)
+
+    def _next_of(self, line: Line) -> PodUid:
+        """Whose turn it is: the pod that room is held for, else the first."""
+        held = (hold.pod for hold in self._world.assumptions.holds)
+        mine = (uid for uid in held if self._waiting.line_of(uid) is line)
+        return next(mine, line.turns[0][-1])
+
     def _take_in(self, signature: Signature) -> None:
         self._blockades.remove(signature)
         if self._waiting.line_to_judge(signature) is not None:
             self._round.add((signature,))
 
     def _judge_first(self, line: Line, now: datetime, moment: float) -> tuple[LetGo, ...]:
-        pod = self._as_it_waits(line.turns[0][-1])
+        pod = self._as_it_waits(self._next_of(line))
         assert pod is not None, "whoever waits is known"
         verdict = judge(pod, self._world.facts.claims_of(pod), self._world)
         if isinstance(verdict, Refused):
