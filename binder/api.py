@@ -2,3 +2,4 @@
 
 from binder.apiserver import Binder
 from binder.apiserver_keeper import ClaimKeeper
+from binder.apiserver_reclaims import Reclaimer

@@ -14,6 +14,7 @@ from datetime import datetime
 from binder.apiserver_claims import ClaimWriter
 from binder.apiserver_evictions import Evictor
 from binder.apiserver_keeper import ClaimKeeper
+from binder.apiserver_reclaims import Reclaimer, ReclaimWrites
 from binder.apiserver_steps import Steps
 from binder.fences import FencedError
 from binder.pod_bindings import Fate, Seen, binding, fate
@@ -37,7 +38,9 @@ from scheduler_plugin.api import (
     ClaimUid,
     Fence,
     Outcome,
+    PodUid,
     Upkeep,
+    World,
 )
 
 logger = logging.getLogger(__name__)
@@ -100,6 +103,27 @@ class Binder:
         evictor = Evictor(self.client, self.fence, write_seconds=self.write_seconds)
         steps = Steps(self._claims, evictor, upkeep, record, clock)
         return ClaimKeeper(steps, self.fence, is_busy=self.is_busy, monotonic=monotonic)
+
+    def reclaimer(
+        self,
+        world: World,
+        lacking: Callable[[], Sequence[PodUid]],
+        record: Callable[[Event], None],
+        clock: Callable[[], datetime],
+        monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  As in any shell.
+    ) -> Reclaimer:
+        """What takes back for queues what is guaranteed to them; arguments as for `keeper`.
+
+        `lacking` names the pods that lack room, the most urgent first.
+        """
+        writes = ReclaimWrites(
+            self.client,
+            Evictor(self.client, self.fence, write_seconds=self.write_seconds),
+            self.fence,
+            note_pod=self.note_pod,
+            write_seconds=self.write_seconds,
+        )
+        return Reclaimer(writes, world, lacking, record=record, clock=clock, monotonic=monotonic)
 
     def is_busy(self, claim: ClaimUid) -> bool:
         """Whether a call for a pod that uses the claim is under way."""

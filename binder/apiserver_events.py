@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from kube.api import Event, EventType, ObjectReference
 from scheduler_plugin.api import (
+    GROUP,
+    QUEUE_KIND,
+    VERSION,
     Attribution,
     ClaimCleared,
     ClaimUid,
@@ -13,6 +17,10 @@ from scheduler_plugin.api import (
     LostQueue,
     OwnerLeftAt,
     PodToEvict,
+    PodView,
+    QueueName,
+    QueueTree,
+    Take,
 )
 
 
@@ -60,15 +68,59 @@ def queue_lost(found: LostQueue) -> Event:
 def pod_evicted(pod: PodToEvict, found: EvictForeign) -> Event:
     """About the pod; related is the claim."""
     return Event(
-        regarding=ObjectReference(
-            api_version="v1", kind="Pod", name=pod.name, namespace=pod.namespace, uid=pod.uid
-        ),
+        regarding=_pod_reference(pod),
         type=EventType.NORMAL,
         reason="ForeignPodEvicted",
         action="Evict",
         note=found.why,
         related=_reference(found),
     )
+
+
+def reclaimed(take: Take, tree: QueueTree) -> Iterator[Event]:
+    """About the waiting pod, each claim and both sides' queues: all say the same."""
+    yield _normal(_pod_reference(take.want.pod), "RoomReclaimed", take.sentence)
+    yield _normal(_queue_reference(take.want.payer, tree), "RoomReclaimed", take.sentence)
+    for victim in take.victims:
+        if victim.claim is not None:
+            yield _normal(_reference(victim.claim), "ClaimReclaimed", take.sentence)
+    for owner in dict.fromkeys(victim.owner for victim in take.victims):
+        yield _normal(_queue_reference(owner, tree), "ClaimsReclaimed", take.sentence)
+
+
+def pod_reclaimed(pod: PodToEvict, take: Take) -> Event:
+    """About a pod that has to go; related is the one that it goes for."""
+    return Event(
+        regarding=_pod_reference(pod),
+        type=EventType.NORMAL,
+        reason="Reclaimed",
+        action="Evict",
+        note=take.sentence,
+        related=_pod_reference(take.want.pod),
+    )
+
+
+def reclaim_held_back(take: Take, why: str) -> Event:
+    note = f"{take.sentence} It is held back: {why}"
+    return Event.warning(_pod_reference(take.want.pod), "ReclaimHeldBack", "Evict", note)
+
+
+def _normal(regarding: ObjectReference, reason: str, note: str) -> Event:
+    return Event(
+        regarding=regarding, type=EventType.NORMAL, reason=reason, action="Evict", note=note
+    )
+
+
+def _pod_reference(pod: PodToEvict | PodView) -> ObjectReference:
+    return ObjectReference(
+        api_version="v1", kind="Pod", name=pod.name, namespace=pod.namespace, uid=pod.uid
+    )
+
+
+def _queue_reference(name: QueueName, tree: QueueTree) -> ObjectReference:
+    queue = tree.get(name)
+    uid = queue.uid if queue is not None else ""
+    return ObjectReference(api_version=f"{GROUP}/{VERSION}", kind=QUEUE_KIND, name=name, uid=uid)
 
 
 def _of_claim(

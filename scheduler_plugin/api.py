@@ -3,6 +3,7 @@
 from scheduler_plugin.accounting.costs import is_accounted
 from scheduler_plugin.accounting.queues import QueueTree, why_not_admitted
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.due import Due, Rests
 from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodToEvict
 from scheduler_plugin.keeping.leftovers import (
@@ -44,6 +45,7 @@ from scheduler_plugin.objects.names import (
     QUEUE_KIND,
     QUEUE_LABEL,
     QUOTA_GATE,
+    RECLAIMING_CONDITION,
     VERSION,
     AccountingSettings,
     ClaimUid,
@@ -61,3 +63,5 @@ from scheduler_plugin.objects.pods import (
 )
 from scheduler_plugin.objects.queue_objects import parse_queue
 from scheduler_plugin.objects.selectors import LabelSelector, Operator, Requirement
+from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take, decide, is_due
+from scheduler_plugin.reclaiming.wants import hold_of

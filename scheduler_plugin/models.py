@@ -201,12 +201,16 @@ class QueueStatus(Model):
     reclaimable: dict[str, Counter] | None = None
     """The part of the usage that is beyond the quota and held by preemptible pods: what queues
     under their quota may take back."""
+    held: dict[str, Counter] | None = None
+    """What is held for waiting pods for which others were evicted, by class; absent where there is
+    nothing."""
     claims: ClaimCounts | None = None
     conditions: Conditions = None
     """The state in detail. Accepted: the spec is in force. ParentMissing: the queue counts as a
     root. ParentCycle: the ceilings of the cycle hold for all that are in it or below it.
     Unattributed: pods that got their nodes without a verdict name this queue, which is not charged
-    for what they use; nor is any other."""
+    for what they use; nor is any other. QuotaUnmet: pods wait within the quota, and nobody can make
+    room: the message says why."""
 
 
 class QueueModel(Model):

@@ -105,6 +105,10 @@ class Plugin:
         writes = GateWrites(client, self._cluster, self._lease)
         self.gates = GateWriter(writes, self.extender.refusals, wall_clock)
         self.figures = Figures(self._cluster.world.ledger.unattributed)
+        self._reclaimer = binder.reclaimer(
+            self._cluster.world, self.gates.lacking_room, self._events.record, wall_clock
+        )
+        self._reclaimer.told = self._statuses.changed
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Start what runs beside the server."""
@@ -116,6 +120,8 @@ class Plugin:
         """Start what writes by itself; before everything is known it would write nonsense."""
         with _collecting_seldom():
             await self._cluster.in_sync()
+        self._reclaimer.begin()
+        self._cluster.subscribe(self._reclaimer.changed)
         self._cluster.subscribe(self._statuses.changed)
         self._cluster.subscribe(_telling(self._keeper, self._cluster.world))
         self._cluster.subscribe(self.gates.changed)
@@ -124,6 +130,7 @@ class Plugin:
         tasks.create_task(self.extender.lookups.run())
         tasks.create_task(self._statuses.run())
         tasks.create_task(self._keeper.run())
+        tasks.create_task(self._reclaimer.run())
         tasks.create_task(self._queue_keeper.run())
         tasks.create_task(self._unattributed.run())
         tasks.create_task(self._expire())

@@ -4,6 +4,7 @@
     ParentMissing         where the parent does not exist
     ParentCycle           where the path upwards leads into a cycle
     Unattributed          where pods name it that are charged to nobody
+    QuotaUnmet            where pods wait within the quota, and nobody can make room
 
 A condition is True or not there. `requested` is the usage and what waiting pods ask for.
 """
@@ -36,12 +37,13 @@ PODS_NAMED = 3
 """How many pods a condition names."""
 
 _LONGEST_MESSAGE = 32768
-_FIGURES = ("usage", "usageNonPreemptible", "requested", "claims")
+_FIGURES = ("usage", "usageNonPreemptible", "requested", "held", "claims")
 _REASONS = {
     QueueCondition.ACCEPTED: "Valid",
     QueueCondition.PARENT_MISSING: "ParentNotFound",
     QueueCondition.PARENT_CYCLE: "Cycle",
     QueueCondition.UNATTRIBUTED: "NotJudged",
+    QueueCondition.QUOTA_UNMET: "NobodyCanGo",
 }
 
 
@@ -78,7 +80,9 @@ def queue_status(found: QueueObject, world: World, now: datetime) -> JsonObject 
     if world.facts.tree.get(queue.name) != queue:
         return None
     before, generation = _conditions_by_type(found.status), queue.generation
-    odd = (*world.facts.tree.conditions(queue.name), *_unattributed(queue.name, world))
+    odd = [*world.facts.tree.conditions(queue.name), *_unattributed(queue.name, world)]
+    if queue.name in world.unmet:
+        odd.append((QueueCondition.QUOTA_UNMET, world.unmet[queue.name]))
     conditions = [
         {
             "type": str(kind),
@@ -117,6 +121,7 @@ def _figures(queue: Queue, world: World) -> dict[str, Any]:
         "usage": _amounts(usage.usage, keys),
         "usageNonPreemptible": _amounts(usage.non_preemptible, keys),
         "requested": _amounts(usage.requested, keys),
+        "held": _amounts(world.held(queue.name), ()),
     }
     claims = {"owned": usage.owned, "sharedOut": usage.shared_out}
     if usage.orphans:

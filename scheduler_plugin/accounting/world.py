@@ -9,15 +9,16 @@ it every event and asks it from one thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from scheduler_plugin.accounting.assumptions import Assumptions
 from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.ledger import Ledger, claim_entry, pod_entry
 from scheduler_plugin.accounting.owners import labelled_owner
 from scheduler_plugin.accounting.world_changes import LabelEdit, is_edited
-from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
 from scheduler_plugin.objects.catalog import LEGACY_PREFIX, instances_of, resources_of_class
 from scheduler_plugin.objects.claims import ClaimView, ClassName
 from scheduler_plugin.objects.devices import ClassView, InstanceView, SliceView
@@ -36,12 +37,17 @@ MOST_REMEMBERED = 10_000
 
 
 class World:
-    """The facts, the ledger that follows from them, and the assumptions beside it."""
+    """The facts, the ledger that follows from them, and the assumptions beside it.
+
+    Attributes:
+        unmet: The queues whose quota cannot be met, each with why.
+    """
 
     def __init__(self, settings: AccountingSettings | None = None) -> None:
         self.facts = Facts(settings or AccountingSettings())
         self.ledger = Ledger(self.facts.tree.path)
         self.assumptions = Assumptions(self.facts.tree.path, self.ledger.claim)
+        self.unmet: Mapping[QueueName, str] = {}
         self._label_edits: dict[ClaimUid, LabelEdit] = {}
         # As an ordered set, the earliest first.
         self._deleted: dict[PodUid, None] = {}
@@ -147,6 +153,31 @@ class World:
         edits = tuple(self._label_edits.values())
         self._label_edits.clear()
         return edits
+
+    # What is held for pods, and what cannot be had.
+
+    def hold(self, hold: Hold) -> None:
+        """Hold room for a pod until it is bound, is gone, or the hold is ended."""
+        self.assumptions.hold(hold)
+        self.ledger.touch(self.facts.tree.path(hold.queue))
+
+    def end_hold(self, pod: PodUid) -> None:
+        """Nothing is held for a pod any more."""
+        for hold in self.assumptions.holds:
+            if hold.pod == pod:
+                self.assumptions.holds.end(pod)
+                self.ledger.touch(self.facts.tree.path(hold.queue))
+
+    def held(self, queue: QueueName) -> Charges:
+        """What is held for pods of a queue and of those below it."""
+        path, holds = self.facts.tree.path, self.assumptions.holds
+        return summed(hold.usage for hold in holds if queue in path(hold.queue))
+
+    def tell_unmet(self, unmet: Mapping[QueueName, str]) -> None:
+        """These queues are under their quota, ask for more, and cannot have it: each with why."""
+        changed = [n for n in {*unmet, *self.unmet} if unmet.get(n) != self.unmet.get(n)]
+        self.unmet = unmet
+        self.ledger.touch(changed)
 
     # What pods' queues follow from: the cost is that of the pods concerned.
 

@@ -105,6 +105,7 @@ class QueueCondition(StrEnum):
     PARENT_MISSING = "ParentMissing"
     PARENT_CYCLE = "ParentCycle"
     UNATTRIBUTED = "Unattributed"
+    QUOTA_UNMET = "QuotaUnmet"
 
 
 class SharingPolicy(StrEnum):

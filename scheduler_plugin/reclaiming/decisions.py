@@ -23,7 +23,7 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.effects import freed_by, left_to, shorn, surplus
+from scheduler_plugin.reclaiming.effects import freed_by, left_to, over_share, shorn, surplus
 from scheduler_plugin.reclaiming.victims import (
     Asker,
     Protection,
@@ -231,8 +231,7 @@ class _Search:
         self._held[owner] = list(in_order(found))
 
     def _protection(self, victim: Victim) -> Protection | None:
-        within = self._want.payer in self._tree.path(victim.owner)
-        return protection(victim, self._asker, self._world, self._now, within=within)
+        return protection(victim, self._asker, self._world, self._now)
 
     # What to take.
 
@@ -249,13 +248,13 @@ class _Search:
                     return victim
         return None
 
-    def _overuse(self, owner: QueueName) -> tuple[bool, tuple[float, ...]]:
-        """How far an owner and those above it are over their quotas; the payer's own go last."""
+    def _overuse(self, owner: QueueName) -> tuple[bool, tuple[tuple[int, float], ...]]:
+        """How far an owner and those above it are over their shares; the payer's own go last."""
         key = self._want.shortages[0].key
         places = [place for place in self._tree.path(owner) if place not in self._path]
-        over = (surplus(place, key, self._freed, self._world) for place in reversed(places))
+        over = (over_share(place, key, self._freed, self._world) for place in reversed(places))
         is_other = self._want.payer not in self._tree.path(owner)
-        return is_other, tuple(float(more) for more in over if more is not None)
+        return is_other, tuple(rank for rank in over if rank is not None)
 
     def _helps(self, victim: Victim) -> bool:
         """Whether something that lacks is freed, and nobody is left with less than the quota."""

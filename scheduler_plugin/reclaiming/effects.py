@@ -65,6 +65,21 @@ def surplus(place: QueueName, key: ResourceKey, freed: Totals, world: World) -> 
     return left_to(place, key, freed, world) - share.quota.most
 
 
+def over_share(
+    place: QueueName, key: ResourceKey, freed: Totals, world: World
+) -> tuple[int, float] | None:
+    """How far a queue is beyond its share of what is left beyond all quotas; the larger goes first.
+
+    A queue of a smaller priority has no part in it before others have theirs; of the same, each has
+    a part by its weight.
+    """
+    queue, share = world.facts.tree.get(place), world.facts.tree.share(place, key)
+    more = surplus(place, key, freed, world)
+    if queue is None or share is None or more is None:
+        return None
+    return -queue.priority, more / share.weight if share.weight else float("inf")
+
+
 def shorn(freed: Totals, above: Collection[QueueName], world: World) -> Iterator[QueueName]:
     """The queues that would be left with less than their quota.
 

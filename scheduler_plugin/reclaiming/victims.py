@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from scheduler_plugin.accounting.world import World
@@ -24,6 +24,7 @@ class Protection(StrEnum):
     UNUSED = "are used by nobody who could go"
     NON_PREEMPTIBLE = "have users that are not preemptible"
     PRIORITY = "have users of the same or a higher priority"
+    YOUNG = "have users that have not run for the least time that their queue gives them"
     HELD_BACK = "have users that may not be evicted now (a budget, or a policy)"
     QUOTA = "would leave a queue with less than its quota"
 
@@ -117,25 +118,40 @@ def _victim(
     )
 
 
-def protection(
-    victim: Victim, asker: Asker, world: World, now: datetime, *, within: bool
-) -> Protection | None:
-    """Why these users stay although nothing else speaks for them; None where they may go.
-
-    `within` says whether they are of the asker's own queue or of one below it.
-    """
+def protection(victim: Victim, asker: Asker, world: World, now: datetime) -> Protection | None:
+    """Why these users stay although nothing else speaks for them; None where they may go."""
     going = [pod for pod in victim.users if not pod.deleting and pod.uid not in asker.evicted]
     if not going:
         return Protection.UNUSED
     if victim.claim is not None and _names(asker.pod, victim.claim):
         return Protection.ITS_OWN
+    within = asker.queue in world.facts.tree.path(victim.owner)
     if within and any(pod.priority >= asker.pod.priority for pod in going):
         return Protection.PRIORITY
     if any(_goes_before(pod, asker, world) for pod in going):
         return Protection.ITS_OWN
+    if any(_is_young(pod, _min_runtime(victim, asker, world), now) for pod in going):
+        return Protection.YOUNG
     if any(pod.uid in asker.held_back for pod in going):
         return Protection.HELD_BACK
     return None
+
+
+def _min_runtime(victim: Victim, asker: Asker, world: World) -> timedelta:
+    tree = world.facts.tree
+    if asker.queue in tree.path(victim.owner):
+        return tree.preempt_min_runtime(victim.owner)
+    return tree.reclaim_min_runtime(victim.owner, asker.queue)
+
+
+def _is_young(pod: PodView, least: timedelta, now: datetime) -> bool:
+    """Whether a pod has run for less; of one whose time cannot be read nobody knows."""
+    if not least:
+        return False
+    try:
+        return now < datetime.fromisoformat(pod.arrived_at) + least
+    except (ValueError, TypeError):
+        return True
 
 
 def _names(pod: PodView, claim: ClaimView) -> bool:

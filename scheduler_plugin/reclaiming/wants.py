@@ -124,11 +124,11 @@ def _shortages(case: Case, payer: QueueName, added: Charges, evicted: Totals) ->
     world = case.world
     for key, amount in added:
         for place, share in world.facts.tree.checks(payer, key):
-            if share.limit.most is None:
+            if share.most.most is None:
                 continue
             used = used_without(case.counted_usage, place, key, world)
             soon_free = world.ledger.leaving.amount(place, key) + evicted.amount(place, key)
-            missing = used + amount - soon_free - share.limit.most
+            missing = used + amount - soon_free - share.most.most
             if missing > 0:
                 yield Shortage(place, key, missing)
 

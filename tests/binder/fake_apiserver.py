@@ -207,7 +207,7 @@ class FakeApiServer:
     def _patch_status(self, path: str, patch: Mapping[str, Any]) -> dict[str, Any]:
         after = deepcopy(self._found(path))
         for key in ("uid", "resourceVersion"):
-            if patch["metadata"][key] != after["metadata"][key]:
+            if patch["metadata"].get(key, after["metadata"][key]) != after["metadata"][key]:
                 raise RefusedError(409, "Conflict", f"{key} differs")
         merged = {**after["status"], **patch["status"]}
         after["status"] = {key: value for key, value in merged.items() if value is not None}

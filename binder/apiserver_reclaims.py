@@ -1,0 +1,343 @@
+"""Quota is guaranteed: who was chosen is evicted, and the room is held for whom it was taken.
+
+    lines that lack room ─► who has to go? (scheduler_plugin.reclaiming) ─► would all of them go?
+        ─► hold, and condition of the waiting pod ─► evict each ─► told ─► bound, gone or time over
+
+A hold follows the pod's condition, in every process and after every restart: so whoever leads next
+finds what was begun, and decides afresh about what is missing. One decision is made and carried out
+at a time, in small steps: kube-scheduler is answered in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
+from datetime import datetime
+from typing import NoReturn
+
+from binder import apiserver_events
+from binder.apiserver_evictions import Evictor, HeldBackError
+from binder.fences import FencedError, check
+from kube.api import (
+    PODS,
+    ApiClient,
+    ApiError,
+    Backoff,
+    Event,
+    JsonObject,
+    Preconditions,
+    WriteOptions,
+)
+from scheduler_plugin.api import (
+    RECLAIMING_CONDITION,
+    Decision,
+    Due,
+    Fence,
+    Nobody,
+    PodChanged,
+    PodToEvict,
+    PodUid,
+    PodView,
+    QueueName,
+    Rests,
+    Take,
+    World,
+    WorldChange,
+    decide,
+    hold_of,
+    is_due,
+)
+
+logger = logging.getLogger(__name__)
+
+TICK_SECONDS = 0.2
+"""How often it is looked who lacks room."""
+
+RECHECK_SECONDS = 5.0
+"""How soon it is decided anew although nothing changed: pods grow old enough to be evicted."""
+
+SLICE_SECONDS = 0.001
+"""How long a decision goes on before others have as much time."""
+
+HOLD_SECONDS = 60.0
+"""How long room is held for a pod that does not take it, from when it is free."""
+
+EVICTED_SECONDS = 10.0
+"""How long evicted pods may take to be seen as such."""
+
+VAIN_SECONDS = 3600.0
+"""How soon room is taken again for a pod that did not take what was held for it."""
+
+CHOICES = 5
+"""How many sets are asked for one pod in a row, where budgets hold them back."""
+
+_HELD_BACK = Backoff(first_seconds=4.0, cap_seconds=60.0)
+
+
+def _unheard() -> None:
+    """Nobody minds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReclaimWrites:
+    """Conditions of waiting pods, and evictions.
+
+    Attributes:
+        note_pod: Told each pod that the API server answers with.
+    """
+
+    client: ApiClient
+    evictor: Evictor
+    fence: Fence
+    _: KW_ONLY
+    note_pod: Callable[[JsonObject], None]
+    write_seconds: float
+
+    async def tell(self, pod: PodView, *, holds: bool, reason: str, message: str) -> None:
+        """Write the condition of a waiting pod. Raises ApiError or FencedError."""
+        check(self.fence, self.write_seconds)
+        condition = {
+            "type": RECLAIMING_CONDITION,
+            "status": str(holds),
+            "reason": reason,
+            "message": message,
+        }
+        answer = await self.client.strategic_merge_patch(
+            PODS.at(pod.name, pod.namespace, subresource="status"),
+            {"status": {"conditions": [condition]}},
+            preconditions=Preconditions(pod.uid),
+            options=WriteOptions(timeout_seconds=self.write_seconds),
+        )
+        self.note_pod(answer)
+
+
+@dataclass(eq=False)
+class Reclaimer:
+    """Takes back what is guaranteed while `run` runs; to be run once the world is in sync.
+
+    Attributes:
+        lacking: The pods that lack room, the most urgent first.
+        record: Takes Events and returns at once.
+        clock: The time now.
+        monotonic: The seconds of a clock that nobody sets.
+    """
+
+    writes: ReclaimWrites
+    world: World
+    lacking: Callable[[], Sequence[PodUid]]
+    _: KW_ONLY
+    record: Callable[[Event], None]
+    clock: Callable[[], datetime]
+    monotonic: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        self.told: Callable[[], None] = _unheard
+        """Called when what Queues say of themselves changed."""
+        self._fence = self.writes.fence
+        self._deadlines: Due[PodUid] = Due()
+        self._vain: Rests[PodUid] = Rests()
+        self._held_back: Rests[PodUid] = Rests(120.0)
+        self._evicted: Due[PodUid] = Due()
+        self._taking: PodUid | None = None
+        self._over: dict[PodUid, None] = {}
+        self._has_news = True
+        self._seen: Sequence[PodUid] = ()
+        self._next_recheck = float("-inf")
+
+    # What is heard.
+
+    def begin(self) -> None:
+        """Take up what is held for pods: before anybody else may get it."""
+        for pod in list(self.world.facts.pods()):
+            self._follow(pod.uid)
+
+    def changed(self, change: WorldChange) -> None:
+        """The world took a change; fit to be subscribed to it."""
+        self._has_news = True
+        if isinstance(change, PodChanged):
+            self._follow(change.uid)
+
+    def _follow(self, uid: PodUid) -> None:
+        """What is held is what the pod's condition says."""
+        pod, holds = self.world.facts.pod(uid), self.world.assumptions.holds
+        if pod is None or not pod.reclaiming or not pod.may_be_bound:
+            if uid != self._taking and uid in holds:
+                self.world.end_hold(uid)
+                self._deadlines.drop(uid)
+            if pod is not None and pod.reclaiming and pod.is_bound:
+                self._over[uid] = None
+        elif uid not in holds and (hold := hold_of(pod, self.world)) is not None:
+            self.world.hold(hold)
+            self._deadlines.set(uid, self.monotonic() + HOLD_SECONDS)
+
+    # What is done.
+
+    async def run(self) -> NoReturn:
+        """Reclaim until cancelled."""
+        while True:
+            if self._fence.why_not(self.writes.write_seconds):
+                await asyncio.sleep(1.0)
+                continue
+            began = self.monotonic()
+            try:
+                await self._round()
+            except Exception:  # An odd object must not end the process.
+                logger.exception("a round ended early")
+            await asyncio.sleep(max(TICK_SECONDS, self.monotonic() - began))
+
+    async def _round(self) -> None:
+        await self._end_holds()
+        lacking, moment = list(self.lacking()), self.monotonic()
+        if lacking == self._seen and not self._has_news and moment < self._next_recheck:
+            return
+        self._seen, self._has_news = lacking, False
+        self._next_recheck = moment + RECHECK_SECONDS
+        unmet: dict[QueueName, str] = {}
+        for uid in lacking:
+            pod = self.world.facts.pod(uid)
+            if pod is None or not pod.may_be_bound or self._vain.until(uid, moment) is not None:
+                continue
+            decision = await self._serve(pod)
+            if isinstance(decision, Nobody) and decision.unmet is not None:
+                unmet.setdefault(decision.unmet, decision.sentence)
+        if unmet != self.world.unmet:
+            self.world.tell_unmet(unmet)
+            self.told()
+
+    async def _serve(self, pod: PodView) -> Decision:
+        """Free what a pod lacks, if anybody has to; what is held back sends to the next choice."""
+        decision = await self._decided(pod)
+        for _ in range(CHOICES):
+            if not isinstance(decision, Take) or not await self._is_held_back(decision):
+                break
+            decision = await self._decided(pod)
+        return decision
+
+    async def _decided(self, pod: PodView) -> Decision:
+        """Decide in steps, with as much time for others in between."""
+        began, held_back = self.monotonic(), self._now_held_back()
+        decision: Decision | None = None
+        for step in decide(pod, self.world, self.clock(), self._now_evicted(), held_back):
+            decision = step
+            took = self.monotonic() - began
+            if step is None and took > SLICE_SECONDS:
+                await asyncio.sleep(took)
+                began = self.monotonic()
+        assert decision is not None, "the last step is the decision"
+        return decision
+
+    def _now_evicted(self) -> frozenset[PodUid]:
+        self._evicted.take(self.monotonic())
+        return frozenset(self._evicted)
+
+    def _now_held_back(self) -> frozenset[PodUid]:
+        moment = self.monotonic()
+        found = (pod.uid for pod in self.world.facts.pods()) if len(self._held_back) else ()
+        return frozenset(uid for uid in found if self._held_back.until(uid, moment) is not None)
+
+    async def _is_held_back(self, take: Take) -> bool:
+        """Carry it out; whether nothing was done since somebody may not be evicted now."""
+        pods = [PodToEvict(pod.namespace, pod.name, pod.uid) for pod in take.pods]
+        try:
+            await self.writes.evictor.ask(pods)
+        except HeldBackError as error:
+            self._hold_back(take, pods, error)
+            return True
+        except (ApiError, FencedError) as error:
+            logger.warning("not reclaimed yet pod=%s: %s", take.want.pod, error)
+            return False
+        if is_due(take, self.world, self.clock(), self._now_evicted()):
+            await self._take(take, pods)
+        return False
+
+    def _hold_back(self, take: Take, pods: Sequence[PodToEvict], error: HeldBackError) -> None:
+        for pod in pods if error.pod is None else [error.pod]:
+            self._held_back.again(pod.uid, self.monotonic(), _held_back_seconds)
+        logger.info("reclaim held back pod=%s: %s", take.want.pod, error)
+        self._tell(apiserver_events.reclaim_held_back(take, str(error)))
+
+    async def _take(self, take: Take, pods: Sequence[PodToEvict]) -> None:
+        """The room is the pod's from here on; whoever comes after a restart sees its condition."""
+        pod = take.want.pod
+        self._taking = pod.uid
+        try:
+            self.world.hold(take.want.hold)
+            self._deadlines.set(pod.uid, self.monotonic() + HOLD_SECONDS)
+            await self.writes.tell(pod, holds=True, reason="Reclaimed", message=take.sentence)
+            await self._evict(take, pods)
+        except (ApiError, FencedError) as error:
+            logger.warning("not reclaimed pod=%s: %s", pod, error)
+        finally:
+            self._taking = None
+            self._follow(pod.uid)
+
+    async def _evict(self, take: Take, pods: Sequence[PodToEvict]) -> None:
+        """Evict one after the other while it is for somebody; who is left is decided about anew."""
+        count = 0
+        for pod in pods:
+            if take.want.pod.uid not in self.world.assumptions.holds:
+                return
+            try:
+                is_evicted = await self.writes.evictor.evict(pod)
+            except HeldBackError as error:
+                self._hold_back(take, [pod], error)
+                return
+            self._evicted.set(pod.uid, self.monotonic() + EVICTED_SECONDS)
+            if is_evicted:
+                self._tell_evicted(take, pod, is_first=count == 0)
+                count += 1
+
+    def _tell_evicted(self, take: Take, pod: PodToEvict, *, is_first: bool) -> None:
+        if is_first:
+            for event in apiserver_events.reclaimed(take, self.world.facts.tree):
+                self._tell(event)
+        self._tell(apiserver_events.pod_reclaimed(pod, take))
+
+    def _tell(self, event: Event) -> None:
+        about = event.regarding
+        logger.info(
+            "%s %s=%s/%s: %s", event.reason, about.kind, about.namespace, about.name, event.note
+        )
+        self.record(event)
+
+    # How it ends.
+
+    async def _end_holds(self) -> None:
+        """Of pods that are bound the condition is over; of others the time may be."""
+        for uid in list(self._over):
+            del self._over[uid]
+            await self._end(uid, "Bound", "The pod is bound.")
+        for uid in self._deadlines.take(self.monotonic()):
+            pod = self.world.facts.pod(uid)
+            if pod is None or uid not in self.world.assumptions.holds:
+                continue
+            if self._is_on_its_way(pod):
+                self._deadlines.set(uid, self.monotonic() + HOLD_SECONDS)
+                continue
+            self._vain.rest(uid, self.monotonic(), VAIN_SECONDS)
+            why = f"Room was held for {HOLD_SECONDS:.0f} s, and the pod was not bound."
+            await self._end(uid, "TimeOver", why)
+
+    def _is_on_its_way(self, pod: PodView) -> bool:
+        """Whether the room is not there yet: pods that were evicted may take their time."""
+        decision = next(decide(pod, self.world, self.clock()))
+        return not isinstance(decision, Nobody) and bool(self.world.ledger.leaving.by_queue())
+
+    async def _end(self, uid: PodUid, reason: str, message: str) -> None:
+        pod = self.world.facts.pod(uid)
+        self.world.end_hold(uid)
+        if pod is None:
+            return
+        with suppress(ApiError, FencedError):
+            await self.writes.tell(pod, holds=False, reason=reason, message=message)
+            return
+        # The condition stands: it is taken up again, and ended then.
+        self._follow(uid)
+
+
+def _held_back_seconds(failures: int) -> float:
+    return _HELD_BACK.delay(failures, random.random)

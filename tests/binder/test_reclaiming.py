@@ -1,0 +1,236 @@
+"""The shell of reclaim: asked, held, told, evicted, and what is left by whoever was killed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from binder import apiserver_reclaims
+from kube.api import Event, JsonObject
+from scheduler_plugin.accounting.world_changes import PodChanged
+from scheduler_plugin.objects.claims import claim_view
+from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.objects.pods import pod_view
+from tests.binder.builders import FakeFence, a_binder
+from tests.binder.fake_apiserver import QUEUE, FakeApiServer
+from tests.scheduler_plugin.builders import (
+    NOW,
+    SETTINGS,
+    a_claim_object,
+    a_pod_object,
+    a_queue,
+    a_request,
+    a_result,
+    a_world,
+    pod_uid,
+    put,
+    read,
+)
+
+CONDITION = "moorage.dev/Reclaiming"
+
+
+@pytest.fixture(autouse=True)
+def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apiserver_reclaims, "TICK_SECONDS", 0.0)
+
+
+class Scene:
+    """Queue mine waits for room that robots use beyond their quota; an API server in memory."""
+
+    def __init__(self, server: FakeApiServer | None = None) -> None:
+        self.server = server or FakeApiServer()
+        self.moment = 0.0
+        self.events: list[Event] = []
+        self.world = a_world(
+            a_queue("root", onvif=(2, 2)),
+            a_queue("mine", parent="root", onvif=(1, 2)),
+            a_queue("robots", parent="root", onvif=(0, 2)),
+        )
+        self.waiting = [pod_uid("w")]
+        binder = a_binder(self.server, FakeFence(), self._note_claim, self._note_pod)
+        self.reclaimer = binder.reclaimer(
+            self.world, lambda: self.waiting, self.events.append, lambda: NOW, lambda: self.moment
+        )
+
+    def _note_claim(self, claim: JsonObject) -> None:
+        put(self.world, read(claim_view(claim, queue_label=QUEUE)))
+
+    def _note_pod(self, pod: JsonObject) -> None:
+        put(self.world, read(pod_view(pod, SETTINGS)))
+        self.reclaimer.changed(PodChanged(pod_uid(pod["metadata"]["name"])))
+
+    def put_pod(self, name: str, queue: str, **fields: Any) -> None:
+        body = a_pod_object(name, queue=queue, claims=[name], **fields)
+        self.server.put("pods", body)
+        self._note_pod(self.server.pod(name))
+
+    def put_claim(self, name: str, *pods: str, queue: str = "") -> None:
+        results = {"results": [a_result()], "pods": pods, "queue": queue} if pods else {}
+        self.server.put("resourceclaims", a_claim_object(name, requests=[a_request()], **results))
+        self._note_claim(self.server.claim(name))
+
+    def use(self, name: str, **fields: Any) -> None:
+        self.put_claim(name, name, queue="robots")
+        self.put_pod(name, "robots", node="n", phase="Running", **fields)
+
+    def wait(self, name: str = "w", **fields: Any) -> None:
+        self.put_claim(name)
+        self.put_pod(name, "mine", **fields)
+
+    def remove(self, name: str) -> None:
+        self.world.delete_pod(pod_uid(name))
+        self.world.delete_claim(read(claim_view(self.server.claim(name), queue_label=QUEUE)).uid)
+        self.reclaimer.changed(PodChanged(pod_uid(name)))
+
+    @property
+    def evicted(self) -> list[str]:
+        return [str(name) for name in self.server.evicted]
+
+    @property
+    def held(self) -> list[str]:
+        return [hold.name for hold in self.world.assumptions.holds]
+
+    def condition(self, name: str = "w") -> tuple[str, str]:
+        conditions = self.server.pod(name)["status"].get("conditions", ())
+        found = [c for c in conditions if c["type"] == CONDITION]
+        return (found[0]["status"], found[0]["reason"]) if found else ("", "")
+
+    @property
+    def told(self) -> list[tuple[str, str]]:
+        return sorted((event.reason, event.regarding.name) for event in self.events)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        self.reclaimer.begin()
+        task = asyncio.create_task(self.reclaimer.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def rounds(self) -> None:
+        for _ in range(200):
+            await asyncio.sleep(0)
+
+
+def a_scene() -> Scene:
+    scene = Scene()
+    scene.use("r1", priority=1, spec={"priority": 1})
+    scene.use("r2")
+    scene.wait()
+    return scene
+
+
+async def test_whoever_was_chosen_goes_and_the_room_is_held_by_name() -> None:
+    scene = a_scene()
+
+    async with scene.running():
+        await scene.rounds()
+
+    assert scene.evicted == ["r2"]
+    assert scene.held == ["Pod default/w"]
+    assert scene.condition() == ("True", "Reclaimed")
+    assert scene.world.held(QueueName("root")).items == (("onvif", 1),)
+    assert scene.told == [
+        ("ClaimReclaimed", "r2"),
+        ("ClaimsReclaimed", "robots"),
+        ("Reclaimed", "r2"),
+        ("RoomReclaimed", "mine"),
+        ("RoomReclaimed", "w"),
+    ]
+    assert len({event.note for event in scene.events}) == 1
+
+
+async def test_nobody_else_goes_while_the_evicted_one_takes_its_time() -> None:
+    scene = a_scene()
+
+    async with scene.running():
+        await scene.rounds()
+        scene.moment = 1000.0
+        scene.use("r2", spec={"priority": 0})
+        scene.put_pod("r2", "robots", node="n", phase="Running")
+        pod = scene.server.pod("r2")
+        pod["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:30Z"
+        scene._note_pod(pod)
+        await scene.rounds()
+
+    assert scene.evicted == ["r2"]
+    assert scene.held == ["Pod default/w"]
+
+
+async def test_a_hold_that_is_not_taken_ends_and_nobody_is_evicted_for_it_again() -> None:
+    scene = a_scene()
+
+    async with scene.running():
+        await scene.rounds()
+        scene.remove("r2")
+        scene.moment = 61.0
+        await scene.rounds()
+        assert (scene.held, scene.condition()) == ([], ("False", "TimeOver"))
+        scene.use("r3")
+        scene.moment = 120.0
+        await scene.rounds()
+
+    assert scene.evicted == ["r2"]
+
+
+async def test_with_the_binding_the_hold_and_its_condition_are_over() -> None:
+    scene = a_scene()
+
+    async with scene.running():
+        await scene.rounds()
+        scene.remove("r2")
+        bound = scene.server.pod("w")
+        bound["spec"]["nodeName"] = "n"
+        scene.server.put("pods", bound)
+        scene.waiting = []
+        scene._note_pod(scene.server.pod("w"))
+        await scene.rounds()
+
+    assert (scene.held, scene.condition()) == ([], ("False", "Bound"))
+
+
+async def test_whoever_leads_next_takes_the_hold_up_and_evicts_nobody_twice() -> None:
+    first = a_scene()
+    async with first.running():
+        await first.rounds()
+    pod = first.server.pod("r2")
+    pod["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:30Z"
+    first.server.put("pods", pod)
+
+    second = Scene(first.server)
+    for name in ("r1", "r2", "w"):
+        second._note_claim(second.server.claim(name))
+        put(second.world, read(pod_view(second.server.pod(name), SETTINGS)))
+    async with second.running():
+        await second.rounds()
+
+    assert second.held == ["Pod default/w"]
+    assert second.evicted == ["r2"]
+
+
+async def test_a_budget_sends_it_to_the_next_and_is_told() -> None:
+    scene = a_scene()
+    scene.server.protected.add("r2")
+
+    async with scene.running():
+        await scene.rounds()
+
+    assert scene.evicted == ["r1"]
+    assert ("ReclaimHeldBack", "w") in scene.told
+
+
+async def test_where_nobody_can_go_the_queue_says_so() -> None:
+    scene = a_scene()
+    scene.server.protected |= {"r1", "r2"}
+
+    async with scene.running():
+        await scene.rounds()
+
+    assert (scene.evicted, scene.held, scene.condition()) == ([], [], ("", ""))
+    assert "may not be evicted now" in scene.world.unmet[QueueName("mine")]
