@@ -1,0 +1,184 @@
+"""Quota is guaranteed: who is under it gets a claim of who is over it, and nobody slips in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.e2e.sharing import objects
+from tests.e2e.sharing.stories import Story
+
+GATE = {"name": "moorage.dev/quota"}
+CONDITION = "moorage.dev/Reclaiming"
+RUNS = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def queues(story: Story, limit: int, mine: int = 1, robots: int = 0) -> tuple[str, str]:
+    """Two queues below one with a limit."""
+    root = story.queue("root", limit=limit, quota=limit)
+    return (
+        story.queue("mine", parent=root, quota=mine),
+        story.queue("robots", parent=root, quota=robots),
+    )
+
+
+def use(story: Story, name: str, queue: str, *foreign: tuple[str, str], **options: Any) -> None:
+    """A claim that a pod of its name uses, and foreign pods beside it."""
+    story.claim(name)
+    story.pod(name, queue, name, **options)
+    story.wait_bound(name)
+    for pod, other in foreign:
+        story.pod(pod, other, name)
+    story.wait_bound(*(pod for pod, _ in foreign))
+
+
+def condition(story: Story, pod: str) -> tuple[str, str]:
+    conditions = story.get("pod", pod)["status"].get("conditions", ())
+    found = [(c["status"], c["message"]) for c in conditions if c["type"] == CONDITION]
+    return found[0] if found else ("", "")
+
+
+def evicted(story: Story, *pods: str) -> bool:
+    return story.bound().isdisjoint(pods)
+
+
+def test_a_queue_within_its_quota_gets_its_room_back_and_all_sides_are_told(story: Story) -> None:
+    mine, robots = queues(story, limit=2)
+    story.devices(2)
+    use(story, "r1", robots)
+    use(story, "r2", robots)
+
+    story.claim("w")
+    story.pod("w", mine, "w", schedulingGates=[GATE])
+
+    story.wait_bound("w")
+    (gone,) = {"r1", "r2"} - story.bound()
+    why = story.wait_told(gone, "Reclaimed")
+    assert f'Pod {story.namespace}/w of queue "{mine}" is within its quota' in why
+    assert f'ResourceClaim {story.namespace}/{gone} of queue "{robots}"' in why
+    assert story.wait_told("w", "RoomReclaimed") == why
+    story.wait_figures({mine: 1, robots: 1})
+    story.until("nothing is held", lambda: not story.status(mine).get("held"))
+    story.until("the hold is over", lambda: condition(story, "w")[0] == "False")
+
+
+def test_the_evicted_pods_successor_does_not_slip_in(story: Story) -> None:
+    mine, robots = queues(story, limit=2)
+    story.devices(2)
+    use(story, "r1", robots)
+    use(story, "r2", robots)
+    for number in range(3):
+        story.claim(f"next{number}")
+        story.pod(f"next{number}", robots, f"next{number}", schedulingGates=[GATE])
+
+    story.claim("w")
+    story.pod("w", mine, "w", schedulingGates=[GATE])
+
+    story.wait_bound("w")
+    story.wait_figures({mine: 1, robots: 1})
+    assert len(story.bound() & {"r1", "r2"}) == 1
+    assert not story.bound() & {"next0", "next1", "next2"}
+
+
+def test_a_pod_without_a_gate_is_served_as_well(story: Story) -> None:
+    mine, robots = queues(story, limit=1)
+    story.devices(2)
+    use(story, "r1", robots)
+
+    story.claim("w")
+    story.pod("w", mine, "w")
+
+    story.wait_bound("w")
+    assert evicted(story, "r1")
+
+
+def test_a_claim_goes_with_all_its_users_and_foreign_ones_only_where_no_other_serves(
+    story: Story,
+) -> None:
+    mine, robots = queues(story, limit=2, mine=2)
+    others = story.queue("others")
+    story.devices(2)
+    use(story, "shared", robots, ("f1", others), ("f2", others))
+    use(story, "r2", robots)
+
+    story.claim("w1")
+    story.pod("w1", mine, "w1", schedulingGates=[GATE])
+    story.wait_bound("w1")
+    assert story.bound() == {"shared", "f1", "f2", "w1"}
+    story.claim("w2")
+    story.pod("w2", mine, "w2", schedulingGates=[GATE])
+
+    story.wait_bound("w2")
+    assert story.bound() == {"w1", "w2"}
+    why = story.wait_told("f1", "Reclaimed")
+    assert "is given up by all who use it (3 pods)" in why
+    assert story.wait_told("f2", "Reclaimed") == why
+    assert story.wait_told("shared", "Reclaimed") == why
+
+
+def test_a_budget_sends_it_to_the_next_and_where_none_can_go_the_queue_says_so(
+    story: Story,
+) -> None:
+    mine, robots = queues(story, limit=2, mine=2)
+    story.devices(2)
+    use(story, "r1", robots)
+    use(story, "guarded", robots, labels={"app": "guarded"})
+    story.patch("pod", "guarded", {"status": RUNS}, "/status")
+    story.create("budget", objects.budget("some", {"app": "guarded"}, at_least=1))
+    story.until("the budget is in force", lambda: _is_in_force(story))
+
+    story.claim("w1")
+    story.pod("w1", mine, "w1", schedulingGates=[GATE])
+    story.wait_bound("w1")
+    story.claim("w2")
+    story.pod("w2", mine, "w2", schedulingGates=[GATE])
+
+    held_back = story.wait_told("w2", "ReclaimHeldBack")
+    assert "needs 1 healthy pods and has 1 currently" in held_back
+    story.until("the queue says so", lambda: "a budget" in unmet(story, mine))
+    assert story.bound() == {"guarded", "w1"}
+    story.api.delete(story.path("budget", "some"))
+    story.wait_bound("w2")
+    story.until("it has what it asks for", lambda: not unmet(story, mine))
+
+
+def unmet(story: Story, queue: str) -> str:
+    conditions = story.status(queue).get("conditions", ())
+    return next((str(c["message"]) for c in conditions if c["type"] == "QuotaUnmet"), "")
+
+
+def _is_in_force(story: Story) -> bool:
+    status = story.get("budget", "some").get("status", {})
+    return (status.get("expectedPods"), status.get("currentHealthy")) == (1, 1)
+
+
+def test_within_a_queue_the_higher_priority_goes_first(story: Story) -> None:
+    vision = story.queue("vision", quota=2, limit=2)
+    story.devices(2)
+    story.priority_class(50)
+    use(story, "low", vision)
+    use(story, "urgent", vision, priorityClassName=story.name)
+
+    story.claim("w")
+    story.pod("w", vision, "w", schedulingGates=[GATE], priorityClassName=story.name)
+
+    story.wait_bound("w")
+    assert story.bound() == {"urgent", "w"}
+    assert "has priority 50" in story.wait_told("low", "Reclaimed")
+
+
+def test_the_next_to_lead_finishes_what_was_begun(story: Story) -> None:
+    mine, robots = queues(story, limit=1)
+    others = story.queue("others")
+    story.devices(1)
+    use(story, "shared", robots, ("f1", others), ("f2", others))
+    story.claim("w")
+    with story.gates_stopped("w"):
+        story.pod("w", mine, "w", schedulingGates=[GATE])
+        story.until("all are evicted", lambda: evicted(story, "shared", "f1", "f2"))
+        story.plugin.kill()
+        story.claim("next")
+        story.pod("next", robots, "next", schedulingGates=[GATE])
+        story.plugin.wait_ready()
+
+    story.wait_bound("w")
+    assert story.bound() == {"w"}
