@@ -107,16 +107,26 @@ class Reclaims(RuleBasedStateMachine):
 
     @initialize(
         quotas=st.fixed_dictionaries({name: st.integers(0, 3) for name in PARENTS}),
-        room=st.integers(1, 5),
+        room=st.integers(1, 4),
         beyond=st.fixed_dictionaries({name: st.integers(0, 4) for name in PARENTS}),
+        there=st.lists(st.tuples(st.sampled_from(LEAVES), st.integers(0, 1)), max_size=6),
     )
-    def begin(self, quotas: dict[str, int], room: int, beyond: dict[str, int]) -> None:
+    def begin(
+        self,
+        quotas: dict[str, int],
+        room: int,
+        beyond: dict[str, int],
+        there: list[tuple[str, int]],
+    ) -> None:
         self.model.quotas = quotas
         self.model.limits = {name: quotas[name] + beyond[name] for name in PARENTS}
-        self.model.limits["root"] = max(room, quotas["root"])
+        self.model.quotas["root"] = self.model.limits["root"] = room
         for name, parent in PARENTS.items():
             spec = (quotas[name], self.model.limits[name])
             put(self.world, a_queue(name, parent=parent, onvif=spec))
+        for queue, priority in there:
+            self._come(queue, 1, priority, non_preemptible=False)
+        self.schedule()
 
     # What people and the cluster do.
 
@@ -124,9 +134,12 @@ class Reclaims(RuleBasedStateMachine):
         queue=st.sampled_from(LEAVES),
         cost=st.integers(1, 2),
         priority=st.integers(0, 2),
-        non_preemptible=st.booleans(),
+        non_preemptible=st.sampled_from([False, False, False, True]),
     )
     def come(self, queue: str, cost: int, priority: int, non_preemptible: bool) -> None:
+        self._come(queue, cost, priority, non_preemptible=non_preemptible)
+
+    def _come(self, queue: str, cost: int, priority: int, *, non_preemptible: bool) -> None:
         self.count += 1
         claim = f"c{self.count}"
         self.model.claims[claim] = Held(claim, cost)
