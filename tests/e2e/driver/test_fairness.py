@@ -13,6 +13,9 @@ from tests.e2e.driver.stories import Story
 MANY = 1_000
 """Of each node; they take far longer than one."""
 
+MANY_FOR_A_SLICE = 65
+"""Of each node; from so many on they have a pool of their own."""
+
 SECONDS = 120.0
 
 
@@ -27,7 +30,10 @@ def many(story: Story) -> Iterator[str]:
 
 
 def configure(story: Story, name: str, devices: int) -> None:
-    descriptions = [f"{name}-{number}" for number in range(devices)]
+    describe(story, name, [f"{name}-{number}" for number in range(devices)])
+
+
+def describe(story: Story, name: str, descriptions: list[str]) -> None:
     details = json.dumps({"descriptions": descriptions, "shared": False})
     story.cluster.apply(
         {
@@ -74,3 +80,47 @@ def test_a_new_configuration_does_not_wait_for_the_many_of_another(story: Story,
 
     wait_there(story, f"{story.name}-b")
     assert instances(story, many) > 0, "it waited until the last of them had gone"
+
+
+def pools(story: Story) -> dict[str, str]:
+    """The pool of each of the story's devices."""
+    return {
+        device["name"]: found["spec"]["pool"]["name"]
+        for found in story.cluster.list("resourceslices")
+        for device in found["spec"].get("devices") or ()
+        if device["attributes"]["configuration"]["string"] == story.name
+    }
+
+
+def use(story: Story, pod: str) -> str:
+    """What a pod sees of the claimed device."""
+    command = ["sh", "-c", "env | grep ^DEBUG_ECHO_DESCRIPTION=; exec sleep 100000"]
+    story.pod(pod, container={"command": command})
+    story.wait_running(pod)
+    return story.read(pod).strip().partition("=")[2]
+
+
+def test_what_a_pod_has_of_many_stays_in_its_pool_though_they_are_few_now(story: Story) -> None:
+    configure(story, story.name, MANY_FOR_A_SLICE)
+    every = MANY_FOR_A_SLICE * len(NODES)
+    story.until("all are published", lambda: devices(story, story.name) == every, SECONDS)
+    story.claim()
+    description, node = use(story, "first"), story.pod_node("first")
+    claim = story.get("resourceclaim", "disk")
+    (given,) = claim["status"]["allocation"]["devices"]["results"]
+    assert given["pool"] == f"local/{node}/{story.name}"
+
+    describe(story, story.name, [description])
+    story.until("one of each node is left", lambda: devices(story, story.name) == len(NODES))
+    story.drivers.nodes[node].kill()
+    story.drivers.nodes[node].wait_ready()
+    describe(story, story.name, [description, "newcomer"])
+    story.until("another has come", lambda: devices(story, story.name) == 2 * len(NODES))
+
+    shown = pools(story)
+    assert shown[given["device"]] == given["pool"]
+    assert sorted(shown.values()).count(node) == 1, "the newcomer is one of few"
+    assert use(story, "second") == description
+    for pod in ("first", "second"):
+        story.delete("pod", pod)
+    story.wait_unprepared(claim["metadata"]["uid"], node)
