@@ -89,7 +89,17 @@ class Histories(RuleBasedStateMachine):
         self.runner.close()
         self.folder.cleanup()
 
-    @initialize()
+    @initialize(prepared=st.booleans())
+    def begin(self, prepared: bool) -> None:
+        """Two devices are there, and claims have them: most of what goes wrong begins so."""
+        self.start()
+        for claim, serial, path in zip(map(a_reference, (1, 2)), SERIALS, PATHS, strict=False):
+            self.plug_or_move(serial, path)
+            self.allocate(claim, serial)
+            if prepared:
+                self.prepare(claim)
+                assert claim.uid in self.told
+
     def start(self) -> None:
         """The driver begins, and hears of the devices before it serves the kubelet."""
         self.look(forget=True)
@@ -216,6 +226,13 @@ class Histories(RuleBasedStateMachine):
     def allocate(self, claim: ClaimReference, serial: str) -> None:
         if claim.uid not in self.told:
             self.reader.put(claim, a_result(f"{CONFIGURATION}-{serial}"))
+
+    @precondition(lambda self: self.plugin)
+    @rule(claim=claims, serial=serials)
+    def allocate_and_prepare(self, claim: ClaimReference, serial: str) -> None:
+        """As a pod of a new claim has it done."""
+        self.allocate(claim, serial)
+        self.prepare(claim)
 
     @precondition(lambda self: self.plugin)
     @rule(claim=claims)
