@@ -121,6 +121,13 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+POD_GROUPS = (
+    Resource("scheduling.run.ai", "v2alpha2", "podgroups"),
+    Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups"),
+    Resource("scheduling.k8s.io", "v1alpha2", "podgroups"),
+)
+
+
 def _kinds(text: str) -> tuple[Resource, ...]:
     return tuple(_kind(part) for part in text.split(",")) if text else ()
 
@@ -260,9 +267,9 @@ def serve(
             metavar="KINDS",
             help_="Kinds of PodGroups, as plural.version.group, with commas between them; empty for"
             " none.",
-            shown="podgroups.v2alpha2.scheduling.run.ai",
+            shown="KAI's, the coscheduling plugin's and Kubernetes' own",
         ),
-    ] = (Resource("scheduling.run.ai", "v2alpha2", "podgroups"),),
+    ] = POD_GROUPS,
 ) -> ServeSettings:
     tls = TlsFiles(
         certificate=tls_cert_file,

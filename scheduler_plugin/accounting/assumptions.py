@@ -11,7 +11,8 @@ first non-preemptible use by its owner.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -120,6 +121,21 @@ class Assumptions:
         """Tell somebody else, too; returns what ends that."""
         self._subscribers.append(subscriber)
         return lambda: self._subscribers.remove(subscriber)
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """What is assumed meanwhile is tried only: nobody is told, and it ends with the trial."""
+        subscribers, self._subscribers = self._subscribers, []
+        until, known = dict(self._until), set(self._held)
+        yield
+        for pod in [pod for pod in self._held if pod not in known]:
+            self.forget(pod)
+        self._until = until
+        self._subscribers = subscribers
+
+    def is_assumed(self, pod: PodUid) -> bool:
+        """Whether a decision about the pod is in flight."""
+        return pod in self._held
 
     def _tell(self, claims: Iterable[ClaimUid]) -> None:
         for subscriber in tuple(self._subscribers):

@@ -15,7 +15,14 @@ from kube.api import ApiError
 from scheduler_plugin.cluster.apiserver_lookups import ClaimLookups
 from scheduler_plugin.extender.kube_scheduler_binds import Binds, KnowsTheCluster
 from scheduler_plugin.extender.messages import BindArguments, NotAnswered, Passed
-from scheduler_plugin.judging.verdicts import Admitted, Refused, Verdict, assume, judge
+from scheduler_plugin.judging.gangs import (
+    NotTogether,
+    Together,
+    could_come,
+    is_of_gang,
+    judge_together,
+)
+from scheduler_plugin.judging.verdicts import Refused, assume, judge
 from scheduler_plugin.objects.bindings import CarriesOut
 from scheduler_plugin.objects.fields import JsonObject, Unreadable
 from scheduler_plugin.objects.names import Reason
@@ -99,15 +106,16 @@ class Extender:
         return self._filter_unbound(view)
 
     def _filter_unbound(self, view: PodView) -> Answer:
-        verdict = self._verdict(view)
-        if not isinstance(verdict, Admitted):
-            return verdict
-        if verdict.claims or verdict.requests:
-            assume(view, verdict, self._cluster.world, self._clock())
+        """One that goes with others is admitted with them, and room is kept for all."""
+        found = self._verdict(view)
+        if not isinstance(found, Together):
+            return found
+        for pod, verdict in found.admitted:
+            assume(pod, verdict, self._cluster.world, self._clock())
         self._binds.passed(view.uid)
         return Passed()
 
-    def _verdict(self, view: PodView) -> Verdict | NotAnswered:
+    def _verdict(self, view: PodView) -> Together | Refused | NotAnswered:
         """The verdict on a pod; no answer where it is not to be tried now."""
         world, now = self._cluster.world, self._clock()
         if not world.may_be_bound(view.uid):
@@ -117,7 +125,15 @@ class Extender:
         if why := self._binds.why_not_tried(view, now):
             return NotAnswered(why)
         world.assumptions.expire(now)
-        return judge(view, world.facts.claims_of(view), world)
+        if is_of_gang(view, world.facts):
+            found = judge_together(view, world, self._may_come)
+            return found.refused if isinstance(found, NotTogether) else found
+        verdict = judge(view, world.facts.claims_of(view), world)
+        return verdict if isinstance(verdict, Refused) else Together(((view, verdict),))
+
+    def _may_come(self, pod: PodView) -> PodView | None:
+        """Those at the gate do not: it lets go of a group as a whole."""
+        return pod if could_come(pod, self._cluster.world) else None
 
     async def filter_once_known(self, pod: JsonObject) -> Answer:
         """The same; where the watch has not brought what it is about, after a moment.
@@ -153,8 +169,8 @@ class Extender:
         view = self._asked_about(pod)
         if isinstance(view, NotAnswered) or not view.may_use_devices:
             return view if isinstance(view, NotAnswered) else Passed()
-        verdict = self._verdict(view)
-        return Passed() if isinstance(verdict, Admitted) else verdict
+        found = self._verdict(view)
+        return Passed() if isinstance(found, Together) else found
 
     async def bind(self, arguments: BindArguments) -> str:
         """Bind a pod; returns why it is not bound, "" where it is. May be asked twice."""

@@ -62,6 +62,9 @@ MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 """Annotation of a pod by which a kubelet shows a static one; it never changes."""
 
 POD_GROUP_ANNOTATION = "pod-group-name"
+"""Annotation of a pod that names its PodGroup, KAI's way; the coscheduling plugin has a label."""
+
+POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 
 QueueName = NewType("QueueName", str)
 PodUid = NewType("PodUid", str)
@@ -87,6 +90,7 @@ class Reason(StrEnum):
 
     NOT_KNOWN_YET = "NotKnownYet"
     GONE = "Gone"
+    POD_GROUP_INCOMPLETE = "PodGroupIncomplete"
     NO_QUEUE = "NoQueue"
     QUEUE_NOT_FOUND = "QueueNotFound"
     QUEUE_NOT_ALLOWED = "QueueNotAllowed"

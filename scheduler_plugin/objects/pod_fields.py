@@ -39,6 +39,12 @@ class ClaimEntry(msgspec.Struct, frozen=True, rename="camel"):
     resource_claim_template_name: str | None = None
 
 
+class SchedulingGroup(msgspec.Struct, frozen=True, rename="camel"):
+    """Of `spec.schedulingGroup`, since Kubernetes 1.36."""
+
+    pod_group_name: str | None = None
+
+
 class Spec(msgspec.Struct, frozen=True, rename="camel"):
     """Of `spec`."""
 
@@ -46,6 +52,7 @@ class Spec(msgspec.Struct, frozen=True, rename="camel"):
     scheduler_name: str | None = None
     priority: int | None = None
     scheduling_gates: list[Gate] | None = None
+    scheduling_group: SchedulingGroup | None = None
     resource_claims: list[ClaimEntry] | None = None
     init_containers: list[Container] | None = None
     containers: list[Container] | None = None
@@ -90,4 +97,4 @@ class Pod(msgspec.Struct, frozen=True):
     status: Status | None = None
 
 
-NO_SPEC, NO_STATUS, NO_CLAIM = Spec(), Status(), ExtendedClaim()
+NO_SPEC, NO_STATUS, NO_CLAIM, NO_GROUP = Spec(), Status(), ExtendedClaim(), SchedulingGroup()

@@ -9,6 +9,7 @@ from sys import intern
 from scheduler_plugin.objects.fields import (
     JsonObject,
     an_object,
+    number,
     own_text,
     read_as,
     readable,
@@ -20,6 +21,7 @@ from scheduler_plugin.objects.names import (
     MIRROR_ANNOTATION,
     NO_QUEUE,
     POD_GROUP_ANNOTATION,
+    POD_GROUP_LABEL,
     PREEMPTIBILITY_LABELS,
     QUEUE_ANNOTATION,
     QUOTA_GATE,
@@ -31,6 +33,7 @@ from scheduler_plugin.objects.names import (
 )
 from scheduler_plugin.objects.pod_fields import (
     NO_CLAIM,
+    NO_GROUP,
     NO_SPEC,
     NO_STATUS,
     Condition,
@@ -173,11 +176,16 @@ class NamespaceView:
 
 @dataclass(frozen=True, slots=True)
 class PodGroupView:
-    """A PodGroup and the queue of all its pods."""
+    """A PodGroup and the queue of all its pods.
+
+    Attributes:
+        min_member: How many of its pods run together or not at all; None for all that name it.
+    """
 
     namespace: str
     name: str
     queue: QueueName
+    min_member: int | None = 1
 
 
 @readable
@@ -203,7 +211,7 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
         queue=QueueName(intern(bound_queue or labels.get(settings.queue_label, ""))),
         queue_is_bound=bool(bound_queue),
         is_mirror=MIRROR_ANNOTATION in annotations,
-        group=intern(annotations.get(POD_GROUP_ANNOTATION, "")),
+        group=intern(_group(spec, annotations, labels)),
         non_preemptible=_non_preemptible(labels, priority, settings),
         node=node,
         ended=status.phase in _TERMINAL,
@@ -244,12 +252,32 @@ def pod_group_view(obj: JsonObject, settings: AccountingSettings) -> PodGroupVie
     """Parse a PodGroup of whatever group; its queue is `spec.queue`, else its label."""
     metadata = an_object(an_object(obj, "").get("metadata"), "metadata")
     labels = texts(metadata.get("labels"), "metadata.labels")
-    queue = an_object(obj.get("spec"), "spec").get("queue") or labels.get(settings.queue_label)
+    spec = an_object(obj.get("spec"), "spec")
+    queue = spec.get("queue") or labels.get(settings.queue_label)
     return PodGroupView(
         text(metadata.get("namespace"), "metadata.namespace"),
         own_text(metadata.get("name"), "metadata.name"),
         QueueName(text(queue, "spec.queue")),
+        _min_member(spec),
     )
+
+
+def _min_member(spec: JsonObject) -> int | None:
+    """KAI's and coscheduling's `minMember`; Kubernetes' own policy, which may be no gang at all."""
+    policy = spec.get("schedulingPolicy")
+    if policy is None:
+        return number(spec.get("minMember"), "spec.minMember", default=0) or None
+    path = "spec.schedulingPolicy.gang"
+    gang = an_object(policy, "spec.schedulingPolicy").get("gang")
+    if gang is None:
+        return 1
+    return number(an_object(gang, path).get("minCount"), f"{path}.minCount", default=0) or None
+
+
+def _group(spec: Spec, annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
+    """Kubernetes' own field, else KAI's annotation, else the coscheduling plugin's label."""
+    named = (spec.scheduling_group or NO_GROUP).pod_group_name
+    return named or annotations.get(POD_GROUP_ANNOTATION) or labels.get(POD_GROUP_LABEL, "")
 
 
 def _non_preemptible(

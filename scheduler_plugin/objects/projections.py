@@ -35,12 +35,14 @@ def project_pod(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView 
 
 
 def is_kept(pod: PodView, settings: AccountingSettings) -> bool:
-    """Whether a pod may use devices, waits at our gate, or is still to be bound by us.
+    """Whether a pod may use devices, waits at our gate, is still to be bound by us, or of a group.
 
-    The last is so that Bind need not believe what Filter was told, nor ask the API server.
+    Those to be bound, so that Bind need not believe what Filter was told, nor ask the API server;
+    those of a PodGroup, since others go only with them.
     """
-    is_to_be_bound = pod.may_be_bound and pod.scheduler in settings.scheduler_names
-    return pod.may_use_devices or pod.is_gated or is_to_be_bound
+    is_ours = pod.scheduler in settings.scheduler_names
+    counts = pod.may_be_bound or (bool(pod.group) and not pod.ended)
+    return pod.may_use_devices or pod.is_gated or (is_ours and counts)
 
 
 def project_configuration(obj: JsonObject) -> ResourceKey:

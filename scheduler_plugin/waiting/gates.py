@@ -35,6 +35,7 @@ from scheduler_plugin.accounting.world_changes import (
     WorldChange,
 )
 from scheduler_plugin.due import Due
+from scheduler_plugin.judging.gangs import NotTogether, Together, could_come, tried_together
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, Reason
 from scheduler_plugin.objects.pods import PodView
@@ -47,6 +48,7 @@ from scheduler_plugin.waiting.decisions import (
     WaitingPod,
     waiting_pod,
 )
+from scheduler_plugin.waiting.gang_lines import GangLines
 from scheduler_plugin.waiting.lines import Line, Signature, claim_uids
 from scheduler_plugin.waiting.resting_pods import RestingPods
 from scheduler_plugin.waiting.rounds import Round
@@ -87,6 +89,7 @@ class GateKeeper:
         self._refused = refused
         self._look_seconds = look_seconds
         self._waiting = WaitingPods(world, self._as_it_waits)
+        self._gangs = GangLines(world.facts, self._waiting)
         self._blockades = Blockades()
         self._round = Round(self._waiting.lines, world)
         # What is to be looked at: pods, lines, bottlenecks; and whether to do so again after that.
@@ -154,6 +157,10 @@ class GateKeeper:
         self._to_place |= dict.fromkeys(uids)
 
     def _note_pod(self, uid: PodUid) -> None:
+        self._take_pod(uid)
+        self._gangs.note(uid)
+
+    def _take_pod(self, uid: PodUid) -> None:
         pod = self._as_it_waits(uid)
         if pod is None:
             self._going.drop(uid)
@@ -188,6 +195,7 @@ class GateKeeper:
         if self._going.drop(uid):
             self._world.assumptions.forget(uid)
             self._rest(uid, moment)
+            self._gangs.note(uid)
 
     def _rest(self, uid: PodUid, moment: float) -> None:
         self._resting.set(uid, self._failures.failed(uid, moment))
@@ -201,8 +209,12 @@ class GateKeeper:
         return Place(line.signature.queue, ahead + 1, waiting)
 
     def lacking_room(self) -> list[PodUid]:
-        """The first of each line that was refused for a limit, the most urgent pod first."""
-        lines = (line for line in self._waiting.lines.values() if line.reason == Reason.OVER_LIMIT)
+        """The first of each line that was refused for a limit, the most urgent pod first.
+
+        Room for one of several that go together would be taken from others in vain.
+        """
+        refused = (x for x in self._waiting.lines.values() if x.reason == Reason.OVER_LIMIT)
+        lines = (line for line in refused if not line.signature.gang)
         return [turn[-1] for turn in sorted(line.turns[0] for line in lines)]
 
     # Decisions.
@@ -302,6 +314,7 @@ class GateKeeper:
     def _look_at_pod(self, uid: PodUid) -> None:
         if uid in self._waiting:
             self._waiting.review(uid)
+            self._gangs.note(uid)
         else:
             self._note_pod(uid)
 
@@ -328,32 +341,73 @@ class GateKeeper:
     def _judge_first(self, line: Line, now: datetime, moment: float) -> tuple[LetGo, ...]:
         pod = self._as_it_waits(self._next_of(line))
         assert pod is not None, "whoever waits is known"
+        if line.signature.gang:
+            return self._judge_gang(line, pod, now, moment)
         verdict = judge(pod, self._world.facts.claims_of(pod), self._world)
         if isinstance(verdict, Refused):
-            self._block(line, pod, verdict)
+            self._block(line, verdict, bottleneck_of(pod, verdict, self._world))
             return ()
-        self._let_go(pod, verdict, now, moment)
         self._wake(line.signature)
-        self._round.charged({verdict.queue, *(claim.owner for claim in verdict.claims)})
-        kind = GateRemoval if pod.is_gated else Retry
-        return (kind(namespace=pod.namespace, name=pod.name, uid=pod.uid, queue=verdict.queue),)
+        return (self._let_go(pod, verdict, now, moment),)
 
-    def _let_go(self, pod: PodView, admitted: Admitted, now: datetime, moment: float) -> None:
+    def _judge_gang(
+        self, line: Line, pod: PodView, now: datetime, moment: float
+    ) -> tuple[LetGo, ...]:
+        """The same for all that have to go with a pod. Others that do may have no line."""
+        with tried_together(pod, self._world, self._may_come) as found:
+            lacks = self._lacks_together(found)
+        if isinstance(found, NotTogether):
+            self._block(line, found.refused, self._needed_together(lacks))
+            return ()
+        self._wake(line.signature)
+        in_line = [(p, verdict) for p, verdict in found.admitted if p.uid in self._waiting]
+        for each, verdict in found.admitted:
+            if each.uid not in self._waiting:
+                assume(each, verdict, self._world, now)
+        return tuple(self._let_go(each, verdict, now, moment) for each, verdict in in_line)
+
+    def _lacks_together(self, found: Together | NotTogether) -> tuple[Bottleneck, int] | None:
+        """Where they do not fit, and how much more they would need there; while they are tried."""
+        if not isinstance(found, NotTogether) or found.pod is None or found.alone is None:
+            return None
+        there = bottleneck_of(found.pod, found.alone, self._world)
+        return there and (there[0], there[1] - (there[0].room(self._world) or 0))
+
+    def _needed_together(
+        self, lacks: tuple[Bottleneck, int] | None
+    ) -> tuple[Bottleneck, int] | None:
+        """How much room they need there in all; when they are no longer tried."""
+        return lacks and (lacks[0], lacks[1] + (lacks[0].room(self._world) or 0))
+
+    def _may_come(self, pod: PodView) -> PodView | None:
+        """A pod as it would go with others: whoever stands in line, or is on its way already."""
+        if pod.uid in self._waiting:
+            in_line = self._waiting.line_of(pod.uid) is not None
+            return self._as_it_waits(pod.uid) if in_line else None
+        is_away = pod.uid in self._going or pod.uid in self._resting
+        return pod if not is_away and could_come(pod, self._world) else None
+
+    def _let_go(self, pod: PodView, admitted: Admitted, now: datetime, moment: float) -> LetGo:
         assume(pod, admitted, self._world, now)
         seconds = REMOVED_SECONDS if pod.is_gated else TRIED_SECONDS
         self._going.set(pod.uid, moment + seconds)
         self._waiting.leave(pod.uid)
         self.untold.drop(pod.uid)
         self._wake_claims_of(pod.uid)
+        self._round.charged({admitted.queue, *(claim.owner for claim in admitted.claims)})
+        kind = GateRemoval if pod.is_gated else Retry
+        return kind(namespace=pod.namespace, name=pod.name, uid=pod.uid, queue=admitted.queue)
 
     def _wake_claims_of(self, uid: PodUid) -> None:
         """What is assumed of a pod changed: others may join its claims, or have to pay."""
         pod = self._world.facts.pod(uid)
         for claim in self._world.facts.claims_of(pod) if pod is not None else ():
             self._waiting.note_claim(claim.uid)
+        self._gangs.note(uid)
 
-    def _block(self, line: Line, pod: PodView, refused: Refused) -> None:
-        bottleneck = bottleneck_of(pod, refused, self._world)
+    def _block(
+        self, line: Line, refused: Refused, bottleneck: tuple[Bottleneck, int] | None
+    ) -> None:
         if bottleneck is not None:
             self._blockades.put(line.signature, *bottleneck)
         if line.reason != refused.reason:
@@ -376,7 +430,8 @@ class GateKeeper:
 
     def _recheck(self, signature: Signature) -> None:
         """What no change tells: decisions that lapsed while others were asked."""
-        if any(claim_uids(signature)) or not self._blockades.has(signature):
+        hangs_on_others = signature.gang or any(claim_uids(signature))
+        if hangs_on_others or not self._blockades.has(signature):
             self._waiting.woken[signature] = None
 
     # What people are told.

@@ -4,6 +4,7 @@ A verdict depends on a pod's *signature*: its queue and namespace, whether it is
 what it requests, and its claims. A claim that nobody else names or uses is known by what it asks
 for, any other by its UID. So only the first pod of a line needs a verdict: what refuses it refuses
 all behind it. Order within a line, and among the lines of a queue: priority, then age.
+Pods of a PodGroup that go together stand in one line, whatever they ask for.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TypeAlias
 
 from scheduler_plugin.accounting.costs import asked_cost, claim_cost
 from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.judging.gangs import is_of_gang
 from scheduler_plugin.objects.amounts import Charges, summed
 from scheduler_plugin.objects.claims import ClaimView, Request
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
@@ -29,13 +31,14 @@ PlainClaim: TypeAlias = tuple[QueueName, tuple[Request, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a verdict depends on."""
+    """What a verdict depends on; of pods that go together only who they are, and `gang`."""
 
     queue: QueueName
     namespace: str
     non_preemptible: bool
     requests: tuple[tuple[str, int], ...]
     claims: tuple[ClaimUid | PlainClaim, ...]
+    gang: str = ""
 
 
 def turn_of(pod: PodView) -> Turn:
@@ -44,6 +47,8 @@ def turn_of(pod: PodView) -> Turn:
 
 def signature_of(pod: PodView, facts: Facts) -> Signature:
     """The signature of a pod whose claims are all known."""
+    if is_of_gang(pod, facts):
+        return Signature(facts.queue_of(pod), pod.namespace, False, (), (), gang=pod.group)
     return Signature(
         facts.queue_of(pod),
         pod.namespace,

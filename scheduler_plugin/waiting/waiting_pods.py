@@ -64,6 +64,8 @@ class WaitingPods:
         self._uids: dict[ClaimKey, ClaimUid] = {}
         self._keys: dict[ClaimUid, ClaimKey] = {}
         self._lines_of: dict[ClaimUid, dict[Signature, None]] = {}
+        # How many lines are of pods that go together.
+        self._gangs = 0
 
     def __len__(self) -> int:
         return len(self._members)
@@ -140,6 +142,14 @@ class WaitingPods:
         """Something about these claims changed that no signature shows."""
         for uid in claims:
             self.woken |= self._lines_of.get(uid, {})
+            if self._gangs and (key := self._keys.get(uid)) is not None:
+                self.wake_gangs(self._naming.get(key, ()))
+
+    def wake_gangs(self, pods: Iterable[PodUid]) -> None:
+        """Something about these pods, or others of their groups, changed."""
+        found = (self._members.get(pod) for pod in pods)
+        signatures = (member.signature for member in found if member and member.signature)
+        self.woken |= {signature: None for signature in signatures if signature.gang}
 
     # Members.
 
@@ -204,8 +214,11 @@ class WaitingPods:
                 member.signature, asked(pod, self._world.facts)
             )
             self.woken[member.signature] = None
+            self._gangs += bool(member.signature.gang)
             for uid in claim_uids(line.signature):
                 self._lines_of.setdefault(uid, {})[member.signature] = None
+        elif member.signature.gang:
+            self.woken[member.signature] = None
         line.add(member.turn)
 
     def _quit(self, member: _Member) -> None:
@@ -213,10 +226,13 @@ class WaitingPods:
             return
         line = self.lines[member.signature]
         line.remove(member.turn)
+        if line.turns and not member.signature.gang:
+            return
+        self.woken[member.signature] = None
         if line.turns:
             return
         del self.lines[member.signature]
-        self.woken[member.signature] = None
+        self._gangs -= bool(member.signature.gang)
         for uid in set(claim_uids(line.signature)):
             del self._lines_of[uid][member.signature]
             if not self._lines_of[uid]:

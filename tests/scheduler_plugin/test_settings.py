@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from kube.api import Resource
 from scheduler_plugin import __main__
 from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.extender.listening import Listening, TlsFiles
@@ -40,7 +39,11 @@ def test_without_flags_it_serves_on_loopback_behind_the_lease_of_the_manifests()
     assert settings.accounting.scheduler_names == {"moorage"}
     assert str(settings.lease) == "moorage-system/moorage-scheduler"
     assert settings.lease.identity
-    assert settings.pod_groups == (Resource("scheduling.run.ai", "v2alpha2", "podgroups"),)
+    assert [kind.api_version for kind in settings.pod_groups] == [
+        "scheduling.run.ai/v2alpha2",
+        "scheduling.x-k8s.io/v1alpha1",
+        "scheduling.k8s.io/v1alpha2",
+    ]
     assert settings.kubeconfig is None
 
 

@@ -528,7 +528,8 @@ def test_reasons_come_in_the_order_of_the_rules() -> None:
     repair(a_queue("robots", onvif=(0, 1)), a_pod("x", node="node-a"))
     repair(a_queue("robots", onvif=(0, 2)))
 
-    assert list(dict.fromkeys(seen)) == list(Reason)
+    of_groups = [Reason.POD_GROUP_INCOMPLETE]
+    assert list(dict.fromkeys(seen)) == [reason for reason in Reason if reason not in of_groups]
 
 
 def test_within_a_rule_claims_are_asked_in_the_order_of_the_spec() -> None:

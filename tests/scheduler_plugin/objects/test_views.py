@@ -26,6 +26,7 @@ from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, Queu
 from scheduler_plugin.objects.pods import (
     NamespaceView,
     PodGroupView,
+    PodView,
     namespace_view,
     pod_group_view,
     pod_view,
@@ -186,6 +187,40 @@ def test_claims_of_a_pod_are_in_the_order_of_its_spec() -> None:
     assert not a_pod().may_use_devices
 
 
+@pytest.mark.parametrize(
+    ("spec", "least"),
+    [
+        ({"minMember": 4}, 4),
+        ({"minMember": 0}, None),
+        ({"minMember": None}, None),
+        ({}, None),
+        ({"schedulingPolicy": {"gang": {"minCount": 3}}}, 3),
+        ({"schedulingPolicy": {"basic": {}}}, 1),
+    ],
+)
+def test_how_many_of_a_group_go_together(spec: dict[str, Any], least: int | None) -> None:
+    """KAI's and coscheduling's number, and Kubernetes' own policy, which may be no gang."""
+    metadata = {"namespace": "n", "name": "g"}
+
+    found = read(pod_group_view({"metadata": metadata, "spec": spec}, SETTINGS))
+
+    assert found.min_member == least
+
+
+@pytest.mark.parametrize(
+    ("pod", "group"),
+    [
+        (a_pod(annotations={"pod-group-name": "kai"}), "kai"),
+        (a_pod(labels={"scheduling.x-k8s.io/pod-group": "co"}), "co"),
+        (a_pod(spec={"schedulingGroup": {"podGroupName": "own"}}), "own"),
+        (a_pod(spec={"schedulingGroup": {}}, annotations={"pod-group-name": "kai"}), "kai"),
+        (a_pod(), ""),
+    ],
+)
+def test_a_pods_group_is_named_in_three_ways(pod: PodView, group: str) -> None:
+    assert pod.group == group
+
+
 def test_queue_of_namespaces_and_groups() -> None:
     namespace = namespace_view({"metadata": {"name": "n", "labels": {"a": "b"}}})
     assert namespace == NamespaceView("n", {"a": "b"})
@@ -194,8 +229,8 @@ def test_queue_of_namespaces_and_groups() -> None:
     by_spec = pod_group_view({"metadata": metadata, "spec": {"queue": "of-spec"}}, SETTINGS)
     by_label = pod_group_view({"metadata": metadata}, SETTINGS)
 
-    assert by_spec == PodGroupView("n", "g", QueueName("of-spec"))
-    assert by_label == PodGroupView("n", "g", QueueName("of-label"))
+    assert by_spec == PodGroupView("n", "g", QueueName("of-spec"), min_member=None)
+    assert by_label == PodGroupView("n", "g", QueueName("of-label"), min_member=None)
 
 
 # Claims.

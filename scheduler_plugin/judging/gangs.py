@@ -1,0 +1,150 @@
+"""Pods of one PodGroup: as many as run together, or none.
+
+A PodGroup says how many of its pods make sense together (`minMember`; without that, all that name
+it). Those that are bound or about to be are *in*. As long as too few are in, the missing ones are
+judged one after the other, each as if those before it were let go: so a claim that they share
+counts once, and their sum is held against every ceiling. The first that is refused refuses all.
+With enough of them in, any other pod of the group goes like one without a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.missing_claims import missing_claims
+from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
+from scheduler_plugin.objects.names import QUOTA_GATE, Reason
+from scheduler_plugin.objects.pods import PodView
+
+_AT_ONCE = datetime.min.replace(tzinfo=UTC)
+"""Nothing of a trial lasts, whenever it lapses."""
+
+MayCome = Callable[[PodView], PodView | None]
+"""A pod that could go now, as it is to be judged; None where it could not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Pods that may go, all of them; each verdict counts those before it."""
+
+    admitted: tuple[tuple[PodView, Admitted], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotTogether:
+    """Pods that may not go.
+
+    Attributes:
+        pod: The one that does not fit beside those before it; None where too few are there.
+        refused: Why, of the group.
+        alone: Why, of that pod.
+    """
+
+    refused: Refused
+    pod: PodView | None = None
+    alone: Refused | None = None
+
+
+def is_of_gang(pod: PodView, facts: Facts) -> bool:
+    """Whether a pod goes only with others. A PodGroup that is not known may say so."""
+    if not pod.group or not facts.pod_queues.has_groups:
+        return False
+    group = facts.group(pod.namespace, pod.group)
+    return group is None or group.min_member != 1
+
+
+def goes_with(pod: PodView, world: World) -> bool:
+    """Whether a pod is in its group for certain, or about to be."""
+    return pod.is_bound or not pod.may_use_devices or world.assumptions.is_assumed(pod.uid)
+
+
+def could_come(pod: PodView, world: World, gates: frozenset[str] = frozenset()) -> bool:
+    """Whether nothing but a verdict keeps a pod: its claims are there, and no gate but these."""
+    is_free = pod.may_be_bound and set(pod.gates) <= gates
+    return is_free and not missing_claims(pod, world.facts)
+
+
+def waits_with(pod: PodView, world: World) -> PodView | None:
+    """For who only wants to know: each counts that waits, at our gate or without one."""
+    return pod if could_come(pod, world, frozenset({QUOTA_GATE})) else None
+
+
+@contextmanager
+def tried_together(
+    pod: PodView, world: World, may_come: MayCome
+) -> Iterator[Together | NotTogether]:
+    """The verdict on a pod and those that have to go with it.
+
+    Meanwhile those are assumed that were admitted; afterwards nothing of it is left.
+    """
+    found = _who_goes(pod, world, may_come)
+    if isinstance(found, Refused):
+        yield NotTogether(found)
+        return
+    with world.assumptions.trial():
+        yield _tried(found, world)
+
+
+def judge_together(pod: PodView, world: World, may_come: MayCome) -> Together | NotTogether:
+    """The same verdict, for who does not look what the trial changed."""
+    with tried_together(pod, world, may_come) as found:
+        return found
+
+
+def _tried(pods: list[PodView], world: World) -> Together | NotTogether:
+    admitted = []
+    for pod in pods:
+        verdict = judge(pod, world.facts.claims_of(pod), world)
+        if isinstance(verdict, Refused):
+            return NotTogether(_of_group(verdict, pods), pod, verdict)
+        assume(pod, verdict, world, _AT_ONCE)
+        admitted.append((pod, verdict))
+    return Together(tuple(admitted))
+
+
+def _of_group(refused: Refused, pods: list[PodView]) -> Refused:
+    if len(pods) == 1:
+        return refused
+    group = f"PodGroup {pods[0].namespace}/{pods[0].group}"
+    sentence = f"{group} goes as a whole, {len(pods)} pods at one time: {refused.sentence}"
+    return Refused(refused.reason, sentence)
+
+
+def _who_goes(pod: PodView, world: World, may_come: MayCome) -> list[PodView] | Refused:
+    """The pod, and the first of the others that have to go with it."""
+    facts = world.facts
+    group = facts.group(pod.namespace, pod.group)
+    name = f"PodGroup {pod.namespace}/{pod.group}"
+    if group is None:
+        verdict = judge(pod, facts.claims_of(pod), world)
+        sentence = f"{pod} goes with its {name}, which is not there."
+        lone = Refused(Reason.POD_GROUP_INCOMPLETE, sentence)
+        return verdict if isinstance(verdict, Refused) else lone
+    members = [p for p in _members(pod, facts) if p.uid != pod.uid]
+    least = group.min_member or len(members) + 1
+    others = [p for p in members if goes_with(p, world)]
+    lacking = max(0, least - len(others) - 1)
+    waiting = [p for p in members if not goes_with(p, world)] if lacking else []
+    coming = [found for p in sorted(waiting, key=_turn) if (found := may_come(p)) is not None]
+    if len(coming) < lacking:
+        there = len(others) + len(coming) + 1
+        sentence = f"{name} goes as a whole, {least} pods at one time, and {there} are there."
+        return Refused(Reason.POD_GROUP_INCOMPLETE, sentence)
+    return [pod, *coming[:lacking]]
+
+
+def _members(pod: PodView, facts: Facts) -> Iterator[PodView]:
+    """The pods of a pod's group that live."""
+    for uid in facts.pods_in_group((pod.namespace, pod.group)):
+        member = facts.pod(uid)
+        if member is not None and not member.ended and not member.deleting:
+            yield member
+
+
+def _turn(pod: PodView) -> tuple[int, str, str]:
+    return (-pod.priority, pod.created, pod.name)

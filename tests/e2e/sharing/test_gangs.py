@@ -1,0 +1,145 @@
+"""PodGroups on the real cluster: all of a group run, or none; and who goes first beyond quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from tests.e2e.sharing import objects
+from tests.e2e.sharing.plugin import Plugin
+from tests.e2e.sharing.stories import Story
+from tests.e2e.sharing.test_waiting import GATE, a_waiting_pod, is_gated, wait_told
+from tests.e2e.test_policies import POD_GROUP_CRD
+
+DEFINITION = "crd/podgroups.scheduling.run.ai"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def groups_served(plugin: Plugin) -> Iterator[None]:
+    """A cluster that has KAI's PodGroups."""
+    plugin.cluster.apply(POD_GROUP_CRD)
+    plugin.cluster.kubectl("wait", DEFINITION, "--for=condition=Established", "--timeout=30s")
+    with plugin.started_with():
+        yield
+        plugin.cluster.kubectl("delete", DEFINITION)
+
+
+def a_group(story: Story, name: str, queue: str, least: int) -> str:
+    """A PodGroup that says its pods' queue: until it is known, none of them goes."""
+    path = f"/apis/scheduling.run.ai/v2alpha2/namespaces/{story.namespace}/podgroups"
+    body = {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": {"queue": queue, "minMember": least},
+    }
+    story.api.create(path, body)
+    return f"{path}/{name}"
+
+
+def members(story: Story, group: str, numbers: Iterable[int], *, gated: bool = True) -> list[str]:
+    """Pods of a group, each with a claim of its own."""
+    names = [f"{group}-{number}" for number in numbers]
+    for name in names:
+        story.claim(name)
+        body = objects.pod(name, (name,))
+        if gated:
+            body["spec"]["schedulingGates"] = [GATE]
+        body["metadata"]["annotations"] = {"pod-group-name": group}
+        story.create("pod", body)
+    return names
+
+
+def bound(story: Story, names: Iterable[str]) -> list[str]:
+    return [name for name in names if story.get("pod", name)["spec"].get("nodeName")]
+
+
+def test_of_two_groups_one_runs_and_then_the_other(story: Story) -> None:
+    """With a limit of 3 each would have some, pod by pod, and none could begin."""
+    vision = story.queue("vision", limit=3)
+    story.devices(9)
+    for group in ("left", "right"):
+        a_group(story, group, vision, 3)
+    pairs = [members(story, group, [number]) for number in range(3) for group in ("left", "right")]
+    everybody = [name for pair in pairs for name in pair]
+
+    def one_of_them() -> str:
+        running = bound(story, everybody)
+        return running[0].partition("-")[0] if len(running) == 3 else ""
+
+    first = story.until("three of them run", one_of_them)
+    second = {"left": "right", "right": "left"}[first]
+    assert {name.partition("-")[0] for name in bound(story, everybody)} == {first}
+    sentence = wait_told(story, f"{second}-0", "OverLimit: ")
+    assert "goes as a whole, 3 pods at one time: " in sentence
+    assert all(is_gated(story, f"{second}-{number}") for number in range(3))
+
+    for number in range(2):
+        story.delete("pod", f"{first}-{number}")
+        story.delete("claim", f"{first}-{number}")
+    story.wait_figures({vision: 1})
+    assert all(is_gated(story, f"{second}-{number}") for number in range(3))
+    story.delete("pod", f"{first}-2")
+    story.delete("claim", f"{first}-2")
+
+    story.wait_bound(*(f"{second}-{number}" for number in range(3)))
+    story.wait_figures({vision: 3})
+
+
+def test_too_few_wait_and_a_group_that_shrinks_lets_them_go(story: Story) -> None:
+    vision = story.queue("vision", limit=9)
+    story.devices(9)
+    path = a_group(story, "train", vision, 4)
+    waiting = members(story, "train", range(2))
+
+    sentence = wait_told(story, "train-0", "PodGroupIncomplete: ")
+    assert "4 pods at one time, and 2 are there" in sentence
+    story.api.patch(path, {"spec": {"minMember": 2}})
+
+    story.wait_bound(*waiting)
+
+
+def test_without_a_gate_no_part_of_a_group_is_passed(story: Story) -> None:
+    vision = story.queue("vision", limit=2)
+    story.devices(9)
+    a_group(story, "train", vision, 3)
+    waiting = members(story, "train", range(3), gated=False)
+    story.wait_condition("train-0", "goes as a whole, 3 pods at one time: ")
+    assert bound(story, waiting) == []
+
+    story.change_queue(vision, {"resources": [{"deviceClass": story.name, "limit": 3}]})
+
+    story.wait_bound(*waiting)
+
+
+def test_beyond_quotas_weights_divide_and_priority_goes_before_them(story: Story) -> None:
+    root = story.queue("root", limit=0)
+    queues = {name: story.queue(name, parent=root) for name in ("light", "heavy", "first")}
+    story.devices(9)
+
+    def weigh(name: str, weight: int, priority: int, limit: int) -> None:
+        share = {"deviceClass": story.name, "limit": limit, "overQuotaWeight": weight}
+        story.change_queue(queues[name], {"priority": priority, "resources": [share]})
+
+    weigh("light", 1, 100, -1)
+    weigh("heavy", 3, 100, -1)
+    weigh("first", 0, 200, 4)
+    for number in range(6):
+        for name in ("light", "heavy"):
+            a_waiting_pod(story, f"{name}-{number}", queues[name])
+    a_waiting_pod(story, "never", queues["first"])
+    wait_told(story, "heavy-5", "OverLimit: ")
+    sentence = wait_told(story, "never", "OverLimit: ")
+    assert "its quota of 0, beyond which it never goes (overQuotaWeight: 0)" in sentence
+
+    story.change_queue(root, {"resources": [{"deviceClass": story.name, "limit": 8}]})
+
+    story.wait_figures({root: 8, queues["heavy"]: 6, queues["light"]: 2})
+    assert is_gated(story, "never")
+    weigh("first", 1, 200, 4)
+    for number in range(2):
+        a_waiting_pod(story, f"first-{number}", queues["first"])
+        wait_told(story, f"first-{number}", "OverLimit: ")
+    story.change_queue(root, {"resources": [{"deviceClass": story.name, "limit": 9}]})
+    story.wait_bound("never")

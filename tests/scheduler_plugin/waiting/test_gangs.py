@@ -1,0 +1,283 @@
+"""Pods of one PodGroup leave the gate together, or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_changes import (
+    ClaimChanged,
+    GroupChanged,
+    PodChanged,
+    QueueChanged,
+)
+from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName
+from scheduler_plugin.objects.pods import PodGroupView, PodView
+from scheduler_plugin.waiting.decisions import GateRemoval, Retry, WaitingPod
+from scheduler_plugin.waiting.gates import GateKeeper
+from scheduler_plugin.waiting.refused_pods import RefusedPods
+from tests.scheduler_plugin.builders import (
+    NOW,
+    a_claim,
+    a_pod,
+    a_queue,
+    a_world,
+    claim_uid,
+    moment,
+    pod_uid,
+    put,
+)
+
+
+def a_member(name: str, group: str = "g", **overrides: Any) -> PodView:
+    spec = {"schedulingGates": [{"name": QUOTA_GATE}], **overrides.pop("spec", {})}
+    wanted = {} if "claims" in overrides else {"requests": {"akri.sh/onvif": 1}}
+    annotations = {"pod-group-name": group} if group else {}
+    traits = {"queue": "a", "spec": spec, "annotations": annotations, **wanted, **overrides}
+    return a_pod(name, **traits)
+
+
+def a_group(least: int | None, name: str = "g") -> PodGroupView:
+    return PodGroupView("default", name, NO_QUEUE, least)
+
+
+class Scene:
+    """A keeper that hears of each change."""
+
+    def __init__(self, limit: int, *groups: PodGroupView) -> None:
+        self.world = a_world(a_queue("a", onvif=(0, limit)))
+        self.now = NOW
+        self.refusals = RefusedPods()
+        self.keeper = GateKeeper(self.world, self.refusals)
+        for group in groups:
+            self.group(group)
+
+    def limit(self, limit: int) -> None:
+        put(self.world, a_queue("a", onvif=(0, limit)))
+        self.keeper.note(QueueChanged(QueueName("a")))
+
+    def group(self, group: PodGroupView) -> None:
+        self.world.put_group(group)
+        self.keeper.note(GroupChanged(group.namespace, group.name))
+
+    def pods(self, *pods: PodView) -> None:
+        for pod in pods:
+            self.world.put_pod(pod)
+            self.keeper.note(PodChanged(pod.uid))
+
+    def delete(self, *names: str) -> None:
+        for name in names:
+            self.world.delete_pod(pod_uid(name))
+            self.keeper.note(PodChanged(pod_uid(name)))
+
+    def run(self, *names: str) -> None:
+        """What was let go runs."""
+        for name in names:
+            pod = self.world.facts.pod(pod_uid(name))
+            assert pod is not None
+            self.pods(replace(pod, gates=(), node="node-a"))
+
+    def gone(self) -> list[str]:
+        return [found.name for found in self.keeper.decide(self.now, moment(self.now))]
+
+    def why(self, name: str) -> tuple[str, str]:
+        found = self.keeper.waiting("default", name)
+        assert isinstance(found, WaitingPod), found
+        return found.reason, found.message
+
+
+def members(count: int, group: str = "g") -> list[PodView]:
+    return [a_member(f"{group}{n}", group) for n in range(count)]
+
+
+def test_a_group_that_does_not_fit_as_a_whole_leaves_nobody_in() -> None:
+    scene = Scene(3, a_group(4))
+    scene.pods(*members(4))
+
+    assert scene.gone() == []
+    reason, message = scene.why("g2")
+    assert reason == "OverLimit"
+    assert message == (
+        "PodGroup default/g goes as a whole, 4 pods at one time: Pod default/g3 does not fit: queue"
+        ' "a" uses 3 onvif, 1 more would pass its limit of 3.'
+    )
+    assert len(scene.world.assumptions) == 0
+
+    scene.limit(4)
+    assert scene.gone() == ["g0", "g1", "g2", "g3"]
+
+
+def test_of_two_groups_with_a_limit_between_them_one_runs_and_then_the_other() -> None:
+    """Pod by pod each would have two, and wait for the others' for ever."""
+    scene = Scene(3, a_group(3, "g"), a_group(3, "h"))
+    scene.pods(*(pod for pair in zip(members(3), members(3, "h"), strict=True) for pod in pair))
+
+    assert scene.gone() == ["g0", "g1", "g2"]
+    scene.run("g0", "g1", "g2")
+    assert scene.gone() == []
+    scene.delete("g0", "g1")
+    assert scene.gone() == []
+    scene.delete("g2")
+    assert scene.gone() == ["h0", "h1", "h2"]
+
+
+def test_five_sharers_of_one_claim_fit_a_limit_of_one_as_a_group_too() -> None:
+    scene = Scene(1, a_group(5))
+    put(scene.world, a_claim())
+    scene.pods(*(a_member(f"g{n}", claims=["cam"]) for n in range(5)))
+
+    assert scene.gone() == ["g0", "g1", "g2", "g3", "g4"]
+
+
+def test_too_few_wait_for_the_others_and_say_so() -> None:
+    scene = Scene(9, a_group(3))
+    scene.pods(*members(2))
+
+    assert scene.gone() == []
+    sentence = "PodGroup default/g goes as a whole, 3 pods at one time, and 2 are there."
+    assert scene.why("g0") == ("PodGroupIncomplete", sentence)
+    (first, _) = scene.keeper.untold.take(9)
+    assert (first.reason, first.message) == ("PodGroupIncomplete", sentence)
+
+    scene.pods(a_member("late"))
+    assert sorted(scene.gone()) == ["g0", "g1", "late"]
+
+
+def test_without_a_number_all_that_name_the_group_go_together() -> None:
+    scene = Scene(3, a_group(None))
+    scene.pods(*members(4))
+    assert scene.gone() == []
+
+    scene.delete("g3")
+
+    assert scene.gone() == ["g0", "g1", "g2"]
+
+
+def test_who_comes_to_a_group_that_runs_goes_alone() -> None:
+    scene = Scene(3, a_group(2))
+    scene.pods(*members(4))
+    assert scene.gone() == ["g0", "g1", "g2"]
+
+    scene.run("g0", "g1", "g2")
+    scene.limit(4)
+
+    assert scene.gone() == ["g3"]
+
+
+def test_a_group_that_lost_a_member_gets_one_back_alone() -> None:
+    scene = Scene(2, a_group(2))
+    scene.pods(*members(2))
+    assert scene.gone() == ["g0", "g1"]
+    scene.run("g0", "g1")
+    scene.delete("g1")
+
+    scene.pods(a_member("g2"))
+
+    assert scene.gone() == ["g2"]
+
+
+@pytest.mark.parametrize(("least", "went"), [(2, ["g0", "g1"]), (1, ["g0", "g1"])])
+def test_a_group_that_shrinks_while_it_waits_lets_those_go_that_fit(
+    least: int, went: list[str]
+) -> None:
+    scene = Scene(2, a_group(3))
+    scene.pods(*members(3))
+    assert scene.gone() == []
+
+    scene.group(a_group(least))
+
+    assert scene.gone() == went
+
+
+def test_a_group_that_grows_while_it_waits_lets_nobody_go() -> None:
+    scene = Scene(1, a_group(2))
+    scene.pods(*members(2))
+    assert scene.gone() == []
+
+    scene.group(a_group(3))
+    scene.limit(2)
+
+    assert scene.gone() == []
+    assert scene.why("g0")[0] == "PodGroupIncomplete"
+
+
+def test_a_group_that_is_deleted_while_it_waits_lets_nobody_go() -> None:
+    scene = Scene(1, a_group(2))
+    scene.pods(*members(2))
+    scene.world.delete_group("default", "g")
+    scene.keeper.note(GroupChanged("default", "g"))
+    scene.limit(2)
+
+    assert scene.gone() == []
+    sentence = "Pod default/g0 goes with its PodGroup default/g, which is not there."
+    assert scene.why("g0") == ("PodGroupIncomplete", sentence)
+
+    scene.group(a_group(2))
+    assert scene.gone() == ["g0", "g1"]
+
+
+def test_a_member_that_waits_for_its_claim_keeps_the_others() -> None:
+    scene = Scene(9, a_group(2))
+    scene.pods(a_member("g0"), a_member("g1", claims=["late"]))
+    assert scene.gone() == []
+
+    put(scene.world, a_claim("late"))
+    scene.keeper.note(ClaimChanged(claim_uid("late")))
+
+    assert scene.gone() == ["g0", "g1"]
+
+
+def test_a_member_without_devices_counts_and_costs_nothing() -> None:
+    scene = Scene(2, a_group(3))
+    launcher = a_pod("launcher", queue="a", annotations={"pod-group-name": "g"})
+    scene.pods(*members(2), launcher)
+
+    assert scene.gone() == ["g0", "g1"]
+
+
+def test_members_that_were_refused_without_a_gate_go_with_those_at_it() -> None:
+    scene = Scene(2, a_group(2))
+    free = replace(a_member("g0"), gates=())
+    scene.pods(free, a_member("g1"))
+    scene.refusals.answered(free.uid, refused=True)
+    scene.keeper.tried(free.uid, 0.0)
+
+    decisions = scene.keeper.decide(NOW, 0.0)
+
+    assert {(type(found), found.name) for found in decisions} == {
+        (Retry, "g0"),
+        (GateRemoval, "g1"),
+    }
+
+
+def test_a_decision_that_lapses_is_made_again_for_the_group() -> None:
+    scene = Scene(2, a_group(2))
+    scene.pods(*members(2))
+    assert scene.gone() == ["g0", "g1"]
+
+    scene.now += timedelta(seconds=120)
+
+    assert scene.gone() == ["g0", "g1"]
+
+
+def test_a_group_of_one_and_a_cluster_without_groups_change_nothing() -> None:
+    scene = Scene(1, a_group(1))
+    scene.pods(*members(2))
+    assert scene.gone() == ["g0"]
+
+    world: World = a_world(a_queue("a", onvif=(0, 1)), *members(2, "unknown"))
+    world.serve_groups(served=False)
+    assert [found.name for found in GateKeeper(world).decide(NOW, 0.0)] == ["unknown0"]
+
+
+def test_nothing_is_taken_from_others_for_one_of_a_group() -> None:
+    scene = Scene(1, a_group(2))
+    scene.pods(*members(2), a_member("lone", "", requests={"akri.sh/onvif": 2}))
+
+    assert scene.gone() == []
+
+    assert scene.keeper.lacking_room() == [pod_uid("lone")]
