@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import hashlib
 import os
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from enum import Enum
+from functools import partial
+from io import BufferedWriter
 from pathlib import Path
 
 LOCK_POLL_SECONDS = 0.02
+HELD_SECONDS = 1.0
+"""How long a process that is never empty keeps others out."""
+
+STRUCT_FLOCK = "hhqqi0q"
+"""fcntl.h's: type, whence, start, length, pid."""
+
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -23,22 +34,28 @@ def real_path(path: str) -> str:
     return os.path.realpath(path)
 
 
+class Survives(Enum):
+    """What of a written file a power cut leaves."""
+
+    NOTHING = 0
+    """Anything may be there: files that are written anew after each boot."""
+
+    WHOLE = 1
+    """The new file or the one before, whole: what matters to nobody after a boot."""
+
+    NEW = 2
+    """The new file, once it is written."""
+
+
 class Folder:
     """A folder in which a file is what one writer wrote, even after a crash or a power cut.
 
     It is made when something is written; until then it counts as empty.
     """
 
-    def __init__(self, path: Path, *, durable: bool = True) -> None:
-        """Create.
-
-        Args:
-            path: Of the folder.
-            durable: False for files that are written anew after each boot: nothing waits for the
-                disk, and a power cut may leave anything.
-        """
+    def __init__(self, path: Path, survives: Survives = Survives.NEW) -> None:
         self._path = path
-        self._durable = durable
+        self._survives = survives
 
     def names(self) -> list[str]:
         """Names of all files, ours and others'."""
@@ -64,7 +81,7 @@ class Folder:
         return status.st_ino, status.st_mtime_ns, status.st_size
 
     def write(self, name: str, content: bytes) -> None:
-        """Replace a file, and return when a power cut could no longer undo it, if `durable`.
+        """Replace a file, and return when a power cut leaves as much of it as is to survive.
 
         Raises:
             OSError: If that failed; the file is then the old one, or the new one whole.
@@ -72,12 +89,11 @@ class Folder:
         # Neither kubelet nor container runtime reads a name like this one. It is always the same,
         # so that what a killed process left behind is overwritten.
         temporary = self._path / f".{name}.tmp"
-        self._path.mkdir(parents=True, exist_ok=True)
         try:
-            with open(temporary, "wb", opener=_private) as file:
+            with self._opened(temporary) as file:
                 file.write(content)
                 file.flush()
-                if self._durable:
+                if self._survives is not Survives.NOTHING:
                     os.fsync(file.fileno())
             os.replace(temporary, self._path / name)
         except OSError:
@@ -85,6 +101,13 @@ class Folder:
                 temporary.unlink()
             raise
         self._sync()
+
+    def _opened(self, path: Path) -> BufferedWriter:
+        try:
+            return open(path, "wb", opener=_private)
+        except FileNotFoundError:
+            self._path.mkdir(parents=True, exist_ok=True)
+            return open(path, "wb", opener=_private)
 
     def remove(self, name: str) -> None:
         """Remove a file; none of that name is fine."""
@@ -101,7 +124,7 @@ class Folder:
         return aside
 
     def _sync(self) -> None:
-        if not self._durable:
+        if self._survives is not Survives.NEW:
             return
         with _opened(self._path) as descriptor:
             os.fsync(descriptor)
@@ -124,26 +147,28 @@ def _opened(path: Path) -> Iterator[int]:
 class ProcessLock:
     """A lock file that one process holds at a time; a process that dies lets go of it.
 
-    Within the process any number of tasks may be inside at once.
+    Within the process any number of tasks may be inside at once. A process that is never empty
+    lets others in all the same: it keeps its tasks out for a moment from time to time.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._entering = asyncio.Lock()
         self._inside = 0
+        self._left = asyncio.Event()
         self._descriptor = -1
+        self._due = 0.0
 
     @asynccontextmanager
     async def held(self, entered: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-        """Be inside. The first task to enter runs `entered` before any other follows."""
+        """Be inside. The first task to enter runs `entered` before any other follows.
+
+        Whoever is inside must not enter once more.
+        """
         async with self._entering:
+            await self._let_others_in()
             if self._inside == 0:
-                self._descriptor = await self._acquired()
-                try:
-                    await entered()
-                except BaseException:
-                    os.close(self._descriptor)
-                    raise
+                await self._enter(entered)
             self._inside += 1
         try:
             yield
@@ -151,14 +176,44 @@ class ProcessLock:
             self._inside -= 1
             if self._inside == 0:
                 os.close(self._descriptor)  # which also unlocks
+                self._left.set()
 
-    async def _acquired(self) -> int:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    @asynccontextmanager
+    async def held_for(self, key: str) -> AsyncIterator[None]:
+        """Keep other processes out of what concerns one key, however long that takes.
+
+        It is taken before the lock itself, never after it.
+        """
+        start = int.from_bytes(hashlib.sha256(key.encode()).digest()[:7])
+        descriptor = await self._opened_when(partial(_lock_byte, start=start))
+        try:
+            yield
+        finally:
+            os.close(descriptor)
+
+    async def _let_others_in(self) -> None:
+        if self._inside and asyncio.get_running_loop().time() >= self._due:
+            while self._inside:
+                self._left.clear()
+                await self._left.wait()
+            await asyncio.sleep(2 * LOCK_POLL_SECONDS)
+
+    async def _enter(self, entered: Callable[[], Awaitable[None]]) -> None:
+        self._descriptor = await self._opened_when(_lock_all)
+        self._due = asyncio.get_running_loop().time() + HELD_SECONDS
+        try:
+            await entered()
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    async def _opened_when(self, lock: Callable[[int], None]) -> int:
+        """The file, open and locked; closing it lets go of that."""
+        descriptor = self._opened()
         try:
             while True:
                 try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    lock(descriptor)
                 except BlockingIOError:
                     await asyncio.sleep(LOCK_POLL_SECONDS)
                 else:
@@ -166,6 +221,27 @@ class ProcessLock:
         except BaseException:
             os.close(descriptor)
             raise
+
+    def _opened(self) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        try:
+            return os.open(self._path, flags, 0o600)
+        except FileNotFoundError:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            return os.open(self._path, flags, 0o600)
+
+
+def _lock_all(descriptor: int) -> None:
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _lock_byte(descriptor: int, start: int) -> None:
+    """One byte, for as long as this descriptor is open; none of them needs to be there.
+
+    Linux keeps these apart from `_lock_all`, so that the two do not meet in one file.
+    """
+    wanted = struct.pack(STRUCT_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, start, 1, 0)
+    fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, wanted)
 
 
 def real_paths(paths: Iterable[str]) -> dict[str, str | None]:

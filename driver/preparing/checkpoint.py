@@ -20,6 +20,10 @@ that the guard of exclusive devices does not see. Killed
 * between removal of the file and of the entry: the next start writes the file once more, and the
   kubelet, which has no answer, asks to unprepare again.
 
+Power cut. Whatever was prepared holds nothing in the next boot, and `bootID` says of which boot it
+is; so it does not matter whether the newest file or the one before is there, only that it is whole.
+CDI files of another boot are removed at the start.
+
 One step in one file is all there is to a claim, so there is no 'prepare started' to record.
 """
 
@@ -51,9 +55,26 @@ class Unreadable:
     reason: str
 
 
-def dump(claims: PreparedClaims, node: NodeName) -> bytes:
-    """The checkpoint of a node; the same bytes for the same claims."""
-    data = _canonical({"node": node, "claims": [dump_claim(claims[u]) for u in sorted(claims)]})
+class Texts:
+    """Claims as JSON, each made once: of a thousand claims one changes at a time."""
+
+    def __init__(self) -> None:
+        self._known: dict[ClaimUid, tuple[PreparedClaim, str]] = {}
+
+    def of(self, claims: PreparedClaims) -> list[str]:
+        """Of all, in the order of their UIDs; others are forgotten."""
+        self._known = {uid: self._text(uid, claims[uid]) for uid in sorted(claims)}
+        return [text for _, text in self._known.values()]
+
+    def _text(self, uid: ClaimUid, claim: PreparedClaim) -> tuple[PreparedClaim, str]:
+        known = self._known.get(uid)
+        return known if known and known[0] is claim else (claim, _canonical(dump_claim(claim)))
+
+
+def dump(claims: PreparedClaims, node: NodeName, texts: Texts | None = None) -> bytes:
+    """The checkpoint of a node; the same bytes for the same claims, whatever `texts` remember."""
+    parts = (texts or Texts()).of(claims)
+    data = f'{{"claims":[{",".join(parts)}],"node":{_canonical(node)}}}'
     checksum = _checksum(data)
     return f'{{"version":{VERSION},"checksum":"{checksum}","data":{data}}}\n'.encode()
 

@@ -20,6 +20,9 @@ logger = logging.getLogger(__name__)
 
 NAME = "checkpoint.json"
 
+SLOW_SECONDS = 0.02
+"""A disk that took longer is waited for in a thread the next time, so that others go on."""
+
 Step = Callable[[PreparedClaims], tuple[PreparedClaims, Any]]
 """From what is prepared to what shall be, and an answer; the same object if nothing changes."""
 
@@ -49,6 +52,8 @@ class CheckpointFile:
         self._files = files
         self._node = node
         self._signature: object = None
+        self._is_slow = False
+        self._texts = checkpoint.Texts()
         self._writing = asyncio.Lock()
         self._waiting: list[_Waiting] = []
 
@@ -88,6 +93,7 @@ class CheckpointFile:
         self._waiting.append((step, done))
         async with self._writing:
             if not done.done():
+                await asyncio.sleep(0)  # whoever comes at this moment shares the write
                 batch, self._waiting = self._waiting, []
                 try:
                     await self._take(batch)
@@ -116,10 +122,20 @@ class CheckpointFile:
             except Exception as error:  # noqa: BLE001 - it is raised again where the step is from
                 answers.append(partial(done.set_exception, error))
         if claims is not self.claims:
-            await asyncio.to_thread(self._write, claims)
+            await self._store(claims)
         for tell in answers:
             tell()
 
+    async def _store(self, claims: PreparedClaims) -> None:
+        """A quick disk is waited for at once: a change of threads takes longer than that."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        if self._is_slow:
+            await asyncio.to_thread(self._write, claims)
+        else:
+            self._write(claims)
+        self._is_slow = clock() - began > SLOW_SECONDS
+
     def _write(self, claims: PreparedClaims) -> None:
-        self._files.write(NAME, checkpoint.dump(claims, self._node))
+        self._files.write(NAME, checkpoint.dump(claims, self._node, self._texts))
         self.claims, self._signature = claims, self._files.signature(NAME)

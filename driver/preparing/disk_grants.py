@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from weakref import WeakValueDictionary
 
 from driver.api import ClaimUid, NodeName
 from driver.plumbing.disk import ProcessLock
@@ -47,7 +46,8 @@ class Node:
         self._checkpoint = CheckpointFile(data, name)
         self._cdi = cdi_files
         self._lock = lock
-        self._file_locks: WeakValueDictionary[ClaimUid, asyncio.Lock] = WeakValueDictionary()
+        self._written: dict[ClaimUid, tuple[PreparedClaim, object]] = {}
+        self._leaving: set[ClaimUid] = set()
         self._unwritten: dict[ClaimUid, None] = {}
         self._unreadable: frozenset[ClaimUid] = frozenset()
         self._renewals: list[Renewal] = []
@@ -83,6 +83,13 @@ class Node:
         async with self._lock.held(self._refresh):
             yield self._checkpoint.claims
 
+    def alone_with(self, uid: ClaimUid) -> AbstractAsyncContextManager[None]:
+        """Keep other processes from this claim; entered before `exclusively`, if at all.
+
+        Between the first look at a claim and the last write none of them may unprepare it.
+        """
+        return self._lock.held_for(uid)
+
     async def _refresh(self) -> None:
         if self._checkpoint.is_foreign():
             await asyncio.to_thread(self._read)
@@ -101,20 +108,22 @@ class Node:
         try:
             granted: PreparedClaim | Failure = await self._checkpoint.commit(partial(_with, plan))
             if isinstance(granted, PreparedClaim):
-                await self._write_file(granted.reference.uid)
+                self._put_file(granted.reference.uid)
         except OSError as error:
             return Failure(f"the node cannot record what it grants: {error}")
         return granted
 
     async def release(self, uid: ClaimUid) -> PreparedClaim | Failure | None:
         """Forget a claim: CDI file, then checkpoint. None if it was not prepared."""
+        self._leaving.add(uid)
         try:
-            async with self._file_lock(uid):
-                await asyncio.to_thread(self._cdi.remove, cdi.file_name(uid))
-                step = partial(_without, uid)
-                released: PreparedClaim | None = await self._checkpoint.commit(step)
+            self._remove_file(uid)
+            step = partial(_without, uid)
+            released: PreparedClaim | None = await self._checkpoint.commit(step)
         except OSError as error:
             return Failure(f"the node cannot record what it releases: {error}")
+        finally:
+            self._leaving.discard(uid)
         return released
 
     async def renew(self, plan: Renew) -> tuple[Renewal, ...]:
@@ -127,45 +136,54 @@ class Node:
         try:
             changes = await self._checkpoint.commit(partial(_renewed, plan))
         except OSError:
-            await self._for_each(plan(self._checkpoint.claims), self._withdraw)
+            self._for_each(plan(self._checkpoint.claims), self._withdraw)
             raise
         self._renewals += changes.values()
         self._unwritten.update(dict.fromkeys(changes))
-        await self._for_each(self._unwritten, self._complete)
+        self._for_each(self._unwritten, self._complete)
         renewals, self._renewals = tuple(self._renewals), []
         return renewals
 
-    async def _for_each(
-        self, uids: Iterable[ClaimUid], work: Callable[[ClaimUid], Awaitable[None]]
-    ) -> None:
+    def _for_each(self, uids: Iterable[ClaimUid], work: Callable[[ClaimUid], None]) -> None:
         """One that fails keeps no other from being carried out."""
         failure: OSError | None = None
         for uid in tuple(uids):
             try:
-                await work(uid)
+                work(uid)
             except OSError as error:
                 failure = error
         if failure is not None:
             raise failure
 
-    async def _withdraw(self, uid: ClaimUid) -> None:
+    def _withdraw(self, uid: ClaimUid) -> None:
         """Remove a CDI file until the checkpoint can be written, and it after that."""
         self._unwritten[uid] = None
-        async with self._file_lock(uid):
-            await asyncio.to_thread(self._cdi.remove, cdi.file_name(uid))
+        self._remove_file(uid)
 
-    async def _complete(self, uid: ClaimUid) -> None:
-        await self._write_file(uid)
+    def _complete(self, uid: ClaimUid) -> None:
+        self._put_file(uid)
         self._unwritten.pop(uid, None)
 
-    async def _write_file(self, uid: ClaimUid) -> None:
-        """Write what the checkpoint says now; whoever comes last writes what is true last."""
-        async with self._file_lock(uid):
-            if claim := self._checkpoint.claims.get(uid):
-                await asyncio.to_thread(self._cdi.write, cdi.file_name(uid), cdi.dump(claim))
+    def _put_file(self, uid: ClaimUid) -> None:
+        """Write what the checkpoint says now, unless the file is that already.
 
-    def _file_lock(self, uid: ClaimUid) -> asyncio.Lock:
-        return self._file_locks.setdefault(uid, asyncio.Lock())
+        It waits for no disk, and so not for a thread either.
+        """
+        claim = self._checkpoint.claims.get(uid)
+        if claim is None or uid in self._leaving:
+            return
+        name = cdi.file_name(uid)
+        if self._written.get(uid) != (claim, self._cdi.signature(name)):
+            self._cdi.write(name, cdi.dump(claim))
+            self._note_file(claim)
+
+    def _remove_file(self, uid: ClaimUid) -> None:
+        self._written.pop(uid, None)
+        self._cdi.remove(cdi.file_name(uid))
+
+    def _note_file(self, claim: PreparedClaim) -> None:
+        uid = claim.reference.uid
+        self._written[uid] = (claim, self._cdi.signature(cdi.file_name(uid)))
 
     def _read(self) -> None:
         """Read the checkpoint, or rebuild it from CDI files."""
@@ -190,11 +208,16 @@ class Node:
         claims, files = self._checkpoint.claims, dict(self._cdi_contents())
         for uid in self._unreadable:
             files.pop(uid, None)
+        wrong = set()
         for step in cdi.plan_files(claims, files, self.boot_id):
+            wrong.add(step.name)
             try:
                 self._carry_out(step)
             except OSError:
                 logger.exception("CDI file %s cannot be put right", step.name)
+        for uid in files.keys() & claims.keys():
+            if cdi.file_name(uid) not in wrong:
+                self._note_file(claims[uid])
 
     def _carry_out(self, step: WriteFile | RemoveFile) -> None:
         match step:

@@ -186,11 +186,15 @@ class KubeletClaims:
         if sight is None or (self._is_renewed(sight) and not again):
             return
         async with self._node.exclusively():
-            # Another process may have held that up.
-            sight = self._source.sight or sight
-            plan = partial(renew, where=sight.where, boot_id=self._node.boot_id, resolve=real_path)
-            renewals = await self._node.renew(plan)
-            self._renewed = sight.where
+            await self._renew()
+
+    async def _renew(self) -> None:
+        # Whoever waited for another process may see more by now.
+        if (sight := self._source.sight) is None:
+            return
+        plan = partial(renew, where=sight.where, boot_id=self._node.boot_id, resolve=real_path)
+        renewals = await self._node.renew(plan)
+        self._renewed = sight.where
         _log_renewed(renewals)
         for listener in self._on_renewed if renewals else ():
             listener(renewals)
@@ -217,31 +221,35 @@ class KubeletClaims:
         return {uid: task.result() for uid, task in zip(references, tasks, strict=True)}
 
     async def _prepare(self, wanted: ClaimReference) -> PreparedClaim | Failure:
-        # Other processes are kept out from the first look to the last write, lest one of them
-        # unprepares the claim in between.
+        # Other processes are kept from this claim from the first look to the last write, and from
+        # the checkpoint only while that is read and written: what is waited for may take long.
         async with (
             asyncio.timeout(CLAIM_SECONDS) as deadline,
             self._lock(wanted.uid),
-            self._node.exclusively() as prepared,
+            self._node.alone_with(wanted.uid),
         ):
-            claim = await self._allocation(wanted, prepared)
-            if isinstance(claim, Failure):
-                return claim
-            known = is_prepared(claim, prepared, self._node.boot_id)
-            seconds = KNOWN_SECONDS if known else INSTANCES_SECONDS
-            if not await self._is_discovered(seconds) and not known:
-                return Failure("the devices of this node are not discovered yet")
-            deadline.reschedule(None)  # a write that has begun is waited for
-            if known and (problem := await self._renewal_problem()):
-                return problem
-            granted = await self._node.grant(partial(self._plan, claim))
+            found = await self._read(wanted)
+            await self._discovered_for(found, wanted)
+            async with self._node.exclusively() as prepared:
+                deadline.reschedule(None)  # a write that has begun is waited for
+                claim = self._allocation(found, wanted, prepared)
+                granted = claim if isinstance(claim, Failure) else await self._grant(claim)
         _log_prepared(granted, prepared.get(wanted.uid))
         return granted
+
+    async def _grant(self, claim: AllocatedClaim) -> PreparedClaim | Failure:
+        known = is_prepared(claim, self._node.prepared, self._node.boot_id)
+        if self._source.sight is None and not known:
+            return Failure("the devices of this node are not discovered yet")
+        if known and (problem := await self._renewal_problem()):
+            return problem
+        return await self._node.grant(partial(self._plan, claim))
 
     async def _unprepare(self, wanted: ClaimReference) -> PreparedClaim | Failure | None:
         async with (
             asyncio.timeout(CLAIM_SECONDS) as deadline,
             self._lock(wanted.uid),
+            self._node.alone_with(wanted.uid),
             self._node.exclusively(),
         ):
             deadline.reschedule(None)
@@ -254,21 +262,41 @@ class KubeletClaims:
         """One at a time for each claim; it is gone when nobody waits for it."""
         return self._locks.setdefault(uid, asyncio.Lock())
 
-    async def _allocation(
-        self, wanted: ClaimReference, prepared: PreparedClaims
-    ) -> AllocatedClaim | Failure:
-        """The claim's allocation; what is granted already is kept up without the API server."""
+    async def _read(self, wanted: ClaimReference) -> Mapping[str, Any] | Failure | None:
+        """The claim as it is now; a failure if the API server cannot be asked."""
         try:
             async with self._reads, asyncio.timeout(API_SECONDS):
-                claim = await self._reader.claim(wanted.namespace, wanted.name)
+                return await self._reader.claim(wanted.namespace, wanted.name)
         except Exception as error:  # noqa: BLE001 - whatever a client raises, the answer is one
-            reason = f"the API server cannot be asked for ResourceClaim {wanted}: {_said(error)}"
-            known = prepared.get(wanted.uid)
-            if known is None:
-                return Failure(reason)
-            logger.warning("Answered from the checkpoint: %s", reason)
-            return AllocatedClaim(wanted, tuple(device.allocated for device in known.devices))
-        return allocated_claim(claim, wanted, self.pools)
+            said = _said(error)
+            return Failure(f"the API server cannot be asked for ResourceClaim {wanted}: {said}")
+
+    def _allocation(
+        self,
+        found: Mapping[str, Any] | Failure | None,
+        wanted: ClaimReference,
+        prepared: PreparedClaims,
+    ) -> AllocatedClaim | Failure:
+        """The claim's allocation; what is granted already is kept up without the API server."""
+        if not isinstance(found, Failure):
+            return allocated_claim(found, wanted, self.pools)
+        if (known := prepared.get(wanted.uid)) is None:
+            return found
+        logger.warning("Answered from the checkpoint: %s", found.sentence)
+        return AllocatedClaim(wanted, tuple(device.allocated for device in known.devices))
+
+    async def _discovered_for(
+        self, found: Mapping[str, Any] | Failure | None, wanted: ClaimReference
+    ) -> None:
+        """Wait for the first discovery, as long as that can make a difference."""
+        if self._source.sight is not None:
+            return
+        async with self._node.exclusively() as prepared:
+            claim = self._allocation(found, wanted, prepared)
+            if isinstance(claim, Failure):
+                return
+            known = is_prepared(claim, prepared, self._node.boot_id)
+        await self._is_discovered(KNOWN_SECONDS if known else INSTANCES_SECONDS)
 
     async def _is_discovered(self, seconds: float) -> bool:
         if self._source.sight is None:
@@ -278,8 +306,10 @@ class KubeletClaims:
         return self._source.sight is not None
 
     async def _renewal_problem(self) -> Failure | None:
+        sight = self._source.sight
         try:
-            await self.renew()
+            if sight is not None and not self._is_renewed(sight):
+                await self._renew()
         except OSError as error:
             return Failure(f"the node cannot record what it grants: {error}")
         return None

@@ -14,7 +14,7 @@ from driver.handlers.node_sources import NodeSources
 from driver.handlers.registration_socket import RegistrationSocket
 from driver.handlers.sdk_requests import AGENT_SOCKET
 from driver.offer_paths import OfferPath
-from driver.plumbing.disk import Folder, ProcessLock, boot_id
+from driver.plumbing.disk import Folder, ProcessLock, Survives, boot_id
 from driver.plumbing.kubelet_sockets import Access, KubeletPaths
 from driver.plumbing.prometheus import CLAIMS_PREPARED, SNAPSHOTS
 from driver.preparing.apiserver_claims import ClaimReader
@@ -51,8 +51,8 @@ async def run_node(settings: NodeSettings) -> None:
     node = Node(
         settings.node_name,
         boot_id(),
-        data=Folder(paths.data),
-        cdi_files=Folder(settings.cdi_root),
+        data=Folder(paths.data, Survives.WHOLE),
+        cdi_files=Folder(settings.cdi_root, Survives.NOTHING),
         lock=ProcessLock(paths.lock),
     )
     external = ExternalHandlers(

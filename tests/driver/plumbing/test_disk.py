@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from driver.plumbing import disk
 from driver.plumbing.disk import Folder, ProcessLock, boot_id
 
 
@@ -134,6 +135,40 @@ async def test_waiting_for_the_lock_can_be_given_up(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == descriptors
     async with asyncio.timeout(1), other.held(nothing):
         pass
+
+
+async def test_lock_for_a_key_keeps_other_processes_from_that_key_alone(tmp_path: Path) -> None:
+    ours, theirs = ProcessLock(tmp_path / "lock"), ProcessLock(tmp_path / "lock")
+
+    async with ours.held_for("claim-1"):
+        async with asyncio.timeout(5), theirs.held_for("claim-2"), theirs.held(nothing):
+            pass
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1), theirs.held_for("claim-1"):
+                pytest.fail("two processes have it")
+
+    async with asyncio.timeout(5), theirs.held_for("claim-1"):
+        pass
+
+
+async def test_process_that_is_never_empty_lets_others_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk, "HELD_SECONDS", 0.05)
+    busy, other = ProcessLock(tmp_path / "lock"), ProcessLock(tmp_path / "lock")
+
+    async def work(seconds: float) -> None:
+        while True:
+            async with busy.held(nothing):
+                await asyncio.sleep(seconds)
+
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        workers = [tasks.create_task(work(seconds)) for seconds in (0.007, 0.011, 0.013)]
+        await asyncio.sleep(0.02)
+        async with other.held(nothing):
+            pass
+        for worker in workers:
+            worker.cancel()
 
 
 def test_files_are_for_root_only(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from driver.plumbing.disk import ProcessLock
-from driver.preparing import cdi, checkpoint
+from driver.preparing import cdi, checkpoint, disk_checkpoint
 from driver.preparing.claims import Failure, plan_prepare
 from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
 from driver.preparing.disk_grants import Node
@@ -122,6 +123,49 @@ async def test_second_grant_writes_the_file_again_and_nothing_else(machine: Mach
         f"wrote {cdi.file_name(WANTED.uid)}",
     ]
     machine.assert_files_are_those_of(a_grant(WANTED))
+
+
+async def test_grant_whose_files_are_right_writes_nothing(machine: Machine) -> None:
+    await grant(await machine.start(), WANTED)
+    machine.disk.steps.clear()
+
+    node = await machine.start()
+    assert await grant(node, WANTED) == a_grant(WANTED)
+    assert await grant(node, WANTED) == a_grant(WANTED)
+
+    assert machine.disk.steps == []
+
+
+async def test_file_that_somebody_replaced_is_written_again(machine: Machine) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+    machine.cdi.write(cdi.file_name(WANTED.uid), b"{}")
+
+    await grant(node, WANTED)
+
+    machine.assert_files_are_those_of(a_grant(WANTED))
+
+
+async def test_slow_disk_keeps_nobody_else_waiting(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = await machine.start()
+    monkeypatch.setattr(disk_checkpoint, "SLOW_SECONDS", -1)
+    await grant(node, WANTED)
+    writing, on = threading.Event(), threading.Event()
+
+    def fail(name: str, size: int) -> bool:
+        writing.set()
+        return not on.wait(30)
+
+    machine.disk.fail = fail
+    waiting = asyncio.create_task(grant(node, OTHER, "loop-bbbbbb"))
+    await asyncio.to_thread(writing.wait, 30)
+    assert not waiting.done()
+    machine.disk.fail = lambda name, size: False
+    on.set()
+
+    assert await waiting == a_grant(OTHER, "loop-bbbbbb")
 
 
 async def test_release_of_what_is_not_granted_is_fine(machine: Machine) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from driver.api import ClaimUid
 from driver.plumbing.disk import ProcessLock
-from driver.preparing import cdi, checkpoint
+from driver.preparing import cdi, checkpoint, disk_checkpoint
 from driver.preparing.claims import Failure
 from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
 from driver.preparing.disk_grants import Node
@@ -124,6 +125,39 @@ class Histories(RuleBasedStateMachine):
             for claim in wanted:
                 self.told.pop(claim.uid, None)
         self.start()
+
+    @rule(wanted=several, leaving=several, step=st.none() | steps, slow=st.booleans())
+    def prepare_while_others_leave(
+        self,
+        wanted: list[ClaimReference],
+        leaving: list[ClaimReference],
+        step: int | None,
+        slow: bool,
+    ) -> None:
+        """They share writes, and are killed in them together."""
+        leaving = [claim for claim in leaving if claim not in wanted]
+
+        async def at_once() -> Mapping[ClaimUid, PreparedClaim | Failure]:
+            prepare = asyncio.create_task(self.plugin.prepare(wanted))
+            await asyncio.gather(prepare, self.plugin.unprepare(leaving))
+            return prepare.result()
+
+        self.disk.kill_at = step
+        with patch.object(disk_checkpoint, "SLOW_SECONDS", -1 if slow else 60):
+            try:
+                answers = self.runner.run(at_once())
+            except (KilledError, asyncio.CancelledError):
+                answers = {}
+        killed = self.disk.kill_at == 0
+        for claim in leaving:
+            self.told.pop(claim.uid, None)
+        if not killed:
+            self.note(answers)
+        self.runner.run(self.plugin.finish(1))
+        self.disk.kill_at = None
+        if killed:
+            self.start()
+        self.assert_files_are_those_of_the_checkpoint()
 
     @rule(wanted=several, limit=st.integers(0, 3000))
     def fill_the_disk(self, wanted: list[ClaimReference], limit: int) -> None:

@@ -191,6 +191,35 @@ async def test_claim_is_answered_before_the_kubelet_hangs_up(
     assert await plugin.prepare([WANTED]) == {WANTED.uid: prepared(WANTED)}
 
 
+async def test_slow_api_server_keeps_no_other_process_waiting(world: World) -> None:
+    world.reader.put(WANTED)
+    world.reader.put(OTHER, a_result("cam-bbbbbb"))
+    world.source.known.update(some_instances(an_instance("cam-bbbbbb")))
+    plugin, successor = await world.plugin(), await world.plugin()
+    world.reader.delay_seconds = 60
+    waiting = asyncio.create_task(plugin.prepare([WANTED]))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0.02)
+    world.reader.delay_seconds = 0
+
+    async with asyncio.timeout(5):
+        assert isinstance((await successor.prepare([OTHER]))[OTHER.uid], PreparedClaim)
+    waiting.cancel()
+    await plugin.finish(0)
+
+
+async def test_process_that_unprepares_waits_for_the_one_that_prepares(world: World) -> None:
+    world.reader.put(WANTED)
+    plugin, other = await world.plugin(), await world.plugin()
+    world.reader.delay_seconds = 0.1
+    preparing = asyncio.create_task(plugin.prepare([WANTED]))
+    await asyncio.sleep(0.02)
+
+    assert await other.unprepare([WANTED]) == {WANTED.uid: prepared(WANTED)}
+    assert preparing.done()
+    assert world.cdi.files == {}
+
+
 async def test_bug_is_one_claims_error_and_is_logged(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
