@@ -6,7 +6,7 @@
                                       <instance>-<slot>    any slot (`uniqueDevices: false`)
 
 Ids and keys of `deviceUsage` never carry `akri.sh/`. A slot has at most four digits and the hash
-that ends an Instance's name has six, so an id is never both an Instance and a slot.
+that ends an Instance's name six or more, so an id is never both an Instance and a slot.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Source: `Device.ID` of v1beta1; qualified names of the Kubernetes API.
 
 _HASH = "-a1b2c3"
 _INDEX = re.compile(r"0|[1-9][0-9]{0,3}")
-_OWN_ENDING = re.compile(r"[0-9a-f]{6}(-(0|[1-9][0-9]{0,3}))?")
+_OWN_ENDING = re.compile(r"[0-9a-f]{6,16}(-(0|[1-9][0-9]{0,3}))?")
 _RESOURCE_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 

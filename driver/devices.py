@@ -54,18 +54,21 @@ class Device(Deriving):
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
-def device_hash(device_id: str, node: NodeName | None, attempt: int = 0) -> str:
-    """Akri's hash of a device, six hexadecimal digits.
+AKRIS_DIGITS = 6
+
+
+def device_hash(device_id: str, node: NodeName | None, digits: int = AKRIS_DIGITS) -> str:
+    """Akri's hash of a device, or one of so many hexadecimal digits.
 
     Args:
         device_id: `Device.id`.
         node: The node of a local device; None for a device that several nodes can see.
-        attempt: Above 0, another hash, for a device whose first is that of another device.
+        digits: An even number.
 
     Source: `device_hash` of Akri's discovery handler registry (BLAKE2b, three bytes).
     """
-    salt = attempt.to_bytes(hashlib.blake2b.SALT_SIZE, "big")
-    return hashlib.blake2b(_encoded(device_id + (node or "")), digest_size=3, salt=salt).hexdigest()
+    identity = _encoded(device_id + (node or ""))
+    return hashlib.blake2b(identity, digest_size=digits // 2).hexdigest()
 
 
 def device_digest(device_id: str, node: NodeName | None) -> str:

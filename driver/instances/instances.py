@@ -29,7 +29,7 @@ from driver.instances.names import (
     Candidate,
     Collision,
     TakenNames,
-    candidates,
+    candidate,
     name_devices,
 )
 
@@ -39,7 +39,7 @@ class Instance(Deriving):
     """A device as its Configuration offers it.
 
     Attributes:
-        hash: Six hexadecimal digits, Akri's `device_hash` unless that is another device's.
+        hash: Akri's `device_hash` as a rule, six hexadecimal digits.
         properties: The device's, with the Configuration's `brokerProperties` laid over them.
         capacity: Slots, uses at one time.
         shared: Whether several nodes may see the device.
@@ -104,7 +104,7 @@ class NamedInstances:
     """All Instances of a Configuration, by name: those of one node, then those of several.
 
     Attributes:
-        collisions: Devices that have another name than Akri would give them.
+        collisions: Devices that are none, since others have their names.
     """
 
     instances: tuple[Instance, ...]
@@ -128,14 +128,15 @@ def instances_of(
         taken: Names that are not to be given again.
     """
     found = (*((device, node) for device in local), *((device, None) for device in shared))
-    named = [derived(device, _candidate, at) for device, at in found]
+    named = [derived(device, _candidate, at, taken.digits) for device, at in found]
     endings, collisions = name_devices(configuration.name, named, taken)
     instances = (
-        derived(device, instance_of, configuration, at, endings[candidate.digest])
-        for (device, at), candidate in zip(found, named, strict=True)
+        derived(device, instance_of, configuration, at, endings[one.digest])
+        for (device, at), one in zip(found, named, strict=True)
+        if one.digest in endings
     )
     return NamedInstances(tuple(sorted(instances, key=lambda i: (i.shared, i.name))), collisions)
 
 
-def _candidate(device: Device, node: NodeName | None) -> Candidate:
-    return candidates([device.id], node)[0]
+def _candidate(device: Device, node: NodeName | None, digits: int) -> Candidate:
+    return candidate(device.id, node, digits)

@@ -45,7 +45,7 @@ class Inventory:
         instances: Their devices, by name; `local` are those that only this node can see.
         unheard: Names that are held, and of which not all is known now: what was made of one
             before stays.
-        collisions: Devices, by their Configuration, that have not the name that Akri gives them.
+        collisions: Devices, by their Configuration, that are no Instance; see `names`.
     """
 
     configurations: Mapping[ConfigurationName, Configuration]

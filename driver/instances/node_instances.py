@@ -16,9 +16,10 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import NoReturn
 
-from driver.api import Configuration, InstanceName, NodeName
+from driver.api import NODE_LABEL, SHARED_LABEL_VALUE, Configuration, InstanceName, NodeName
 from driver.configurations.configurations import offline_grace
 from driver.derived import derived
+from driver.devices import AKRIS_DIGITS
 from driver.instances.apiserver_instances import instances_of_node, write_instances
 from driver.instances.fair_order import batched, fair_order
 from driver.instances.inventory import Inventory
@@ -33,7 +34,7 @@ from driver.instances.stored.objects import (
     is_of_another,
     stored_instance,
 )
-from driver.names import attribute_value
+from driver.names import attribute_value, label_value
 from driver.plumbing.apiserver_passes import Passes, put_right
 from kube.api import ApiClient, ApiError, JsonObject, Store
 
@@ -86,6 +87,7 @@ class NodeInstances:
         self._passes = Passes(self._pass, name="writing Instances")
         self._on_taken = on_taken
         self._shown = shown
+        self._labels = (SHARED_LABEL_VALUE, label_value(node))
         self._of_others: dict[_Place, set[InstanceName]] = {}
         self._decided: Inventory | None = None
         self._looks = 0
@@ -93,7 +95,9 @@ class NodeInstances:
         self._may_write = asyncio.Event()
         self._may_write.set()
 
-    def names(self, before: Inventory | None) -> Callable[[Configuration], TakenNames]:
+    def names(
+        self, before: Inventory | None, digits: int = AKRIS_DIGITS
+    ) -> Callable[[Configuration], TakenNames]:
         """What is known of the names of Instances, beside those of the inventory before."""
         stored = defaultdict[_Place, list[StoredInstance]](list)
         for instance in self.store:
@@ -104,18 +108,18 @@ class NodeInstances:
 
         def taken(configuration: Configuration) -> TakenNames:
             place = (configuration.namespace, configuration.name)
-            return self._taken(place, stored.get(place, ()), current.get(place, {}))
+            known = self._stored_names(place, stored.get(place, ()))
+            return TakenNames(known, current.get(place, {}), digits)
 
         return taken
 
-    def _taken(
-        self, place: _Place, stored: Iterable[StoredInstance], current: dict[str, InstanceName]
-    ) -> TakenNames:
+    def _stored_names(
+        self, place: _Place, stored: Iterable[StoredInstance]
+    ) -> dict[InstanceName, str | None]:
         names = {instance.name: instance.device for instance in stored}
         for name in self._of_others.get(place, ()):
             names[name] = names.get(name) or ANOTHER_NODES
-        used = frozenset(instance.name for instance in stored if instance.slots_used)
-        return TakenNames(names, used, current)
+        return names
 
     def decide(self, inventory: Inventory) -> None:
         """Let the Instances be those of this inventory, and of what is still shown."""
@@ -191,7 +195,7 @@ class NodeInstances:
             del self._of_others[place]
 
     def _is_any_anothers(self, bodies: Iterable[JsonObject]) -> bool:
-        """Whether another node had a name first; then the device gets another, see `names`."""
+        """Whether another node had a name first; then the device is none, see `names`."""
         stored = {(s.namespace, s.name): s for s in self.store}
         places = ((body, body["metadata"]) for body in bodies)
         return any(
@@ -202,9 +206,12 @@ class NodeInstances:
 
     def _note_taken(self, stored: JsonObject) -> None:
         metadata = stored["metadata"]
-        place = (metadata["namespace"], stored["spec"]["configurationName"])
-        logger.warning("another node has an Instance of this name instance=%s", metadata["name"])
-        self._of_others.setdefault(place, set()).add(InstanceName(metadata["name"]))
+        logger.warning("another device has an Instance of this name instance=%s", metadata["name"])
+        if (metadata.get("labels") or {}).get(NODE_LABEL) in self._labels:
+            self.store.note(stored)
+        else:
+            place = (metadata["namespace"], stored["spec"]["configurationName"])
+            self._of_others.setdefault(place, set()).add(InstanceName(metadata["name"]))
         self._on_taken()
 
     def _local_bodies(self, inventory: Inventory) -> list[JsonObject]:

@@ -108,7 +108,7 @@ DEVICES = Gauge(
 )
 COLLISIONS = Gauge(
     "name_collisions",
-    "Devices with another name than Akri gives them, since that is another device's.",
+    "Devices that are no Instance, since another device has their name.",
     "configuration",
 )
 CLAIMS_PREPARED = Gauge(

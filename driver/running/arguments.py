@@ -11,7 +11,8 @@ import typer
 
 from driver.api import parse_duration
 from driver.discovery.handlers import HANDLER_NAMES
-from kube.api import parsed
+from driver.handlers.sdk_requests import TlsFiles
+from kube.api import parsed, refuse
 
 YesOrNo = Literal["true", "false"]
 
@@ -98,3 +99,9 @@ def parse_address(text: str) -> Address | None:
     if (":" in plain) is not is_bracketed:
         raise ValueError(f"{text!r}: an IPv6 address, and no other host, stands in brackets")
     return Address(plain or None, int(port))
+
+
+def tls_files(flag: str, *files: str) -> TlsFiles | None:
+    if any(files) and not all(files):
+        raise refuse(f"{flag}-ca, {flag}-cert and {flag}-key: all of them, or none")
+    return TlsFiles(*map(Path, files)) if all(files) else None

@@ -20,6 +20,7 @@ from typing import Any
 
 from driver.api import ConfigurationName, NodeName
 from driver.configurations.configurations import Verdict, concerns_devices, judge
+from driver.devices import AKRIS_DIGITS
 from driver.discovery.handlers import check_details
 from driver.handlers.apiserver_properties import NodeProperties
 from driver.handlers.node_sources import NodeSources
@@ -46,8 +47,8 @@ logger = logging.getLogger(__name__)
 FIRST_ANSWERS_SECONDS = 2.0
 """How long the first pass waits for handlers, so that a start publishes once and not twice."""
 
-RENAME_SECONDS = 0.1
-"""How soon a device gets another name whose first is another's."""
+TAKEN_SECONDS = 0.1
+"""How soon a device is withdrawn whose name proved to be another's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class OfferPlace:
     node: NodeName
     path: NodePath
     unique_devices_default: bool
+    hash_digits: int = AKRIS_DIGITS
     homes: Homes = field(default_factory=dict)
 
 
@@ -76,13 +78,14 @@ class NodeCluster:
         tasks: asyncio.TaskGroup,
     ) -> None:
         self._node = node = place.node
+        self._hash_digits = place.hash_digits
         self._node_path = place.path
         self._tasks = tasks
         self._passes = Passes(self._pass, name="publishing")
         self._instances = NodeInstances(
             client,
             node,
-            on_taken=lambda: self._passes.ask_within(RENAME_SECONDS),
+            on_taken=lambda: self._passes.ask_within(TAKEN_SECONDS),
             shown=lambda: self._pools.shown_instances,
         )
         self._sources = sources
@@ -141,7 +144,7 @@ class NodeCluster:
             listener()
 
     def _inventory_now(self) -> Inventory:
-        taken = self._instances.names(self.inventory)
+        taken = self._instances.names(self.inventory, self._hash_digits)
         return inventory_of(self._configurations, self._discoveries.heard, self._node, taken)
 
     @property
@@ -200,6 +203,8 @@ class NodeCluster:
         self._sight.forget_shared()
         if self._sight.path.is_dra and _changes_holders(change):
             self._passes.ask()
+        elif isinstance(change, Deleted) and self.inventory and self.inventory.collisions:
+            self._passes.ask()  # Its name may be free for another device.
 
     async def _first_answers_or_time(self) -> None:
         self._follow()

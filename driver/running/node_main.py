@@ -69,6 +69,7 @@ async def run_node(settings: NodeSettings) -> None:
             settings.node_name,
             path,
             settings.unique_devices_default == "true",
+            int(settings.instance_hash_digits),
             _homes(Folder(paths.data), settings.node_name),
         )
         cluster = NodeCluster(client, place, sources, tasks)

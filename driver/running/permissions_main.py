@@ -16,8 +16,10 @@ from driver.configurations.permissions import (
     permissions,
 )
 from driver.plumbing.apiserver import CONFIGURATIONS
-from driver.running.settings import STDIN, PermissionsSettings
+from driver.running.settings import PermissionsSettings
 from kube.api import ApiError, connect
+
+STDIN = "-"
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -41,10 +41,9 @@ from driver.running.arguments import (
     path_or_none,
     pem_file,
     positive,
+    tls_files,
 )
-from kube.api import Config, Kubeconfig, LogLevel, commands, not_empty, parsed, refuse, settings_of
-
-STDIN = "-"
+from kube.api import Config, Kubeconfig, LogLevel, commands, not_empty, parsed, settings_of
 
 _EMBEDDED = frozenset(HANDLER_NAMES)
 _NETWORK_HANDLERS_GROUP = 65532
@@ -176,6 +175,13 @@ class NodeSettings(_DriverSettings, _DiscoverySettings):
     cdi_root: Annotated[
         Path, typer.Option(metavar="DIR", help="Where the runtime looks for dynamic CDI files.")
     ] = Path("/var/run/cdi")
+    instance_hash_digits: Annotated[
+        Literal["6", "8", "12", "16"],
+        typer.Option(
+            help="Hexadecimal digits that end the names of new Instances. Akri's are 6, so that of"
+            " 5,000 devices of a Configuration two may have one name; the same for all nodes."
+        ),
+    ] = "6"
     embedded_handlers: Annotated[
         frozenset[str],
         parsed(
@@ -254,7 +260,7 @@ class NodeSettings(_DriverSettings, _DiscoverySettings):
     handler_tls_key: Annotated[str, pem_file("the key of the certificate.")] = ""
 
     def __post_init__(self) -> None:
-        _tls("--handler-tls", *self._tls_files)
+        tls_files("--handler-tls", *self._tls_files)
 
     @property
     def handler_limits(self) -> HandlerLimits:
@@ -269,7 +275,7 @@ class NodeSettings(_DriverSettings, _DiscoverySettings):
 
     @property
     def handler_tls(self) -> TlsFiles | None:
-        return _tls("--handler-tls", *self._tls_files)
+        return tls_files("--handler-tls", *self._tls_files)
 
     @property
     def _tls_files(self) -> tuple[str, ...]:
@@ -343,11 +349,11 @@ class HandlerProcessSettings(_DiscoverySettings):
     tls_key: Annotated[str, pem_file("the key of the certificate.", envvar="HANDLER_TLS_KEY")] = ""
 
     def __post_init__(self) -> None:
-        _tls("--tls", self.tls_ca, self.tls_cert, self.tls_key)
+        tls_files("--tls", self.tls_ca, self.tls_cert, self.tls_key)
 
     @property
     def place(self) -> Place:
-        tls = _tls("--tls", self.tls_ca, self.tls_cert, self.tls_key)
+        tls = tls_files("--tls", self.tls_ca, self.tls_cert, self.tls_key)
         return Place(self.folder, self.address or place_from({"POD_IP": self.pod_ip}).address, tls)
 
 
@@ -389,9 +395,3 @@ app.command(
     "permissions",
     help="Print the Roles by which drivers may read what Configurations name.",
 )(PermissionsSettings)
-
-
-def _tls(flag: str, *files: str) -> TlsFiles | None:
-    if any(files) and not all(files):
-        raise refuse(f"{flag}-ca, {flag}-cert and {flag}-key: all of them, or none")
-    return TlsFiles(*map(Path, files)) if all(files) else None

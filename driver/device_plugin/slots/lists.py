@@ -27,7 +27,13 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from driver.api import Configuration, ConfigurationName, InstanceName, NodeName
-from driver.device_ids import contested_instances, instance_resource, name_problems, slot_id
+from driver.device_ids import (
+    LONGEST,
+    contested_instances,
+    instance_resource,
+    name_problems,
+    slot_id,
+)
 from driver.device_plugin.slots.allocation import OfConfiguration, OfInstance, Plugin
 from driver.instances.inventory import Inventory
 from driver.instances.slots.slots import InstanceSlots, held_devices, slot_devices
@@ -153,7 +159,8 @@ def kind_of(configuration: Configuration | None, *, whole: bool) -> Kind:
 def part_of(slots: InstanceSlots, node: NodeName, facts: Facts) -> Part:
     """What an Instance adds to a node's lists."""
     plugins = OfInstance(slots.name), OfConfiguration(slots.configuration, facts.kind.unique)
-    if facts.kind.bad_name or not (slots.is_offered_on(node) or slots.held_by(node)):
+    is_long = len(slot_id(slots.name, slots.capacity)) > LONGEST
+    if is_long or facts.kind.bad_name or not (slots.is_offered_on(node) or slots.held_by(node)):
         return Part(slots, facts, plugins)
     own = None if facts.contested else _of_instance(slots, node, facts)
     return Part(slots, facts, plugins, own, _of_configuration(slots, node, facts))

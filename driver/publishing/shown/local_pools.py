@@ -69,7 +69,7 @@ def local_supplies(
     for instance in inventory.local:
         is_one_of_many = counts[instance.configuration] > most
         new = local_pool(node, instance.configuration) if is_one_of_many else node
-        found[_home(instance, whole, known.homes) or new].append(instance)
+        found[_home(instance, known.homes) or new].append(instance)
     names = (*inventory.configurations, *inventory.unheard)
     configurations = {local_pool(node, name): name for name in names}
     supplies = {
@@ -94,14 +94,8 @@ def traces_of_instance(instance: Instance) -> Iterator[str]:
         yield instance.device
 
 
-def _home(instance: Instance, whole: Supply, homes: Homes) -> str | None:
-    return next((homes[trace] for trace in _traces(instance, whole) if trace in homes), None)
-
-
-def _traces(instance: Instance, whole: Supply) -> Iterator[str]:
-    yield from traces_of_instance(instance)
-    if (other := whole.renamed.get(instance.name)) is not None:
-        yield attribute_value(other)
+def _home(instance: Instance, homes: Homes) -> str | None:
+    return next((homes[trace] for trace in traces_of_instance(instance) if trace in homes), None)
 
 
 def _part(
@@ -111,14 +105,12 @@ def _part(
     held: HeldSlots,
 ) -> Supply:
     """Nothing that is another Configuration's: a pool is looked at anew when this is another."""
-    renamed = whole.renamed
     return replace(
         whole,
         instances=tuple(instances),
         unheard=whole.unheard & {configuration},
         graces=_only(whole.graces, configuration),
         effects=_only(whole.effects, configuration),
-        renamed={i.name: renamed[i.name] for i in instances if i.name in renamed},
         held=_held(instances, held),
     )
 

@@ -58,7 +58,6 @@ class Supply:
         lingering: Instances whose devices are away, and stay for as long as they are named here.
         scopes: Who sees the device of an Instance, where that is not the same for the whole pool.
         held: Slots that pods have through the device plugin: uses that are not shown.
-        renamed: Instances whose name Akri would give another device, and that name.
     """
 
     instances: tuple[Instance, ...] = ()
@@ -68,7 +67,6 @@ class Supply:
     lingering: frozenset[InstanceName] = frozenset()
     scopes: Mapping[InstanceName, Scope] = field(default_factory=dict)
     held: HeldSlots = field(default_factory=dict)
-    renamed: Mapping[InstanceName, InstanceName] = field(default_factory=dict)
 
 
 def local_supply(inventory: Inventory) -> Supply:
@@ -79,7 +77,6 @@ def local_supply(inventory: Inventory) -> Supply:
         unheard=inventory.unheard,
         graces={name: offline_grace(c, shared=False) for name, c in configurations},
         effects={name: c.offline_taint_effect for name, c in configurations},
-        renamed={c.instance: c.taken for found in inventory.collisions.values() for c in found},
     )
 
 
@@ -206,7 +203,7 @@ def publish(
     }
     frozen, graces = _frozen(supply, previous), _Graces(supply, features)
     kept = _kept(previous, wanted.keys() | frozen.keys(), graces, allocated, now)
-    held_back = _held_back(wanted, kept, previous) | _renamed(wanted, kept, previous, supply)
+    held_back = _held_back(wanted, kept, previous)
     offers = {**frozen, **kept, **{n: o for n, o in wanted.items() if n not in held_back}}
     taints = _Taints(supply, features)
     return Publication(
@@ -290,32 +287,6 @@ def _held_back(
         name
         for name, offer in wanted.items()
         if name not in previous.offers and _attribute(offer.body, ATTRIBUTE_INSTANCE) in busy
-    )
-
-
-def _renamed(
-    wanted: Mapping[DeviceName, Offer],
-    kept: Mapping[DeviceName, Offer],
-    previous: Publication,
-    supply: Supply,
-) -> frozenset[DeviceName]:
-    """New names of devices that are still used under the name that another node has, too.
-
-    What an earlier process published does not say its device, so the name must do.
-    """
-    devices = {offer.instance.device for offer in kept.values() if offer.instance} - {""}
-    unknown = {_attribute(o.body, ATTRIBUTE_INSTANCE) for o in kept.values() if o.instance is None}
-    if not (devices or unknown):
-        return frozenset()
-    return frozenset(
-        name
-        for name, offer in wanted.items()
-        if name not in previous.offers
-        and (instance := offer.instance)
-        and (
-            instance.device in devices
-            or attribute_value(supply.renamed.get(instance.name, "")) in unknown - {""}
-        )
     )
 
 

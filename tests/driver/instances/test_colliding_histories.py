@@ -1,4 +1,6 @@
-"""Histories of devices whose hashes collide: no two are ever one Instance, none is without one.
+"""Histories of devices whose hashes collide: no two are ever one Instance.
+
+One is without an Instance only where another has or had the name.
 
 Two devices that several nodes see, and one of each of two nodes, come and go; nodes start anew,
 write from views that may be old, and may be killed between any two writes.
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from driver.api import DEVICE_DIGEST, NODE_LABEL, InstanceName, NodeName
-from driver.devices import device_digest
+from driver.devices import device_digest, device_hash
 from driver.instances.inventory import Heard, Inventory, inventory_of
 from driver.instances.node_instances import NodeInstances
 from driver.instances.stored.objects import StoredInstance, stored_instance
@@ -80,9 +82,12 @@ class FakeNode:
         self.instances.decide(self.inventory)
         await self.instances._pass()
 
+    def devices(self) -> list[tuple[str, NodeName | None]]:
+        own: list[tuple[str, NodeName | None]] = [(self.local, self.name)] if self.has_local else []
+        return [*own, *((id_, None) for id_ in self.shared)]
+
     def digests(self) -> set[str]:
-        own = {device_digest(self.local, self.name)} if self.has_local else set()
-        return own | {device_digest(id_, None) for id_ in self.shared}
+        return {device_digest(id_, node) for id_, node in self.devices()}
 
     def named(self) -> dict[str, InstanceName]:
         return {i.device: i.name for i in self.inventory.instances} if self.inventory else {}
@@ -160,7 +165,7 @@ class Histories(RuleBasedStateMachine):
             self.digests[body["metadata"]["uid"]] = digest
 
     def settle(self) -> None:
-        """When all have seen everything, each device is one Instance, on the nodes that see it."""
+        """All have seen everything: a device is one Instance, on the nodes that see it, or none."""
         for _ in range(5):
             for name in self.nodes:
                 self.watch(name)
@@ -170,11 +175,23 @@ class Histories(RuleBasedStateMachine):
             if body["spec"]["nodes"]:
                 digest = body["metadata"]["annotations"][DEVICE_DIGEST]
                 found.setdefault(digest, []).append(set(body["spec"]["nodes"]))
-        wanted: dict[str, list[set[str]]] = {}
-        for node in self.nodes.values():
-            for digest in node.digests():
-                wanted.setdefault(digest, [set()])[0].add(node.name)
-        assert found == wanted
+        seen = {device for node in self.nodes.values() for device in node.devices()}
+        assert found.keys() <= {device_digest(*device) for device in seen}
+        for device in seen:
+            nodes = {node.name for node in self.nodes.values() if device in node.devices()}
+            there = found.get(device_digest(*device))
+            assert there == [nodes] or (there is None and self.is_refused(*device))
+
+    def is_refused(self, id_: str, where: NodeName | None) -> bool:
+        """Whether another device has the name, or had it on a node that nobody else watches."""
+        name = f"{CAMERAS.name}-{device_hash(id_, where)}"
+        digests = {
+            body["metadata"]["annotations"][DEVICE_DIGEST]
+            for body in self.said()
+            if body["metadata"]["name"] == name
+        }
+        unwatched = (n for node in self.nodes.values() for n in node.instances._of_others.values())
+        return bool(digests - {device_digest(id_, where)}) or any(name in n for n in unwatched)
 
 
 async def test_two_nodes_that_name_two_devices_alike_at_one_moment_do_not_share_one() -> None:
@@ -187,7 +204,7 @@ async def test_two_nodes_that_name_two_devices_alike_at_one_moment_do_not_share_
     await second.work()
     assert server.bodies() == before, "the first is left as it is"
     await second.work()
-    assert sorted(body["spec"]["nodes"] for body in server.bodies()) == [[A], [C]]
+    assert server.bodies() == before
     assert second.inventory
     assert [c.device for c in second.inventory.collisions[CAMERAS.name]] == [COLLIDING[1]]
 
@@ -211,7 +228,9 @@ async def test_an_instance_of_a_node_that_nobody_else_watches_is_not_taken(is_sh
     assert asked == [True]
     await rival.work()
 
-    assert sorted(body["spec"]["nodes"] for body in server.bodies()) == [[A], [B]]
+    assert server.bodies() == before
+    assert rival.inventory
+    assert rival.inventory.instances == ()
 
 
 TestHistories = Histories.TestCase

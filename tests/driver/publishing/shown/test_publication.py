@@ -10,10 +10,9 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from driver.api import Configuration, ConfigurationName, DeviceName, InstanceName
+from driver.api import Configuration, ConfigurationName, DeviceName
 from driver.instances.instances import instances_of
 from driver.instances.inventory import Inventory
-from driver.instances.names import ANOTHER_NODES, TakenNames
 from driver.publishing.shown.publication import (
     Publication,
     Supply,
@@ -54,31 +53,6 @@ def read_back(publication: Publication) -> Publication:
 def only(publication: Publication) -> DeviceName:
     (name,) = publication.offers
     return name
-
-
-@pytest.mark.parametrize("restarts", [False, True])
-def test_a_device_is_not_offered_by_two_names_while_a_claim_has_it(restarts: bool) -> None:
-    """Its first name proved to be that of another node's Instance."""
-    before = published_from(an_inventory(1))
-    first = only(before)
-    known = read_back(before) if restarts else before
-    taken = TakenNames({InstanceName(first): ANOTHER_NODES})
-    configuration = a_configuration()
-    named = instances_of([a_device("/devices/loop1")], (), configuration, NODE, taken)
-    renamed = Inventory(
-        {configuration.name: configuration},
-        named.instances,
-        frozenset(),
-        {configuration.name: named.collisions},
-    )
-
-    used = published_from(renamed, known, allocated={first})
-    assert used.offers.keys() == used.away.keys() == {first}
-    used = published_from(renamed, used, allocated={first}, now=NOW + DAY)
-    assert used.offers.keys() == {first}
-
-    free = published_from(renamed, used, allocated=set(), now=NOW + 2 * DAY)
-    assert free.offers.keys() == {DeviceName(named.instances[0].name)}
 
 
 def test_what_is_reported_is_offered_with_its_instance() -> None:
