@@ -33,7 +33,7 @@ from scheduler_plugin.extender.kube_scheduler_binds import KnowsTheCluster
 from scheduler_plugin.extender.listening import Listening
 from scheduler_plugin.extender.messages import NotAnswered, decode_filter, encode_filter
 from scheduler_plugin.objects.bindings import CarriesOut
-from scheduler_plugin.objects.fields import JsonObject, Unreadable
+from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, Queue
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.objects.queue_objects import parse_queue
@@ -67,7 +67,7 @@ class KnownWorld:
     async def settle(self, seconds: float) -> None:
         """It is ours for ever."""
 
-    def read_pod(self, obj: JsonObject) -> PodView | Unreadable:
+    def read_pod(self, obj: JsonObject) -> PodView:
         """The watch may not have brought it yet: it is parsed each time."""
         return pod_view(obj, self.settings)
 

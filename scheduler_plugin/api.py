@@ -33,7 +33,7 @@ from scheduler_plugin.objects.claims import (
     claim_view,
 )
 from scheduler_plugin.objects.devices import ClassView, InstanceView, class_view, instance_view
-from scheduler_plugin.objects.fields import Unreadable
+from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import (
     ACCOUNTED_LABEL,
     CHARGES_FINALIZER,

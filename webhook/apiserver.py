@@ -13,7 +13,7 @@ from scheduler_plugin.api import (
     NamespaceView,
     PodClaim,
     QueueName,
-    Unreadable,
+    UnreadableError,
 )
 from webhook import reviews
 from webhook.findings import Findings, refused
@@ -90,8 +90,11 @@ class Admission:
         asked = (review.kind.group, review.kind.kind, review.operation)
         if asked != ("", "Pod", "CREATE") or review.sub_resource:
             return reviews.edited(review, ())
-        pod = pods.new_pod(review, self._around.settings)
-        if isinstance(pod, Unreadable) or not mutations.is_ours(pod, self._around):
+        try:
+            pod = pods.new_pod(review, self._around.settings)
+        except UnreadableError:  # The API server says what is wrong with it.
+            return reviews.edited(review, ())
+        if not mutations.is_ours(pod, self._around):
             return reviews.edited(review, ())
         async with asyncio.timeout(LOOKUP_SECONDS):
             return reviews.edited(review, await self._edits(review, pod))
@@ -118,9 +121,10 @@ class Admission:
         return claims.judge_template(review, namespace, self._around)
 
     async def _pod(self, review: Review) -> Findings:
-        pod = pods.new_pod(review, self._around.settings)
-        if isinstance(pod, Unreadable):
-            return refused([pod.problem])
+        try:
+            pod = pods.new_pod(review, self._around.settings)
+        except UnreadableError as error:
+            return refused([error.problem])
         found = await self._found(review.namespace, pod)
         if pod.queue:
             await self._cluster.look_for_queue(pod.queue, review.namespace)

@@ -43,7 +43,6 @@ from scheduler_plugin.api import (
     QueueName,
     QueueTree,
     ResourceKey,
-    Unreadable,
     claim_template_view,
     claim_view,
     class_view,
@@ -83,18 +82,18 @@ class Cluster:
         tree = QueueTree()
         self._client = client
         self._settings = settings
-        self._queues = Store(client, QUEUES.select(), _reader(parse_queue))
-        self._namespaces = Store(client, NAMESPACES.select(), _reader(namespace_view))
+        self._queues = Store(client, QUEUES.select(), parse_queue)
+        self._namespaces = Store(client, NAMESPACES.select(), namespace_view)
         self._claims = Store(client, CLAIMS.select(), self._read_claim)
         self._templates = Store(client, TEMPLATES.select(), self._read_template)
-        self._classes = Store(client, CLASSES.select(), _reader(class_view))
+        self._classes = Store(client, CLASSES.select(), class_view)
         self._configurations = Store(
             client,
             CONFIGURATIONS.select(),
             lambda body: str(body["metadata"]["name"]),
             indexes={BY_NAME: lambda name: (name,)},
         )
-        self._instances = Store(client, INSTANCES.select(), _reader(instance_view))
+        self._instances = Store(client, INSTANCES.select(), instance_view)
         self._stores: Mapping[Resource, Store[Any]] = {
             QUEUES: self._queues,
             NAMESPACES: self._namespaces,
@@ -202,10 +201,10 @@ class Cluster:
         return bool(known) or self._classes.get(name) is not None
 
     def _read_claim(self, body: JsonObject) -> ClaimView:
-        return _read(claim_view(body, queue_label=self._settings.queue_label))
+        return claim_view(body, queue_label=self._settings.queue_label)
 
     def _read_template(self, body: JsonObject) -> ClaimTemplateView:
-        return _read(claim_template_view(body, queue_label=self._settings.queue_label))
+        return claim_template_view(body, queue_label=self._settings.queue_label)
 
     async def _follow(self, resource: Resource) -> NoReturn:
         """Older clusters serve no claims, and the driver's kinds may be installed later."""
@@ -258,14 +257,3 @@ def _told(put: Callable[[T], None], remove: Callable[[T], None]) -> Callable[[Ch
             put(change.new)
 
     return take
-
-
-def _reader(view: Callable[[JsonObject], T | Unreadable]) -> Callable[[JsonObject], T]:
-    return lambda body: _read(view(body))
-
-
-def _read(view: T | Unreadable) -> T:
-    """A store skips what cannot be read, and says so."""
-    if isinstance(view, Unreadable):
-        raise ValueError(str(view))  # noqa: TRY004  The object is wrong, not our types.
-    return view

@@ -20,7 +20,7 @@ from driver.api import timestamp
 from scheduler_plugin.accounting.ledger import unattributed_sentence
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, for_status
-from scheduler_plugin.objects.fields import JsonObject, Unreadable
+from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import Queue, QueueCondition, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue
 
@@ -64,10 +64,9 @@ def rest_seconds(writes: int) -> float:
     return min(LONGEST_SECONDS, SHORTEST_SECONDS * (1 << min(writes - 1, 30)))
 
 
-def queue_object(obj: JsonObject) -> QueueObject | None:
-    """Parse a stored Queue; None for one that another definition let pass."""
-    queue = parse_queue(obj)
-    return None if isinstance(queue, Unreadable) else QueueObject(queue, obj.get("status") or {})
+def queue_object(obj: JsonObject) -> QueueObject:
+    """Parse a stored Queue."""
+    return QueueObject(parse_queue(obj), obj.get("status") or {})
 
 
 def queue_status(found: QueueObject, world: World, now: datetime) -> JsonObject | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, NoReturn, TypeVar
 
 from kube.api import (
@@ -15,11 +15,9 @@ from kube.api import (
     Change,
     Deleted,
     Modified,
-    ObjectKey,
     Resource,
     Store,
 )
-from scheduler_plugin.objects.fields import Unreadable
 
 logger = logging.getLogger(__name__)
 
@@ -32,40 +30,24 @@ RETRY_SECONDS = 2.0
 """How soon it is asked for anew where the answer was an error."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Feed(Generic[T]):
     """Hands on the changes of one store.
 
     An object that becomes unreadable keeps its last readable state until it is readable again or
-    gone: a device that it holds stays charged, a limit that it sets stays in force. One that was
-    never readable counts as absent.
+    gone: the store sees to that. A device that it holds stays charged, a limit that it sets stays
+    in force. One that was never readable counts as absent.
     """
 
-    kind: str
     put: Callable[[T], None]
     delete: Callable[[T], None]
-    _kept: dict[ObjectKey, T] = field(default_factory=dict)
 
-    def take(self, change: Change[T | Unreadable]) -> None:
+    def take(self, change: Change[T]) -> None:
         match change:
-            case Added(key, new):
-                self._take(key, new)
-            case Modified(key, old, new):
-                if isinstance(new, Unreadable) and not isinstance(old, Unreadable):
-                    self._kept[key] = old
-                self._take(key, new)
-            case Deleted(key, old):
-                known = self._kept.pop(key, old)
-                if not isinstance(known, Unreadable):
-                    self.delete(known)
-
-    def _take(self, key: ObjectKey, new: T | Unreadable) -> None:
-        if not isinstance(new, Unreadable):
-            self._kept.pop(key, None)
-            self.put(new)
-            return
-        counts_as = "as it was before" if key in self._kept else "as absent"
-        logger.error("%s %s cannot be read, counts %s: %s", self.kind, key, counts_as, new)
+            case Added(new=new) | Modified(new=new):
+                self.put(new)
+            case Deleted(old=old):
+                self.delete(old)
 
 
 class Kind(Generic[T]):
@@ -75,7 +57,7 @@ class Kind(Generic[T]):
         self,
         client: ApiClient,
         resource: Resource,
-        store: Store[T | Unreadable],
+        store: Store[T],
         feed: Feed[T],
         *,
         is_optional: bool,

@@ -40,7 +40,6 @@ from scheduler_plugin.objects.devices import (
     instance_view,
     slice_view,
 )
-from scheduler_plugin.objects.fields import Unreadable
 from scheduler_plugin.objects.names import Queue
 from scheduler_plugin.objects.pod_fields import Pod
 from scheduler_plugin.objects.pods import (
@@ -60,7 +59,7 @@ from scheduler_plugin.objects.queue_objects import parse_queue
 
 T = TypeVar("T")
 
-Projection: TypeAlias = Callable[[Any], T | Unreadable | None]
+Projection: TypeAlias = Callable[[Any], T | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +79,7 @@ class Source:
         shape: type[Any] | None = None,
     ) -> Kind[T]:
         settings = replace(self.watch, shape=shape)
-        store: Store[T | Unreadable] = Store(
-            self.client, resource.select(), project, settings=settings
-        )
+        store: Store[T] = Store(self.client, resource.select(), project, settings=settings)
         return Kind(self.client, resource, store, feed, is_optional=is_optional)
 
 
@@ -125,7 +122,7 @@ class Kinds:
         yield self.pods
 
     def _claims(self) -> Kind[ClaimVersion]:
-        def project(obj: JsonObject | Claim) -> ClaimVersion | Unreadable:
+        def project(obj: JsonObject | Claim) -> ClaimVersion:
             return project_claim(obj, queue_label=self._settings.queue_label)
 
         def put(version: ClaimVersion) -> None:
@@ -136,7 +133,7 @@ class Kinds:
             self._world.delete_claim(version.view.uid)
             self._changed(ClaimChanged(version.view.uid))
 
-        feed = Feed(kind="ResourceClaim", put=put, delete=delete)
+        feed = Feed(put=put, delete=delete)
         return self._source.kind(CLAIMS, project, feed, is_optional=True, shape=Claim)
 
     def _pods(self) -> Kind[PodView]:
@@ -150,10 +147,10 @@ class Kinds:
             self._world.delete_pod(pod.uid)
             self._changed(PodChanged(pod.uid))
 
-        def project(obj: JsonObject | Pod) -> PodView | Unreadable | None:
+        def project(obj: JsonObject | Pod) -> PodView | None:
             return project_pod(obj, self._settings)
 
-        feed = Feed(kind="Pod", put=put, delete=delete)
+        feed = Feed(put=put, delete=delete)
         return self._source.kind(PODS, project, feed, shape=Pod)
 
     def _queues(self) -> Kind[Queue]:
@@ -168,7 +165,7 @@ class Kinds:
             self._world.delete_queue(queue.name)
             self._changed(QueueChanged(queue.name))
 
-        feed = Feed(kind="Queue", put=put, delete=delete)
+        feed = Feed(put=put, delete=delete)
         return self._source.kind(apiserver.QUEUES, parse_queue, feed)
 
     def _namespaces(self) -> Kind[NamespaceView]:
@@ -180,14 +177,14 @@ class Kinds:
             self._world.delete_namespace(namespace.name)
             self._changed(NamespaceChanged(namespace.name))
 
-        feed = Feed(kind="Namespace", put=put, delete=delete)
+        feed = Feed(put=put, delete=delete)
         return self._source.kind(NAMESPACES, namespace_view, feed)
 
     def _classes(self) -> Kind[ClassView]:
         def delete(found: ClassView) -> None:
             self._world.delete_class(found.name)
 
-        feed = self._other("DeviceClass", self._world.put_class, delete)
+        feed = self._other(self._world.put_class, delete)
         return self._source.kind(CLASSES, class_view, feed, is_optional=True)
 
     def _slices(self) -> Kind[SliceView]:
@@ -199,12 +196,12 @@ class Kinds:
             if self._world.delete_slice(found.name):
                 self._changed(OtherChanged())
 
-        feed = Feed(kind="ResourceSlice", put=put, delete=delete)
+        feed = Feed(put=put, delete=delete)
         return self._source.kind(SLICES, slice_view, feed, is_optional=True)
 
     def _configurations(self) -> Kind[ResourceKey]:
         world = self._world
-        feed = self._other("Configuration", world.put_configuration, world.delete_configuration)
+        feed = self._other(world.put_configuration, world.delete_configuration)
         return self._source.kind(
             apiserver.CONFIGURATIONS, project_configuration, feed, is_optional=True
         )
@@ -214,14 +211,14 @@ class Kinds:
             self._world.delete_instance(instance.name)
             # Two namespaces may each have an Instance of this name.
             for other in self._instances.store:
-                if isinstance(other, InstanceView) and other.name == instance.name:
+                if other.name == instance.name:
                     self._world.put_instance(other)
 
-        feed = self._other("Instance", self._world.put_instance, delete)
+        feed = self._other(self._world.put_instance, delete)
         return self._source.kind(apiserver.INSTANCES, instance_view, feed, is_optional=True)
 
     def _group(self, resource: Resource) -> Kind[PodGroupView]:
-        def project(obj: JsonObject) -> PodGroupView | Unreadable:
+        def project(obj: JsonObject) -> PodGroupView:
             return pod_group_view(obj, self._settings)
 
         def put(group: PodGroupView) -> None:
@@ -233,7 +230,7 @@ class Kinds:
             # Two API groups may each have a PodGroup of this name.
             for kind in self._groups:
                 other = kind.store.get(group.name, group.namespace)
-                if isinstance(other, PodGroupView):
+                if other is not None:
                     self._world.put_group(other)
             self._changed(GroupChanged(group.namespace, group.name))
 
@@ -241,12 +238,12 @@ class Kinds:
             self._world.serve_groups(served=True)
             self._changed(OtherChanged())
 
-        feed = Feed(kind="PodGroup", put=put, delete=delete)
+        feed = Feed(put=put, delete=delete)
         kind = self._source.kind(resource, project, feed, is_optional=True)
         kind.served = served
         return kind
 
-    def _other(self, kind: str, put: Callable[[T], None], delete: Callable[[T], None]) -> Feed[T]:
+    def _other(self, put: Callable[[T], None], delete: Callable[[T], None]) -> Feed[T]:
         def put_and_tell(value: T) -> None:
             put(value)
             self._changed(OtherChanged())
@@ -255,4 +252,4 @@ class Kinds:
             delete(value)
             self._changed(OtherChanged())
 
-        return Feed(kind=kind, put=put_and_tell, delete=delete_and_tell)
+        return Feed(put=put_and_tell, delete=delete_and_tell)

@@ -22,10 +22,9 @@ from scheduler_plugin.accounting.world_changes import WorldChange
 from scheduler_plugin.cluster.kinds import Kinds, Source
 from scheduler_plugin.cluster.waiters import Waiters
 from scheduler_plugin.objects.claims import ClaimView
-from scheduler_plugin.objects.fields import Unreadable
 from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.pods import PodView, pod_view
-from scheduler_plugin.objects.projections import ClaimVersion, is_kept
+from scheduler_plugin.objects.projections import is_kept
 
 logger = logging.getLogger(__name__)
 
@@ -96,8 +95,11 @@ class ClusterWorld:
         """The same for a pod."""
         self._kinds.pods.store.note(obj)
 
-    def read_pod(self, obj: JsonObject) -> PodView | Unreadable:
-        """A pod that somebody sent. In a version that is known it is not parsed again."""
+    def read_pod(self, obj: JsonObject) -> PodView:
+        """A pod that somebody sent. In a version that is known it is not parsed again.
+
+        Raises UnreadableError.
+        """
         return self._kinds.pods.store.known(obj) or pod_view(obj, self.settings)
 
     async def refresh_claim(self, namespace: str, name: str) -> ClaimView | None:
@@ -113,7 +115,7 @@ class ClusterWorld:
         self._kinds.claims.hint()
         self.note_claim(obj)
         found = self._kinds.claims.store.get(name, namespace)
-        return found.view if isinstance(found, ClaimVersion) else None
+        return found.view if found else None
 
     async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
         """The same for a pod; one that does not matter here is returned, and not kept."""
@@ -122,10 +124,10 @@ class ClusterWorld:
             return None
         self.note_pod(obj)
         if known := self._kinds.pods.store.get(name, namespace):
-            return None if isinstance(known, Unreadable) else known
+            return known
         found = pod_view(obj, self.settings)
         # One that matters and is not kept was deleted while the answer was on its way.
-        return None if isinstance(found, Unreadable) or is_kept(found, self.settings) else found
+        return None if is_kept(found, self.settings) else found
 
     async def _read(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
         try:

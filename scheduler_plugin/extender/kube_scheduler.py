@@ -24,7 +24,7 @@ from scheduler_plugin.judging.gangs import (
 )
 from scheduler_plugin.judging.verdicts import Refused, assume, judge
 from scheduler_plugin.objects.bindings import CarriesOut
-from scheduler_plugin.objects.fields import JsonObject, Unreadable
+from scheduler_plugin.objects.fields import JsonObject, UnreadableError
 from scheduler_plugin.objects.names import Reason
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.waiting.refused_pods import RefusedPods
@@ -145,8 +145,6 @@ class Extender:
         if not _is_early(answer):
             return answer
         view = self._cluster.read_pod(pod)
-        if isinstance(view, Unreadable):
-            return answer
         facts = self._cluster.world.facts
         keys = [(view.namespace, entry.claim) for entry in view.claims if entry.claim]
 
@@ -190,9 +188,10 @@ class Extender:
     def _asked_about(self, pod: JsonObject) -> PodView | NotAnswered:
         if why := self.why_not_ready():
             return NotAnswered(why)
-        view = self._cluster.read_pod(pod)
-        if isinstance(view, Unreadable):
-            return NotAnswered(f"Pod: {view}")
+        try:
+            view = self._cluster.read_pod(pod)
+        except UnreadableError as error:
+            return NotAnswered(f"Pod: {error}")
         if why := why_not_ours(view, self._cluster.settings):
             return NotAnswered(why)
         # A claim for its extended resources is of an attempt that failed: there will be another.

@@ -41,7 +41,7 @@ from scheduler_plugin.objects.bindings import (
     ClaimsChanged,
 )
 from scheduler_plugin.objects.claims import ClaimView
-from scheduler_plugin.objects.fields import JsonObject, Unreadable
+from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import AccountingSettings, ClaimUid, PodUid
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.waiting.resting_pods import RestingPods
@@ -81,7 +81,7 @@ class KnowsTheCluster(Protocol):
         Empty for any change. False if that took too long.
         """
 
-    def read_pod(self, obj: JsonObject) -> PodView | Unreadable:
+    def read_pod(self, obj: JsonObject) -> PodView:
         """A pod that somebody sent."""
 
     async def refresh_pod(self, namespace: str, name: str) -> PodView | None:

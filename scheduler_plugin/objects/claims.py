@@ -26,7 +26,6 @@ from scheduler_plugin.objects.fields import (
     own_text,
     read_as,
     read_quantity,
-    readable,
 )
 from scheduler_plugin.objects.names import (
     EVICT_FOREIGN_ANNOTATION,
@@ -158,7 +157,6 @@ class ClaimTemplateView:
         )
 
 
-@readable
 def claim_view(obj: JsonObject | Claim, *, queue_label: str) -> ClaimView:
     """Parse a ResourceClaim of resource.k8s.io/v1."""
     claim = read_as(Claim, obj)
@@ -181,7 +179,6 @@ def claim_view(obj: JsonObject | Claim, *, queue_label: str) -> ClaimView:
     )
 
 
-@readable
 def claim_template_view(obj: JsonObject, *, queue_label: str) -> ClaimTemplateView:
     """Parse a ResourceClaimTemplate of resource.k8s.io/v1."""
     template = read_as(Template, obj)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from sys import intern
 
 from driver.api import (
     ATTRIBUTE_CONFIGURATION,
@@ -13,17 +14,7 @@ from driver.api import (
 )
 from scheduler_plugin.objects.amounts import NO_KEY, ResourceKey
 from scheduler_plugin.objects.claims import ClassName
-from scheduler_plugin.objects.fields import (
-    JsonObject,
-    a_list,
-    an_object,
-    number,
-    objects,
-    own_text,
-    readable,
-    text,
-    texts,
-)
+from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import ACCOUNTED_LABEL, MAX_PODS_ANNOTATION
 
 
@@ -80,53 +71,42 @@ class InstanceView:
     capacity: int = 0
 
 
-@readable
 def class_view(obj: JsonObject) -> ClassView:
     """Parse a DeviceClass of resource.k8s.io/v1."""
-    metadata = an_object(an_object(obj, "").get("metadata"), "metadata")
-    labels = texts(metadata.get("labels"), "metadata.labels")
-    annotations = texts(metadata.get("annotations"), "metadata.annotations")
-    spec = an_object(obj.get("spec"), "spec")
+    metadata, spec = obj["metadata"], obj.get("spec") or {}
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     return ClassView(
-        name=ClassName(own_text(metadata.get("name"), "metadata.name")),
-        created=text(metadata.get("creationTimestamp"), "metadata.creationTimestamp"),
+        name=ClassName(metadata["name"]),
+        created=metadata.get("creationTimestamp") or "",
         configuration=ResourceKey(labels.get(CONFIGURATION_LABEL, "")),
         accounted={"true": True, "false": False}.get(labels.get(ACCOUNTED_LABEL, "")),
-        extended_resource=text(spec.get("extendedResourceName"), "spec.extendedResourceName"),
+        extended_resource=spec.get("extendedResourceName") or "",
         max_pods=_max_pods(annotations.get(MAX_PODS_ANNOTATION, "")),
         drivers=_drivers(spec),
     )
 
 
-@readable
 def slice_view(obj: JsonObject) -> SliceView:
     """Parse a ResourceSlice of resource.k8s.io/v1."""
-    metadata = an_object(an_object(obj, "").get("metadata"), "metadata")
-    spec = an_object(obj.get("spec"), "spec")
-    driver = text(spec.get("driver"), "spec.driver")
-    devices = objects(spec.get("devices"), "spec.devices")
-    counts = Counter(_origin(device, where, driver) for where, device in devices)
+    spec = obj.get("spec") or {}
+    driver = intern(spec.get("driver") or "")
+    counts = Counter(_origin(device, driver) for device in spec.get("devices") or ())
     return SliceView(
-        name=own_text(metadata.get("name"), "metadata.name"),
+        name=obj["metadata"]["name"],
         driver=driver,
-        node=text(spec.get("nodeName"), "spec.nodeName"),
+        node=intern(spec.get("nodeName") or ""),
         counts=tuple(sorted(counts.items())),
     )
 
 
-@readable
 def instance_view(obj: JsonObject) -> InstanceView:
     """Parse an Instance."""
-    metadata = an_object(an_object(obj, "").get("metadata"), "metadata")
-    spec = an_object(obj.get("spec"), "spec")
+    spec = obj.get("spec") or {}
     return InstanceView(
-        own_text(metadata.get("name"), "metadata.name"),
-        ResourceKey(text(spec.get("configurationName"), "spec.configurationName")),
-        tuple(
-            text(node, f"spec.nodes[{index}]")
-            for index, node in enumerate(a_list(spec.get("nodes"), "spec.nodes"))
-        ),
-        max(0, number(spec.get("capacity"), "spec.capacity", default=0)),
+        obj["metadata"]["name"],
+        ResourceKey(intern(spec.get("configurationName") or "")),
+        tuple(intern(node) for node in spec.get("nodes") or ()),
+        max(0, spec.get("capacity") or 0),
     )
 
 
@@ -143,11 +123,8 @@ def _drivers(spec: JsonObject) -> tuple[str, ...]:
     narrows nothing: the class then counts more devices than it has, never fewer.
     """
     found = []
-    for where, selector in objects(
-        a_list(spec.get("selectors"), "spec.selectors"), "spec.selectors"
-    ):
-        cel = an_object(selector.get("cel"), f"{where}.cel")
-        expression = text(cel.get("expression"), f"{where}.cel.expression")
+    for selector in spec.get("selectors") or ():
+        expression = (selector.get("cel") or {}).get("expression") or ""
         first, _, rest = expression.partition("&&")
         subject, equals, driver = first.partition("==")
         driver = driver.strip()
@@ -157,14 +134,9 @@ def _drivers(spec: JsonObject) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _origin(device: JsonObject, path: str, driver: str) -> tuple[str, str]:
+def _origin(device: JsonObject, driver: str) -> tuple[str, str]:
     """The Configuration and the Instance that a device of ours is of."""
-    if driver != DRIVER_NAME:
-        return "", ""
-    attributes = an_object(device.get("attributes"), f"{path}.attributes")
-    found = []
-    for name in (ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE):
-        where = f"{path}.attributes[{name}]"
-        attribute = an_object(attributes.get(name), where)
-        found.append(text(attribute.get("string"), f"{where}.string"))
-    return found[0], found[1]
+    attributes = device.get("attributes") or {} if driver == DRIVER_NAME else {}
+    found = (attributes.get(name) or {} for name in (ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE))
+    configuration, instance = (intern(attribute.get("string") or "") for attribute in found)
+    return configuration, instance

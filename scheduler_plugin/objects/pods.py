@@ -6,16 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from sys import intern
 
-from scheduler_plugin.objects.fields import (
-    JsonObject,
-    an_object,
-    number,
-    own_text,
-    read_as,
-    readable,
-    text,
-    texts,
-)
+from scheduler_plugin.objects.fields import JsonObject, read_as
 from scheduler_plugin.objects.names import (
     ADMITTED_CONDITION,
     MIRROR_ANNOTATION,
@@ -188,7 +179,6 @@ class PodGroupView:
     min_member: int | None = 1
 
 
-@readable
 def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
     """Parse a Pod, as the API server returns it or an extender's caller sends it."""
     pod = read_as(Pod, obj)
@@ -239,39 +229,28 @@ def why_not_ours(pod: PodView, settings: AccountingSettings) -> str:
     return f'{pod}: spec.schedulerName: is "{pod.scheduler}", and this is the scheduler {ours}.'
 
 
-@readable
 def namespace_view(obj: JsonObject) -> NamespaceView:
     """Parse a Namespace."""
-    metadata = an_object(an_object(obj, "").get("metadata"), "metadata")
-    labels = texts(metadata.get("labels"), "metadata.labels")
-    return NamespaceView(own_text(metadata.get("name"), "metadata.name"), dict(labels))
+    metadata = obj["metadata"]
+    return NamespaceView(metadata["name"], dict(metadata.get("labels") or {}))
 
 
-@readable
 def pod_group_view(obj: JsonObject, settings: AccountingSettings) -> PodGroupView:
     """Parse a PodGroup of whatever group; its queue is `spec.queue`, else its label."""
-    metadata = an_object(an_object(obj, "").get("metadata"), "metadata")
-    labels = texts(metadata.get("labels"), "metadata.labels")
-    spec = an_object(obj.get("spec"), "spec")
-    queue = spec.get("queue") or labels.get(settings.queue_label)
-    return PodGroupView(
-        text(metadata.get("namespace"), "metadata.namespace"),
-        own_text(metadata.get("name"), "metadata.name"),
-        QueueName(text(queue, "spec.queue")),
-        _min_member(spec),
-    )
+    metadata, spec = obj["metadata"], obj.get("spec") or {}
+    labels = metadata.get("labels") or {}
+    queue = QueueName(str(spec.get("queue") or labels.get(settings.queue_label) or ""))
+    namespace = metadata.get("namespace") or ""
+    return PodGroupView(namespace, metadata["name"], queue, _min_member(spec))
 
 
 def _min_member(spec: JsonObject) -> int | None:
     """KAI's and coscheduling's `minMember`; Kubernetes' own policy, which may be no gang at all."""
     policy = spec.get("schedulingPolicy")
     if policy is None:
-        return number(spec.get("minMember"), "spec.minMember", default=0) or None
-    path = "spec.schedulingPolicy.gang"
-    gang = an_object(policy, "spec.schedulingPolicy").get("gang")
-    if gang is None:
-        return 1
-    return number(an_object(gang, path).get("minCount"), f"{path}.minCount", default=0) or None
+        return int(spec.get("minMember") or 0) or None
+    gang = policy.get("gang")
+    return 1 if gang is None else int(gang.get("minCount") or 0) or None
 
 
 def _group(spec: Spec, annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:

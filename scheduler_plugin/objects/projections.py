@@ -1,4 +1,4 @@
-"""What the stores keep of each object: its view, or what makes it unreadable.
+"""What the stores keep of each object.
 
 Two versions of an object whose projections are equal are one to everybody who hears of changes.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claim_fields import Claim
 from scheduler_plugin.objects.claims import ClaimView, claim_view
-from scheduler_plugin.objects.fields import JsonObject, Unreadable
+from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.pod_fields import Pod
 from scheduler_plugin.objects.pods import PodView, pod_view
@@ -23,15 +23,15 @@ class ClaimVersion(NamedTuple):
     resource_version: str
 
 
-def project_claim(obj: JsonObject | Claim, *, queue_label: str) -> ClaimVersion | Unreadable:
+def project_claim(obj: JsonObject | Claim, *, queue_label: str) -> ClaimVersion:
     view = claim_view(obj, queue_label=queue_label)
-    return view if isinstance(view, Unreadable) else ClaimVersion(view, view.resource_version)
+    return ClaimVersion(view, view.resource_version)
 
 
-def project_pod(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView | Unreadable | None:
+def project_pod(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView | None:
     """A pod that matters here; None for any other: most of a cluster."""
     view = pod_view(obj, settings)
-    return view if isinstance(view, Unreadable) or is_kept(view, settings) else None
+    return view if is_kept(view, settings) else None
 
 
 def is_kept(pod: PodView, settings: AccountingSettings) -> bool:

@@ -1,28 +1,16 @@
 """Queue objects as the API server keeps them, read into a `Queue`.
 
-Its definition refuses all that one Queue can get wrong, see `models`; only types are looked at
-here, as in every object. What another object decides, such as cycles, is not asked.
+Its definition refuses all that one Queue can get wrong, see `models`. What another object decides,
+such as cycles, is not asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from datetime import timedelta
 
+from driver.api import parse_duration
 from scheduler_plugin.objects.amounts import NO_CEILING, UNLIMITED, ResourceKey, ceiling
-from scheduler_plugin.objects.fields import (
-    JsonObject,
-    a_list,
-    an_object,
-    duration,
-    number,
-    objects,
-    own_text,
-    readable,
-    text,
-    texts,
-    word,
-)
+from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import (
     CHARGES_FINALIZER,
     DEFAULT_PRIORITY,
@@ -36,77 +24,75 @@ from scheduler_plugin.objects.names import (
 from scheduler_plugin.objects.selectors import LabelSelector, Operator, Requirement
 
 
-@readable
-def parse_queue(obj: object) -> Queue:
+def parse_queue(obj: JsonObject) -> Queue:
     """A Queue as the API server returns it; absent fields are the definition's defaults."""
-    top = an_object(obj, "")
-    metadata = an_object(top.get("metadata"), "metadata")
-    spec = an_object(top.get("spec"), "spec")
+    metadata, spec = obj["metadata"], obj.get("spec") or {}
     return Queue(
-        name=QueueName(own_text(metadata.get("name"), "metadata.name")),
-        uid=text(metadata.get("uid"), "metadata.uid"),
-        generation=number(metadata.get("generation"), "metadata.generation", default=0),
-        is_kept=CHARGES_FINALIZER in a_list(metadata.get("finalizers"), "metadata.finalizers"),
+        name=QueueName(metadata["name"]),
+        uid=metadata.get("uid") or "",
+        generation=metadata.get("generation") or 0,
+        is_kept=CHARGES_FINALIZER in (metadata.get("finalizers") or ()),
         is_deleting=metadata.get("deletionTimestamp") is not None,
-        parent=QueueName(text(spec.get("parent"), "spec.parent")),
-        namespaces=_selector(spec.get("namespaceSelector"), "spec.namespaceSelector"),
-        priority=number(spec.get("priority"), "spec.priority", default=DEFAULT_PRIORITY),
-        preempt_min_runtime=duration(spec.get("preemptMinRuntime"), "spec.preemptMinRuntime"),
-        reclaim_min_runtime=duration(spec.get("reclaimMinRuntime"), "spec.reclaimMinRuntime"),
-        sharing=_sharing(an_object(spec.get("claimSharing"), "spec.claimSharing")),
-        shares=dict(
-            _share(fields, path)
-            for path, fields in objects(spec.get("resources"), "spec.resources")
-        ),
+        parent=QueueName(spec.get("parent") or ""),
+        namespaces=_selector(spec.get("namespaceSelector")),
+        priority=_given(spec, "priority", DEFAULT_PRIORITY),
+        preempt_min_runtime=_duration(spec.get("preemptMinRuntime")),
+        reclaim_min_runtime=_duration(spec.get("reclaimMinRuntime")),
+        sharing=_sharing(spec.get("claimSharing") or {}),
+        shares=dict(_share(fields) for fields in spec.get("resources") or ()),
     )
 
 
 def _sharing(fields: JsonObject) -> ClaimSharing:
-    path, queues = "spec.claimSharing", fields.get("queues")
-    names = (text(name, f"{path}.queues") for name in a_list(queues, f"{path}.queues"))
+    queues, exit_policy = fields.get("queues"), fields.get("onOwnerExit")
 
-    def a_word(name: str) -> SharingPolicy | None:
-        return word(fields.get(name), f"{path}.{name}", SharingPolicy)
+    def policy(name: str) -> SharingPolicy | None:
+        value = fields.get(name)
+        return None if value is None else SharingPolicy(value)
 
-    grace = "ownerExitGracePeriod"
     return ClaimSharing(
-        policy=a_word("policy"),
-        queues=None if queues is None else tuple(QueueName(name) for name in names),
-        on_owner_exit=word(fields.get("onOwnerExit"), f"{path}.onOwnerExit", OnOwnerExit),
-        owner_exit_grace_period=duration(fields.get(grace), f"{path}.{grace}"),
-        evict_foreign=a_word("evictForeign"),
-        label_at_create=a_word("labelAtCreate"),
+        policy=policy("policy"),
+        queues=None if queues is None else tuple(QueueName(name) for name in queues),
+        on_owner_exit=None if exit_policy is None else OnOwnerExit(exit_policy),
+        owner_exit_grace_period=_duration(fields.get("ownerExitGracePeriod")),
+        evict_foreign=policy("evictForeign"),
+        label_at_create=policy("labelAtCreate"),
     )
 
 
-def _share(fields: JsonObject, path: str) -> tuple[ResourceKey, Share]:
-    key = ResourceKey(own_text(fields.get("deviceClass"), f"{path}.deviceClass"))
-    quota = ceiling(number(fields.get("quota"), f"{path}.quota", default=0))
-    limit = ceiling(number(fields.get("limit"), f"{path}.limit", default=NO_CEILING))
+def _share(fields: JsonObject) -> tuple[ResourceKey, Share]:
+    quota = ceiling(_given(fields, "quota", 0))
+    limit = ceiling(_given(fields, "limit", NO_CEILING))
     # All that the queue may use is guaranteed.
-    weight = number(fields.get("overQuotaWeight"), f"{path}.overQuotaWeight", default=1)
-    return key, Share(limit if quota == UNLIMITED else quota, limit, weight)
+    share = Share(
+        limit if quota == UNLIMITED else quota, limit, _given(fields, "overQuotaWeight", 1)
+    )
+    return ResourceKey(fields["deviceClass"]), share
 
 
-def _selector(value: object, path: str) -> LabelSelector | None:
+def _given(fields: JsonObject, name: str, default: int) -> int:
+    value = fields.get(name)
+    return default if value is None else value
+
+
+def _duration(value: str | None) -> timedelta | None:
+    found = None if value is None else parse_duration(value)
+    if value is not None and found is None:
+        raise ValueError(f"{value!r} is not a duration such as 30s or 5m")
+    return found
+
+
+def _selector(fields: JsonObject | None) -> LabelSelector | None:
     """As everywhere in Kubernetes, absent selects nothing and `{}` everything."""
-    if value is None:
+    if fields is None:
         return None
-    fields = an_object(value, path)
-    labels = texts(fields.get("matchLabels"), f"{path}.matchLabels")
-    expressions = objects(fields.get("matchExpressions"), f"{path}.matchExpressions")
+    labels, expressions = fields.get("matchLabels") or {}, fields.get("matchExpressions") or ()
     return LabelSelector(
         (
             *(Requirement(key, Operator.IN, (label,)) for key, label in labels.items()),
-            *(_requirement(fields, where) for where, fields in expressions),
+            *(
+                Requirement(e["key"], Operator(e["operator"]), tuple(e.get("values") or ()))
+                for e in expressions
+            ),
         )
-    )
-
-
-def _requirement(fields: Mapping[str, Any], path: str) -> Requirement:
-    values = a_list(fields.get("values"), f"{path}.values")
-    return Requirement(
-        own_text(fields.get("key"), f"{path}.key"),
-        word(fields.get("operator"), f"{path}.operator", Operator) or Operator.EXISTS,
-        tuple(text(value, f"{path}.values") for value in values),
     )

@@ -25,7 +25,6 @@ from tests.scheduler_plugin.builders import (
     a_world,
     claim_uid,
     put,
-    read,
 )
 
 
@@ -74,7 +73,7 @@ class Scene:
 
     def hear(self, claim: JsonObject) -> None:
         """What the stores do with an event; the keeper is not told."""
-        put(self.world, read(claim_view(claim, queue_label=QUEUE)))
+        put(self.world, claim_view(claim, queue_label=QUEUE))
 
     def add(self, name: str = "cam", queue: str = "a", owner_pod: str = "a") -> None:
         """A claim that is not allocated."""
@@ -89,7 +88,7 @@ class Scene:
     def put_pod(self, name: str, **fields: Any) -> None:
         body = a_pod_object(name, **{"queue": name, "claims": ["cam"], "node": "n", **fields})
         self.server.put("pods", body)
-        put(self.world, read(pod_view(self.server.pod(name), SETTINGS)))
+        put(self.world, pod_view(self.server.pod(name), SETTINGS))
 
     def remove_pod(self, name: str) -> None:
         """The pod is gone, whether the server had it still or not."""

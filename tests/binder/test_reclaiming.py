@@ -28,7 +28,6 @@ from tests.scheduler_plugin.builders import (
     a_world,
     pod_uid,
     put,
-    read,
 )
 
 CONDITION = "moorage.dev/Reclaiming"
@@ -58,10 +57,10 @@ class Scene:
         )
 
     def _note_claim(self, claim: JsonObject) -> None:
-        put(self.world, read(claim_view(claim, queue_label=QUEUE)))
+        put(self.world, claim_view(claim, queue_label=QUEUE))
 
     def _note_pod(self, pod: JsonObject) -> None:
-        put(self.world, read(pod_view(pod, SETTINGS)))
+        put(self.world, pod_view(pod, SETTINGS))
         self.reclaimer.changed(PodChanged(pod_uid(pod["metadata"]["name"])))
 
     def put_pod(self, name: str, queue: str, **fields: Any) -> None:
@@ -84,7 +83,7 @@ class Scene:
 
     def remove(self, name: str) -> None:
         self.world.delete_pod(pod_uid(name))
-        self.world.delete_claim(read(claim_view(self.server.claim(name), queue_label=QUEUE)).uid)
+        self.world.delete_claim(claim_view(self.server.claim(name), queue_label=QUEUE).uid)
         self.reclaimer.changed(PodChanged(pod_uid(name)))
 
     @property
@@ -206,7 +205,7 @@ async def test_whoever_leads_next_takes_the_hold_up_and_evicts_nobody_twice() ->
     second = Scene(first.server)
     for name in ("r1", "r2", "w"):
         second._note_claim(second.server.claim(name))
-        put(second.world, read(pod_view(second.server.pod(name), SETTINGS)))
+        put(second.world, pod_view(second.server.pod(name), SETTINGS))
     async with second.running():
         await second.rounds()
 

@@ -12,7 +12,6 @@ from scheduler_plugin.judging.verdicts import Admitted, Refused, Verdict, assume
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges
 from scheduler_plugin.objects.claims import ClaimView, claim_view
 from scheduler_plugin.objects.devices import ClassView, SliceView, class_view, slice_view
-from scheduler_plugin.objects.fields import Unreadable
 from scheduler_plugin.objects.names import (
     QUEUE_ANNOTATION,
     QUEUE_LABEL,
@@ -36,11 +35,6 @@ def moment(now: datetime) -> float:
 SETTINGS = AccountingSettings()
 
 T = TypeVar("T")
-
-
-def read(view: T | Unreadable) -> T:
-    assert not isinstance(view, Unreadable), view
-    return view
 
 
 def amounts(**of: int) -> Charges:
@@ -133,7 +127,7 @@ def a_claim_object(name: str = "cam", **overrides: Any) -> dict[str, Any]:
 
 
 def a_claim(name: str = "cam", **overrides: Any) -> ClaimView:
-    return read(claim_view(a_claim_object(name, **overrides), queue_label=QUEUE_LABEL))
+    return claim_view(a_claim_object(name, **overrides), queue_label=QUEUE_LABEL)
 
 
 def an_allocated_claim(name: str = "cam", *pods: str, **overrides: Any) -> ClaimView:
@@ -178,7 +172,7 @@ def a_pod_object(name: str = "a", **overrides: Any) -> dict[str, Any]:
 
 
 def a_pod(name: str = "a", settings: AccountingSettings = SETTINGS, **overrides: Any) -> PodView:
-    return read(pod_view(a_pod_object(name, **overrides), settings))
+    return pod_view(a_pod_object(name, **overrides), settings)
 
 
 def a_class_object(name: str = "onvif", **overrides: Any) -> dict[str, Any]:
@@ -198,7 +192,7 @@ def a_class_object(name: str = "onvif", **overrides: Any) -> dict[str, Any]:
 
 
 def a_class(name: str = "onvif", **overrides: Any) -> ClassView:
-    return read(class_view(a_class_object(name, **overrides)))
+    return class_view(a_class_object(name, **overrides))
 
 
 def our_class(name: str = "onvif", **overrides: Any) -> ClassView:
@@ -220,7 +214,7 @@ def a_slice(name: str, *devices: tuple[str, str], **spec: Any) -> SliceView:
         for number, (configuration, instance) in enumerate(devices)
     ]
     spec = {"driver": DRIVER_NAME, "devices": bodies, **spec}
-    return read(slice_view({"metadata": {"name": name}, "spec": spec}))
+    return slice_view({"metadata": {"name": name}, "spec": spec})
 
 
 def a_world(

@@ -20,7 +20,7 @@ from scheduler_plugin.objects.bindings import (
     ClaimsChanged,
 )
 from scheduler_plugin.objects.claims import ClaimView, Result
-from scheduler_plugin.objects.fields import JsonObject, Unreadable
+from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import NO_POD, NO_QUEUE, AccountingSettings, PodUid
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.objects.projections import is_kept
@@ -81,7 +81,7 @@ class FakeCluster:
                 return True
         return False
 
-    def read_pod(self, obj: JsonObject) -> PodView | Unreadable:
+    def read_pod(self, obj: JsonObject) -> PodView:
         return pod_view(obj, self.settings)
 
     async def refresh_pod(self, namespace: str, name: str) -> PodView | None:

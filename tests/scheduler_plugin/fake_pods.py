@@ -22,7 +22,6 @@ from kube.api import ApiClient
 from kube.apiserver_transport import Transport
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
-from scheduler_plugin.objects.fields import Unreadable
 from scheduler_plugin.objects.names import ADMITTED_CONDITION
 from scheduler_plugin.objects.pods import PodView, pod_view
 from tests.binder.fake_apiserver import Answer
@@ -138,9 +137,8 @@ class FakePods:
 
     def note_pod(self, obj: Mapping[str, Any]) -> None:
         view = pod_view(dict(obj), SETTINGS)
-        if not isinstance(view, Unreadable):
-            self.world.put_pod(view)
-            self.listener(PodChanged(view.uid))
+        self.world.put_pod(view)
+        self.listener(PodChanged(view.uid))
 
     async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
         self.asked.append(f"GET {name}")

@@ -22,7 +22,7 @@ from scheduler_plugin.api import (
     ResourceKey,
     claim_template_view,
 )
-from tests.scheduler_plugin.builders import a_queue, a_request, our_class, read
+from tests.scheduler_plugin.builders import a_queue, a_request, our_class
 from webhook.lookups import BusyError
 from webhook.reviews import AdmissionReview, Review
 from webhook.rules.surroundings import PodSettings, Surroundings
@@ -75,7 +75,7 @@ def a_template_object(name: str = "cams", *, queue: str | None = None) -> dict[s
 
 
 def a_template(name: str = "cams") -> ClaimTemplateView:
-    return read(claim_template_view(a_template_object(name), queue_label=QUEUE_LABEL))
+    return claim_template_view(a_template_object(name), queue_label=QUEUE_LABEL)
 
 
 def surroundings(

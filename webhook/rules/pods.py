@@ -22,7 +22,6 @@ from scheduler_plugin.api import (
     NamespaceView,
     PodView,
     QueueName,
-    Unreadable,
     is_accounted,
     pod_view,
 )
@@ -53,7 +52,7 @@ class NewPod:
     is_mirror: bool
 
 
-def new_pod(review: Review, settings: AccountingSettings) -> NewPod | Unreadable:
+def new_pod(review: Review, settings: AccountingSettings) -> NewPod:
     """The pod of a CREATE. Its status is not read: the API server empties it anyway."""
     body = review.new or {}
     metadata = body.get("metadata") or {}
@@ -62,8 +61,6 @@ def new_pod(review: Review, settings: AccountingSettings) -> NewPod | Unreadable
     assumed = {"name": metadata.get("generateName") or "(new)", "uid": review.uid}
     named = {**assumed, "namespace": review.namespace, **metadata}
     view = pod_view({**body, "metadata": named, "status": None}, settings)
-    if isinstance(view, Unreadable):
-        return view
     return NewPod(
         view=view,
         queue=queue_label(metadata, settings.queue_label),

@@ -20,7 +20,6 @@ from scheduler_plugin.api import (
     QueueName,
     QueueTree,
     ResourceKey,
-    Unreadable,
     parse_queue,
 )
 from scheduler_plugin.models import queue_problems
@@ -43,12 +42,11 @@ def judge_written(review: Review, around: Surroundings) -> Findings:
     body = review.new or {}
     if _changes_nothing(body, review.old):
         return NOTHING_FOUND
-    problems, queue = queue_problems(body), parse_queue(body)
+    problems = queue_problems(body)
     cycle = list(_cycle(name_of(review), parent_of(body), around.tree))
-    if isinstance(queue, Unreadable):
-        return refused([*(problems or [queue.problem]), *cycle])
     if problems:
         return refused([*problems, *cycle])
+    queue = parse_queue(body)
     if cycle and review.old is not None and parent_of(review.old) == queue.parent:
         # It is in the cycle already, and a change of its quota makes that no worse.
         return Findings(warnings=(*map(str, cycle), *_warnings(queue, around)))

@@ -30,7 +30,6 @@ from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, Queu
 from scheduler_plugin.objects.pods import namespace_view, pod_view
 from scheduler_plugin.objects.queue_objects import parse_queue
 from tests.e2e.kube_world import BRIEF
-from tests.scheduler_plugin.builders import read
 
 RESULT = {"request": "req", "driver": "moorage.dev", "pool": "onvif", "device": "onvif-1"}
 
@@ -184,15 +183,15 @@ async def world_from_lists(client: ApiClient, settings: AccountingSettings) -> W
         return (await client.list(resource.select())).items
 
     for pod in await listed(PODS):
-        view = read(pod_view(pod, settings))
+        view = pod_view(pod, settings)
         if view.may_use_devices:
             world.put_pod(view)
     for claim in await listed(CLAIMS):
-        world.put_claim(read(claim_view(claim, queue_label=settings.queue_label)))
+        world.put_claim(claim_view(claim, queue_label=settings.queue_label))
     for namespace in await listed(NAMESPACES):
-        world.put_namespace(read(namespace_view(namespace)))
+        world.put_namespace(namespace_view(namespace))
     for device_class in await listed(CLASSES):
-        world.put_class(read(class_view(device_class)))
+        world.put_class(class_view(device_class))
     for obj in await listed(QUEUES):
         queue = parse_queue(obj)
         assert isinstance(queue, Queue)

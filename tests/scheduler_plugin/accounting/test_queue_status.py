@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from scheduler_plugin.accounting.queue_status import (
-    QueueObject,
     queue_object,
     queue_status,
     rest_seconds,
@@ -34,19 +33,13 @@ LATER = NOW + timedelta(minutes=5)
 SINCE, SINCE_LATER = "2026-11-21T12:00:00Z", "2026-11-21T12:05:00Z"
 
 
-def a_stored(obj: dict[str, Any]) -> QueueObject:
-    found = queue_object(obj)
-    assert found is not None
-    return found
-
-
 def put_object(world: World, obj: dict[str, Any]) -> None:
     """The world takes the Queue of an object."""
-    world.put_queue(a_stored(obj).queue)
+    world.put_queue(queue_object(obj).queue)
 
 
 def status_of(world: World, obj: dict[str, Any], *, later: bool = False) -> Any:
-    return queue_status(a_stored(obj), world, LATER if later else NOW)
+    return queue_status(queue_object(obj), world, LATER if later else NOW)
 
 
 def store(world: World, obj: dict[str, Any], *, later: bool = False) -> dict[str, Any]:
@@ -231,10 +224,6 @@ def test_all_queues_that_lead_into_a_cycle_say_so() -> None:
     found = [conditions(status_of(world, obj))["ParentCycle"] for obj in objects]
 
     assert found == [("True", "Cycle", SINCE)] * 3
-
-
-def test_queue_that_another_definition_let_pass_is_left_alone() -> None:
-    assert queue_object(a_queue_object("vision", parent=1)) is None
 
 
 def test_transition_time_stays_while_the_condition_does() -> None:

@@ -33,7 +33,6 @@ from tests.scheduler_plugin.builders import (
     moment,
     pod_uid,
     put,
-    read,
     usage,
 )
 from tests.scheduler_plugin.fake_cluster import FakeBinder, FakeCluster
@@ -72,7 +71,7 @@ class Scene:
     def pod(self, name: str, **fields: Any) -> dict[str, Any]:
         """A pod in the API; as kube-scheduler sends it."""
         body = a_pod_object(name, **fields)
-        view = read(pod_view(body, SETTINGS))
+        view = pod_view(body, SETTINGS)
         self.cluster.pods[name] = view
         if is_kept(view, SETTINGS) and not self.cluster.lags:
             put(self.cluster.world, view)

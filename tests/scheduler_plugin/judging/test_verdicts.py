@@ -42,7 +42,6 @@ from tests.scheduler_plugin.builders import (
     our_class,
     pod_uid,
     put,
-    read,
     refusal,
     usage,
     verdict,
@@ -736,7 +735,7 @@ def test_claim_of_a_template_counts_before_it_exists() -> None:
     world = two_queues(onvif=(0, 1))
     body: dict[str, Any] = {"metadata": {"namespace": "default", "name": "t"}, "spec": {"spec": {}}}
     body["spec"]["spec"] = {"devices": {"requests": [a_request()]}}
-    template = read(claim_template_view(body, queue_label=QUEUE_LABEL))
+    template = claim_template_view(body, queue_label=QUEUE_LABEL)
     pods = [a_pod(name, queue="vision") for name in "ab"]
 
     found = judge(pods[0], [template.claim("a", "cam")], world)

@@ -20,8 +20,8 @@ from scheduler_plugin.objects.amounts import (
     summed,
 )
 from scheduler_plugin.objects.claims import claim_template_view, claim_view
-from scheduler_plugin.objects.devices import InstanceView, class_view, instance_view, slice_view
-from scheduler_plugin.objects.fields import Unreadable, shown
+from scheduler_plugin.objects.devices import InstanceView, instance_view
+from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, QueueName
 from scheduler_plugin.objects.pods import (
     NamespaceView,
@@ -37,12 +37,10 @@ from tests.scheduler_plugin.builders import (
     a_claim,
     a_claim_object,
     a_class,
-    a_class_object,
     a_pod,
     a_pod_object,
     amounts,
     pod_uid,
-    read,
 )
 
 
@@ -202,7 +200,7 @@ def test_how_many_of_a_group_go_together(spec: dict[str, Any], least: int | None
     """KAI's and coscheduling's number, and Kubernetes' own policy, which may be no gang."""
     metadata = {"namespace": "n", "name": "g"}
 
-    found = read(pod_group_view({"metadata": metadata, "spec": spec}, SETTINGS))
+    found = pod_group_view({"metadata": metadata, "spec": spec}, SETTINGS)
 
     assert found.min_member == least
 
@@ -248,7 +246,7 @@ def test_consumers_that_are_no_pods_are_only_counted() -> None:
     group = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "g"}
     obj["status"]["reservedFor"].insert(1, group)
 
-    claim = read(claim_view(obj, queue_label=QUEUE_LABEL))
+    claim = claim_view(obj, queue_label=QUEUE_LABEL)
 
     assert (claim.reserved_for, claim.other_consumers) == ((pod_uid("a"), pod_uid("b")), 1)
 
@@ -308,7 +306,7 @@ SLICE = {"metadata": {"name": "s"}, "spec": {"driver": "moorage.dev", "devices":
         (parse_pod, a_pod_object(), "metadata", [], "metadata"),
         (parse_pod, a_pod_object(), "metadata.uid", None, "metadata.uid"),
         (parse_pod, a_pod_object(), "metadata.name", 7, "metadata.name"),
-        (parse_pod, a_pod_object(), "metadata.labels", {"a": 1}, "metadata.labels[a]"),
+        (parse_pod, a_pod_object(), "metadata.labels", {"a": 1}, "metadata.labels[...]"),
         (parse_pod, a_pod_object(), "spec.containers", {}, "spec.containers"),
         (parse_pod, a_pod_object(), "spec.containers.0", 1, "spec.containers[0]"),
         (parse_pod, a_pod_object(), "spec.priority", "high", "spec.priority"),
@@ -320,26 +318,21 @@ SLICE = {"metadata": {"name": "s"}, "spec": {"driver": "moorage.dev", "devices":
         (parse_claim, a_claim_object(), "spec.devices.requests.0.exactly.adminAccess", 1,
          "spec.devices.requests[0].exactly.adminAccess"),
         (parse_claim, a_claim_object(), "status.allocation", "yes", "status.allocation"),
-        (parse_claim, a_claim_object(), "status.reservedFor", [{}], "status.reservedFor[0].uid"),
+        (parse_claim, a_claim_object(), "status.reservedFor", [{}], "status.reservedFor[0]"),
         (parse_template, {"metadata": {"name": "t"}}, "spec.spec", 1, "spec.spec"),
-        (class_view, a_class_object(), "spec.selectors", "x", "spec.selectors"),
-        (slice_view, SLICE, "spec.devices", [7], "spec.devices[0]"),
     ],
 )  # fmt: skip
 def test_field_of_a_wrong_type_is_named(
     parse: Callable[[Any], object], obj: Any, path: str, value: Any, said: str
 ) -> None:
-    found = parse(changed(obj, path, value))
+    with pytest.raises(UnreadableError) as raised:
+        parse(changed(obj, path, value))
 
-    assert isinstance(found, Unreadable)
-    assert found.problem.path == said
-    assert str(found).startswith(said)
+    assert raised.value.problem.path == said
+    assert str(raised.value).startswith(said)
 
 
 @pytest.mark.parametrize("obj", [[], "pod", 7])
 def test_what_is_no_object_at_all_is_unreadable(obj: Any) -> None:
-    assert isinstance(parse_pod(obj), Unreadable)
-
-
-def test_what_is_long_is_cut_in_a_sentence() -> None:
-    assert shown("x" * 500) == "'" + "x" * 76 + "..."
+    with pytest.raises(UnreadableError):
+        parse_pod(obj)

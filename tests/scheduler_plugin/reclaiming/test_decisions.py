@@ -26,7 +26,6 @@ from tests.scheduler_plugin.builders import (
     an_allocated_claim,
     pod_uid,
     put,
-    read,
 )
 
 
@@ -57,7 +56,7 @@ def a_used_pod(name: str, queue: str, *claims: str, **overrides: Any) -> PodView
     obj = a_pod_object(name, queue=queue, claims=claims, **{**fields, **overrides})
     if deleting:
         obj["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:30Z"
-    return read(pod_view(obj, SETTINGS))
+    return pod_view(obj, SETTINGS)
 
 
 def waiting(queue: str = "mine", name: str = "w", cost: int = 1, **overrides: Any) -> list[Any]:

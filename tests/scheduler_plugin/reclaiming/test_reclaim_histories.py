@@ -38,7 +38,6 @@ from tests.scheduler_plugin.builders import (
     an_allocated_claim,
     pod_uid,
     put,
-    read,
 )
 
 PARENTS = {"root": "", "a": "root", "b": "root", "a1": "a", "a2": "a", "b1": "b"}
@@ -217,7 +216,7 @@ class Reclaims(RuleBasedStateMachine):
         )
         if user.going:
             obj["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:30Z"
-        return read(pod_view(obj, SETTINGS))
+        return pod_view(obj, SETTINGS)
 
     def _enter(self, user: User) -> None:
         self.model.users[user.name] = user
