@@ -2,6 +2,7 @@
 
 moorage-scheduler-plugin                answer kube-scheduler, until a signal
 moorage-scheduler-plugin print-config   what kube-scheduler's configuration must say
+moorage-scheduler-plugin print-static-pod   a control plane's kube-scheduler, the plugin beside it
 moorage-scheduler-plugin check          whether what runs in a cluster is whole
 moorage-scheduler-plugin leave          once Moorage is uninstalled: take its finalizers away
 """
@@ -18,6 +19,7 @@ from scheduler_plugin.settings import (
     CheckSettings,
     LeaveSettings,
     PrintConfigSettings,
+    PrintStaticPodSettings,
     ServeSettings,
 )
 
@@ -31,6 +33,8 @@ def main() -> int:
         _leave(settings)
     if isinstance(settings, CheckSettings):
         return _check(settings)
+    if isinstance(settings, PrintStaticPodSettings):
+        return _print_static_pod(settings)
     sys.stdout.write(_configuration(settings))
     return 0
 
@@ -74,10 +78,29 @@ def _check(settings: CheckSettings) -> int:
         return 2
 
 
+def _print_static_pod(settings: PrintStaticPodSettings) -> int:
+    import yaml
+
+    from scheduler_plugin.extender.static_pods import with_plugin
+
+    try:
+        found = yaml.safe_load(settings.manifest.read_text(encoding="utf-8"))
+        changed = with_plugin(found, settings.sidecar)
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        sys.stderr.write(f"{settings.manifest}: {error}\n")
+        return 2
+    sys.stdout.write(yaml.safe_dump(changed, sort_keys=False))
+    return 0
+
+
 def _configuration(settings: PrintConfigSettings) -> str:
     lease = settings.lease
     return scheduler_configuration(
-        settings.scheduler_names, (lease.namespace, lease.name), settings.listening, settings.caller
+        settings.scheduler_names,
+        (lease.namespace, lease.name),
+        settings.listening,
+        settings.caller,
+        settings.scheduler_kubeconfig,
     )
 
 

@@ -32,6 +32,7 @@ from scheduler_plugin.extender.listening import (
     parse_pages_address,
 )
 from scheduler_plugin.extender.scheduler_configuration import CallerFiles
+from scheduler_plugin.extender.static_pods import Sidecar
 from scheduler_plugin.keeping.leftovers import GRACE as LEFTOVER_GRACE
 from scheduler_plugin.objects.names import (
     NO_QUEUE,
@@ -45,6 +46,7 @@ from scheduler_plugin.settings import (
     CheckSettings,
     LeaveSettings,
     PrintConfigSettings,
+    PrintStaticPodSettings,
     ServeSettings,
 )
 
@@ -56,7 +58,9 @@ _LARGEST_PRIORITY = 2_000_001_000
 
 DEFAULT_COMMAND = "serve"
 
-Settings = ServeSettings | PrintConfigSettings | CheckSettings | LeaveSettings
+Settings = (
+    ServeSettings | PrintConfigSettings | PrintStaticPodSettings | CheckSettings | LeaveSettings
+)
 
 app = commands(
     "moorage-scheduler-plugin", "Judge and bind pods for the kube-scheduler beside this process."
@@ -193,6 +197,10 @@ ADDRESS = "127.0.0.1:10261"
 NAMES = (KUBE_SCHEDULER,)
 SCHEDULERS = ("moorage",)
 
+CLUSTERS_LEASE = ("kube-system", "kube-scheduler")
+CLUSTERS_SCHEDULERS = ("default-scheduler",)
+"""Of the cluster's own kube-scheduler."""
+
 
 @app.command(help="Answer kube-scheduler until a signal; what is done without a command.")
 def serve(
@@ -313,6 +321,9 @@ def print_config(
     server_ca_file: Annotated[
         str, _file("The authority of the plugin's certificate; its path there")
     ] = "",
+    scheduler_kubeconfig: Annotated[
+        str, _file("kube-scheduler's kubeconfig, if it has one; its path there")
+    ] = "",
     config: Config = "",
 ) -> PrintConfigSettings:
     tls = TlsFiles(
@@ -335,6 +346,38 @@ def print_config(
         lease=LeaseSettings(namespace=lease[0], name=lease[1], identity=socket.gethostname()),
         scheduler_names=tuple(scheduler_name),
         caller=caller if listening.tls else None,
+        scheduler_kubeconfig=scheduler_kubeconfig,
+    )
+
+
+@app.command(
+    "print-static-pod", help="Print the static pod of a kube-scheduler with the plugin beside it."
+)
+def print_static_pod(
+    image: Annotated[str, parsed(not_empty, metavar="IMAGE", help_="Of Moorage.")],
+    manifest: Annotated[
+        Path, typer.Option(metavar="FILE", exists=True, dir_okay=False, help="As it is now.")
+    ] = Path("/etc/kubernetes/manifests/kube-scheduler.yaml"),
+    folder: Annotated[
+        str,
+        typer.Option(
+            metavar="FOLDER",
+            help="On the host, with `scheduler.yaml`, kube-scheduler's configuration, and"
+            " `plugin.conf`, the plugin's kubeconfig.",
+        ),
+    ] = "/etc/kubernetes/moorage",
+    lease: Lease = CLUSTERS_LEASE,
+    scheduler_name: SchedulerName = CLUSTERS_SCHEDULERS,
+    plugin_config: Annotated[
+        str, _file("What --config of `serve` names, with further settings; its path there")
+    ] = "",
+    config: Config = "",
+) -> PrintStaticPodSettings:
+    flags = [f"--lease={lease[0]}/{lease[1]}", f"--scheduler-name={','.join(scheduler_name)}"]
+    if plugin_config:
+        flags.append(f"--config={plugin_config}")
+    return PrintStaticPodSettings(
+        manifest=manifest, sidecar=Sidecar(image=image, folder=folder, flags=flags)
     )
 
 

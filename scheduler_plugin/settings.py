@@ -12,6 +12,7 @@ from scheduler_plugin.extender.listening import (
     Listening,
 )
 from scheduler_plugin.extender.scheduler_configuration import CallerFiles
+from scheduler_plugin.extender.static_pods import Sidecar
 from scheduler_plugin.objects.names import (
     AccountingSettings,
 )
@@ -47,12 +48,26 @@ class PrintConfigSettings:
 
     Attributes:
         caller: What kube-scheduler shows to the plugin; None without TLS.
+        scheduler_kubeconfig: kube-scheduler's; empty for the ServiceAccount of its pod.
     """
 
     listening: Listening
     lease: LeaseSettings
     scheduler_names: tuple[str, ...]
     caller: CallerFiles | None
+    scheduler_kubeconfig: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintStaticPodSettings:
+    """Settings of `moorage-scheduler-plugin print-static-pod`.
+
+    Attributes:
+        manifest: Of the static pod as it is.
+    """
+
+    manifest: Path
+    sidecar: Sidecar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

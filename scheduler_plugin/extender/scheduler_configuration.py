@@ -44,18 +44,22 @@ def scheduler_configuration(
     lease: tuple[str, str],
     listening: Listening,
     caller: CallerFiles | None,
+    kubeconfig: str = "",
 ) -> str:
     """A KubeSchedulerConfiguration as YAML.
 
     Leader election is on, since the plugin serves whoever holds the Lease (namespace and name).
     The extender is asked about every pod, and is not `ignorable`: a pod that is bound without it
-    would not be charged.
+    would not be charged. Without a kubeconfig kube-scheduler uses its pod's ServiceAccount.
     """
     namespace, lease_name = lease
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        "clientConnection": CLIENT_CONNECTION,
+        "clientConnection": {
+            **({"kubeconfig": kubeconfig} if kubeconfig else {}),
+            **CLIENT_CONNECTION,
+        },
         "leaderElection": {
             "leaderElect": True,
             "resourceNamespace": namespace,

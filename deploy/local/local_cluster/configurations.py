@@ -103,6 +103,10 @@ def kube_proxy(
     }
 
 
+STATIC_PODS = "/var/lib/kubelet/manifests"
+"""Pods that a node runs without being told by the API server, as a control plane's are."""
+
+
 def kubelet(address: IPv4Address, pki: Path, certificate: str) -> dict[str, Any]:
     """A KubeletConfiguration for a machine that is not the kubelet's own (see the README)."""
     nothing = dict.fromkeys(
@@ -136,6 +140,7 @@ def kubelet(address: IPv4Address, pki: Path, certificate: str) -> dict[str, Any]
         "port": KUBELET_PORT,
         "registerNode": True,
         "resolvConf": "/etc/cni/resolv.conf",
+        "staticPodPath": STATIC_PODS,
         # SIGKILL and restart are daily business here: find changes of containers soon.
         "syncFrequency": "10s",
         "tlsCertFile": str(pki / f"{certificate}.crt"),

@@ -105,7 +105,8 @@ def folders(node: NodeLayout) -> tuple[Path, ...]:
     )
     private = tuple(node.private(target) for target in PRIVATE_DIRS)
     inside_run = tuple(node.run / name for name in ("cdi", "containerd", "lock", "netns", "udev"))
-    return (*overlays, *private, *inside_run, node.udev)
+    pods = node.kubelet_root / configurations.STATIC_PODS.rpartition("/")[2]
+    return (*overlays, *private, *inside_run, node.udev, pods)
 
 
 def _overlay_dir(node: NodeLayout, target: str) -> Path:

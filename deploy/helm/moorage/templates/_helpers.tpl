@@ -126,6 +126,20 @@
 {{- include "moorage.flags" $found -}}
 {{- end }}
 
+{{/* Whether the scheduler is the release's own. */}}
+{{- define "moorage.dedicated" -}}
+{{- if eq .Values.scheduler.mode "Dedicated" }}yes{{ end -}}
+{{- end }}
+
+{{/* Namespace and name of kube-scheduler's Lease. */}}
+{{- define "moorage.leaseNamespace" -}}
+{{- if include "moorage.dedicated" . }}{{ .Release.Namespace }}{{ else }}kube-system{{ end -}}
+{{- end }}
+
+{{- define "moorage.leaseName" -}}
+{{- if include "moorage.dedicated" . }}moorage-scheduler{{ else }}kube-scheduler{{ end -}}
+{{- end }}
+
 {{- define "moorage.pluginFlags" -}}
 {{- $found := list -}}
 {{- if ne .Release.Namespace "moorage-system" }}{{ $found = append $found (printf "--lease=%s/moorage-scheduler" .Release.Namespace) }}{{ end -}}

@@ -1,0 +1,190 @@
+"""Mode `Cluster`: the plugin in the static pod of the control plane's own kube-scheduler."""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings
+from local_cluster.configurations import STATIC_PODS
+from local_cluster.helm import run_helm
+from local_cluster.image_recipe import CHECKOUT
+from moorage_demo import installation
+from moorage_demo.release import CHART, VALUES
+from tests.e2e.charts import SYSTEM
+
+FOLDER = "/var/lib/kubelet/moorage"
+FILE = "/var/lib/kubelet/scheduler.conf"
+LEASE = "--lease=kube-system/kube-scheduler"
+PROFILE = "--scheduler-name=default-scheduler"
+CHOSEN = ("--set=scheduler.mode=Cluster", "--set=scheduler.name=default-scheduler")
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Cluster]:
+    """A cluster whose nodes have the images, and nothing of Moorage's else."""
+    work_dir = CHECKOUT / f".cluster-own-{os.getpid()}"
+    found = Cluster.up(ClusterSettings(work_dir=work_dir, nodes=1, parts=installation.PARTS))
+    try:
+        installation.load_images(found)
+        yield found
+    finally:
+        found.down(purge=True)
+
+
+def plugin(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    command = (sys.executable, "-m", "scheduler_plugin", *words)
+    return subprocess.run(command, capture_output=True, text=True, check=check)
+
+
+def inlined(kubeconfig: Path) -> str:
+    """The same without paths of other files, as kubeadm writes it."""
+    found = yaml.safe_load(kubeconfig.read_text())
+    for entry in (*(c["cluster"] for c in found["clusters"]), *(u["user"] for u in found["users"])):
+        for name in ("certificate-authority", "client-certificate", "client-key"):
+            if name in entry:
+                entry[f"{name}-data"] = base64_of(Path(entry.pop(name)))
+    return yaml.safe_dump(found)
+
+
+def base64_of(file: Path) -> str:
+    return base64.b64encode(file.read_bytes()).decode()
+
+
+def manifest() -> dict[str, Any]:
+    """The static pod of a kube-scheduler as it is before."""
+    words = [f"--{name}={FILE}" for name in ("authentication-kubeconfig", "kubeconfig")]
+    mount = {"name": "kubeconfig", "mountPath": FILE, "readOnly": True}
+    container = {
+        "name": "kube-scheduler",
+        "image": "kube-scheduler:local",
+        "imagePullPolicy": "Never",
+        "command": ["kube-scheduler", *words, "--secure-port=10399"],
+        "volumeMounts": [mount],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "kube-scheduler", "namespace": "kube-system"},
+        "spec": {
+            "hostNetwork": True,
+            "terminationGracePeriodSeconds": 1,
+            "containers": [container],
+            "volumes": [{"name": "kubeconfig", "hostPath": {"path": FILE, "type": "File"}}],
+        },
+    }
+
+
+def put_beside(cluster: Cluster, folder: Path) -> None:
+    """What docs/own-control-plane.md has an administrator do on a control plane's machine."""
+    (node,) = cluster.nodes
+    shared = node.kubelet_root / "moorage"
+    shared.mkdir()
+    printed = plugin("print-config", LEASE, PROFILE, f"--scheduler-kubeconfig={FILE}").stdout
+    (shared / "scheduler.yaml").write_text(printed)
+    account = cluster.service_account_kubeconfig("scheduler-plugin", namespace=SYSTEM)
+    (shared / "plugin.conf").write_text(inlined(account))
+    (node.kubelet_root / "scheduler.conf").write_text(
+        inlined(cluster.work_dir / "config" / "kube-scheduler.kubeconfig")
+    )
+    before = folder / "kube-scheduler.yaml"
+    before.write_text(yaml.safe_dump(manifest()))
+    words = ("--image=moorage:local", f"--manifest={before}", f"--folder={FOLDER}")
+    after = plugin("print-static-pod", *words).stdout
+    (node.kubelet_root / Path(STATIC_PODS).name / "kube-scheduler.yaml").write_text(after)
+
+
+OBJECTS: list[dict[str, Any]] = [
+    {
+        "apiVersion": "akri.sh/v0",
+        "kind": "Configuration",
+        "metadata": {"name": "echo", "namespace": "default"},
+        "spec": {
+            "capacity": 2,
+            "discoveryHandler": {
+                "name": "debugEcho",
+                "discoveryDetails": "{descriptions: [front door], shared: true}",
+            },
+        },
+    },
+    {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "Queue",
+        "metadata": {"name": "team"},
+        "spec": {
+            "namespaceSelector": {},
+            "resources": [{"deviceClass": "echo", "quota": 1, "limit": 1}],
+        },
+    },
+]
+
+
+def user(name: str) -> dict[str, Any]:
+    """A pod that names no scheduler."""
+    container = {
+        "name": "main",
+        "image": BUSYBOX_IMAGE,
+        "command": ["sleep", "1000"],
+        "resources": {"limits": {"akri.sh/echo": 1}},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": {"moorage.dev/queue": "team"},
+        },
+        "spec": {"terminationGracePeriodSeconds": 1, "containers": [container]},
+    }
+
+
+def test_pods_that_name_no_scheduler_are_charged(own: Cluster, tmp_path: Path) -> None:
+    options = (f"--namespace={SYSTEM}", "--create-namespace", f"--values={VALUES}", *CHOSEN)
+    without = "--set=namespace.create=false"
+    run_helm(
+        *("install", "moorage", str(CHART), *options, without, "--wait", "--timeout=4m"),
+        kubeconfig=own.kubeconfig,
+    )
+    own.part("kube-scheduler").stop()
+    try:
+        put_beside(own, tmp_path)
+        own.apply(OBJECTS)
+        own.apply([user("first")])
+
+        own.kubectl("wait", "pod/first", "--for=condition=Ready", "--timeout=120s")
+
+        own.wait_until("its queue is charged", lambda: usage(own) == {"echo": 1})
+        own.apply([user("second")])
+        own.wait_until("the second is refused", lambda: "OverLimit" in refusal(own), seconds=60)
+        assert checked(own).returncode == 0, checked(own).stdout
+        assert "holds the Lease kube-system/kube-scheduler" in checked(own).stdout
+    finally:
+        own.part("kube-scheduler").cont()
+
+
+def usage(cluster: Cluster) -> dict[str, int]:
+    found = cluster.get("queue", "team") or {}
+    charged: dict[str, int] = found.get("status", {}).get("usage", {})
+    return charged
+
+
+def refusal(cluster: Cluster) -> str:
+    pod = cluster.get("pod", "second", namespace="default") or {}
+    conditions = pod.get("status", {}).get("conditions", ())
+    return " ".join(c.get("message", "") + c.get("reason", "") for c in conditions)
+
+
+def checked(cluster: Cluster) -> subprocess.CompletedProcess[str]:
+    (node,) = cluster.nodes
+    file = node.kubelet_root / "moorage" / "scheduler.yaml"
+    words = (f"--kubeconfig={cluster.kubeconfig}", LEASE, PROFILE, f"--scheduler-config={file}")
+    return plugin("check", *words, check=False)
