@@ -52,13 +52,13 @@ test: $(READY) ## All tests, those on the real Kubernetes included
 QUEUE_STORIES := $(addprefix tests/e2e/,binder failover plugin sharing webhook)
 
 e2e-devices: $(READY)
-	$(BIN)/pytest -q -m e2e $(addprefix --ignore=,$(QUEUE_STORIES)) --ignore=tests/e2e/test_helm.py --ignore-glob='*/legacy/test_[!fp]*'
+	$(BIN)/pytest -q -m e2e $(addprefix --ignore=,$(QUEUE_STORIES)) --ignore=tests/e2e/test_helm.py --ignore=tests/e2e/test_own_control_plane.py --ignore-glob='*/legacy/test_[!fp]*'
 
 e2e-queues: $(READY)
 	$(BIN)/pytest -q -m e2e $(QUEUE_STORIES)
 
 e2e-legacy: $(READY)
-	$(BIN)/pytest -q -m e2e tests/e2e/legacy tests/e2e/test_helm.py --ignore-glob='*/test_[fp]*'
+	$(BIN)/pytest -q -m e2e tests/e2e/legacy tests/e2e/test_helm.py tests/e2e/test_own_control_plane.py --ignore-glob='*/test_[fp]*'
 
 demo: $(READY) ## The main job on a real cluster (KEEP=1 keeps it, LEGACY=1: without DRA)
 	@PYTHONPATH=deploy/local $(BIN)/python -m moorage_demo $(if $(KEEP),--keep) $(if $(LEGACY),--legacy)
