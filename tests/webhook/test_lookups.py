@@ -120,7 +120,8 @@ async def test_whoever_asks_for_too_many_names_is_told_and_others_are_answered(
     await turns()
 
     with pytest.raises(BusyError, match='Too many names are looked up for namespace "tenant"'):
-        await server.find("a3")
+        async with asyncio.timeout(5):
+            await server.find("a3")
     other = asyncio.create_task(server.find("b", "other"))
     await turns()
     server.may_answer.set()

@@ -72,6 +72,18 @@ class Attempts(RuleBasedStateMachine):
             self.release(name)
         self.scene.binder.failures.clear()
 
+    @rule(
+        name=pods,
+        counts=st.tuples(devices, devices),
+        fails=st.sampled_from(["PreBind", "Bind"]),
+        seconds=st.sampled_from([0, 90]),
+    )
+    def schedule_again(self, name: str, counts: tuple[int, int], fails: str, seconds: int) -> None:
+        """An attempt fails unseen, and the next one gets other devices."""
+        self.schedule(name, counts[0], fails, True)
+        self.wait(seconds)
+        self.schedule(name, counts[1], "", False)
+
     def reserve(self, name: str, count: int) -> None:
         claim = self.scene.cluster.claims["cam"]
         others = tuple(uid for uid in claim.reserved_for if uid != pod_uid(name))

@@ -17,7 +17,7 @@ from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.bindings import BindFailed
 from scheduler_plugin.objects.claims import Result
 from scheduler_plugin.objects.names import QueueName, Reason
-from scheduler_plugin.objects.pods import PodClaim, pod_view
+from scheduler_plugin.objects.pods import NamespaceView, PodClaim, pod_view
 from scheduler_plugin.objects.projections import is_kept
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -28,6 +28,7 @@ from tests.scheduler_plugin.builders import (
     a_pod_object,
     a_queue,
     a_request,
+    a_world,
     amounts,
     claim_uid,
     moment,
@@ -349,6 +350,21 @@ async def test_bind_waits_for_the_watch_before_it_reads(scene: Scene) -> None:
 
     assert await scene.bind("a") == ""
     assert scene.cluster.reads == []
+
+
+async def test_bind_waits_for_the_namespace_that_says_who_may_use_the_queue() -> None:
+    """After a restart, say: kube-scheduler's decision is older than what is known."""
+    scene = Scene(FakeCluster(a_world(namespaces=())))
+    scene.cluster.store(a_claim())
+    scene.pod("a", claims=["cam"], queue="vision")
+    scene.cluster.reserve("cam", "a")
+
+    binding = asyncio.create_task(scene.bind("a"))
+    await asyncio.sleep(0)
+    scene.cluster.world.put_namespace(NamespaceView("default", {}))
+
+    assert await binding == ""
+    assert scene.owner[0] == "vision"
 
 
 async def test_bind_reads_a_claim_that_the_watch_does_not_bring(scene: Scene) -> None:

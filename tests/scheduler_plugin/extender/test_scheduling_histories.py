@@ -24,7 +24,7 @@ from scheduler_plugin.keeping.charged_queues import ChargedQueues, unkept
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.bindings import BindRequest
 from scheduler_plugin.objects.claims import ClaimView, Result
-from scheduler_plugin.objects.names import PodUid, QueueName
+from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -138,6 +138,7 @@ class Scheduling(RuleBasedStateMachine):
         self.add_pod("p5", "leaf", [], non_preemptible=False, own=1)
         self.add_pod("p6", "", ["c1"], non_preemptible=False)
         self.add_pod("p7", "left", ["c0"], non_preemptible=False)
+        self.add_pod("p8", "right", ["c0", "c2"], non_preemptible=False)
         if group and (first := self.pod("p7")):
             # Another of its queue joins it, non-preemptibly.
             self.filter_one(first)
@@ -270,8 +271,10 @@ class Scheduling(RuleBasedStateMachine):
     def filter_one(self, pod: PodView) -> None:
         self.world.assumptions.forget(pod.uid)
         self.world.assumptions.expire(self.now)
+        undecided = self.undecided(pod)
         found = judge(pod, self.world.facts.claims_of(pod), self.world)
         if isinstance(found, Admitted):
+            self.check_owners(bind_request(pod, "", found), undecided)
             assert self.late.keys().isdisjoint(pod.claim_names), "nobody knows what they cost"
             assume(pod, found, self.world, self.now)
             self.reserve(pod)
@@ -279,7 +282,7 @@ class Scheduling(RuleBasedStateMachine):
     @rule(
         number=numbers,
         others=st.integers(0, 2),
-        name=queues,
+        name=st.sampled_from([*CEILINGS, "", ""]),
         lowered=st.sampled_from([None, (0, 0), (0, 1), (0, 0)]),
         killed=st.booleans(),
     )
@@ -291,12 +294,17 @@ class Scheduling(RuleBasedStateMachine):
         lowered: tuple[int, int] | None,
         killed: bool,
     ) -> None:
-        """Some pods go all the way, side by side; a ceiling may fall between Filter and Bind."""
+        """Some pods go all the way, side by side; a ceiling may fall between Filter and Bind.
+
+        It is that of the first pod's own queue where none is named.
+        """
         known = [pod for pod in self.world.facts.pods() if pod.may_be_bound]
         found = [pod for pod in known if pod.uid not in self.unseen]
         going = [found[(number + other) % len(found)] for other in range(others + 1) if found]
         for pod in going:
             self.filter_one(pod)
+        own = [queue for pod in going if (queue := self.world.facts.queue_of(pod)) in CEILINGS]
+        name = name or next(iter(own), QueueName("root"))
         if lowered is not None:
             self.change_ceilings(name, lowered[1], lowered[0])
         for pod in going:
@@ -352,6 +360,7 @@ class Scheduling(RuleBasedStateMachine):
             return
         found_claims = self.world.facts.claims_of(pod)
         self.world.assumptions.expire(self.now)
+        undecided = self.undecided(pod)
         found = judge(pod, found_claims, self.world, at_bind=True)
         if not isinstance(found, Admitted):
             self.world.assumptions.forget(pod.uid)
@@ -362,7 +371,20 @@ class Scheduling(RuleBasedStateMachine):
             self.world.assumptions.forget(pod.uid)
             return
         self.check_admitted(request)
+        self.check_owners(request, undecided)
         self.decided[pod.name] = (request, found_claims)
+
+    def undecided(self, pod: PodView) -> set[ClaimUid]:
+        uids = {claim.uid for claim in self.world.facts.claims_of(pod)}
+        return {uid for uid in uids if self.world.assumptions.owner(uid) is None}
+
+    def check_owners(self, request: BindRequest, undecided: set[ClaimUid]) -> None:
+        """What no decision in flight says, is judged now: the queue admits who is charged to it."""
+        for owner in request.claims:
+            if owner.owner_pod is not None and owner.uid in undecided:
+                queue = self.world.facts.tree.get(owner.queue)
+                assert queue is not None
+                assert queue.admits(NAMESPACE.labels), owner
 
     def keep(self, request: BindRequest) -> bool:
         """Have the finalizer on all queues that a binding charges; False where one goes."""
@@ -383,6 +405,32 @@ class Scheduling(RuleBasedStateMachine):
             self.world.put_queue(replace(found, is_deleting=True))
         else:
             self.world.delete_queue(found.name)
+
+    @rule(name=st.sampled_from(["leaf", "leaf", "right"]), is_open=st.booleans())
+    def open_or_close(self, name: str, is_open: bool) -> None:
+        """Who may use a queue is an administrator's word, and holds from then on."""
+        found = self.world.facts.tree.get(QueueName(name))
+        if found is not None:
+            selector = a_queue(name).namespaces if is_open else None
+            self.world.put_queue(replace(found, namespaces=selector))
+
+    @rule(number=numbers)
+    def start_anew_after_closing(self, number: int) -> None:
+        """Of a pod that was on its way only the reservation is left, and its queue is closed."""
+        pod = self.unbound(number)
+        if pod is None:
+            return
+        self.filter_one(pod)
+        queue = self.world.facts.queue_of(pod)
+        if queue:
+            self.open_or_close(queue, False)
+        self.restart()
+        self.hear(namespace=True, group=True)
+        for other in list(self.world.facts.pods()):
+            if other.may_be_bound and other.uid != pod.uid:
+                self.filter_one(other)
+        if queue:
+            self.open_or_close(queue, True)
 
     @rule()
     def make_queues_anew(self) -> None:

@@ -215,6 +215,19 @@ def test_who_was_told_and_is_refused_again_and_again_comes_seldom(scene: Scene) 
     assert told <= 5
 
 
+def test_who_was_told_and_is_refused_stands_in_line_again(scene: Scene) -> None:
+    pod = a_plain_pod("p")
+    scene.refused(pod)
+    scene.limit(1)
+    assert scene.told() == ["p"]
+    scene.limit(0)
+    assert not scene.tries(pod)
+
+    scene.limit(1)
+
+    assert scene.told() == ["p"]
+
+
 def test_who_is_gone_leaves_no_trace(scene: Scene) -> None:
     pod = a_plain_pod("p0")
     scene.refused(pod, a_plain_pod("p1"))
