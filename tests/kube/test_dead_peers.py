@@ -30,11 +30,14 @@ class StoppingProxy:
 
     def __init__(self, port: int) -> None:
         self._port = port
-        self._forwards = asyncio.Event()
+        self._serving: set[asyncio.Task[Any]] = set()
         self.opened: list[asyncio.Event] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection; those that come after a stop are forwarded."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
         forwards = asyncio.Event()
         forwards.set()
         self.opened.append(forwards)
@@ -46,6 +49,12 @@ class StoppingProxy:
         finally:
             back.close()
             writer.close()
+
+    async def end(self) -> None:
+        """Close every connection; one that is left open is told of by whichever test comes next."""
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
 
     async def _pump(
         self, source: asyncio.StreamReader, to: asyncio.StreamWriter, forwards: asyncio.Event
@@ -61,10 +70,6 @@ class StoppingProxy:
         for forwards in self.opened:
             forwards.clear()
 
-    def let_go(self) -> None:
-        for forwards in self.opened:
-            forwards.set()
-
 
 @asynccontextmanager
 async def a_proxy(port: int) -> AsyncIterator[tuple[StoppingProxy, int]]:
@@ -73,8 +78,8 @@ async def a_proxy(port: int) -> AsyncIterator[tuple[StoppingProxy, int]]:
     try:
         yield proxy, server.sockets[0].getsockname()[1]
     finally:
-        proxy.let_go()
         server.close()
+        await proxy.end()
 
 
 def port_of(kubeconfig: Path) -> int:
