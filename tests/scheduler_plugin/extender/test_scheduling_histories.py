@@ -208,6 +208,14 @@ class Scheduling(RuleBasedStateMachine):
             devices = (("onvif", f"onvif-{number}") for number in range(self.devices))
             self.world.put_slice(a_slice("slice", *devices))
 
+    @rule(number=numbers, above=st.booleans())
+    def delete_what_was_just_charged(self, number: int, above: bool) -> None:
+        pod = self.unbound(number)
+        if pod is not None:
+            queue = self.world.facts.queue_of(pod)
+            self.schedule(number, "")
+            self.delete_queue(PARENTS.get(queue, "") if above else queue)
+
     @rule(name=queues, limit=st.sampled_from([0, 1, 2]), quota=st.sampled_from([0, 1, 2]))
     def change_ceilings(self, name: str, limit: int, quota: int) -> None:
         """What runs stays, and what was admitted may still be written."""
@@ -399,7 +407,12 @@ class Scheduling(RuleBasedStateMachine):
     def delete_queue(self, name: str) -> None:
         """What the API server does. The webhook was asked before somebody was bound."""
         found = self.world.facts.tree.get(QueueName(name))
-        if found is None or self.world.facts.tree.is_parent(found.name):
+        if found is None:
+            return
+        # Of a parent the webhook may have been asked before its child came.
+        if not found.is_kept:
+            assert self.used().of(name, self.world) == (0, 0), "those above it would be relieved"
+        if self.world.facts.tree.is_parent(found.name):
             return
         if found.is_kept:
             self.world.put_queue(replace(found, is_deleting=True))
