@@ -167,12 +167,17 @@ class View:
 
     def owner_writes(self, claim: str = CLAIM) -> int:
         """How often the binder wrote a claim."""
-        return sum(
-            (entry["verb"], entry["user"]["username"]) == ("patch", objects.BINDER)
+        return len(self.written_owners(claim))
+
+    def written_owners(self, claim: str = CLAIM) -> list[Object]:
+        """What a claim was each time that the binder had written it."""
+        return [
+            entry["responseObject"]
+            for entry in self.audited()
+            if (entry["verb"], entry["user"]["username"]) == ("patch", objects.BINDER)
             and entry["objectRef"].get("name") == claim
             and entry["responseStatus"]["code"] == 200
-            for entry in self.audited()
-        )
+        ]
 
     def describe(self) -> Iterator[str]:
         """Everything that says why something did not happen, line by line."""
