@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.api import DRIVER_NAME, ClaimUid, DeviceName
+from driver.devices import DeviceSpec, Mount
 from driver.instances.instances import Instance
 from driver.names import is_pool_of, is_shared_pool
 from driver.preparing.prepared import (
@@ -127,7 +128,22 @@ def plan_prepare(
             return Failure(f"device {allocated} {problem}")
         name = _cdi_name(claim.reference.uid, allocated)
         devices.append(prepared_device(allocated, name, instance))
+    if clashing := _clash(claim, instances):
+        return Failure(clashing)
     return PreparedClaim(reference=claim.reference, boot_id=boot_id, devices=in_order(devices))
+
+
+def _clash(claim: AllocatedClaim, instances: Instances) -> str:
+    """The devices of a request have one container; those of two may have one each."""
+    for request in dict.fromkeys(device.request for device in claim.devices):
+        named = [
+            (f"device {device}", instances[device.pool, device.device])
+            for device in claim.devices
+            if device.request == request
+        ]
+        if clashing := clash(named):
+            return clashing
+    return ""
 
 
 def as_prepared(claim: PreparedClaim) -> PreparedClaim | Failure:
@@ -167,6 +183,25 @@ def unusable(instance: Instance) -> str:
     for mount in instance.mounts:
         if not (mount.container_path.startswith("/") and mount.host_path.startswith("/")):
             return f"has a mount without an absolute path: {mount}"
+    return ""
+
+
+def clash(named: Iterable[tuple[str, Instance]]) -> str:
+    """Two things of the host that would be at one place in a container; "" if there are none.
+
+    Args:
+        named: What the container gets, each with what it is called.
+    """
+    places: dict[str, tuple[str, str]] = {}
+    for name, instance in named:
+        items: tuple[DeviceSpec | Mount, ...] = (*instance.device_specs, *instance.mounts)
+        for item in items:
+            host_path, first = places.setdefault(item.container_path, (item.host_path, name))
+            if host_path != item.host_path:
+                return (
+                    f"{host_path} of {first} and {item.host_path} of {name} would both be"
+                    f" {item.container_path} in the container"
+                )
     return ""
 
 

@@ -12,7 +12,7 @@ from driver.api import InstanceName
 from driver.devices import DeviceSpec, Mount
 from driver.instances.instances import Instance
 from driver.preparing.cdi import is_variable
-from driver.preparing.claims import unusable
+from driver.preparing.claims import clash, unusable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +65,8 @@ def container_response(
     for instance in once:
         if problem := unusable(instance):
             return Unusable(f"Instance {instance.name} {problem}")
-    if clash := _clash(once):
-        return Unusable(clash)
+    if clashing := clash((f"Instance {i.name}", i) for i in once):
+        return Unusable(clashing)
     return ContainerResponse(
         environment=_environment(once),
         mounts=_mounts(once, files),
@@ -87,23 +87,6 @@ def _host_path(
     path: str, link: str, instance: InstanceName, files: Mapping[InstanceName, Files]
 ) -> str:
     return f"{files[instance].links}/{link}" if instance in files else path
-
-
-def _clash(instances: Iterable[Instance]) -> str:
-    """Two things of the host that would be at one place in the container."""
-    places: dict[str, tuple[str, InstanceName]] = {}
-    for instance in instances:
-        items: tuple[DeviceSpec | Mount, ...] = (*instance.device_specs, *instance.mounts)
-        for item in items:
-            host_path, first = places.setdefault(
-                item.container_path, (item.host_path, instance.name)
-            )
-            if host_path != item.host_path:
-                return (
-                    f"{host_path} of Instance {first} and {item.host_path} of Instance"
-                    f" {instance.name} would both be {item.container_path} in the container"
-                )
-    return ""
 
 
 def _environment(instances: Iterable[Instance]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from driver.preparing.claims import (
     plan_prepare,
     reference_problem,
 )
-from driver.preparing.prepared import AllocatedDevice, ClaimReference
+from driver.preparing.prepared import AllocatedDevice, ClaimReference, PreparedClaim
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
@@ -277,3 +277,20 @@ def test_claim_of_an_earlier_boot_holds_nothing() -> None:
     planned = plan_prepare(allocated(WANTED), some_instances(), {OTHER.uid: holder}, BOOT)
 
     assert planned == prepared(WANTED)
+
+
+def test_two_devices_of_a_request_at_one_container_path_are_refused() -> None:
+    here = DeviceSpec("/dev/camera", "/dev/video0", "rw")
+    there = DeviceSpec("/dev/camera", "/dev/video1", "rw")
+    instances = some_instances(
+        an_instance("cam-aaaaaa", device_specs=(here,)),
+        an_instance("cam-bbbbbb", device_specs=(there,)),
+    )
+    one = allocated(WANTED, a_result("cam-aaaaaa"), a_result("cam-bbbbbb"))
+    two = allocated(WANTED, a_result("cam-aaaaaa", "left"), a_result("cam-bbbbbb", "right"))
+
+    assert plan_prepare(one, instances, {}, BOOT) == Failure(
+        "/dev/video0 of device node-a/cam-aaaaaa and /dev/video1 of device node-a/cam-bbbbbb"
+        " would both be /dev/camera in the container"
+    )
+    assert isinstance(plan_prepare(two, instances, {}, BOOT), PreparedClaim)
