@@ -518,7 +518,8 @@ class Waiting(RuleBasedStateMachine):
 
     def tell(self) -> None:
         """Each pod is told why it waits, once."""
-        for condition in self.keeper.untold.take(100):
+        # Each time some are looked at, and there are more pods than that.
+        for condition in [found for _ in range(3) for found in self.keeper.untold.take(100)]:
             pod = self.world.facts.pod(condition.uid)
             assert pod is not None
             assert condition.reason != pod.admission
