@@ -43,6 +43,7 @@ from scheduler_plugin.objects.names import (
 )
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.objects.queue_objects import parse_queue
+from scheduler_plugin.waiting.aging import FIRST_TURN
 from scheduler_plugin.waiting.gates import GateKeeper
 from scheduler_plugin.waiting.refused_pods import RefusedPods
 
@@ -206,7 +207,7 @@ async def measure(scene: Scene, rounds: int) -> dict[str, list[float]]:
 
 
 def in_one_go(scene: Scene) -> dict[str, float]:
-    keeper = GateKeeper(scene.world, scene.refusals)
+    keeper = GateKeeper(scene.world, scene.refusals, first_turn=FIRST_TURN)
     keeper.decide(NOW, 0.0)
 
     def timed(act: Callable[[], Any]) -> float:

@@ -27,6 +27,7 @@ from scheduler_plugin.accounting.world_changes import (
 from scheduler_plugin.cluster.apiserver_gate_writes import WRITE_SECONDS, GateWrites
 from scheduler_plugin.cluster.apiserver_waiting_pods import ConditionWriter, GateRemovals
 from scheduler_plugin.objects.names import ClaimUid, PodUid
+from scheduler_plugin.waiting.aging import FIRST_TURN
 from scheduler_plugin.waiting.decisions import WaitingPod
 from scheduler_plugin.waiting.gates import GateKeeper
 from scheduler_plugin.waiting.refused_pods import RefusedPods
@@ -129,7 +130,7 @@ class _Term:
         self._clock = clock
         self._monotonic = monotonic
         self._world = writes.cluster.world
-        self.keeper = GateKeeper(self._world, refusals)
+        self.keeper = GateKeeper(self._world, refusals, first_turn=FIRST_TURN)
         self._removals = GateRemovals(writes, self.keeper, clock, monotonic, self._removed)
         self._conditions = ConditionWriter(writes, self.keeper, self._is_busy)
         self._assumed: dict[ClaimUid, None] = {}

@@ -43,11 +43,13 @@ class NotTogether:
         pod: The one that does not fit beside those before it; None where too few are there.
         refused: Why, of the group.
         alone: Why, of that pod.
+        pods: All that would have gone.
     """
 
     refused: Refused
     pod: PodView | None = None
     alone: Refused | None = None
+    pods: tuple[PodView, ...] = ()
 
 
 def is_of_gang(pod: PodView, facts: Facts) -> bool:
@@ -101,7 +103,7 @@ def _tried(pods: list[PodView], world: World) -> Together | NotTogether:
     for pod in pods:
         verdict = judge(pod, world.facts.claims_of(pod), world)
         if isinstance(verdict, Refused):
-            return NotTogether(_of_group(verdict, pods), pod, verdict)
+            return NotTogether(_of_group(verdict, pods), pod, verdict, tuple(pods))
         assume(pod, verdict, world, _AT_ONCE)
         admitted.append((pod, verdict))
     return Together(tuple(admitted))

@@ -26,6 +26,7 @@ class Wait(StrEnum):
 
     CLAIM_NOT_FOUND = "ClaimNotFound"
     OTHER_GATES = "OtherGates"
+    ROOM_IS_LEFT = "RoomIsLeft"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +103,12 @@ class WaitingPod:
     message: str
 
 
-def waiting_pod(pod: PodView, place: Place | None, world: World) -> WaitingPod:
-    """Judge a pod that waits; its condition may be older, and is written once for each reason."""
-    reason, message = _why(pod, world)
+def waiting_pod(pod: PodView, place: Place | None, world: World, *, kept: str = "") -> WaitingPod:
+    """Judge a pod that waits; its condition may be older, and is written once for each reason.
+
+    `kept` says for whom it leaves room although it fits.
+    """
+    reason, message = _why(pod, world, kept)
     return WaitingPod(
         namespace=pod.namespace,
         name=pod.name,
@@ -120,9 +124,9 @@ def has_stale_condition(pod: PodView) -> bool:
     return bool(pod.admission) and QUOTA_GATE not in pod.gates and not pod.deleting
 
 
-def gate_condition(pod: PodView, world: World) -> GateCondition | None:
+def gate_condition(pod: PodView, world: World, *, kept: str = "") -> GateCondition | None:
     """What a waiting pod is to be told; None where it fits, and its turn will come."""
-    reason, message = _why(pod, world)
+    reason, message = _why(pod, world, kept)
     if not reason:
         return None
     return GateCondition(
@@ -153,7 +157,7 @@ def fits_condition(pod: PodView, now: datetime) -> GateCondition:
     )
 
 
-def _why(pod: PodView, world: World) -> tuple[str, str]:
+def _why(pod: PodView, world: World, kept: str) -> tuple[str, str]:
     others = [gate for gate in pod.gates if gate != QUOTA_GATE]
     if others:
         named = ", ".join(f'"{gate}"' for gate in others)
@@ -162,7 +166,9 @@ def _why(pod: PodView, world: World) -> tuple[str, str]:
         named = ", ".join(f"{pod.namespace}/{name}" for name in missing)
         return Wait.CLAIM_NOT_FOUND, f"It waits for a claim that is not there yet: {named}."
     refused = _refused(pod, world)
-    return (refused.reason, refused.sentence) if refused is not None else ("", "")
+    if refused is not None:
+        return refused.reason, refused.sentence
+    return (Wait.ROOM_IS_LEFT, kept) if kept else ("", "")
 
 
 def _refused(pod: PodView, world: World) -> Refused | None:

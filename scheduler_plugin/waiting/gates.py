@@ -20,7 +20,7 @@ when all that changed has been taken in is the next line's turn.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 
 from scheduler_plugin.accounting.assumptions import LAPSE
@@ -37,19 +37,22 @@ from scheduler_plugin.accounting.world_changes import (
 from scheduler_plugin.due import Due
 from scheduler_plugin.judging.gangs import NotTogether, Together, could_come, tried_together
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
+from scheduler_plugin.objects.amounts import Charges
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, Reason
 from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.waiting.aging import Aged, AgedPods
 from scheduler_plugin.waiting.blockades import Blockades, Bottleneck, bottleneck_of
 from scheduler_plugin.waiting.decisions import (
     GateRemoval,
     LetGo,
     Place,
     Retry,
+    Wait,
     WaitingPod,
     waiting_pod,
 )
 from scheduler_plugin.waiting.gang_lines import GangLines
-from scheduler_plugin.waiting.lines import Line, Signature, claim_uids
+from scheduler_plugin.waiting.lines import Line, Signature, asked_together, claim_uids
 from scheduler_plugin.waiting.resting_pods import RestingPods
 from scheduler_plugin.waiting.rounds import Round
 from scheduler_plugin.waiting.untold_pods import UntoldPods
@@ -83,14 +86,23 @@ class GateKeeper:
         refused: Container[PodUid] = (),
         *,
         look_seconds: float = LOOK_SECONDS,
+        first_turn: timedelta = timedelta.max,
     ) -> None:
-        """`refused` are the pods without a gate that wait; say so when one comes or goes."""
+        """Nothing is decided yet.
+
+        Args:
+            world: What is known.
+            refused: The pods without a gate that wait; say so when one comes or goes.
+            look_seconds: How long lines take their turns before changes are taken in.
+            first_turn: How long it is until room is left for a pod, for the first time.
+        """
         self._world = world
         self._refused = refused
         self._look_seconds = look_seconds
         self._waiting = WaitingPods(world, self._as_it_waits)
         self._gangs = GangLines(world.facts, self._waiting)
         self._blockades = Blockades()
+        self._aged = AgedPods(world, self._waiting.lines, first_turn)
         self._round = Round(self._waiting.lines, world)
         # What is to be looked at: pods, lines, bottlenecks; and whether to do so again after that.
         self._to_place: dict[PodUid, None] = {pod.uid: None for pod in world.facts.pods()}
@@ -278,7 +290,7 @@ class GateKeeper:
     def _steps(self, now: datetime, moment: float) -> Iterator[tuple[LetGo, ...]]:
         """What changed is taken in first, then one line after the other is judged."""
         while True:
-            if self._takes_in():
+            if self._takes_in(now):
                 yield ()
             elif self._has_to_look(moment):
                 self._look(moment)
@@ -291,7 +303,7 @@ class GateKeeper:
                 self._next_look = float("-inf")
                 return
 
-    def _takes_in(self) -> bool:
+    def _takes_in(self, now: datetime) -> bool:
         """Take in one thing that changed; False where there is none."""
         if self._to_place:
             uid = next(iter(self._to_place))
@@ -300,7 +312,7 @@ class GateKeeper:
         elif self._to_review:
             self._look_at_pod(self._to_review.pop())
         elif self._rechecked:
-            self._recheck(self._rechecked.pop())
+            self._recheck(self._rechecked.pop(), now)
         elif self._bottlenecks:
             self._wake(*self._blockades.opened(self._bottlenecks.pop(), self._world))
         elif self._stale:
@@ -337,6 +349,8 @@ class GateKeeper:
         self._blockades.remove(signature)
         if self._waiting.line_to_judge(signature) is not None:
             self._round.add((signature,))
+        else:
+            self._wake(*self._aged.drop(signature))
 
     def _judge_first(self, line: Line, now: datetime, moment: float) -> tuple[LetGo, ...]:
         pod = self._as_it_waits(self._next_of(line))
@@ -346,6 +360,10 @@ class GateKeeper:
         verdict = judge(pod, self._world.facts.claims_of(pod), self._world)
         if isinstance(verdict, Refused):
             self._block(line, verdict, bottleneck_of(pod, verdict, self._world))
+            self._grow_old(line, pod, line.asks, now)
+            return ()
+        is_held = pod.uid in self._world.assumptions.holds
+        if not is_held and self._leaves_room(line, (verdict,), now):
             return ()
         self._wake(line.signature)
         return (self._let_go(pod, verdict, now, moment),)
@@ -358,6 +376,9 @@ class GateKeeper:
             lacks = self._lacks_together(found)
         if isinstance(found, NotTogether):
             self._block(line, found.refused, self._needed_together(lacks))
+            self._grow_old(line, pod, asked_together(found.pods, self._world.facts), now)
+            return ()
+        if self._leaves_room(line, (verdict for _, verdict in found.admitted), now):
             return ()
         self._wake(line.signature)
         in_line = [(p, verdict) for p, verdict in found.admitted if p.uid in self._waiting]
@@ -410,9 +431,30 @@ class GateKeeper:
     ) -> None:
         if bottleneck is not None:
             self._blockades.put(line.signature, *bottleneck)
-        if line.reason != refused.reason:
-            line.reason = refused.reason
+        self._say(line, refused.reason)
+
+    def _say(self, line: Line, reason: str, kept: str = "") -> None:
+        if (line.reason, line.kept) != (reason, kept):
+            line.reason, line.kept = reason, kept
             self.untold.note(turn[-1] for turn in line.turns)
+
+    def _grow_old(self, line: Line, pod: PodView, needs: Charges, now: datetime) -> None:
+        """Others leave room for the first of a line from now on, or no longer."""
+        if self._blockades.has(line.signature):
+            aged = Aged(line.signature, line.turns[0], needs, str(pod), pod.created)
+            self._wake(*self._aged.put(aged, now))
+        else:
+            self._wake(*self._aged.drop(line.signature))
+
+    def _leaves_room(self, line: Line, admitted: Iterable[Admitted], now: datetime) -> bool:
+        """Whether the first of a line waits although it fits. If not, it grows no older."""
+        aged = self._aged.leave_room(line, admitted, now)
+        if aged is not None:
+            self._say(line, Wait.ROOM_IS_LEFT, str(aged))
+            return True
+        line.kept = ""
+        self._wake(*self._aged.drop(line.signature))
+        return False
 
     def _come_back(self, moment: float) -> None:
         """Pods that are still there although they should have gone by now, and those rested."""
@@ -428,11 +470,19 @@ class GateKeeper:
         for uid in self._resting.take(moment):
             self._note_pod(uid)
 
-    def _recheck(self, signature: Signature) -> None:
-        """What no change tells: decisions that lapsed while others were asked."""
+    def _recheck(self, signature: Signature, now: datetime) -> None:
+        """What no change tells: decisions that lapsed while others were asked, and age."""
         hangs_on_others = signature.gang or any(claim_uids(signature))
-        if hangs_on_others or not self._blockades.has(signature):
+        blocked = self._blockades.has(signature)
+        if hangs_on_others or not blocked or self._is_turned(signature, now):
             self._waiting.woken[signature] = None
+
+    def _is_turned(self, signature: Signature, now: datetime) -> bool:
+        line = self._waiting.lines.get(signature)
+        first = self._as_it_waits(line.turns[0][-1]) if line is not None else None
+        if line is None or first is None:
+            return False
+        return self._aged.is_turned(line, first.created, now)
 
     # What people are told.
 
@@ -444,4 +494,6 @@ class GateKeeper:
         waits = self._as_it_waits(pod.uid)
         if waits is None:
             return f"{pod} does not wait: it has no gate {QUOTA_GATE}, and was not refused."
-        return waiting_pod(waits, self.place(pod.uid), self._world)
+        line = self._waiting.line_of(pod.uid)
+        kept = line.kept if line is not None else ""
+        return waiting_pod(waits, self.place(pod.uid), self._world, kept=kept)

@@ -10,7 +10,7 @@ Pods of a PodGroup that go together stand in one line, whatever they ask for.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -65,8 +65,17 @@ def _known_by(claim: ClaimView, facts: Facts) -> ClaimUid | PlainClaim:
 
 def asked(pod: PodView, facts: Facts) -> Charges:
     """The most that a pod can be charged for."""
-    claims = (claim_cost(claim, facts.catalog) for claim in facts.claims_of(pod))
-    return summed((asked_cost(pod, facts.catalog), *claims))
+    return asked_together((pod,), facts)
+
+
+def asked_together(pods: Iterable[PodView], facts: Facts) -> Charges:
+    """The most that pods can be charged for; a claim that they share counts once."""
+    requests: list[Charges] = []
+    claims: dict[ClaimUid, ClaimView] = {}
+    for pod in pods:
+        requests.append(asked_cost(pod, facts.catalog))
+        claims |= {claim.uid: claim for claim in facts.claims_of(pod)}
+    return summed((*requests, *(claim_cost(claim, facts.catalog) for claim in claims.values())))
 
 
 @dataclass(slots=True)
@@ -76,11 +85,13 @@ class Line:
     Attributes:
         asks: What each of them asks for.
         reason: Why the first was refused the last time; "" where it has not been.
+        kept: A sentence, where it fits and leaves room for somebody else; "" where it does not.
     """
 
     signature: Signature
     asks: Charges
     reason: str = ""
+    kept: str = ""
     turns: list[Turn] = field(default_factory=list)
 
     def add(self, turn: Turn) -> None:

@@ -57,7 +57,8 @@ class UntoldPods:
         pod = self._world.facts.pod(uid)
         if pod is None or not pod.is_gated or uid not in self._waiting:
             return
-        condition = gate_condition(pod, self._world)
+        line = self._waiting.line_of(uid)
+        condition = gate_condition(pod, self._world, kept=line.kept if line is not None else "")
         if condition is None:
             # Somebody may get the room before it: then it has to be told after all.
             self._uids[uid] = None
