@@ -13,7 +13,7 @@ from driver.handlers.messages import target_of
 from driver.handlers.sdk_requests import TlsFiles
 from driver.handlers.table import Registration
 from driver.handlers.tls import channel_credentials
-from driver.plumbing.unix_channels import unix_channel
+from driver.plumbing.kubelet_sockets import unix_channel
 
 CONNECT_SECONDS = 10.0
 

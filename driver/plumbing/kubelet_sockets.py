@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,25 @@ from typing import Any
 import grpc.aio
 
 from driver.api import DRIVER_NAME
+
+_OPTIONS = (
+    ("grpc.default_authority", "localhost"),
+    # A channel that was refused once waits before it tries again, and so would those that share
+    # its connection.
+    ("grpc.use_local_subchannel_pool", 1),
+)
+
+
+def unix_channel(
+    path: Path | str, options: Sequence[tuple[str, str | int]] = ()
+) -> grpc.aio.Channel:
+    """A channel to the server at this path; use it as a context.
+
+    gRPC would take the path for the name of the server and send it, escaped, as `:authority`. That
+    is no host, and servers that look, as those on Rust's h2 do, end such a call at once.
+    """
+    return grpc.aio.insecure_channel(f"unix:{path}", options=[*_OPTIONS, *options])
+
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from typing import Any
 from driver.devices import Device
 from driver.discovery.contract import DiscoveryHandler
 from driver.discovery.handlers import Handlers, is_shared_by_default, parse_details
+from driver.handlers.sdk import serve
 from driver.handlers.sdk_requests import Handler, InvalidDetailsError, Request
-from driver.handlers.service import serve
 from driver.running.settings import HandlerProcessSettings
 
 LOOK_SECONDS = 1.0

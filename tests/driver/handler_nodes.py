@@ -22,8 +22,8 @@ from driver.handlers.handler_sources import no_properties
 from driver.handlers.limits import DEFAULT_LIMITS, HandlerLimits
 from driver.handlers.node_sources import NodeSources
 from driver.handlers.registration_socket import RegistrationSocket
+from driver.handlers.sdk import serve
 from driver.handlers.sdk_requests import Handler, Place, Request, TlsFiles
-from driver.handlers.service import serve
 from driver.handlers.table import HandlerState
 from driver.instances.handler_discoveries import Discoveries
 from driver.instances.inventory import Heard

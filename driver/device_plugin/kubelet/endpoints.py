@@ -31,8 +31,14 @@ from driver.device_plugin.slots.allocation import Plugin
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc
 from driver.names import short_hash
-from driver.plumbing.kubelet_sockets import Socket, SocketError, SocketRun, is_dead, socket_run
-from driver.plumbing.unix_channels import unix_channel
+from driver.plumbing.kubelet_sockets import (
+    Socket,
+    SocketError,
+    SocketRun,
+    is_dead,
+    socket_run,
+    unix_channel,
+)
 from kube.api import Backoff
 
 VERSION = "v1beta1"

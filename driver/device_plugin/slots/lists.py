@@ -12,11 +12,8 @@ fewer slots. A Configuration that is not heard of (its handler has not answered 
 it, it is being deleted) offers nothing new, and takes nothing away: what this node holds stays
 listed, and Healthy, since nobody knows better.
 
-The shell makes the lists anew and sends one when it differs from the last: on each event of an
-Instance of the plugin, on each answer of discovery, on a change of the Configuration; and whether
-it differs or not after a refused Allocate and every minute. Only the *part* of an Instance that
-changed is made anew. An Instance's plugin ends when the Instance is gone; a Configuration's stays
-while the Configuration has Instances here.
+An Instance's plugin ends when the Instance is gone; a Configuration's stays while the Configuration
+has Instances here.
 """
 
 from __future__ import annotations

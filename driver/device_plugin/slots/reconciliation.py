@@ -14,22 +14,18 @@ this node holds is released if, by evidence read in either order,
 And the other way round: a container that uses a device whose slot is free gets the slot back; where
 somebody else has it, that is a conflict, said in an Event. Slots of other nodes are not touched.
 
-How the shell uses it:
+How the shell uses it, see `kubelet.usage`:
 
-* A pass is started by each event of a pod of this node with `akri.sh/*` requests, after a start, a
-  minute after the last, and `SETTLED` after one that left something waiting. Passes do not overlap.
 * It notes the moment, lists pod-resources; notes the moment, reads the node's pods consistently
   (needed only if some held slot is not listed; else `NodePods` from the store will do, as of the
   last consistent read). No answer from the kubelet: `listing=None`, and nothing is written.
 * Each write is carried out under the lock of its Instance, the one Allocate takes, unless
-  `is_overtaken`; conflict: leave it to the next pass, which is started at once. Outcome not known:
-  send the same write again before the lock is given up, or an Allocate could come in between.
+  `is_overtaken`. Outcome not known: send the same write again before the lock is given up, or an
+  Allocate could come in between.
 * The moments of Allocates are kept for as long as evidence may be older. After a start there are
   none, and need not be: what an earlier process answered, its pod asks for.
 * Users of devices are remembered from each listing, and forgotten with each Allocate. Not in the
   first minute of a process: an earlier one may still be answering the kubelet.
-* A conflict comes again with each pass as long as it lasts; it is one Event. Any change of the
-  Instance may end it, so each starts a pass.
 """
 
 from __future__ import annotations

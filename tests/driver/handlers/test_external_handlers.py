@@ -15,12 +15,11 @@ import pytest
 from driver.devices import Device
 from driver.discovery.handlers import Handlers, HandlerSettings
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.handlers import registration_socket
-from driver.handlers import service as handler_service
+from driver.handlers import registration_socket, sdk
 from driver.handlers.external_handlers import FILE, ExternalHandlers
 from driver.handlers.limits import HandlerLimits
+from driver.handlers.sdk import serve
 from driver.handlers.sdk_requests import Handler, Place
-from driver.handlers.service import serve
 from driver.handlers.table import (
     REMOVED_AFTER,
     Endpoint,
@@ -56,8 +55,8 @@ NETWORK = v0.RegisterDiscoveryHandlerRequest.NETWORK
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registration_socket, "LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(handler_service, "LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(handler_service, "GRACE_SECONDS", 0)
+    monkeypatch.setattr(sdk, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(sdk, "GRACE_SECONDS", 0)
     monkeypatch.setattr(discoveries, "_BACKOFF", Backoff(0.02, 0.1))
 
 
@@ -249,10 +248,10 @@ async def test_a_conversation_that_ends_while_the_handler_registers_has_it_regis
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The agent may have forgotten it just after it took the registration."""
-    services: list[handler_service.Service] = []
+    services: list[sdk.Service] = []
     registrations = asyncio.Semaphore(0)
 
-    class Noted(handler_service.Service):
+    class Noted(sdk.Service):
         def __init__(self, handler: Handler) -> None:
             super().__init__(handler)
             services.append(self)
@@ -262,7 +261,7 @@ async def test_a_conversation_that_ends_while_the_handler_registers_has_it_regis
             services[0].ended.set()
         registrations.release()
 
-    monkeypatch.setattr(handler_service, "Service", Noted)
+    monkeypatch.setattr(sdk, "Service", Noted)
     agent = registration_socket.RegistrationSocket(Place(tmp_path).agent_socket, forget)
     async with running(agent.serve()), running(Shelf().serve(Place(tmp_path))):
         async with asyncio.timeout(20):

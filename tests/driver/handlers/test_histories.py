@@ -19,12 +19,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from driver.devices import Device, Mount
-from driver.handlers import registration_socket
-from driver.handlers import service as handler_service
+from driver.handlers import registration_socket, sdk
 from driver.handlers.external_handlers import FILE
 from driver.handlers.limits import HandlerLimits
+from driver.handlers.sdk import serve
 from driver.handlers.sdk_requests import Handler, Place
-from driver.handlers.service import serve
 from driver.handlers.table import REMOVED_AFTER, Endpoint, HandlerState, load
 from driver.instances import handler_discoveries as discoveries
 from driver.plumbing.disk import Folder
@@ -194,7 +193,7 @@ async def live(actions: list[tuple[str, int]], folder: Path) -> None:
 def test_nothing_is_gone_before_its_time(
     monkeypatch: pytest.MonkeyPatch, actions: list[tuple[str, int]]
 ) -> None:
-    for module in (registration_socket, handler_service):
+    for module in (registration_socket, sdk):
         monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
         monkeypatch.setattr(module, "GRACE_SECONDS", 0)
     monkeypatch.setattr(discoveries, "_BACKOFF", Backoff(0.01, 0.05))

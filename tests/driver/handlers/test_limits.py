@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from driver.api import ValueReference
 from driver.devices import Device, DeviceSpec, Mount
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.handlers import registration_socket
-from driver.handlers import service as handler_service
+from driver.handlers import registration_socket, sdk
 from driver.handlers.limits import HandlerLimits, admitted, excess, host_paths
 from driver.handlers.sdk_requests import Place
 from driver.handlers.table import HandlerState
@@ -51,8 +50,8 @@ OPEN = HandlerLimits(device_paths=("/dev/video*", "/dev/bus"), mount_paths=("/sr
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registration_socket, "LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(handler_service, "LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(handler_service, "GRACE_SECONDS", 0)
+    monkeypatch.setattr(sdk, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(sdk, "GRACE_SECONDS", 0)
     monkeypatch.setattr(discoveries, "_BACKOFF", Backoff(0.02, 0.1))
 
 

@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 from driver.device_plugin.kubelet.endpoints import KubeletSocket
-from driver.device_plugin.kubelet.pod_resources import PodResources
+from driver.device_plugin.kubelet.usage import PodResources
 from driver.discovery_api.v0 import discovery_pb2 as v0
+from driver.handlers.sdk import Registrations
 from driver.handlers.sdk_requests import Place
-from driver.handlers.service import Registrations
 from driver.handlers.table import HandlerState
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.podresources.v1 import api_pb2 as podresources
@@ -51,5 +51,5 @@ async def test_a_strict_kubelet_takes_registrations_and_lists_its_pods(tmp_path:
 
 def test_no_other_module_makes_channels_to_sockets() -> None:
     made = re.compile(r"insecure_channel\(\s*f?[\"']unix:")
-    sources = [p for p in (ROOT / "driver").rglob("*.py") if p.name != "unix_channels.py"]
+    sources = [p for p in (ROOT / "driver").rglob("*.py") if p.name != "kubelet_sockets.py"]
     assert [path.name for path in sources if made.search(path.read_text())] == []

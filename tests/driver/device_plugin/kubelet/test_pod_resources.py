@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from driver.device_ids import DeviceKey
-from driver.device_plugin.kubelet.pod_resources import PodResources
+from driver.device_plugin.kubelet.usage import PodResources
 from driver.instances.slots.node_pods import ListedDevice, Listing, PodName
 from driver.kubelet_api.podresources.v1 import api_pb2 as v1
 from tests.fakes.pod_resources import FakePodResources
