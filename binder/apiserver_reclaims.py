@@ -57,8 +57,12 @@ logger = logging.getLogger(__name__)
 TICK_SECONDS = 0.2
 """How often it is looked who lacks room."""
 
+REST = 5
+"""How many times as long as a look took there is none."""
+
 RECHECK_SECONDS = 5.0
-"""How soon it is decided anew although nothing changed: pods grow old enough to be evicted."""
+"""How soon it is decided anew at the latest about a pod for which nobody could go: at first it is
+sooner, since what changes may be about it, and later not, since thousands may wait."""
 
 SLICE_SECONDS = 0.001
 """How long a decision goes on before others have as much time."""
@@ -75,6 +79,7 @@ VAIN_SECONDS = 3600.0
 CHOICES = 5
 """How many sets are asked for one pod in a row, where budgets hold them back."""
 
+_NOBODY = Backoff(first_seconds=0.5, cap_seconds=RECHECK_SECONDS)
 _HELD_BACK = Backoff(first_seconds=4.0, cap_seconds=60.0)
 
 
@@ -144,9 +149,9 @@ class Reclaimer:
         self._evicted: Due[PodUid] = Due()
         self._taking: PodUid | None = None
         self._over: dict[PodUid, None] = {}
-        self._has_news = True
-        self._seen: Sequence[PodUid] = ()
-        self._next_recheck = float("-inf")
+        # What was decided of pods for which nobody could go, and until when that holds.
+        self._nobody: dict[PodUid, Nobody] = {}
+        self._decided_until: Rests[PodUid] = Rests(30.0)
 
     # What is heard.
 
@@ -157,7 +162,6 @@ class Reclaimer:
 
     def changed(self, change: WorldChange) -> None:
         """The world took a change; fit to be subscribed to it."""
-        self._has_news = True
         if isinstance(change, PodChanged):
             self._follow(change.uid)
 
@@ -187,23 +191,33 @@ class Reclaimer:
                 await self._round()
             except Exception:  # An odd object must not end the process.
                 logger.exception("a round ended early")
-            await asyncio.sleep(max(TICK_SECONDS, self.monotonic() - began))
+            await asyncio.sleep(max(TICK_SECONDS, REST * (self.monotonic() - began)))
 
     async def _round(self) -> None:
         await self._end_holds()
-        lacking, moment = list(self.lacking()), self.monotonic()
-        if lacking == self._seen and not self._has_news and moment < self._next_recheck:
-            return
-        self._seen, self._has_news = lacking, False
-        self._next_recheck = moment + RECHECK_SECONDS
-        unmet: dict[QueueName, str] = {}
+        lacking = dict.fromkeys(self.lacking())
+        for uid in [uid for uid in self._nobody if uid not in lacking]:
+            del self._nobody[uid]
         for uid in lacking:
-            pod = self.world.facts.pod(uid)
-            if pod is None or not pod.may_be_bound or self._vain.until(uid, moment) is not None:
-                continue
-            decision = await self._serve(pod)
-            if isinstance(decision, Nobody) and decision.unmet is not None:
-                unmet.setdefault(decision.unmet, decision.sentence)
+            pod, moment = self.world.facts.pod(uid), self.monotonic()
+            rests = self._vain.until(uid, moment) or self._decided_until.until(uid, moment)
+            if rests is None and pod is not None and pod.may_be_bound:
+                self._note(uid, await self._serve(pod))
+        self._tell_unmet()
+
+    def _note(self, uid: PodUid, decision: Decision) -> None:
+        if isinstance(decision, Nobody):
+            self._nobody[uid] = decision
+            self._decided_until.again(uid, self.monotonic(), _nobody_seconds)
+        else:
+            self._nobody.pop(uid, None)
+            self._decided_until.forget(uid)
+
+    def _tell_unmet(self) -> None:
+        unmet: dict[QueueName, str] = {}
+        for found in self._nobody.values():
+            if found.unmet is not None:
+                unmet.setdefault(found.unmet, found.sentence)
         if unmet != self.world.unmet:
             self.world.tell_unmet(unmet)
             self.told()
@@ -337,6 +351,10 @@ class Reclaimer:
             return
         # The condition stands: it is taken up again, and ended then.
         self._follow(uid)
+
+
+def _nobody_seconds(times: int) -> float:
+    return _NOBODY.delay(times, random.random)
 
 
 def _held_back_seconds(failures: int) -> float:

@@ -35,8 +35,8 @@ from scheduler_plugin.reclaiming.victims import (
 )
 from scheduler_plugin.reclaiming.wants import NoWant, Shortage, Want, want_of
 
-IN_ONE_STEP = 50
-"""How many claims are looked at before others have their turn."""
+IN_ONE_STEP = 20
+"""How many claims or queues are looked at before others have their turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,9 @@ class Nobody:
     sentence: str
     unmet: QueueName | None = None
 
+
+Rank: TypeAlias = tuple[bool, tuple[tuple[int, float], ...]]
+"""Whether an owner is of another branch, and how far each queue of its path is over its share."""
 
 Decision: TypeAlias = Take | OnItsWay | Nobody
 
@@ -133,22 +136,28 @@ class _Search:
         self._path = self._tree.path(want.payer)
         self._base = freed_by(asker.evicted, world)
         self._held: dict[QueueName, list[Victim]] = {}
+        self._ranks: dict[QueueName, Rank] = {}
+        self._places_below: dict[QueueName, tuple[QueueName, ...]] = {}
         self._protected: Counter[Protection] = Counter()
         self._guarding: set[str] = set()
         self._taken: list[Victim] = []
         self._freed = self._base
 
     def run(self) -> Iterator[Decision | None]:
-        """See `decide`."""
-        owners = list(self._owners())
-        for owner in owners:
-            yield from self._look_at(owner)
+        """See `decide`. Whom it has to ask last, it mostly does not ask at all."""
+        owners: list[QueueName] = []
+        for owner in self._owners():
+            owners.append(owner)
+            self._ranks[owner] = self._overuse(owner)
+            if len(owners) % IN_ONE_STEP == 0:
+                yield None
         for foreign_too in (False, True):
             self._taken, self._freed = [], self._base
-            while self._lacks(self._freed) and (found := self._next(owners, foreign_too)):
-                self._taken.append(found)
-                self._freed = self._freed_with(self._taken)
-                yield None
+            while self._lacks(self._freed):
+                before = len(self._taken)
+                yield from self._take_next(owners, foreign_too)
+                if len(self._taken) == before:
+                    break
             if not self._lacks(self._freed):
                 yield self._take()
                 return
@@ -210,9 +219,12 @@ class _Search:
 
     def _may_be_over(self, owner: QueueName, keys: Collection[ResourceKey]) -> bool:
         """Whether any amount can be taken from an owner at all: most queues are asked no more."""
-        places = [place for place in self._tree.path(owner) if place not in self._path]
-        found = (surplus(place, key, self._freed, self._world) for place in places for key in keys)
-        return all(more is None or more > 0 for more in found)
+        for place in self._below(owner):
+            for key in keys:
+                more = surplus(place, key, self._freed, self._world)
+                if more is not None and more <= 0:
+                    return False
+        return True
 
     def _look_at(self, owner: QueueName) -> Iterator[None]:
         """Find what an owner's users hold, and who of them may go."""
@@ -235,24 +247,47 @@ class _Search:
 
     # What to take.
 
-    def _next(self, owners: list[QueueName], foreign_too: bool) -> Victim | None:
-        """Whoever goes next: of the owner that is the farthest over its quota."""
+    def _take_next(self, owners: list[QueueName], foreign_too: bool) -> Iterator[None]:
+        """Take whoever goes next, if anybody does: of the owner farthest over its share."""
         pods = frozenset().union(*(victim.pods for victim in self._taken))
-        for owner in sorted(owners, key=self._overuse, reverse=True):
-            if not self._may_be_over(owner, {shortage.key for shortage in self._want.shortages}):
+        keys = {shortage.key for shortage in self._want.shortages}
+        if self._taken:
+            yield from self._rank_anew(owners)
+        for owner in sorted(owners, key=self._ranks.__getitem__, reverse=True):
+            if not self._may_be_over(owner, keys):
                 continue
+            if owner not in self._held:
+                yield from self._look_at(owner)
             for victim in self._held[owner]:
                 if victim.has_foreign > foreign_too or victim.pods <= pods:
                     continue
                 if self._helps(victim):
-                    return victim
-        return None
+                    self._taken.append(victim)
+                    self._freed = self._freed_with(self._taken)
+                    return
+            yield None
 
-    def _overuse(self, owner: QueueName) -> tuple[bool, tuple[tuple[int, float], ...]]:
+    def _rank_anew(self, owners: list[QueueName]) -> Iterator[None]:
+        """After something was taken; whoever is not concerned stays where it was."""
+        touched = self._freed.by_queue()
+        for owner in owners:
+            if not touched.keys().isdisjoint(self._below(owner)):
+                self._ranks[owner] = self._overuse(owner)
+        yield None
+
+    def _below(self, owner: QueueName) -> tuple[QueueName, ...]:
+        """The queues from an owner up to where its path meets the payer's."""
+        found = self._places_below.get(owner)
+        if found is None:
+            path = self._tree.path(owner)
+            found = self._places_below[owner] = tuple(p for p in path if p not in self._path)
+        return found
+
+    def _overuse(self, owner: QueueName) -> Rank:
         """How far an owner and those above it are over their shares; the payer's own go last."""
         key = self._want.shortages[0].key
-        places = [place for place in self._tree.path(owner) if place not in self._path]
-        over = (over_share(place, key, self._freed, self._world) for place in reversed(places))
+        places = reversed(self._below(owner))
+        over = (over_share(place, key, self._freed, self._world) for place in places)
         is_other = self._want.payer not in self._tree.path(owner)
         return is_other, tuple(rank for rank in over if rank is not None)
 

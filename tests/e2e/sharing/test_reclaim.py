@@ -182,3 +182,21 @@ def test_the_next_to_lead_finishes_what_was_begun(story: Story) -> None:
 
     story.wait_bound("w")
     assert story.bound() == {"w"}
+
+
+def test_whoever_has_not_run_for_the_least_time_stays_until_then(story: Story) -> None:
+    mine, robots = queues(story, limit=2)
+    story.change_queue(robots, {"reclaimMinRuntime": "1h"})
+    story.devices(2)
+    use(story, "r1", robots)
+    use(story, "r2", robots)
+
+    story.claim("w")
+    story.pod("w", mine, "w", schedulingGates=[GATE])
+
+    story.until("the queue says so", lambda: "the least time" in unmet(story, mine))
+    assert story.bound() == {"r1", "r2"}
+    story.change_queue(robots, {"reclaimMinRuntime": "1s"})
+
+    story.wait_bound("w")
+    assert len(story.bound()) == 2
