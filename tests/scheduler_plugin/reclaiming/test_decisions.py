@@ -241,6 +241,33 @@ def test_as_many_go_as_are_needed_and_no_more() -> None:
     assert taken(world) == ["big"]
 
 
+def test_a_claim_that_is_more_than_its_owner_has_beyond_the_quota_stays() -> None:
+    big, small = use("robots", "big", cost=2), use("robots", "r1", priority=9)
+    world = a_full_world(big, small, waiting(), mine=(1, 3), robots=(2, 3))
+    assert taken(world) == ["r1"]
+
+    put(world, a_used_pod("r1", "robots", "r1", non_preemptible=True))
+
+    decision = decided(world)
+    assert isinstance(decision, Nobody)
+    assert "1 claims or pods would leave a queue with less than its quota" in decision.sentence
+
+
+def test_users_stay_for_the_least_time_of_their_queue() -> None:
+    asks = {"reclaimMinRuntime": "40m", "preemptMinRuntime": "40m"}
+    young = [use("robots", f"r{n}", since="2026-11-21T11:30:00Z") for n in range(2)]
+    old = use("robots", "old", since="2026-11-21T11:10:00Z", priority=9)
+    world = a_full_world(*young, old, waiting(), mine=(1, 3))
+    put(world, a_queue("robots", parent="root", onvif=(0, 3), **asks))
+    assert taken(world) == ["old"]
+
+    put(world, a_used_pod("old", "robots", "old", since="2026-11-21T11:30:00Z"))
+
+    decision = decided(world)
+    assert isinstance(decision, Nobody)
+    assert "3 claims or pods have users that have not run for the least time" in decision.sentence
+
+
 def test_nobody_goes_where_not_enough_can() -> None:
     world = a_full_world(*FULL, waiting(cost=3), mine=(3, 3), robots=(1, 3))
 
