@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Literal
 
 from kube.api import Resource
 from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
@@ -91,6 +92,24 @@ class CheckSettings:
     scheduler_config: Path | None
     as_json: bool
     expected: PrintConfigSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSettings:
+    """Settings of `kubectl moorage`.
+
+    Attributes:
+        release_namespace: Where the release is, whose settings of accounting count.
+        name: Of the queue or the pod that it is about.
+        namespace: Of that pod.
+    """
+
+    view: Literal["queues", "claims", "charge", "why"]
+    kubeconfig: Path | None
+    release_namespace: str
+    output: Literal["table", "json", "yaml"]
+    name: str = ""
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,7 @@ PARTIES = frozenset(
         ),
         *("tls",),
         # The process itself.
-        *("__main__", "arguments", "main", "processes", "settings"),
+        *("__main__", "arguments", "kubectl", "main", "processes", "settings"),
     }
 )
 

@@ -1,0 +1,132 @@
+"""Queues as a tree, and what each is charged for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.amounts import Charges, ResourceKey
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.names import NO_QUEUE, Queue, QueueName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRow:
+    """A queue and one device class that it lists, uses or asks for; "" where there is none.
+
+    Attributes:
+        depth: How many queues are above it.
+        quota: None without end, as `limit`.
+        requested: Usage, and what waiting pods ask for.
+    """
+
+    queue: QueueName
+    depth: int
+    device_class: str = ""
+    usage: int = 0
+    non_preemptible: int = 0
+    requested: int = 0
+    quota: int | None = 0
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChargeRow:
+    """What one queue pays for, or uses on another's account.
+
+    Attributes:
+        kind: `ResourceClaim`, or `Pod` for its own requests of devices.
+        payer: Who is charged; "" for nobody.
+        cost: Of each class; of what is another's, what the payer pays.
+        users: Pods that use it, as namespace/name.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    payer: QueueName
+    cost: tuple[tuple[str, int], ...]
+    users: tuple[str, ...]
+
+
+def queue_rows(world: World) -> Iterator[QueueRow]:
+    """All queues, each below its parent; one without, or in a circle of parents, stands alone."""
+    below: dict[QueueName, list[Queue]] = {}
+    for queue in sorted(world.facts.tree, key=lambda q: q.name):
+        below.setdefault(_parent(world, queue), []).append(queue)
+    yield from _subtree(world, below, NO_QUEUE, 0)
+
+
+def _parent(world: World, queue: Queue) -> QueueName:
+    path = world.facts.tree.path(queue.name)
+    if len(path) == 1 or queue.name in world.facts.tree.path(path[1])[1:]:
+        return NO_QUEUE
+    return path[1]
+
+
+def _subtree(
+    world: World, below: Mapping[QueueName, list[Queue]], parent: QueueName, depth: int
+) -> Iterator[QueueRow]:
+    for queue in below.get(parent, ()):
+        yield from _rows_of(world, queue, depth)
+        yield from _subtree(world, below, queue.name, depth + 1)
+
+
+def _rows_of(world: World, queue: Queue, depth: int) -> Iterator[QueueRow]:
+    found = world.ledger.of(queue.name)
+    keys = {*queue.shares, *(key for key, _ in (*found.usage, *found.requested))}
+    if not keys:
+        yield QueueRow(queue=queue.name, depth=depth)
+    for key in sorted(keys):
+        share = queue.shares.get(key)
+        yield QueueRow(
+            queue=queue.name,
+            depth=depth,
+            device_class=key,
+            usage=found.usage[key],
+            non_preemptible=found.non_preemptible[key],
+            requested=found.requested[key],
+            quota=share.quota.most if share else 0,
+            limit=share.limit.most if share else None,
+        )
+
+
+def charge_rows(world: World, queue: QueueName) -> Iterator[ChargeRow]:
+    """What the queue itself pays for, and then what its pods use on somebody else's account."""
+    yield from (row for row in claim_rows(world) if row.payer == queue)
+    for uid in world.ledger.bound_of(queue):
+        pod, entry = world.facts.pod(uid), world.ledger.pod(uid)
+        if pod and entry and entry.cost:
+            users = (f"{pod.namespace}/{pod.name}",)
+            yield _row("Pod", (pod.namespace, pod.name), queue, entry.cost, users)
+    yield from _used_for_free(world, queue)
+
+
+def _used_for_free(world: World, queue: QueueName) -> Iterator[ChargeRow]:
+    for claim in _sorted(world):
+        entry = world.ledger.claim(claim.uid)
+        if entry and entry.owner != queue and claim.is_allocated:
+            ours = [p for p in world.facts.consumers(claim) if world.facts.queue_of(p) == queue]
+            users = tuple(f"{pod.namespace}/{pod.name}" for pod in ours)
+            if users:
+                yield _row("ResourceClaim", claim.key, entry.owner, entry.cost, users)
+
+
+def claim_rows(world: World) -> Iterator[ChargeRow]:
+    """All accounted claims, with who pays and who uses them."""
+    for claim in _sorted(world):
+        if entry := world.ledger.claim(claim.uid):
+            users = tuple(f"{p.namespace}/{p.name}" for p in world.facts.consumers(claim))
+            yield _row("ResourceClaim", claim.key, entry.owner, entry.cost, users)
+
+
+def _sorted(world: World) -> list[ClaimView]:
+    return sorted(world.facts.claims(), key=lambda claim: claim.key)
+
+
+def _row(
+    kind: str, key: tuple[str, str], payer: QueueName, cost: Charges, users: tuple[str, ...]
+) -> ChargeRow:
+    pairs: tuple[tuple[ResourceKey, int], ...] = tuple(cost)
+    return ChargeRow(kind=kind, namespace=key[0], name=key[1], payer=payer, cost=pairs, users=users)
