@@ -28,16 +28,13 @@ from driver.running.settings import (
 def main() -> NoReturn:
     """Run until a signal."""
     settings = parse_settings(sys.argv[1:], os.environ)
-    # `--help` does without these.
-    import uvloop
-
-    from kube.api import log_to_stderr, run_process
+    from kube.api import log_to_stderr, run_process  # `--help` does without it.
 
     log_to_stderr(settings.log_level, "driver")
     work = _work(settings)
     # What was imported stays; to look through it for garbage takes 20 ms each time.
     gc.freeze()
-    run_process(work, plain_errors=(InputError,), loop_factory=uvloop.new_event_loop)
+    run_process(work, plain_errors=(InputError,))
 
 
 def _work(settings: Settings) -> Coroutine[None, None, None]:
