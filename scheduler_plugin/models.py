@@ -197,7 +197,8 @@ class QueueStatus(Model):
     """The usage and what waiting pods ask for, together."""
     share: dict[str, Counter] | None = None
     """What the queue and its descendants would have of what they ask for if devices were given
-    anew: quota first, then what is left, by priority and overQuotaWeight."""
+    anew: quota first, then what is left, by priority and overQuotaWeight. What ends it are limits;
+    how many devices there are is not looked at. Some seconds old."""
     reclaimable: dict[str, Counter] | None = None
     """The part of the usage that is beyond the quota and held by preemptible pods: what queues
     under their quota may take back."""

@@ -19,7 +19,7 @@ from typing import Any
 from driver.api import timestamp
 from scheduler_plugin.accounting.ledger import unattributed_sentence
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.amounts import Charges, ResourceKey, for_status
+from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, ResourceKey, for_status
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import Queue, QueueCondition, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue
@@ -37,7 +37,7 @@ PODS_NAMED = 3
 """How many pods a condition names."""
 
 _LONGEST_MESSAGE = 32768
-_FIGURES = ("usage", "usageNonPreemptible", "requested", "held", "claims")
+_FIGURES = ("usage", "usageNonPreemptible", "requested", "share", "held", "claims")
 _REASONS = {
     QueueCondition.ACCEPTED: "Valid",
     QueueCondition.PARENT_MISSING: "ParentNotFound",
@@ -69,8 +69,12 @@ def queue_object(obj: JsonObject) -> QueueObject:
     return QueueObject(parse_queue(obj), obj.get("status") or {})
 
 
-def queue_status(found: QueueObject, world: World, now: datetime) -> JsonObject | None:
+def queue_status(
+    found: QueueObject, world: World, now: datetime, share: Charges = NO_CHARGES
+) -> JsonObject | None:
     """The status that a Queue should have; None where it has it.
+
+    `share` is what it would have if devices were given anew.
 
     None, too, where the world knows another spec: "in force" must be so, and whichever of the two
     is behind will hear of it.
@@ -93,7 +97,7 @@ def queue_status(found: QueueObject, world: World, now: datetime) -> JsonObject 
         }
         for kind, message in ((QueueCondition.ACCEPTED, "The spec is in force."), *odd)
     ]
-    figures = _figures(queue, world)
+    figures = _figures(queue, world, share)
     status = {"observedGeneration": generation, **figures, "conditions": conditions}
     return None if _is_stored(status, found.status) else status
 
@@ -109,7 +113,7 @@ def _unattributed(name: QueueName, world: World) -> Iterator[tuple[QueueConditio
         yield QueueCondition.UNATTRIBUTED, " ".join(sentences)
 
 
-def _figures(queue: Queue, world: World) -> dict[str, Any]:
+def _figures(queue: Queue, world: World, share: Charges) -> dict[str, Any]:
     """Figures of no class at all are left out.
 
     Where an apply empties a map, the API server makes it null, which the definition refuses.
@@ -120,6 +124,7 @@ def _figures(queue: Queue, world: World) -> dict[str, Any]:
         "usage": _amounts(usage.usage, keys),
         "usageNonPreemptible": _amounts(usage.non_preemptible, keys),
         "requested": _amounts(usage.requested, keys),
+        "share": _amounts(share, ()),
         "held": _amounts(world.held(queue.name), ()),
     }
     claims = {"owned": usage.owned, "sharedOut": usage.shared_out}

@@ -54,6 +54,10 @@ class Totals:
         amounts = self._own.get(queue)
         return amounts.get(key, 0) if amounts else 0
 
+    def own_of(self, key: ResourceKey) -> dict[QueueName, int]:
+        """What is charged to each queue itself of one resource."""
+        return {queue: found[key] for queue, found in self._own.items() if key in found}
+
     def of(self, queue: QueueName) -> Charges:
         return charges(self._sums.get(queue, {}))
 

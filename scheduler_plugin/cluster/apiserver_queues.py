@@ -34,6 +34,7 @@ from scheduler_plugin.accounting.queue_status import (
     queue_status,
     rest_seconds,
 )
+from scheduler_plugin.accounting.share_figures import ShareFigures
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.cluster.apiserver import QUEUES
 from scheduler_plugin.due import Due, Rests
@@ -74,6 +75,7 @@ class QueueStatusWriter:
         self._asked: Due[QueueName] = Due()
         self._failures: Rests[QueueName] = Rests(BACKOFF.cap_seconds)
         self._writes: Rests[QueueName] = Rests()
+        self._shares = ShareFigures(world)
         self._more = asyncio.Event()
 
     def changed(self, _: object = None) -> None:
@@ -141,7 +143,8 @@ class QueueStatusWriter:
 
     async def _write(self, name: QueueName) -> None:
         found = self._queues.get(name)
-        status = queue_status(found, self._world, wall_clock()) if found else None
+        share = self._shares.of(name, self._now())
+        status = queue_status(found, self._world, wall_clock(), share) if found else None
         if found is None or status is None:
             return
         # From before the write: what asks for the queue meanwhile must wait, too.
