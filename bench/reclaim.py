@@ -8,10 +8,10 @@ python -m bench.reclaim
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from statistics import quantiles
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Take, decide
 from tests.scheduler_plugin.builders import (
@@ -55,11 +55,10 @@ def main() -> None:
     """Decide about each once, with what was decided before held; print milliseconds."""
     world = a_busy_world()
     wholes, steps, taken = [], [], 0
-    evicted: set[PodUid] = set()
     for pod in those_who_wait(world):
         began = last = time.perf_counter()
         decision = None
-        for decision in decide(pod, world, NOW, evicted):  # noqa: B007  The last one counts.
+        for decision in decide(pod, world, NOW):  # noqa: B007  The last one counts.
             now = time.perf_counter()
             steps.append(1000 * (now - last))
             last = now
@@ -67,7 +66,7 @@ def main() -> None:
         if isinstance(decision, Take):
             taken += 1
             world.hold(decision.want.hold)
-            evicted = {*list(evicted)[-20:], *(user.uid for user in decision.pods)}
+            put(world, *(replace(user, deleting=True) for user in decision.pods))
     for name, found in (("decision", wholes), ("step", steps)):
         cuts = quantiles(found, n=100)
         print(f"{name}: p50 {cuts[49]:.2f} ms, p99 {cuts[98]:.2f} ms, most {max(found):.2f} ms")
