@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any, cast
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from driver.api import ATTRIBUTE_INSTANCE, ConfigurationName, DeviceName
 from driver.instances.inventory import Heard, Inventory, inventory_of
+from driver.publishing import node_pools
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.node_pools import NodePools, PoolListeners
-from driver.publishing.shown.local_pools import KnownPools, local_supplies
+from driver.publishing.shown.local_pools import Homes, KnownPools, local_supplies
 from driver.publishing.shown.publication import local_supply
 from driver.publishing.shown.slices import Features
 from kube.api import ApiClient, ApiError, ObjectKey, ObjectPath
@@ -242,6 +244,26 @@ class LocalPools(RuleBasedStateMachine):
         assert len(self.free()) == sum(i.capacity for i in self.inventory().instances)
         if not self.is_old:
             assert len(self.server.objects) <= 1 + len(CONFIGURATIONS)
+
+
+async def test_a_device_has_its_home_as_soon_as_it_is_decided_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """That may be done in a thread, and another Configuration may come to be one of many."""
+    machine = LocalPools()
+    machine.plug("camera", {"one"})
+    inventory, homes = machine.inventory(), list[Homes]()
+
+    async def worked_out(_: int, function: Callable[..., Any], *values: Any) -> Any:
+        homes.append(machine.pools.homes)
+        return function(*values)
+
+    monkeypatch.setattr(node_pools, "worked_out", worked_out)
+    machine.pools.use({NODE: local_supply(inventory)})
+    await machine.pools._pools[NODE]._pass()
+    machine.loop.close()
+
+    assert [homes[0].get(i.device) for i in inventory.instances] == [NODE]
 
 
 LocalPools.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
