@@ -82,6 +82,9 @@ def test_the_fields_are_those_of_the_design() -> None:
         "parent",
         "namespaceSelector",
         "claimSharing",
+        "priority",
+        "preemptMinRuntime",
+        "reclaimMinRuntime",
         "resources",
     }
     assert schema("spec", "claimSharing")["properties"].keys() == {
@@ -97,6 +100,9 @@ def test_the_fields_are_those_of_the_design() -> None:
         "usage",
         "usageNonPreemptible",
         "requested",
+        "share",
+        "reclaimable",
+        "held",
         "claims",
         "conditions",
     }
@@ -106,7 +112,12 @@ def test_what_is_inherited_has_no_default() -> None:
     """A default would be there before the parent could be asked."""
     defaults = {path: node["default"] for path, node in nodes_below() if "default" in node}
 
-    assert defaults == {".spec.resources[].quota": 0, ".spec.resources[].limit": -1}
+    assert defaults == {
+        ".spec.priority": 100,
+        ".spec.resources[].quota": 0,
+        ".spec.resources[].limit": -1,
+        ".spec.resources[].overQuotaWeight": 1,
+    }
 
 
 def test_a_queue_needs_no_field() -> None:
