@@ -67,7 +67,7 @@ def dump(claim: PreparedClaim) -> bytes:
     it, and says its name. The kubelet tries again until it is there.
     """
     devices = [(d.cdi_name, _edits(d)) for d in claim.devices if not d.withheld]
-    record = json.dumps(checkpoint.dump_claim(claim))
+    record = json.dumps(checkpoint.dump_claim(claim), sort_keys=True)
     devices.append(
         (f"{claim.reference.uid}_{RECORD}", {"env": [f"{RECORD_VARIABLE}={record}"]}),
     )

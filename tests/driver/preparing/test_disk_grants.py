@@ -136,6 +136,22 @@ async def test_grant_whose_files_are_right_writes_nothing(machine: Machine) -> N
     assert machine.disk.steps == []
 
 
+async def test_start_writes_no_file_that_is_right(
+    machine: Machine, caplog: pytest.LogCaptureFixture
+) -> None:
+    device = an_instance(properties={"b": "said first", "a": "said last"})
+    claim = allocated(WANTED, a_result())
+    node = await machine.start()
+    async with node.exclusively():
+        await node.grant(partial(plan_prepare, claim, some_instances(device), boot_id=BOOT))
+    machine.disk.steps.clear()
+
+    await machine.start()
+
+    assert machine.disk.steps == []
+    assert caplog.text == ""
+
+
 async def test_file_that_somebody_replaced_is_written_again(machine: Machine) -> None:
     node = await machine.start()
     await grant(node, WANTED)
