@@ -94,9 +94,10 @@ class AgedPods:
 
         Returns the lines that need to leave none any more.
         """
+        if not aged.is_kept(now, self._first):
+            return self.drop(aged.signature)
         ceilings = dict(self._ceilings(aged))
-        fits = all(aged.needs[key] <= most for (_, key), most in ceilings.items())
-        if not fits or not aged.is_kept(now, self._first):
+        if any(aged.needs[key] > most for (_, key), most in ceilings.items()):
             return self.drop(aged.signature)
         self._take_out(aged.signature)
         self._aged[aged.signature] = tuple(ceilings)
