@@ -16,7 +16,6 @@ from binder.apiserver_evictions import Evictor
 from binder.apiserver_keeper import ClaimKeeper
 from binder.apiserver_reclaims import Reclaimer, ReclaimWrites
 from binder.apiserver_steps import Steps
-from binder.fences import FencedError
 from binder.pod_bindings import Fate, Seen, binding, fate
 from kube.api import (
     PODS,
@@ -37,6 +36,7 @@ from scheduler_plugin.api import (
     ClaimsChanged,
     ClaimUid,
     Fence,
+    FencedError,
     Outcome,
     PodUid,
     Upkeep,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
-from binder.claim_statuses import cleared_status, is_as_judged
-from binder.fences import FencedError, check
-from binder.owner_writes import (
+from binder.claim_writes import (
     NO_OWNER,
     ClaimState,
     OwnerMarks,
     claim_state,
+    cleared_status,
     has_users_label,
+    is_as_judged,
     left_patch,
     marks_patch,
     may_be_taken_back,
@@ -36,7 +36,9 @@ from scheduler_plugin.api import (
     ClaimOwner,
     ClaimsChanged,
     Fence,
+    FencedError,
     OwnerLeftAt,
+    check_fence,
 )
 
 
@@ -143,7 +145,7 @@ class ClaimWriter:
     async def _send(
         self, path: ObjectPath, patch: JsonObject, preconditions: Preconditions
     ) -> ClaimState:
-        check(self.fence, self.write_seconds)
+        check_fence(self.fence, self.write_seconds)
         options = WriteOptions(timeout_seconds=self.write_seconds)
         answer = await self.client.merge_patch(
             path, patch, preconditions=preconditions, options=options

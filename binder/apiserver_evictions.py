@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from binder.disruption_budgets import CoveredPod, covered_pod, disruption_budget, too_many
-from binder.fences import check
 from kube.api import (
     BUDGETS,
     PODS,
@@ -23,7 +22,7 @@ from kube.api import (
     NotFoundError,
     WriteOptions,
 )
-from scheduler_plugin.api import Fence, PodToEvict
+from scheduler_plugin.api import Fence, PodToEvict, check_fence
 
 BUDGET_CAUSE = "DisruptionBudget"
 
@@ -80,7 +79,7 @@ class Evictor:
 
         Raises as `ask` does.
         """
-        check(self.fence, self.write_seconds)
+        check_fence(self.fence, self.write_seconds)
         options = WriteOptions(dry_run=dry_run, timeout_seconds=self.write_seconds)
         try:
             await self.client.create(PODS, _eviction(pod), subresource="eviction", options=options)

@@ -23,7 +23,6 @@ from binder import apiserver_events
 from binder.agenda import Agenda
 from binder.apiserver_evictions import HeldBackError
 from binder.apiserver_steps import Steps
-from binder.fences import FencedError
 from kube.api import (
     ApiError,
     Backoff,
@@ -35,6 +34,7 @@ from scheduler_plugin.api import (
     ClaimUid,
     EvictForeign,
     Fence,
+    FencedError,
     LookAgain,
     QueueName,
     Rests,

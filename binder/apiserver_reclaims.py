@@ -21,7 +21,6 @@ from typing import NoReturn
 
 from binder import apiserver_events
 from binder.apiserver_evictions import Evictor, HeldBackError
-from binder.fences import FencedError, check
 from kube.api import (
     PODS,
     ApiClient,
@@ -37,6 +36,7 @@ from scheduler_plugin.api import (
     Decision,
     Due,
     Fence,
+    FencedError,
     Nobody,
     PodChanged,
     PodToEvict,
@@ -47,6 +47,7 @@ from scheduler_plugin.api import (
     Take,
     World,
     WorldChange,
+    check_fence,
     decide,
     hold_of,
     is_due,
@@ -104,7 +105,7 @@ class ReclaimWrites:
 
     async def tell(self, pod: PodView, *, holds: bool, reason: str, message: str) -> None:
         """Write the condition of a waiting pod. Raises ApiError or FencedError."""
-        check(self.fence, self.write_seconds)
+        check_fence(self.fence, self.write_seconds)
         condition = {
             "type": RECLAIMING_CONDITION,
             "status": str(holds),

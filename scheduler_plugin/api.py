@@ -22,7 +22,9 @@ from scheduler_plugin.objects.bindings import (
     ClaimOwner,
     ClaimsChanged,
     Fence,
+    FencedError,
     Outcome,
+    check_fence,
 )
 from scheduler_plugin.objects.catalog import Catalog
 from scheduler_plugin.objects.claims import (

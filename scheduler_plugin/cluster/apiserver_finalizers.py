@@ -24,7 +24,6 @@ from kube.api import (
 )
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.cluster.apiserver import QUEUES
-from scheduler_plugin.cluster.apiserver_gate_writes import FencedError
 from scheduler_plugin.due import Due
 from scheduler_plugin.keeping.charged_queues import ChargedQueues, Keep, is_charged, unkept
 from scheduler_plugin.objects.bindings import (
@@ -33,7 +32,9 @@ from scheduler_plugin.objects.bindings import (
     CarriesOut,
     ClaimsChanged,
     Fence,
+    FencedError,
     Outcome,
+    check_fence,
 )
 from scheduler_plugin.objects.names import CHARGES_FINALIZER, QUEUE_KIND, QueueName
 
@@ -115,8 +116,7 @@ class QueueKeeper:
             self._releasing.discard(name)
 
     async def _write(self, keep: Keep) -> None:
-        if why := self._fence.why_not(WRITE_SECONDS):
-            raise FencedError(why)
+        check_fence(self._fence, WRITE_SECONDS)
         name, uid = keep.queue.name, keep.queue.uid
         answer = await self._client.apply(
             QUEUES.at(name),

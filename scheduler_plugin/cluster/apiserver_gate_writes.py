@@ -21,7 +21,7 @@ from kube.api import (
     WriteOptions,
 )
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.bindings import Fence
+from scheduler_plugin.objects.bindings import Fence, check_fence
 from scheduler_plugin.objects.names import ADMITTED_CONDITION, FIELD_MANAGER, QUOTA_GATE
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.decisions import GateCondition, GateRemoval
@@ -43,10 +43,6 @@ class SeesPods(Protocol):
 
     async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
         """Read a pod from the API server; the world knows it from then on. None for none."""
-
-
-class FencedError(Exception):
-    """Raised where the Lease may not be ours for as long as a write takes: nothing was written."""
 
 
 class GateStaysError(Exception):
@@ -75,7 +71,7 @@ class GateWrites:
             ApiError: It may be there, or not.
         """
         path = PODS.at(removal.name, removal.namespace)
-        self._check_fence()
+        check_fence(self.fence, WRITE_SECONDS)
         try:
             answer = await self.client.json_patch(path, _removal(removal), options=WRITE)
         except NotFoundError:
@@ -112,7 +108,7 @@ class GateWrites:
         await self._patch_condition(path, pod.uid, gone)
 
     async def _patch_condition(self, path: ObjectPath, uid: str, condition: JsonObject) -> None:
-        self._check_fence()
+        check_fence(self.fence, WRITE_SECONDS)
         answer = await self.client.strategic_merge_patch(
             path,
             {"status": {"conditions": [condition]}},
@@ -120,10 +116,6 @@ class GateWrites:
             options=WRITE,
         )
         self.cluster.note_pod(answer)
-
-    def _check_fence(self) -> None:
-        if why := self.fence.why_not(WRITE_SECONDS):
-            raise FencedError(why)
 
 
 def _removal(removal: GateRemoval) -> list[JsonObject]:

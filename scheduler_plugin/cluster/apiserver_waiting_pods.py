@@ -30,10 +30,10 @@ from kube.api import ApiError, Backoff, ConflictError, NotFoundError, Unavailabl
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.cluster.apiserver_gate_writes import (
     WRITE_SECONDS,
-    FencedError,
     GateStaysError,
     GateWrites,
 )
+from scheduler_plugin.objects.bindings import FencedError
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.waiting.decisions import (
     GateRemoval,

@@ -110,3 +110,13 @@ class Fence(Protocol):
 
     def why_not(self, seconds: float) -> str:
         """Why a write that takes so long may not begin now, as a sentence; "" where it may."""
+
+
+class FencedError(Exception):
+    """Raised where a write may not begin, since the Lease may be lost before it ends."""
+
+
+def check_fence(fence: Fence, seconds: float) -> None:
+    """Raise FencedError where a write that takes so long may not begin now."""
+    if why := fence.why_not(seconds):
+        raise FencedError(why)

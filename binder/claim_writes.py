@@ -15,6 +15,7 @@ from typing import Any
 from scheduler_plugin.api import (
     OWNER_LEFT_AT_ANNOTATION,
     OWNER_POD_ANNOTATION,
+    ClaimCleared,
     ClaimOwner,
 )
 
@@ -37,7 +38,7 @@ NO_OWNER = OwnerMarks()
 
 @dataclass(frozen=True, slots=True)
 class ClaimState:
-    """The parts of a claim that the binder goes by; "" where an answer does not have them.
+    """The parts of a claim that the binder goes by.
 
     Attributes:
         consumers: UIDs of whatever the claim is reserved for.
@@ -87,18 +88,14 @@ def left_patch(value: str | None) -> dict[str, Any]:
 
 
 def claim_state(obj: Mapping[str, Any], queue_label: str) -> ClaimState:
-    """Read a ResourceClaim; what is odd counts as not there."""
-    metadata = _an_object(obj.get("metadata"))
-    reserved = _an_object(obj.get("status")).get("reservedFor")
-    consumers = reserved if isinstance(reserved, list) else []
+    """Read a ResourceClaim."""
+    metadata, status = obj["metadata"], obj.get("status") or {}
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     return ClaimState(
-        uid=_text(metadata.get("uid")),
-        resource_version=_text(metadata.get("resourceVersion")),
-        marks=OwnerMarks(
-            _text(_an_object(metadata.get("labels")).get(queue_label)),
-            _text(_an_object(metadata.get("annotations")).get(OWNER_POD_ANNOTATION)),
-        ),
-        consumers=frozenset(_text(_an_object(consumer).get("uid")) for consumer in consumers),
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        marks=OwnerMarks(labels.get(queue_label, ""), annotations.get(OWNER_POD_ANNOTATION, "")),
+        consumers=frozenset(each["uid"] for each in status.get("reservedFor") or ()),
     )
 
 
@@ -108,9 +105,21 @@ def may_be_taken_back(state: ClaimState, claim: ClaimOwner, pod: str) -> bool:
     return is_same and state.consumers <= {pod}
 
 
-def _an_object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def is_as_judged(obj: Mapping[str, Any], cleared: ClaimCleared) -> bool:
+    """Whether the claim is still the one, in the version, that was decided about."""
+    metadata = obj["metadata"]
+    found = metadata["uid"], metadata["resourceVersion"]
+    return found == (cleared.uid, cleared.resource_version)
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+def cleared_status(obj: Mapping[str, Any], cleared: ClaimCleared) -> dict[str, Any]:
+    """A patch of the status: without those that are gone and, with the last, the allocation.
+
+    Kubernetes' own controller writes the same. What devices said of themselves (`status.devices`)
+    goes with the allocation: the API server sees to that.
+    """
+    if cleared.deallocate:
+        return {"status": {"reservedFor": None, "allocation": None}}
+    reserved = (obj.get("status") or {}).get("reservedFor") or []
+    left = [consumer for consumer in reserved if consumer.get("uid") not in cleared.gone]
+    return {"status": {"reservedFor": left}}
