@@ -25,7 +25,7 @@ from scheduler_plugin.cluster.apiserver_finalizers import KeepingBinder, QueueKe
 from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
-from scheduler_plugin.cluster.apiserver_unattributed import UnattributedTeller
+from scheduler_plugin.cluster.apiserver_warnings import WarningTeller
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.extender.http_app import ExtenderApp
 from scheduler_plugin.extender.http_server import serving
@@ -96,9 +96,7 @@ class Plugin:
         upkeep = Upkeep(self._cluster.world, settings.leftover_grace)
         self._keeper = binder.keeper(upkeep, self._events.record, wall_clock)
         self._statuses = QueueStatusWriter(client, self._cluster.world, self._lease)
-        self._unattributed = UnattributedTeller(
-            self._cluster.world, self._lease, self._events.record
-        )
+        self._unattributed = WarningTeller(self._cluster.world, self._lease, self._events.record)
         self._queue_keeper = QueueKeeper(client, self._cluster, self._lease)
         keeping = KeepingBinder(binder, self._queue_keeper)
         self.extender = Extender(self._cluster, keeping, self._lease, wall_clock)

@@ -3,5 +3,6 @@
 In come watches (`stores`, `kinds`, `feeds`), kept as views, with whoever waits for a change
 (`waiters`); out go removals of gates and conditions (`apiserver_gates` decides when,
 `apiserver_waiting_pods` carries out), the status of Queues (`apiserver_queues`), their finalizers,
-and Events. All decisions are made in the rooms below. Start reading at `stores`.
+and Events of what people should look at (`apiserver_warnings`). All decisions are made in the rooms
+below. Start reading at `stores`.
 """

@@ -24,7 +24,7 @@ from kube.api import (
 )
 from local_cluster.api import Cluster
 from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
-from scheduler_plugin.cluster.apiserver_unattributed import UnattributedTeller
+from scheduler_plugin.cluster.apiserver_warnings import WarningTeller
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.names import AccountingSettings
 from tests.deploy.documents import CRDS
@@ -174,7 +174,7 @@ async def following(stage: Stage) -> AsyncIterator[None]:
     cluster_world = ClusterWorld(stage.client, AccountingSettings())
     recorder = EventRecorder(stage.client, "moorage.dev/scheduler-plugin", "pod-1")
     writer = QueueStatusWriter(stage.client, cluster_world.world, stage.fence)
-    teller = UnattributedTeller(cluster_world.world, stage.fence, recorder.record)
+    teller = WarningTeller(cluster_world.world, stage.fence, recorder.record)
     cluster_world.subscribe(writer.changed)
     running = [asyncio.create_task(cluster_world.run()), asyncio.create_task(recorder.run())]
     await until_true(lambda: not cluster_world.why_not_ready())

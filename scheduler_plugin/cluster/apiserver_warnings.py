@@ -24,7 +24,7 @@ TICK_SECONDS = 5.0
 WRITE_SECONDS = 5.0
 
 
-class UnattributedTeller:
+class WarningTeller:
     """Looks for both while `run` runs, and tells of them while the Lease is ours."""
 
     def __init__(self, world: World, fence: Fence, record: Callable[[Event], None]) -> None:
