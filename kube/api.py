@@ -1,9 +1,13 @@
 """The only door into kube: everything that other components may use."""
 
 from kube.apiserver import ApiClient, connect
-from kube.apiserver_elections import ElectionSettings, LeaderElector, LeadershipLostError
 from kube.apiserver_events import EventRecorder
-from kube.apiserver_leases import LeaseWatcher
+from kube.apiserver_leases import (
+    ElectionSettings,
+    LeaderElector,
+    LeadershipLostError,
+    LeaseWatcher,
+)
 from kube.apiserver_store import Store
 from kube.apiserver_watch import WatchSettings
 from kube.backoff import Backoff

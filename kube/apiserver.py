@@ -31,8 +31,7 @@ from kube.errors import (
     UnavailableError,
     error_of,
 )
-from kube.frames import Frame, frames_of
-from kube.lines import Lines
+from kube.frames import Frame, Lines, frames_of
 from kube.objects import JsonObject, parse_resource_version
 from kube.requests import NO_PRECONDITIONS, WRITE, Preconditions, Request, WriteOptions
 from kube.resources import ObjectPath, Resource, Selection

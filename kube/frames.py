@@ -12,6 +12,10 @@ from kube.objects import StoredObject, parse_resource_version
 S = TypeVar("S")
 
 
+# No object that a server stores comes near; beyond it the stream is not a watch.
+LONGEST_LINE_BYTES = 64 * 2**20
+
+
 class BadFrameError(UnavailableError):
     """Raised when a line of a watch is not a watch event."""
 
@@ -98,3 +102,32 @@ def _frame(kind: str, obj: Any) -> Frame:
             return Failed(error_of(int(obj.get("code") or 500), obj))
         case _:
             raise ValueError(f"unknown type {kind!r}")
+
+
+class Lines:
+    """A splitter of bytes into lines, which keeps the unfinished end.
+
+    aiohttp's own `readline` refuses lines beyond its buffer, and one watch event may be larger:
+    etcd stores up to 1.5 MiB, which grows when it is written as JSON.
+    """
+
+    __slots__ = ("_pieces", "_size")
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Return the lines that `chunk` completes, without their newlines and without blanks."""
+        *complete, rest = chunk.split(b"\n")
+        if complete:
+            complete[0] = b"".join([*self._pieces, complete[0]])
+            self._pieces, self._size = [], 0
+        self._keep(rest)
+        return [line for line in complete if line.strip()]
+
+    def _keep(self, rest: bytes) -> None:
+        self._pieces.append(rest)
+        self._size += len(rest)
+        if self._size > LONGEST_LINE_BYTES:
+            raise UnavailableError("the watch sent a line without end")

@@ -38,7 +38,7 @@ from scheduler_plugin.objects.names import (
     PodUid,
     QueueName,
 )
-from scheduler_plugin.objects.quantities import whole
+from scheduler_plugin.objects.requests import whole
 
 ClassName = NewType("ClassName", str)
 

@@ -31,7 +31,7 @@ from scheduler_plugin.objects.pods import (
     pod_group_view,
     pod_view,
 )
-from scheduler_plugin.objects.quantities import whole
+from scheduler_plugin.objects.requests import whole
 from tests.scheduler_plugin.builders import (
     SETTINGS,
     a_claim,

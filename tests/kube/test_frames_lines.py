@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube import lines
+from kube import frames
 from kube.errors import UnavailableError
-from kube.lines import Lines
+from kube.frames import Lines
 
 TEXTS = st.lists(st.binary(min_size=1).filter(lambda b: b"\n" not in b and bool(b.strip())))
 
@@ -39,7 +39,7 @@ def test_blank_lines_are_passed_over() -> None:
 
 
 def test_line_without_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "LONGEST_LINE_BYTES", 10)
+    monkeypatch.setattr(frames, "LONGEST_LINE_BYTES", 10)
     splitter = Lines()
     splitter.feed(b"12345")
 
