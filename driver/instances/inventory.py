@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from driver.api import Configuration, ConfigurationName, NodeName
 from driver.configurations.configurations import Verdict, holders
+from driver.derived import Deriving
 from driver.devices import Device
 from driver.instances.instances import Instance, instances_of
 from driver.instances.names import NONE_TAKEN, Collision, TakenNames
@@ -37,7 +38,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(Deriving):
     """All that this node offers at one moment.
 
     Attributes:

@@ -18,6 +18,7 @@ from typing import Any
 
 from driver.api import DRIVER_NAME, ClaimUid
 from driver.devices import DeviceSpec, Mount
+from driver.instances.unusable_properties import UNUSABLE
 from driver.preparing import checkpoint
 from driver.preparing.checkpoint import Unreadable
 from driver.preparing.prepared import PreparedClaim, PreparedClaims, PreparedDevice
@@ -39,9 +40,6 @@ FILE_NAME = re.compile(rf"{re.escape(DRIVER_NAME)}-claim-([A-Za-z0-9][A-Za-z0-9-
 
 VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 """Names that Kubernetes accepts in a container's `env`; nothing else reaches a container."""
-
-UNUSABLE = re.compile(r"[\0\ud800-\udfff]")
-"""A NUL ends a variable; lone surrogates stand for bytes that were no UTF-8."""
 
 
 def file_name(uid: ClaimUid) -> str:

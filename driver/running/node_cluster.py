@@ -29,6 +29,7 @@ from driver.instances.inventory import Inventory, in_force, inventory_of, withdr
 from driver.instances.names import Collision, collision_sentence
 from driver.instances.node_instances import NodeInstances
 from driver.instances.stored.objects import StoredInstance
+from driver.instances.unusable_properties import unusable_sentences
 from driver.plumbing.apiserver import CONFIGURATIONS
 from driver.plumbing.apiserver_passes import Passes
 from driver.preparing.kubelet_claims import Sight
@@ -244,7 +245,9 @@ class NodeCluster:
             listener(inventory)
 
     def _unnamed(self, name: ConfigurationName) -> tuple[str, ...]:
-        return tuple(map(collision_sentence, self._collisions(name)))
+        """What of a Configuration's devices is not offered, or not told to containers."""
+        unusable = unusable_sentences(self.inventory) if self.inventory else {}
+        return (*map(collision_sentence, self._collisions(name)), *unusable.get(name, ()))
 
     def _collisions(self, name: ConfigurationName) -> tuple[Collision, ...]:
         inventory = self.inventory
