@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import socket
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -49,12 +48,16 @@ from scheduler_plugin.settings import (
     PrintStaticPodSettings,
     ServeSettings,
 )
-
-_NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-_LABEL_KEY = re.compile(rf"({_NAME}/)?[A-Za-z0-9]([-_.A-Za-z0-9]{{0,61}}[A-Za-z0-9])?")
-_LONGEST_SECONDS = 86_400
-_LARGEST_PRIORITY = 2_000_001_000
-"""That of system-node-critical: no pod has more."""
+from scheduler_plugin.settings_texts import (
+    POD_GROUPS,
+    kinds,
+    label_key,
+    lease_name,
+    names,
+    priority,
+    queue,
+    seconds,
+)
 
 DEFAULT_COMMAND = "serve"
 
@@ -79,73 +82,6 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     return settings
 
 
-def _names(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
-    if not all(names):
-        raise ValueError("must not be empty")
-    return names
-
-
-def _lease(text: str) -> tuple[str, str]:
-    namespace, _, name = text.partition("/")
-    if not (re.fullmatch(_NAME, namespace) and re.fullmatch(_NAME, name)):
-        raise ValueError(f"{text!r} is no namespace/name of a Lease")
-    return namespace, name
-
-
-def _label_key(text: str) -> str:
-    if not _LABEL_KEY.fullmatch(text):
-        raise ValueError(f"{text!r} is no key of a label, such as {QUEUE_LABEL}")
-    return text
-
-
-def _queue(text: str) -> QueueName:
-    if text and not (re.fullmatch(_NAME, text) and len(text) <= 63):
-        raise ValueError(f"{text!r} is no name of a Queue")
-    return QueueName(text)
-
-
-def _priority(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = None
-    if number is None or abs(number) > _LARGEST_PRIORITY:
-        raise ValueError(f"{text!r} is no priority that a pod can have")
-    return number
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds <= _LONGEST_SECONDS:
-        raise ValueError(f"{text!r} is no number of seconds up to a day")
-    return seconds
-
-
-POD_GROUPS = (
-    Resource("scheduling.run.ai", "v2alpha2", "podgroups"),
-    Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups"),
-    Resource("scheduling.k8s.io", "v1alpha2", "podgroups"),
-)
-
-
-def _kinds(text: str) -> tuple[Resource, ...]:
-    return tuple(_kind(part) for part in text.split(",")) if text else ()
-
-
-def _kind(text: str) -> Resource:
-    plural, _, rest = text.partition(".")
-    version, _, group = rest.partition(".")
-    is_version = re.fullmatch(r"v[0-9]+((alpha|beta)[0-9]+)?", version)
-    if not (is_version and re.fullmatch(_NAME, plural) and re.fullmatch(_NAME, group)):
-        example = "podgroups.v2alpha2.scheduling.run.ai"
-        raise ValueError(f"{text!r} is no plural.version.group such as {example}")
-    return Resource(group, version, plural)
-
-
 def _file(what: str) -> Any:
     return typer.Option(metavar="FILE", help=f"{what}.")
 
@@ -153,7 +89,7 @@ def _file(what: str) -> Any:
 Lease = Annotated[
     Sequence[str],
     parsed(
-        _lease,
+        lease_name,
         metavar="NAMESPACE/NAME",
         help_="kube-scheduler's Lease.",
         shown="moorage-system/moorage-scheduler",
@@ -174,7 +110,7 @@ ClientCaFile = Annotated[
 ClientNames = Annotated[
     Sequence[str],
     parsed(
-        _names,
+        names,
         metavar="NAME[,NAME...]",
         help_="Whom that certificate must name, as common name, DNS name or URI; others of the same"
         " authority are not heard.",
@@ -184,7 +120,7 @@ ClientNames = Annotated[
 SchedulerName = Annotated[
     Sequence[str],
     parsed(
-        _names,
+        names,
         metavar="NAME[,NAME...]",
         help_="The kube-scheduler's profiles: pods of other schedulers are not judged and not"
         " bound.",
@@ -232,12 +168,12 @@ def serve(
     client_names: ClientNames = NAMES,
     scheduler_name: SchedulerName = SCHEDULERS,
     queue_label: Annotated[
-        str, parsed(_label_key, metavar="KEY", help_="Names queues.", shown=QUEUE_LABEL)
+        str, parsed(label_key, metavar="KEY", help_="Names queues.", shown=QUEUE_LABEL)
     ] = QUEUE_LABEL,
     default_queue: Annotated[
         QueueName,
         parsed(
-            _queue,
+            queue,
             metavar="NAME",
             help_="Queue of pods for which nothing else names one (default: none).",
         ),
@@ -245,7 +181,7 @@ def serve(
     non_preemptible_priority: Annotated[
         int,
         parsed(
-            _priority,
+            priority,
             metavar="NUMBER",
             help_="Pods of at least this priority are non-preemptible.",
             shown="100",
@@ -262,7 +198,7 @@ def serve(
     leftover_grace: Annotated[
         float,
         parsed(
-            _seconds,
+            seconds,
             metavar="SECONDS",
             help_="How long an allocation that nobody uses, and pods that ended, stay on a claim.",
             shown=f"{LEFTOVER_GRACE.total_seconds():.0f}",
@@ -271,7 +207,7 @@ def serve(
     pod_groups: Annotated[
         Sequence[Resource],
         parsed(
-            _kinds,
+            kinds,
             metavar="KINDS",
             help_="Kinds of PodGroups, as plural.version.group, with commas between them; empty for"
             " none.",
@@ -393,7 +329,7 @@ def check(
     lease: Annotated[
         Sequence[str] | None,
         parsed(
-            _lease,
+            lease_name,
             metavar="NAMESPACE/NAME",
             help_="kube-scheduler's Lease (default: moorage-scheduler in that namespace).",
         ),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.cases import Case, case_of
 from scheduler_plugin.judging.ceilings import Overrun, non_preemptible_added, overruns, usage_added
+from scheduler_plugin.judging.gangs import NotTogether, Together
 from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import QueueName, Reason, Share
@@ -96,3 +97,18 @@ def _overrun(case: Case, reason: Reason) -> Overrun | None:
         sums = (ledger.non_preemptible, assumptions.non_preemptible, case.counted_non_preemptible)
         found = overruns(case, non_preemptible_added(case), sums, lambda share: share.quota)
     return next((overrun for overrun, _ in found), None)
+
+
+def lacks_together(found: Together | NotTogether, world: World) -> tuple[Bottleneck, int] | None:
+    """Where they do not fit, and how much more they would need there; while they are tried."""
+    if not isinstance(found, NotTogether) or found.pod is None or found.alone is None:
+        return None
+    there = bottleneck_of(found.pod, found.alone, world)
+    return there and (there[0], there[1] - (there[0].room(world) or 0))
+
+
+def needed_together(
+    lacks: tuple[Bottleneck, int] | None, world: World
+) -> tuple[Bottleneck, int] | None:
+    """How much room they need there in all; when they are no longer tried."""
+    return lacks and (lacks[0], lacks[1] + (lacks[0].room(world) or 0))

@@ -19,8 +19,9 @@ when all that changed has been taken in is the next line's turn.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 
 from scheduler_plugin.accounting.assumptions import LAPSE
@@ -34,35 +35,37 @@ from scheduler_plugin.accounting.world_changes import (
     QueueChanged,
     WorldChange,
 )
-from scheduler_plugin.due import Due
-from scheduler_plugin.judging.gangs import NotTogether, Together, could_come, tried_together
+from scheduler_plugin.judging.gangs import NotTogether, could_come, tried_together
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
-from scheduler_plugin.objects.amounts import Charges
-from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, Reason
+from scheduler_plugin.objects.names import QUOTA_GATE, PodUid
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.waiting.aging import Aged, AgedPods
-from scheduler_plugin.waiting.blockades import Blockades, Bottleneck, bottleneck_of
+from scheduler_plugin.waiting.aging import AgedPods
+from scheduler_plugin.waiting.away_pods import AwayPods
+from scheduler_plugin.waiting.blockades import (
+    Blockades,
+    Bottleneck,
+    bottleneck_of,
+    lacks_together,
+    needed_together,
+)
 from scheduler_plugin.waiting.decisions import (
     GateRemoval,
     LetGo,
     Place,
     Retry,
-    Wait,
     WaitingPod,
     waiting_pod,
 )
 from scheduler_plugin.waiting.gang_lines import GangLines
-from scheduler_plugin.waiting.lines import Line, Signature, asked_together, claim_uids
-from scheduler_plugin.waiting.resting_pods import RestingPods
+from scheduler_plugin.waiting.kept_lines import KeptLines
+from scheduler_plugin.waiting.lines import Line, Signature, asked_together
+from scheduler_plugin.waiting.refused_pods import as_it_waits
 from scheduler_plugin.waiting.rounds import Round
 from scheduler_plugin.waiting.untold_pods import UntoldPods
 from scheduler_plugin.waiting.waiting_pods import WaitingPods
 
 RECHECK_SECONDS = 60.0
 """How often lines are judged anew although no change seems to matter to them."""
-
-REMOVED_SECONDS = LAPSE.total_seconds()
-"""How long a decision to remove a gate holds."""
 
 LOOK_SECONDS = 0.25
 """How long lines take their turns before all that changed meanwhile is taken in."""
@@ -97,12 +100,11 @@ class GateKeeper:
             first_turn: How long it is until room is left for a pod, for the first time.
         """
         self._world = world
-        self._refused = refused
+        self._as_it_waits = partial(as_it_waits, world, refused)
         self._look_seconds = look_seconds
         self._waiting = WaitingPods(world, self._as_it_waits)
         self._gangs = GangLines(world.facts, self._waiting)
         self._blockades = Blockades()
-        self._aged = AgedPods(world, self._waiting.lines, first_turn)
         self._round = Round(self._waiting.lines, world)
         # What is to be looked at: pods, lines, bottlenecks; and whether to do so again after that.
         self._to_place: dict[PodUid, None] = {pod.uid: None for pod in world.facts.pods()}
@@ -113,24 +115,14 @@ class GateKeeper:
         self._again = False
         self._next_look = float("-inf")
         self._has_judged = False
-        # Pods that are out of line until a moment: those that go, and those that failed to.
-        self._going: Due[PodUid] = Due()
-        self._resting: Due[PodUid] = Due()
-        self._failures = RestingPods()
+        self._away = AwayPods()
         self.untold = UntoldPods(world, self._waiting)
+        aged = AgedPods(world, self._waiting.lines, first_turn)
+        self._kept = KeptLines(self._waiting, self.untold, self._blockades, aged)
         self._recheck_at = float("-inf")
 
     def __len__(self) -> int:
         return len(self._waiting)
-
-    def _as_it_waits(self, uid: PodUid) -> PodView | None:
-        pod = self._world.facts.pod(uid)
-        if pod is None or pod.is_gated:
-            return pod
-        if uid not in self._refused or pod.gates or not pod.may_be_bound:
-            return None
-        # A claim for its extended resources is of an attempt that failed.
-        return pod.without_extended_claim() if pod.extended_claim else pod
 
     # What is heard.
 
@@ -147,26 +139,19 @@ class GateKeeper:
             case ClaimChanged(uid):
                 self._waiting.note_claim(uid)
             case QueueChanged():
-                self._to_begin_anew()
+                # Paths through the tree may be others.
+                self._stale = list(self._waiting.lines)
+                self._round = Round(self._waiting.lines, self._world)
             case NamespaceChanged(name):
-                self._review(facts.pods_in_namespace(name))
+                self._to_place |= dict.fromkeys(facts.pods_in_namespace(name))
             case GroupChanged(namespace, name):
-                self._review(facts.pods_in_group((namespace, name)))
+                self._to_place |= dict.fromkeys(facts.pods_in_group((namespace, name)))
             case OtherChanged():
                 self._to_review = list(self._waiting)
 
     def look_again(self) -> None:
         """What is assumed elsewhere changed: there may be room."""
         self._again = True
-
-    def _to_begin_anew(self) -> None:
-        """Paths through the tree may be others."""
-        self._stale = list(self._waiting.lines)
-        self._round = Round(self._waiting.lines, self._world)
-
-    def _review(self, uids: Iterable[PodUid]) -> None:
-        """Shapes and verdicts of these may be others."""
-        self._to_place |= dict.fromkeys(uids)
 
     def _note_pod(self, uid: PodUid) -> None:
         self._take_pod(uid)
@@ -175,10 +160,8 @@ class GateKeeper:
     def _take_pod(self, uid: PodUid) -> None:
         pod = self._as_it_waits(uid)
         if pod is None:
-            self._going.drop(uid)
-            self._resting.drop(uid)
-            self._failures.forget(uid)
-        if uid in self._going or uid in self._resting:
+            self._away.forget(uid)
+        if uid in self._away:
             return
         self._waiting.note_pod(uid)
         line = self._waiting.line_of(uid)
@@ -192,42 +175,21 @@ class GateKeeper:
     def tried(self, uid: PodUid, moment: float) -> None:
         """kube-scheduler asked about a pod without a gate: what was decided of it is over."""
         self._again = True
-        if self._going.drop(uid) and self._as_it_waits(uid) is not None:
-            self._rest(uid, moment)
+        if self._away.going.drop(uid) and self._as_it_waits(uid) is not None:
+            self._away.rest(uid, moment)
         elif uid not in self._waiting or self._as_it_waits(uid) is None:
             self._note_pod(uid)
 
     def is_going(self, uid: PodUid, moment: float) -> bool:
         """Whether it is decided, and holds until then, that the pod is let go."""
-        until = self._going.at(uid)
-        return until is not None and until > moment
+        return self._away.is_going(uid, moment)
 
     def failed(self, uid: PodUid, moment: float) -> None:
         """A pod could not be let go: nothing is assumed of it, and it rests."""
-        if self._going.drop(uid):
+        if self._away.going.drop(uid):
             self._world.assumptions.forget(uid)
-            self._rest(uid, moment)
+            self._away.rest(uid, moment)
             self._gangs.note(uid)
-
-    def _rest(self, uid: PodUid, moment: float) -> None:
-        self._resting.set(uid, self._failures.failed(uid, moment))
-
-    def place(self, uid: PodUid) -> Place | None:
-        """A pod's place in line; None for one that is not in any."""
-        line, found = self._waiting.line_of(uid), self._waiting.ahead_of(uid)
-        if line is None or found is None:
-            return None
-        ahead, waiting = found
-        return Place(line.signature.queue, ahead + 1, waiting)
-
-    def lacking_room(self) -> list[PodUid]:
-        """The first of each line that was refused for a limit, the most urgent pod first.
-
-        Room for one of several that go together would be taken from others in vain.
-        """
-        refused = (x for x in self._waiting.lines.values() if x.reason == Reason.OVER_LIMIT)
-        lines = (line for line in refused if not line.signature.gang)
-        return [turn[-1] for turn in sorted(line.turns[0] for line in lines)]
 
     # Decisions.
 
@@ -249,10 +211,10 @@ class GateKeeper:
 
     def next_look(self) -> float | None:
         """When to decide again even though nothing changes; None where nobody waits."""
-        times = [self._going.next_moment(), self._resting.next_moment()]
-        if len(self._waiting):
-            times.append(self._recheck_at)
-        return min((moment for moment in times if moment is not None), default=None)
+        back = self._away.next_moment()
+        if not len(self._waiting):
+            return back
+        return self._recheck_at if back is None else min(back, self._recheck_at)
 
     def decide(self, now: datetime, moment: float, most: int | None = None) -> tuple[LetGo, ...]:
         """The pods that go now, in the order of their turns; each is assumed to be bound.
@@ -281,18 +243,15 @@ class GateKeeper:
         self._next_look = moment + PATIENCE * self._look_seconds
         self._bottlenecks = self._blockades.bottlenecks()
         self._stale += self._round.rest()
-        self._wake_held()
+        self._waiting.wake_held()
         self._round = Round(self._waiting.lines, self._world)
-
-    def _has_to_look(self, moment: float) -> bool:
-        return self._again and (moment >= self._next_look or not self._round)
 
     def _steps(self, now: datetime, moment: float) -> Iterator[tuple[LetGo, ...]]:
         """What changed is taken in first, then one line after the other is judged."""
         while True:
             if self._takes_in(now):
                 yield ()
-            elif self._has_to_look(moment):
+            elif self._again and (moment >= self._next_look or not self._round):
                 self._look(moment)
             elif (line := self._round.next()) is not None:
                 if not self._has_judged:
@@ -333,37 +292,25 @@ class GateKeeper:
     def _wake(self, *signatures: Signature) -> None:
         self._waiting.woken |= dict.fromkeys(signatures)
 
-    def _wake_held(self) -> None:
-        """Pods that room is held for: at their bottleneck it counts as used by them."""
-        for hold in self._world.assumptions.holds:
-            if (line := self._waiting.line_of(hold.pod)) is not None:
-                self._wake(line.signature)
-
-    def _next_of(self, line: Line) -> PodUid:
-        """Whose turn it is: the pod that room is held for, else the first."""
-        held = (hold.pod for hold in self._world.assumptions.holds)
-        mine = (uid for uid in held if self._waiting.line_of(uid) is line)
-        return next(mine, line.turns[0][-1])
-
     def _take_in(self, signature: Signature) -> None:
         self._blockades.remove(signature)
         if self._waiting.line_to_judge(signature) is not None:
             self._round.add((signature,))
         else:
-            self._wake(*self._aged.drop(signature))
+            self._kept.free(signature)
 
     def _judge_first(self, line: Line, now: datetime, moment: float) -> tuple[LetGo, ...]:
-        pod = self._as_it_waits(self._next_of(line))
+        pod = self._as_it_waits(self._waiting.next_of(line))
         assert pod is not None, "whoever waits is known"
         if line.signature.gang:
             return self._judge_gang(line, pod, now, moment)
         verdict = judge(pod, self._world.facts.claims_of(pod), self._world)
         if isinstance(verdict, Refused):
-            self._block(line, verdict, bottleneck_of(pod, verdict, self._world))
-            self._grow_old(line, pod, line.asks, now)
+            self._kept.block(line, verdict, bottleneck_of(pod, verdict, self._world))
+            self._kept.grow_old(line, pod, line.asks, now)
             return ()
         is_held = pod.uid in self._world.assumptions.holds
-        if not is_held and self._leaves_room(line, (verdict,), now):
+        if not is_held and self._kept.leaves_room(line, (verdict,), now):
             return ()
         self._wake(line.signature)
         return (self._let_go(pod, verdict, now, moment),)
@@ -373,12 +320,12 @@ class GateKeeper:
     ) -> tuple[LetGo, ...]:
         """The same for all that have to go with a pod. Others that do may have no line."""
         with tried_together(pod, self._world, self._may_come) as found:
-            lacks = self._lacks_together(found)
+            lacks = lacks_together(found, self._world)
         if isinstance(found, NotTogether):
-            self._block(line, found.refused, self._needed_together(lacks))
-            self._grow_old(line, pod, asked_together(found.pods, self._world.facts), now)
+            self._kept.block(line, found.refused, needed_together(lacks, self._world))
+            self._kept.grow_old(line, pod, asked_together(found.pods, self._world.facts), now)
             return ()
-        if self._leaves_room(line, (verdict for _, verdict in found.admitted), now):
+        if self._kept.leaves_room(line, (verdict for _, verdict in found.admitted), now):
             return ()
         self._wake(line.signature)
         in_line = [(p, verdict) for p, verdict in found.admitted if p.uid in self._waiting]
@@ -387,31 +334,17 @@ class GateKeeper:
                 assume(each, verdict, self._world, now)
         return tuple(self._let_go(each, verdict, now, moment) for each, verdict in in_line)
 
-    def _lacks_together(self, found: Together | NotTogether) -> tuple[Bottleneck, int] | None:
-        """Where they do not fit, and how much more they would need there; while they are tried."""
-        if not isinstance(found, NotTogether) or found.pod is None or found.alone is None:
-            return None
-        there = bottleneck_of(found.pod, found.alone, self._world)
-        return there and (there[0], there[1] - (there[0].room(self._world) or 0))
-
-    def _needed_together(
-        self, lacks: tuple[Bottleneck, int] | None
-    ) -> tuple[Bottleneck, int] | None:
-        """How much room they need there in all; when they are no longer tried."""
-        return lacks and (lacks[0], lacks[1] + (lacks[0].room(self._world) or 0))
-
     def _may_come(self, pod: PodView) -> PodView | None:
         """A pod as it would go with others: whoever stands in line, or is on its way already."""
         if pod.uid in self._waiting:
             in_line = self._waiting.line_of(pod.uid) is not None
             return self._as_it_waits(pod.uid) if in_line else None
-        is_away = pod.uid in self._going or pod.uid in self._resting
-        return pod if not is_away and could_come(pod, self._world) else None
+        return pod if pod.uid not in self._away and could_come(pod, self._world) else None
 
     def _let_go(self, pod: PodView, admitted: Admitted, now: datetime, moment: float) -> LetGo:
         assume(pod, admitted, self._world, now)
-        seconds = REMOVED_SECONDS if pod.is_gated else TRIED_SECONDS
-        self._going.set(pod.uid, moment + seconds)
+        seconds = LAPSE.total_seconds() if pod.is_gated else TRIED_SECONDS
+        self._away.going.set(pod.uid, moment + seconds)
         self._waiting.leave(pod.uid)
         self.untold.drop(pod.uid)
         self._wake_claims_of(pod.uid)
@@ -426,74 +359,42 @@ class GateKeeper:
             self._waiting.note_claim(claim.uid)
         self._gangs.note(uid)
 
-    def _block(
-        self, line: Line, refused: Refused, bottleneck: tuple[Bottleneck, int] | None
-    ) -> None:
-        if bottleneck is not None:
-            self._blockades.put(line.signature, *bottleneck)
-        self._say(line, refused.reason)
-
-    def _say(self, line: Line, reason: str, kept: str = "") -> None:
-        if (line.reason, line.kept) != (reason, kept):
-            line.reason, line.kept = reason, kept
-            self.untold.note(turn[-1] for turn in line.turns)
-
-    def _grow_old(self, line: Line, pod: PodView, needs: Charges, now: datetime) -> None:
-        """Others leave room for the first of a line from now on, or no longer."""
-        if self._blockades.has(line.signature):
-            aged = Aged(line.signature, line.turns[0], needs, str(pod), pod.created)
-            self._wake(*self._aged.put(aged, now))
-        else:
-            self._wake(*self._aged.drop(line.signature))
-
-    def _leaves_room(self, line: Line, admitted: Iterable[Admitted], now: datetime) -> bool:
-        """Whether the first of a line waits although it fits. If not, it grows no older."""
-        aged = self._aged.leave_room(line, admitted, now)
-        if aged is not None:
-            self._say(line, Wait.ROOM_IS_LEFT, str(aged))
-            return True
-        line.kept = ""
-        self._wake(*self._aged.drop(line.signature))
-        return False
-
     def _come_back(self, moment: float) -> None:
         """Pods that are still there although they should have gone by now, and those rested."""
-        for uid in self._going.take(moment):
+        for uid in self._away.going.take(moment):
             pod = self._as_it_waits(uid)
             if pod is not None and not pod.is_gated:
                 # kube-scheduler did not ask about it: no node may have room for it.
                 self._world.assumptions.forget(uid)
                 self._wake_claims_of(uid)
-                self._rest(uid, moment)
+                self._away.rest(uid, moment)
             else:
                 self._note_pod(uid)
-        for uid in self._resting.take(moment):
+        for uid in self._away.resting.take(moment):
             self._note_pod(uid)
 
     def _recheck(self, signature: Signature, now: datetime) -> None:
-        """What no change tells: decisions that lapsed while others were asked, and age."""
-        hangs_on_others = signature.gang or any(claim_uids(signature))
-        blocked = self._blockades.has(signature)
-        if hangs_on_others or not blocked or self._is_turned(signature, now):
-            self._waiting.woken[signature] = None
-
-    def _is_turned(self, signature: Signature, now: datetime) -> bool:
         line = self._waiting.lines.get(signature)
         first = self._as_it_waits(line.turns[0][-1]) if line is not None else None
-        if line is None or first is None:
-            return False
-        return self._aged.is_turned(line, first.created, now)
+        if self._kept.is_due(signature, first, now):
+            self._wake(signature)
 
     # What people are told.
+
+    def place(self, uid: PodUid) -> Place | None:
+        """A pod's place in line; None for one that is not in any."""
+        return self._waiting.place(uid)
+
+    def lacking_room(self) -> list[PodUid]:
+        """The first of each line that was refused for a limit, the most urgent pod first."""
+        return self._waiting.lacking_room()
 
     def waiting(self, namespace: str, name: str) -> WaitingPod | str:
         """What is known of a waiting pod now; a sentence where it is none that waits."""
         pod = self._world.facts.pod_named(namespace, name)
         if pod is None:
             return f"Pod {namespace}/{name} does not exist, or asks for no devices."
-        waits = self._as_it_waits(pod.uid)
-        if waits is None:
+        if (waits := self._as_it_waits(pod.uid)) is None:
             return f"{pod} does not wait: it has no gate {QUOTA_GATE}, and was not refused."
-        line = self._waiting.line_of(pod.uid)
-        kept = line.kept if line is not None else ""
-        return waiting_pod(waits, self.place(pod.uid), self._world, kept=kept)
+        line, place = self._waiting.line_of(pod.uid), self.place(pod.uid)
+        return waiting_pod(waits, place, self._world, kept=line.kept if line is not None else "")

@@ -8,9 +8,11 @@ decides about them as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
+from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.objects.pods import PodView
 
 MOST = 10_000
 """Pods; of more, those that were refused the longest ago are left to kube-scheduler."""
@@ -52,3 +54,14 @@ class RefusedPods:
     def forget(self, pod: PodUid) -> None:
         """It is gone or runs: nobody will ask about it."""
         self._pods.pop(pod, None)
+
+
+def as_it_waits(world: World, refused: Container[PodUid], uid: PodUid) -> PodView | None:
+    """A pod that waits, at the gate or because it was refused; None for any other."""
+    pod = world.facts.pod(uid)
+    if pod is None or pod.is_gated:
+        return pod
+    if uid not in refused or pod.gates or not pod.may_be_bound:
+        return None
+    # A claim for its extended resources is of an attempt that failed.
+    return pod.without_extended_claim() if pod.extended_claim else pod

@@ -13,8 +13,9 @@ from typing import TypeAlias
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.missing_claims import missing_claims
-from scheduler_plugin.objects.names import QUOTA_GATE, ClaimUid, PodUid
+from scheduler_plugin.objects.names import QUOTA_GATE, ClaimUid, PodUid, Reason
 from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.waiting.decisions import Place
 from scheduler_plugin.waiting.lines import (
     Line,
     Signature,
@@ -91,6 +92,35 @@ class WaitingPods:
         return ahead, sum(len(line.turns) for line in lines)
 
     # Changes.
+
+    def place(self, uid: PodUid) -> Place | None:
+        """A pod's place in line; None for one that is not in any."""
+        line, found = self.line_of(uid), self.ahead_of(uid)
+        if line is None or found is None:
+            return None
+        ahead, waiting = found
+        return Place(line.signature.queue, ahead + 1, waiting)
+
+    def lacking_room(self) -> list[PodUid]:
+        """The first of each line that was refused for a limit, the most urgent pod first.
+
+        Room for one of several that go together would be taken from others in vain.
+        """
+        refused = (x for x in self.lines.values() if x.reason == Reason.OVER_LIMIT)
+        lines = (line for line in refused if not line.signature.gang)
+        return [turn[-1] for turn in sorted(line.turns[0] for line in lines)]
+
+    def wake_held(self) -> None:
+        """The lines of pods that room is held for: at their bottleneck it counts as used."""
+        for hold in self._world.assumptions.holds:
+            if (line := self.line_of(hold.pod)) is not None:
+                self.woken[line.signature] = None
+
+    def next_of(self, line: Line) -> PodUid:
+        """Whose turn it is: the pod that room is held for, else the first."""
+        held = (hold.pod for hold in self._world.assumptions.holds)
+        mine = (uid for uid in held if self.line_of(uid) is line)
+        return next(mine, line.turns[0][-1])
 
     def note_pod(self, uid: PodUid) -> None:
         """A pod came, changed or went: any pod that may use devices."""

@@ -177,7 +177,7 @@ class Gangs(RuleBasedStateMachine):
         return True
 
     def could_go(self, pod: PodView) -> bool:
-        away = {*self.keeper._going, *self.keeper._resting}
+        away = {*self.keeper._away.going, *self.keeper._away.resting}
         return pod.gates == (QUOTA_GATE,) and pod.uid not in away and not pod.is_bound
 
     def teardown(self) -> None:

@@ -428,7 +428,7 @@ class Waiting(RuleBasedStateMachine):
         self.put_claim(reserved)
 
     def going(self, number: int) -> PodView | None:
-        going = sorted(self.keeper._going)
+        going = sorted(self.keeper._away.going)
         return self.world.facts.pod(going[number % len(going)]) if going else None
 
     @rule(number=numbers)
@@ -495,7 +495,7 @@ class Waiting(RuleBasedStateMachine):
     def decide(self) -> None:
         """Whose turn it is goes, all that fit go, and no ceiling is passed."""
         self.step(0)
-        away = {*self.keeper._going, *self.keeper._resting}
+        away = {*self.keeper._away.going, *self.keeper._away.resting}
         pods = self.world.facts.pods()
         waiting = [p.uid for p in pods if self.waits(p) and p.uid not in away]
         copied = deepcopy(self.world)
@@ -541,7 +541,7 @@ class Waiting(RuleBasedStateMachine):
     @invariant()
     def each_that_waits_is_in_line_or_away(self) -> None:
         waiting = {pod.uid for pod in self.world.facts.pods() if self.waits(pod)}
-        away = {*self.keeper._going, *self.keeper._resting}
+        away = {*self.keeper._away.going, *self.keeper._away.resting}
         members = set(self.keeper._waiting)
         assert members | set(self.keeper._to_place) >= waiting - away
         assert members <= waiting - away
@@ -555,8 +555,8 @@ class Waiting(RuleBasedStateMachine):
         waiting, blockades = self.keeper._waiting, self.keeper._blockades
         left = [waiting.lines, waiting._members, waiting._naming, waiting._uids, waiting._keys]
         left += [waiting._lines_of, waiting.woken, blockades._lines, blockades._bottlenecks]
-        assert not any([*left, *self.keeper._going, *self.keeper._resting])
-        assert len(self.keeper._failures) == len(self.world.assumptions) == 0
+        assert not any([*left, *self.keeper._away.going, *self.keeper._away.resting])
+        assert len(self.keeper._away.failures) == len(self.world.assumptions) == 0
         assert not self.keeper.has_more
 
 

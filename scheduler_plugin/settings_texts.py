@@ -1,0 +1,81 @@
+"""Texts of settings, parsed; each raises a ValueError that says what is wrong with the text."""
+
+from __future__ import annotations
+
+import re
+
+from kube.api import Resource
+from scheduler_plugin.objects.names import QUEUE_LABEL, QueueName
+
+_NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_LABEL_KEY = re.compile(rf"({_NAME}/)?[A-Za-z0-9]([-_.A-Za-z0-9]{{0,61}}[A-Za-z0-9])?")
+_LONGEST_SECONDS = 86_400
+_LARGEST_PRIORITY = 2_000_001_000
+"""That of system-node-critical: no pod has more."""
+
+
+def names(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    if not all(names):
+        raise ValueError("must not be empty")
+    return names
+
+
+def lease_name(text: str) -> tuple[str, str]:
+    namespace, _, name = text.partition("/")
+    if not (re.fullmatch(_NAME, namespace) and re.fullmatch(_NAME, name)):
+        raise ValueError(f"{text!r} is no namespace/name of a Lease")
+    return namespace, name
+
+
+def label_key(text: str) -> str:
+    if not _LABEL_KEY.fullmatch(text):
+        raise ValueError(f"{text!r} is no key of a label, such as {QUEUE_LABEL}")
+    return text
+
+
+def queue(text: str) -> QueueName:
+    if text and not (re.fullmatch(_NAME, text) and len(text) <= 63):
+        raise ValueError(f"{text!r} is no name of a Queue")
+    return QueueName(text)
+
+
+def priority(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = None
+    if number is None or abs(number) > _LARGEST_PRIORITY:
+        raise ValueError(f"{text!r} is no priority that a pod can have")
+    return number
+
+
+def seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= _LONGEST_SECONDS:
+        raise ValueError(f"{text!r} is no number of seconds up to a day")
+    return seconds
+
+
+POD_GROUPS = (
+    Resource("scheduling.run.ai", "v2alpha2", "podgroups"),
+    Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups"),
+    Resource("scheduling.k8s.io", "v1alpha2", "podgroups"),
+)
+
+
+def kinds(text: str) -> tuple[Resource, ...]:
+    return tuple(_kind(part) for part in text.split(",")) if text else ()
+
+
+def _kind(text: str) -> Resource:
+    plural, _, rest = text.partition(".")
+    version, _, group = rest.partition(".")
+    is_version = re.fullmatch(r"v[0-9]+((alpha|beta)[0-9]+)?", version)
+    if not (is_version and re.fullmatch(_NAME, plural) and re.fullmatch(_NAME, group)):
+        example = "podgroups.v2alpha2.scheduling.run.ai"
+        raise ValueError(f"{text!r} is no plural.version.group such as {example}")
+    return Resource(group, version, plural)

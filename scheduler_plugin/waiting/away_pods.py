@@ -1,0 +1,42 @@
+"""Pods that are out of their line until a moment: those that were let go, and those that rest.
+
+Moments are those of the monotonic clock.
+"""
+
+from __future__ import annotations
+
+from scheduler_plugin.due import Due
+from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.waiting.resting_pods import RestingPods
+
+
+class AwayPods:
+    """Nothing is decided of these before their moment, or before something is heard of them."""
+
+    def __init__(self) -> None:
+        self.going: Due[PodUid] = Due()
+        self.resting: Due[PodUid] = Due()
+        self.failures = RestingPods()
+
+    def __contains__(self, uid: PodUid) -> bool:
+        return uid in self.going or uid in self.resting
+
+    def forget(self, uid: PodUid) -> None:
+        """It waits no more."""
+        self.going.drop(uid)
+        self.resting.drop(uid)
+        self.failures.forget(uid)
+
+    def rest(self, uid: PodUid, moment: float) -> None:
+        """It failed again."""
+        self.resting.set(uid, self.failures.failed(uid, moment))
+
+    def is_going(self, uid: PodUid, moment: float) -> bool:
+        """Whether it is decided, and holds until then, that the pod is let go."""
+        until = self.going.at(uid)
+        return until is not None and until > moment
+
+    def next_moment(self) -> float | None:
+        """When the first of them is over; None where there is none."""
+        moments = (self.going.next_moment(), self.resting.next_moment())
+        return min((moment for moment in moments if moment is not None), default=None)
