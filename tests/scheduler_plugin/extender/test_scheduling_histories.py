@@ -277,6 +277,8 @@ class Scheduling(RuleBasedStateMachine):
             self.filter_one(pod)
 
     def filter_one(self, pod: PodView) -> None:
+        """kube-scheduler asks when its last Bind of the pod is over: none of its writes is left."""
+        self.decided.pop(pod.name, None)
         self.world.assumptions.forget(pod.uid)
         self.world.assumptions.expire(self.now)
         undecided = self.undecided(pod)
