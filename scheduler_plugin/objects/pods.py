@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from sys import intern
 
-from scheduler_plugin.objects.fields import JsonObject, read_as
+from scheduler_plugin.objects.fields import JsonObject, UnreadableError, read_as
 from scheduler_plugin.objects.names import (
     ADMITTED_CONDITION,
     MIRROR_ANNOTATION,
@@ -239,9 +239,11 @@ def pod_group_view(obj: JsonObject, settings: AccountingSettings) -> PodGroupVie
     """Parse a PodGroup of whatever group; its queue is `spec.queue`, else its label."""
     metadata, spec = obj["metadata"], obj.get("spec") or {}
     labels = metadata.get("labels") or {}
-    queue = QueueName(str(spec.get("queue") or labels.get(settings.queue_label) or ""))
+    queue = spec.get("queue") or labels.get(settings.queue_label) or ""
+    if not isinstance(queue, str):  # Whose definition it is may let anything pass.
+        raise UnreadableError("spec.queue", f"{queue!r:.80} is not a string.")
     namespace = metadata.get("namespace") or ""
-    return PodGroupView(namespace, metadata["name"], queue, _min_member(spec))
+    return PodGroupView(namespace, metadata["name"], QueueName(queue), _min_member(spec))
 
 
 def _min_member(spec: JsonObject) -> int | None:

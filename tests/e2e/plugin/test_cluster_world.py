@@ -150,7 +150,7 @@ async def test_object_that_becomes_unreadable_counts_as_before_until_it_is_gone(
         await client.merge_patch(path, {"spec": {"queue": 5}})
         assert await caught_up(cluster)
         assert facts.queue_of(view) == "research"
-        assert "PodGroup" in caplog.text
+        assert f"selection={groups.select()} key={place}/g" in caplog.text
         assert "spec.queue: 5 is not a string." in caplog.text
 
         await client.merge_patch(path, {"spec": {"queue": "robots"}})

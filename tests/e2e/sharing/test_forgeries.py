@@ -91,14 +91,15 @@ def test_a_binding_does_not_smuggle_a_queue_in(told: tuple[Story, str, str]) -> 
 def test_who_reaches_the_extender_binds_no_pod_of_another_scheduler(
     told: tuple[Story, str, str],
 ) -> None:
-    """Whatever he says of the pod to Filter before."""
+    """Whatever he says to Filter of the pod, in a version that nobody knows."""
     story, _, robots = told
     story.plain_pod("second", schedulerName="nobody")
     story.pod("third", robots, CLAIM, schedulerName="nobody")
 
     for name in ("second", "third"):
         pod = story.get("pod", name)
-        said = {**pod, "spec": {**pod["spec"], "schedulerName": SCHEDULER, "resourceClaims": []}}
+        spec = {**pod["spec"], "schedulerName": SCHEDULER, "resourceClaims": []}
+        said = {**pod, "metadata": {**pod["metadata"], "resourceVersion": "1"}, "spec": spec}
         passed = story.extender.ask("filter", {"Pod": said, "NodeNames": [NODE]})
         uid = pod["metadata"]["uid"]
         bind = {"PodName": name, "PodNamespace": story.namespace, "PodUID": uid, "Node": NODE}
