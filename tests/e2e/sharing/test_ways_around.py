@@ -212,7 +212,10 @@ def _wait_classes_seen(story: Story) -> None:
     story.claim("late", class_name=late)
     story.pod("late", "", "late", schedulerName="nobody")
     pod = story.get("pod", "late")
-    asked = {"Pod": {**pod, "spec": {**pod["spec"], "schedulerName": objects.SCHEDULER}}, **_NODES}
+    # Of a version that nobody knows: of one that is known the body is not read.
+    metadata = {**pod["metadata"], "resourceVersion": "1"}
+    spec = {**pod["spec"], "schedulerName": objects.SCHEDULER}
+    asked = {"Pod": {**pod, "metadata": metadata, "spec": spec}, **_NODES}
 
     def is_seen() -> bool:
         answer = story.extender.ask("filter", asked)
