@@ -10,6 +10,8 @@ from scheduler_plugin.checking.apiserver_setup import Question, read_setup
 from scheduler_plugin.checking.findings import as_objects, as_text, findings_of, is_whole
 from scheduler_plugin.settings import CheckSettings
 
+USER_AGENT = "moorage-check"
+
 
 async def run_check(settings: CheckSettings, expected: str) -> bool:
     """Read, judge, print; nothing is changed. True if nothing is wrong.
@@ -29,7 +31,7 @@ async def run_check(settings: CheckSettings, expected: str) -> bool:
         configuration_file=settings.scheduler_config,
         expected=expected,
     )
-    async with connect(settings.kubeconfig) as client:
+    async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
         findings = findings_of(await read_setup(client, question))
     said = json.dumps(as_objects(findings), indent=2) + "\n"
     sys.stdout.write(said if settings.as_json else as_text(findings))

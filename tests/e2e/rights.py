@@ -26,6 +26,7 @@ PROGRAMS = {
     "driver-shared": "moorage-driver-shared",
     "scheduler": "kube-scheduler",
     "scheduler-plugin": "moorage-scheduler-plugin",
+    "check": "moorage-check",
     "leave": "moorage-leave",
     "webhook": "moorage-webhook",
 }
@@ -60,6 +61,12 @@ UNSEEN: Mapping[Right, str] = {
     Right("webhook", "get", "namespaces"): (
         "A namespace is read that its watch has not told of yet, which is seldom so."
     ),
+    **{
+        Right("scheduler-plugin", "watch", f"podgroups.{group}"): (
+            "Watched where they are served; of the three kinds stories serve KAI's."
+        )
+        for group in ("scheduling.x-k8s.io", "scheduling.k8s.io")
+    },
     **{
         Right(account, "patch", "events.events.k8s.io"): (
             "An Event that happens again soon becomes a series; stories seldom tell one twice."

@@ -39,7 +39,7 @@ OWNER_LEFT_AT = "moorage.dev/owner-left-at"
 PREEMPTIBILITY = ("moorage.dev/preemptibility", "kai.scheduler/preemptibility")
 POD_LABELS = (QUEUE, *PREEMPTIBILITY)
 GATE = "moorage.dev/quota"
-CONDITION = "moorage.dev/Admitted"
+CONDITION, RECLAIMING_CONDITION = "moorage.dev/Admitted", "moorage.dev/Reclaiming"
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 CLAIMS = {version: Resource("resource.k8s.io", version, "resourceclaims") for version in VERSIONS}
@@ -734,7 +734,7 @@ async def test_the_scheduler_plugin_changes_nothing_else_of_a_pod(
 
     sentence = (
         f"{BINDER} may change nothing of a pod but remove the scheduling gate {GATE} and write"
-        f" the condition {CONDITION}."
+        f" the conditions {CONDITION}, {RECLAIMING_CONDITION}."
     )
     assert said("Pod", body, sentence) in refused
     assert await refusal(binder.merge_patch(path, {"metadata": {}})) == "", "nothing changes"
@@ -939,14 +939,20 @@ WRONG_QUEUES: Mapping[str, tuple[JsonObject, str]] = {
 async def test_queues_are_stored_as_they_were_written(name: str, user: ApiClient) -> None:
     stored = await user.create(QUEUES, a_queue(**RIGHT_QUEUES[name]))
 
-    assert stored["spec"] == RIGHT_QUEUES[name]
+    assert stored["spec"] == _with_defaults(RIGHT_QUEUES[name])
 
 
-async def test_only_quota_and_limit_have_defaults(user: ApiClient) -> None:
+def _with_defaults(spec: JsonObject) -> JsonObject:
+    """What an absent field means, the API server says."""
+    resources = [{"overQuotaWeight": 1, **entry} for entry in spec.get("resources", ())]
+    return {"priority": 100, **spec, **({"resources": resources} if resources else {})}
+
+
+async def test_only_figures_of_shares_have_defaults(user: ApiClient) -> None:
     stored = await user.create(QUEUES, a_queue(claimSharing={}, resources=[{"deviceClass": "a"}]))
 
-    share = {"deviceClass": "a", "quota": 0, "limit": -1}
-    assert stored["spec"] == {"claimSharing": {}, "resources": [share]}
+    share = {"deviceClass": "a", "quota": 0, "limit": -1, "overQuotaWeight": 1}
+    assert stored["spec"] == {"priority": 100, "claimSharing": {}, "resources": [share]}
 
 
 @pytest.mark.parametrize("name", WRONG_QUEUES)
@@ -999,7 +1005,7 @@ async def test_a_queue_shows_what_it_is_charged(server: Cluster, user: ApiClient
 
     assert stored["status"] == status
     assert table[0].split() == ["NAME", "PARENT", "OWNED", "USAGE", "QUOTA", "AGE"]
-    quota = '[{"deviceClass":"onvif","limit":8,"quota":4}]'
+    quota = '[{"deviceClass":"onvif","limit":8,"overQuotaWeight":1,"quota":4}]'
     assert table[1].split()[:5] == [name, "research", "2", '{"onvif":3}', quota]
 
 

@@ -61,6 +61,7 @@ def all_verbs(verbs: tuple[str, ...], *resources: str) -> Granted:
 
 PLUGIN = (
     all_verbs(FOLLOW, "namespaces", "queues.moorage.dev", "podgroups.scheduling.run.ai")
+    | all_verbs(FOLLOW, "podgroups.scheduling.x-k8s.io", "podgroups.scheduling.k8s.io")
     | all_verbs(FOLLOW, "configurations.akri.sh", "instances.akri.sh")
     | all_verbs(FOLLOW, "deviceclasses.resource.k8s.io", "resourceslices.resource.k8s.io")
     | all_verbs(("get", *FOLLOW), "pods")
