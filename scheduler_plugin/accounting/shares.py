@@ -165,8 +165,9 @@ class _Levels:
         guaranteed = min(quota, wants)
         if guaranteed:
             yield Claimant((_QUOTA, priority), quota, guaranteed, child)
-        if wants > guaranteed and share.weight:
-            yield Claimant((_REST, priority), share.weight, wants - guaranteed, child)
+        # Nothing is beyond a quota without an end: a weight of 0 says nothing of it.
+        if wants > guaranteed and (share.weight or share.quota.most is None):
+            yield Claimant((_REST, priority), max(1, share.weight), wants - guaranteed, child)
 
 
 def _on_paths(tree: QueueTree, names: Iterable[QueueName]) -> dict[QueueName, None]:

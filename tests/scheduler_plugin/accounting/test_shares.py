@@ -167,6 +167,17 @@ def wants(tree: QueueTree, asked: Mapping[QueueName, int], name: QueueName) -> i
     return found if most is None else min(found, most)
 
 
+def test_a_quota_without_an_end_below_one_with_an_end_is_given_what_comes_down() -> None:
+    """It has no beyond, of which a weight of 0 could keep it."""
+    tree = QueueTree()
+    tree.put(a_queue("b", onvif=(0, -1, 1)))
+    tree.put(a_queue("d", parent="b", onvif=(-1, -1, 0)))
+
+    found = fair_shares(tree, KEY, {QueueName("d"): 1}, 1)
+
+    assert found == {"b": 1, "d": 1}
+
+
 @given(trees(), ASKED, TOTALS)
 @settings(max_examples=300)
 def test_no_more_than_there_is_is_asked_for_or_allowed_and_nothing_is_left_that_one_could_have(
