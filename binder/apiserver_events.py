@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from kube.api import Event, EventType, ObjectReference
@@ -23,6 +24,8 @@ from scheduler_plugin.api import (
     Take,
 )
 
+logger = logging.getLogger(__name__)
+
 
 class _NamesAClaim(Protocol):
     @property
@@ -33,6 +36,15 @@ class _NamesAClaim(Protocol):
 
     @property
     def uid(self) -> ClaimUid: ...
+
+
+def tell(event: Event, record: Callable[[Event], None]) -> None:
+    """Log an Event, and hand it to whoever writes it."""
+    about = event.regarding
+    logger.info(
+        "%s %s=%s/%s: %s", event.reason, about.kind, about.namespace, about.name, event.note
+    )
+    record(event)
 
 
 def attributed(found: Attribution) -> Event:

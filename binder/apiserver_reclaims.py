@@ -313,11 +313,7 @@ class Reclaimer:
         self._tell(apiserver_events.pod_reclaimed(pod, take))
 
     def _tell(self, event: Event) -> None:
-        about = event.regarding
-        logger.info(
-            "%s %s=%s/%s: %s", event.reason, about.kind, about.namespace, about.name, event.note
-        )
-        self.record(event)
+        apiserver_events.tell(event, self.record)
 
     # How it ends.
 

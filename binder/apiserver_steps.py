@@ -92,8 +92,4 @@ class Steps:
         self._tell(apiserver_events.pod_evicted(pod, step))
 
     def _tell(self, event: Event) -> None:
-        about = event.regarding
-        logger.info(
-            "%s %s=%s/%s: %s", event.reason, about.kind, about.namespace, about.name, event.note
-        )
-        self.record(event)
+        apiserver_events.tell(event, self.record)
