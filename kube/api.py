@@ -42,6 +42,7 @@ from kube.kinds import (
     CLAIMS,
     CLASSES,
     CONFIG_MAPS,
+    DEFINITIONS,
     EVENTS,
     LEASES,
     NAMESPACES,

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from driver.api import CONFIGURATION_LABEL, DRIVER_NAME, SLOTS_FINALIZER
 from kube.api import (
     CLASSES,
+    DEFINITIONS,
     SLICES,
     ApiClient,
     JsonObject,
@@ -29,7 +30,6 @@ logger = logging.getLogger(__name__)
 
 USER_AGENT = "moorage-leave"
 
-DEFINITIONS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
 OURS = (QUEUES, CONFIGURATIONS, INSTANCES)
 
 

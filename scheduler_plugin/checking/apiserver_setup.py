@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import yaml
 
 from kube.api import (
     CONFIG_MAPS,
+    DEFINITIONS,
     LEASES,
     PODS,
     SLICES,
@@ -22,13 +22,13 @@ from kube.api import (
     ObjectPath,
     Resource,
     Selection,
+    wall_clock,
 )
 from scheduler_plugin.checking.setups import Objects, Permission, Setup, Unread
 from scheduler_plugin.checking.workloads import PART_OF, PERMISSIONS
 from scheduler_plugin.cluster.apiserver import QUEUES
 
 _ADMISSION = "admissionregistration.k8s.io"
-DEFINITIONS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
 POLICIES = Resource(_ADMISSION, "v1", "validatingadmissionpolicies", namespaced=False)
 BINDINGS = Resource(_ADMISSION, "v1", "validatingadmissionpolicybindings", namespaced=False)
 VALIDATING = Resource(_ADMISSION, "v1", "validatingwebhookconfigurations", namespaced=False)
@@ -61,7 +61,7 @@ async def read_setup(client: ApiClient, question: Question) -> Setup:
         ApiError: If not even the API server's version can be had.
     """
     server = await client.server()
-    own_time = datetime.now(UTC)  # noqa: TID251  The shell is where time comes from.
+    own_time = wall_clock()
     service = "kubernetes.io/service-name=moorage-webhook"
     selections = {
         "definitions": DEFINITIONS.select(),
