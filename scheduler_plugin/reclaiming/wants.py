@@ -38,23 +38,24 @@ class Want:
     """A pod that waits for room.
 
     Attributes:
-        payer: The queue that would be charged for all that it adds.
-        added: What it would be charged.
-        non_preemptible: The part of that which counts against the quota, too.
+        hold: What is to be held for it.
         shortages: Where that does not fit, the nearest limit first; none where what is on its way
             out is enough.
     """
 
     pod: PodView
-    payer: QueueName
-    added: Charges
-    non_preemptible: Charges
+    hold: Hold
     shortages: tuple[Shortage, ...]
 
     @property
-    def hold(self) -> Hold:
-        """What is to be held for it."""
-        return Hold(self.pod.uid, str(self.pod), self.payer, self.added, self.non_preemptible)
+    def payer(self) -> QueueName:
+        """The queue that would be charged for all that it adds."""
+        return self.hold.queue
+
+    @property
+    def added(self) -> Charges:
+        """What it would be charged."""
+        return self.hold.usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +67,18 @@ class NoWant:
 
 def hold_of(pod: PodView, world: World) -> Hold | None:
     """What is to be held for a pod that room was taken for; None where nothing can be."""
-    case = case_of(pod, world.facts.claims_of(pod), world, at_bind=False)
+    return _hold(case_of(pod, world.facts.claims_of(pod), world, at_bind=False))
+
+
+def _hold(case: Case) -> Hold | None:
+    """What a pod would be charged; None where that is not one queue."""
     payers = {owner: None for _, owner, adds in usage_added(case) if adds}
     if len(payers) != 1:
         return None
     (payer,) = payers
     added = summed(adds for _, _, adds in usage_added(case))
     non_preemptible = summed(adds for _, _, adds in non_preemptible_added(case))
-    return Hold(pod.uid, str(pod), payer, added, non_preemptible)
+    return Hold(case.pod.uid, str(case.pod), payer, added, non_preemptible)
 
 
 def want_of(pod: PodView, world: World, evicted: Totals) -> Want | NoWant:
@@ -94,20 +99,13 @@ def want_of(pod: PodView, world: World, evicted: Totals) -> Want | NoWant:
 
 
 def _want(case: Case, refused: Refused, evicted: Totals) -> Want | NoWant:
-    payers = {owner: None for _, owner, adds in usage_added(case) if adds}
-    if len(payers) != 1:
+    hold = _hold(case)
+    if hold is None:
         return NoWant(f"{case.pod} would be charged to several queues: {refused.sentence}")
     if why := _over_quota(case):
         return NoWant(why)
-    (payer,) = payers
-    added = summed(adds for _, _, adds in usage_added(case))
-    return Want(
-        pod=case.pod,
-        payer=payer,
-        added=added,
-        non_preemptible=summed(adds for _, owner, adds in non_preemptible_added(case)),
-        shortages=tuple(_shortages(case, payer, added, evicted)),
-    )
+    shortages = tuple(_shortages(case, hold.queue, hold.usage, evicted))
+    return Want(pod=case.pod, hold=hold, shortages=shortages)
 
 
 def _over_quota(case: Case) -> str:
