@@ -9,14 +9,10 @@ from typing import Literal
 
 from kube.api import Resource
 from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
-from scheduler_plugin.extender.listening import (
-    Listening,
-)
+from scheduler_plugin.extender.listening import Listening
 from scheduler_plugin.extender.scheduler_configuration import CallerFiles
 from scheduler_plugin.extender.static_pods import Sidecar
-from scheduler_plugin.objects.names import (
-    AccountingSettings,
-)
+from scheduler_plugin.objects.names import AccountingSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -142,7 +142,7 @@ PERMISSIONS = tuple(
     )
     for verb in verbs.split()
 )
-"""What the plugin's account needs everywhere; `tests/deploy` holds the chart's role to it."""
+"""What the plugin's account needs everywhere; a test holds the chart's role to it."""
 
 
 def judge_permissions(setup: Setup) -> Iterator[Finding]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from local_cluster.api import Cluster, ClusterSettings
 from local_cluster.helm import run_helm
+from local_cluster.image_recipe import CHECKOUT
+from moorage_demo import installation
 from moorage_demo.release import CHART
 
 SYSTEM = "moorage-system"
@@ -47,6 +52,18 @@ EVERYTHING: Mapping[str, Any] = {
     "uninstall": {"purge": True},
 }
 """Every switch is on."""
+
+
+@contextmanager
+def bare_cluster(name: str) -> Iterator[Cluster]:
+    """A cluster of one node that has the images, and nothing of Moorage's else."""
+    work_dir = CHECKOUT / f".cluster-{name}-{os.getpid()}"
+    own = Cluster.up(ClusterSettings(work_dir=work_dir, nodes=1, parts=installation.PARTS))
+    try:
+        installation.load_images(own)
+        yield own
+    finally:
+        own.down(purge=True)
 
 
 def helm_on_values(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from local_cluster.api import Cluster, ClusterSettings
+from local_cluster.api import Cluster
 from local_cluster.helm import run_helm
-from local_cluster.image_recipe import CHECKOUT
-from moorage_demo import installation
 from moorage_demo.release import CHART
 from tests.e2e import documented, rights
-from tests.e2e.charts import SYSTEM
+from tests.e2e.charts import SYSTEM, bare_cluster
 
 WHOLE = "Is it whole?"
 IN_SYSTEM = f"--namespace={SYSTEM}"
@@ -28,15 +25,10 @@ DEFINITIONS = ("queues.moorage.dev", "configurations.akri.sh", "instances.akri.s
 
 @pytest.fixture(scope="module")
 def bare() -> Iterator[Cluster]:
-    """A cluster whose nodes have the images, and nothing of Moorage's else."""
-    work_dir = CHECKOUT / f".cluster-helm-{os.getpid()}"
-    own = Cluster.up(ClusterSettings(work_dir=work_dir, nodes=1, parts=installation.PARTS))
-    try:
-        installation.load_images(own)
+    """Nothing of Moorage's is there but the images."""
+    with bare_cluster("helm") as own:
         yield own
         rights.note(own.logs)
-    finally:
-        own.down(purge=True)
 
 
 def helm(cluster: Cluster, *args: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,13 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings
+from local_cluster.api import BUSYBOX_IMAGE, Cluster
 from local_cluster.configurations import STATIC_PODS
 from local_cluster.helm import run_helm
-from local_cluster.image_recipe import CHECKOUT
-from moorage_demo import installation
 from moorage_demo.release import CHART, VALUES
-from tests.e2e.charts import SYSTEM
+from tests.e2e.charts import SYSTEM, bare_cluster
 
 FOLDER = "/var/lib/kubelet/moorage"
 FILE = "/var/lib/kubelet/scheduler.conf"
@@ -30,14 +27,9 @@ CHOSEN = ("--set=scheduler.mode=Cluster", "--set=scheduler.name=default-schedule
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[Cluster]:
-    """A cluster whose nodes have the images, and nothing of Moorage's else."""
-    work_dir = CHECKOUT / f".cluster-own-{os.getpid()}"
-    found = Cluster.up(ClusterSettings(work_dir=work_dir, nodes=1, parts=installation.PARTS))
-    try:
-        installation.load_images(found)
+    """Nothing of Moorage's is there but the images."""
+    with bare_cluster("own") as found:
         yield found
-    finally:
-        found.down(purge=True)
 
 
 def plugin(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:

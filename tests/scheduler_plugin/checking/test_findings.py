@@ -16,7 +16,7 @@ from scheduler_plugin.checking.setups import Level, Permission, Setup, Unread
 from scheduler_plugin.checking.workloads import PERMISSIONS
 from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration
 from scheduler_plugin.settings import CheckSettings
-from tests.deploy.documents import CRDS, MANIFESTS
+from tests.deploy.documents import CRDS, MANIFESTS, documents_in
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 SYSTEM = "moorage-system"
@@ -359,3 +359,11 @@ def test_the_chart_gives_the_plugin_what_is_asked_for_here() -> None:
         if resource != "podgroups"
     }
     assert given == set(PERMISSIONS)
+
+
+def test_each_policy_that_is_installed_is_looked_for() -> None:
+    folders = (MANIFESTS, MANIFESTS.parent / "policies")
+    documents = (d for folder in folders for found in documents_in(folder).values() for d in found)
+    names = {d["metadata"]["name"] for d in documents if d["kind"] == "ValidatingAdmissionPolicy"}
+
+    assert names == POLICIES.keys() | CHOSEN.keys()
