@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from scheduler_plugin.accounting.assumptions import Assumptions
 from scheduler_plugin.accounting.facts import Facts
@@ -283,12 +284,17 @@ class World:
         with self._naming([f"{LEGACY_PREFIX}{name}"]):
             self.facts.catalog.remove_configuration(name)
 
-    def put_instance(self, instance: InstanceView) -> None:
+    def put_instance(self, instance: InstanceView) -> bool:
+        """Returns whether more changed than who holds its slots, which no sum follows from."""
         before = self.facts.catalog.instance_named(instance.name)
-        if before != instance:
+        is_other = before is None or replace(before, held=instance.held) != instance
+        if not is_other:
+            self.facts.catalog.put_instance(instance)
+        else:
             with self._naming(_named_by(before, instance)), self._keying([instance.name]):
                 self.facts.catalog.put_instance(instance)
             self._recount_pods(self.facts.pods_unjudged())
+        return is_other
 
     def delete_instance(self, name: str) -> None:
         with self._naming(_named_by(self.facts.catalog.instance_named(name))), self._keying([name]):

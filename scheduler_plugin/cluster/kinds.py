@@ -207,14 +207,19 @@ class Kinds:
         )
 
     def _instances_kind(self) -> Kind[InstanceView]:
+        def put(instance: InstanceView) -> None:
+            if self._world.put_instance(instance):
+                self._changed(OtherChanged())
+
         def delete(instance: InstanceView) -> None:
             self._world.delete_instance(instance.name)
             # Two namespaces may each have an Instance of this name.
             for other in self._instances.store:
                 if other.name == instance.name:
                     self._world.put_instance(other)
+            self._changed(OtherChanged())
 
-        feed = self._other(self._world.put_instance, delete)
+        feed = Feed(put=put, delete=delete)
         return self._source.kind(apiserver.INSTANCES, instance_view, feed, is_optional=True)
 
     def _group(self, resource: Resource) -> Kind[PodGroupView]:

@@ -65,6 +65,9 @@ class Catalog:
     def instance_named(self, name: str) -> InstanceView | None:
         return self._instances.get(name)
 
+    def instances(self) -> list[InstanceView]:
+        return list(self._instances.values())
+
     def capacity(self, node: str, key: ResourceKey) -> int:
         """The most uses of a Configuration's devices that a node can hold."""
         instances = (found for found in self._instances.values() if node in found.nodes)

@@ -63,6 +63,8 @@ class Given(msgspec.Struct, frozen=True, rename="camel"):
 
     request: str | None = None
     driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
     consumed_capacity: dict[str, Any] | None = None
     admin_access: bool | None = None
 

@@ -79,12 +79,15 @@ class Result:
 
     Attributes:
         slots: The slots that it consumed; None where its driver does not count them.
+        pool: Of its driver, in which the device's name means this one.
     """
 
     request: str
     driver: str
     slots: int | None = None
     admin_access: bool = False
+    pool: str = ""
+    device: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +256,8 @@ def _result(given: Given, path: str) -> Result:
         driver=intern(given.driver or ""),
         slots=_slots(used, f"{path}.consumedCapacity") if used else None,
         admin_access=bool(given.admin_access),
+        pool=intern(given.pool or ""),
+        device=intern(given.device or ""),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from sys import intern
 
@@ -63,12 +64,14 @@ class InstanceView:
     Attributes:
         nodes: Those that see it.
         capacity: How many uses it has at one time.
+        held: Slots that pods hold through the device plugin, by node; "" where a slot does not say.
     """
 
     name: str
     configuration: ResourceKey
     nodes: tuple[str, ...] = ()
     capacity: int = 0
+    held: tuple[tuple[str, int], ...] = ()
 
 
 def class_view(obj: JsonObject) -> ClassView:
@@ -107,7 +110,14 @@ def instance_view(obj: JsonObject) -> InstanceView:
         ResourceKey(intern(spec.get("configurationName") or "")),
         tuple(intern(node) for node in spec.get("nodes") or ()),
         max(0, spec.get("capacity") or 0),
+        _held(spec.get("deviceUsage") or {}),
     )
+
+
+def _held(usage: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
+    """How many slots each node holds. A slot of a Configuration names more than the node."""
+    holders = (str(value).rpartition(":")[2] for value in usage.values() if value)
+    return tuple(sorted(Counter(map(intern, holders)).items()))
 
 
 def _max_pods(value: str) -> int | None:

@@ -85,6 +85,17 @@ def test_what_its_node_holds_may_change() -> None:
     assert usage(world, "victim") == NO_CHARGES
 
 
+def test_who_holds_slots_changes_no_sum() -> None:
+    world = a_cluster({}, static())
+    held = InstanceView("onvif-b", ONVIF, ("m",), 5, held=(("m", 1),))
+    before = usage(world, "victim")
+
+    assert not world.put_instance(held)
+    assert world.facts.catalog.instance_named("onvif-b") == held
+    assert usage(world, "victim") == before
+    assert world.put_instance(replace(held, capacity=6))
+
+
 def test_pod_is_charged_once_its_namespace_may_use_the_queue() -> None:
     world = a_cluster(CLOSED, unjudged())
 

@@ -40,6 +40,7 @@ from tests.scheduler_plugin.builders import (
     a_pod,
     a_pod_object,
     amounts,
+    an_allocated_claim,
     pod_uid,
 )
 
@@ -272,6 +273,23 @@ def test_instance_and_its_configuration() -> None:
     obj = {"metadata": {"name": "cam-1"}, "spec": {"configurationName": "cam"}}
 
     assert instance_view(obj) == InstanceView("cam-1", ResourceKey("cam"))
+
+
+def test_slots_of_an_instance_are_held_by_nodes() -> None:
+    usage = {"cam-1-0": "node-a", "cam-1-1": "", "cam-1-2": "C:cam-1:node-b", "cam-1-3": "node-a"}
+    obj = {
+        "metadata": {"name": "cam-1"},
+        "spec": {"configurationName": "cam", "capacity": 4, "deviceUsage": usage},
+    }
+
+    assert instance_view(obj).held == (("node-a", 2), ("node-b", 1))
+
+
+def test_a_result_says_which_device_it_is() -> None:
+    claim = an_allocated_claim()
+
+    assert claim.results
+    assert (claim.results[0].pool, claim.results[0].device) == ("onvif", "onvif-aaaaaa")
 
 
 def parse_pod(obj: Any) -> object:
