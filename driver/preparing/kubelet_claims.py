@@ -127,6 +127,7 @@ class KubeletClaims:
         self._reader = reader
         self._source = source
         self._on_renewed: list[OnRenewed] = []
+        self._on_prepared: list[Callable[[], None]] = []
         self._renewed: Whereabouts | None = None
         self._locks: WeakValueDictionary[ClaimUid, asyncio.Lock] = WeakValueDictionary()
         self._reads = asyncio.Semaphore(READS_AT_ONCE)
@@ -147,10 +148,24 @@ class KubeletClaims:
     def on_renewed(self, listener: OnRenewed) -> None:
         self._on_renewed.append(listener)
 
+    def on_prepared(self, listener: Callable[[], None]) -> None:
+        """Call back whenever what is prepared may be something else."""
+        self._on_prepared.append(listener)
+
+    def _note_prepared(self) -> None:
+        for listener in self._on_prepared:
+            listener()
+
     @property
     def prepared(self) -> PreparedClaims:
         """The claims that are prepared now."""
         return self._node.prepared
+
+    @property
+    def prepared_now(self) -> PreparedClaims:
+        """Those of this boot; the others hold nothing until they are planned again."""
+        boot_id = self._node.boot_id
+        return {uid: c for uid, c in self._node.prepared.items() if c.boot_id == boot_id}
 
     @property
     def where(self) -> Whereabouts | None:
@@ -195,9 +210,12 @@ class KubeletClaims:
         plan = partial(renew, where=sight.where, boot_id=self._node.boot_id, resolve=real_path)
         renewals = await self._node.renew(plan)
         self._renewed = sight.where
+        if not renewals:
+            return
         _log_renewed(renewals)
-        for listener in self._on_renewed if renewals else ():
+        for listener in self._on_renewed:
             listener(renewals)
+        self._note_prepared()
 
     def _is_renewed(self, sight: Sight) -> bool:
         return sight.where is self._renewed and self._node.is_up_to_date
@@ -235,6 +253,7 @@ class KubeletClaims:
                 claim = self._allocation(found, wanted, prepared)
                 granted = claim if isinstance(claim, Failure) else await self._grant(claim)
         _log_prepared(granted, prepared.get(wanted.uid))
+        self._note_prepared()
         return granted
 
     async def _grant(self, claim: AllocatedClaim) -> PreparedClaim | Failure:
@@ -256,6 +275,7 @@ class KubeletClaims:
             released = await self._node.release(wanted.uid)
         if isinstance(released, PreparedClaim):
             logger.info("Unprepared claim %s", wanted)
+            self._note_prepared()
         return released
 
     def _lock(self, uid: ClaimUid) -> asyncio.Lock:

@@ -18,6 +18,7 @@ from driver.plumbing.disk import Folder, ProcessLock, Survives, boot_id
 from driver.plumbing.kubelet_sockets import Access, KubeletPaths
 from driver.plumbing.prometheus import CLAIMS_PREPARED, SNAPSHOTS
 from driver.preparing.apiserver_claims import ClaimReader
+from driver.preparing.apiserver_status import ClaimStatuses
 from driver.preparing.checkpoint import load
 from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
 from driver.preparing.disk_grants import Node
@@ -90,6 +91,7 @@ async def run_node(settings: NodeSettings) -> None:
         tasks.create_task(_offer_slots(client, settings, cluster, path, events.record))
         tasks.create_task(_tell_metrics(settings, node, sources, cluster, path))
         if await _has_claims(settings, paths, path):
+            tasks.create_task(ClaimStatuses(client, settings.node_name, claims).run())
             async with serve(paths, claims, cluster):
                 await node_claims.run()
 

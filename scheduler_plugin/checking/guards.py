@@ -29,6 +29,7 @@ POLICIES: Mapping[str, str] = {
     "moorage-driver-node-classes": "a node's driver may write any DeviceClass",
     "moorage-driver-node-configurations": "a node's driver may write any Configuration",
     "moorage-driver-node-nodes": "a node's driver may write other Nodes",
+    "moorage-driver-node-claims": "a node's driver may write the status of any claim",
     "moorage-driver-shared-instances": "the shared driver may rewrite any Instance",
     "moorage-driver-shared-slices": "the shared driver may rewrite any slice",
     "moorage-driver-shared-classes": "the shared driver may rewrite any DeviceClass",

@@ -55,6 +55,12 @@ UNSEEN: Mapping[Right, str] = {
     Right("driver-node", "delete", "resourceslices.resource.k8s.io"): (
         "A slice goes when its pool needs fewer, which takes hundreds of devices to show."
     ),
+    **{
+        Right("driver-node", f"{where}-node:patch", "resourceclaims/driver.resource.k8s.io"): (
+            "No object: whoever writes of devices in a claim's status needs it, too."
+        )
+        for where in ("associated", "arbitrary")
+    },
     Right("scheduler-plugin", "patch", "resourceclaims/binding.resource.k8s.io"): (
         "No object: whoever changes these parts of a claim's status needs it, too."
     ),

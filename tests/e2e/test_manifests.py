@@ -16,7 +16,7 @@ import yaml
 from driver.api import NodeName
 from driver.devices import device_hash
 from driver.names import label_value
-from kube.api import ApiError, ObjectPath, Resource, connect
+from kube.api import CLAIMS, ApiError, ObjectPath, Resource, connect
 from local_cluster import loop_devices
 from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings
 from local_cluster.image_build import TAG, build_image
@@ -718,6 +718,76 @@ def test_a_node_says_how_many_devices_its_own_node_has_and_nothing_else(
         {"metadata": {"finalizers": ["a.b/c"]}},
     ):
         assert "nothing of its Node but status.allocatable" in said(body), body
+
+
+def allocated_claim(server: Cluster, name: str, node: str | None, *pools: str) -> None:
+    """A claim with a device of each pool, on a node or anywhere, as a scheduler writes it."""
+    requests = [{"name": f"r{i}", "exactly": {"deviceClassName": "c"}} for i in range(len(pools))]
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"devices": {"requests": requests}},
+    }
+    results = [
+        {"request": f"r{i}", "driver": _driver_of(pool), "pool": pool, "device": f"d{i}"}
+        for i, pool in enumerate(pools)
+    ]
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    where = {"nodeSelector": {"nodeSelectorTerms": [{"matchFields": [field]}]}} if node else {}
+    server.apply(claim)
+    path = CLAIMS.at(name, "default", subresource="status")
+    allocation = {"devices": {"results": results}, **where}
+    scheduler = Identity(server, "scheduler")
+    assert scheduler.merge_patch(path, {"status": {"allocation": allocation}}) == ""
+
+
+def _driver_of(pool: str) -> str:
+    return "theirs.example.com" if pool == "theirs" else "moorage.dev"
+
+
+def test_a_node_says_what_it_prepared_of_its_claims_and_nothing_else(
+    server: Cluster, node_a: Identity, node_b: Identity
+) -> None:
+    own = ("node-a", "local/node-a/c")
+    allocated_claim(server, "of-a", "node-a", *own, "node-b", "theirs")
+    allocated_claim(server, "of-all", None, "shared/c")
+
+    def said(identity: Identity, claim: str, *devices: Mapping[str, Any], **status: Any) -> str:
+        body = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": claim, "namespace": "default"},
+            "status": {"devices": list(devices), **status},
+        }
+        server_side = ("apply", "--server-side", "--subresource=status", "--force-conflicts")
+        return identity.kubectl(*server_side, "--field-manager=d", "-f", "-", body=body).stderr
+
+    def device(pool: str, number: int) -> dict[str, Any]:
+        told = {"data": {"said": "this"}, "networkData": {"ips": ["192.0.2.5/32"]}}
+        return {"driver": _driver_of(pool), "pool": pool, "device": f"d{number}", **told}
+
+    of_own = [device(pool, number) for number, pool in enumerate(own)]
+    assert said(node_a, "of-a", *of_own) == ""
+    assert said(node_a, "of-all", device("shared/c", 0)) == ""
+    assert said(node_b, "of-all", device("shared/c", 0)) == ""
+    stored = server.get("resourceclaim", "of-a", namespace="default")
+    assert stored is not None
+    assert [d["data"] for d in stored["status"]["devices"]] == [{"said": "this"}] * 2
+
+    assert "devices of moorage.dev in pools of that node" in said(
+        node_a, "of-a", *of_own, device("node-b", 2)
+    )
+    assert "cannot" in said(node_a, "of-a", *of_own, device("theirs", 3))
+    # Kubernetes itself lets no pod's token write of what is allocated on another node ...
+    changed = [{**entry, "data": {"said": "that"}} for entry in of_own]
+    assert said(node_b, "of-a", *changed) != ""
+    # ... and ours says who may say what of which pool, on older Kubernetes, too.
+    assert said(node_a, "of-a", *changed) == ""
+    reserved = [{"resource": "pods", "name": "p", "uid": "u"}]
+    assert said(node_a, "of-a", *changed, reservedFor=reserved) != ""
+    assert not node_a.can("patch", "resourceclaims.resource.k8s.io")
+    assert not node_a.can("patch", "resourceclaims.resource.k8s.io", "--subresource=binding")
 
 
 def test_the_shared_driver_clears_up_instances_and_no_more(server: Cluster) -> None:

@@ -1,0 +1,78 @@
+"""Tells on ResourceClaims what of each device was prepared.
+
+    prepared claims ──pass──► status.devices, applied as this node's own
+
+No claim waits for it, and none fails with it: it is what people look at, not what containers get.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import NoReturn
+
+from driver.api import ClaimUid, NodeName
+from driver.plumbing.apiserver import each, field_manager
+from driver.plumbing.apiserver_passes import Passes
+from driver.preparing.device_status import status_apply
+from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.prepared import PreparedClaim
+from kube.api import (
+    CLAIMS,
+    ApiClient,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    WriteOptions,
+)
+
+logger = logging.getLogger(__name__)
+
+SETTLE_SECONDS = 0.5
+"""So that it is no part of a pod's start, and pods that end at once cost no write."""
+
+REFUSED_SECONDS = 300.0
+"""How soon it is tried again where the API server refused it to this account."""
+
+
+class ClaimStatuses:
+    """Keeps `status.devices` of the prepared claims what this node knows."""
+
+    def __init__(self, client: ApiClient, node: NodeName, claims: KubeletClaims) -> None:
+        self._client = client
+        self._claims = claims
+        self._options = WriteOptions(field_manager=field_manager(node))
+        self._passes = Passes(self._pass, name="telling claims of their devices")
+        self._told: dict[ClaimUid, PreparedClaim] = {}
+        self._is_refused = False
+        claims.on_prepared(lambda: self._passes.ask_within(SETTLE_SECONDS))
+
+    async def run(self) -> NoReturn:
+        """Tell until cancelled; what fails is tried again, and logged."""
+        await self._passes.run()
+
+    async def _pass(self) -> float | None:
+        claims = self._claims.prepared_now
+        for uid in self._told.keys() - claims.keys():
+            del self._told[uid]
+        self._is_refused = False
+        await each((c for uid, c in claims.items() if self._told.get(uid) != c), self._tell)
+        return REFUSED_SECONDS if self._is_refused else None
+
+    async def _tell(self, claim: PreparedClaim) -> None:
+        if self._is_refused:
+            return
+        reference = claim.reference
+        path = CLAIMS.at(reference.name, reference.namespace, "status")
+        body = status_apply(claim)
+        try:
+            await self._client.apply(path, body, force=True, options=self._options)
+        except (ConflictError, NotFoundError) as error:
+            logger.debug("claim %s is another by now: %s", reference, error)
+        except InvalidError as error:
+            logger.warning("status.devices of claim %s not written: %s", reference, error)
+        except ForbiddenError as error:
+            logger.warning("status.devices of claims not written: %s", error)
+            self._is_refused = True
+            return
+        self._told[reference.uid] = claim

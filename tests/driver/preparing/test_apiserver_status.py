@@ -1,0 +1,136 @@
+"""Claims are told what was prepared of their devices, and no claim waits for it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from driver.devices import DeviceSpec
+from driver.plumbing.disk import ProcessLock
+from driver.preparing import apiserver_status
+from driver.preparing.apiserver_status import ClaimStatuses
+from driver.preparing.disk_grants import Node
+from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.prepared import PreparedClaim
+from kube.api import ApiClient, ApiError, ForbiddenError, NotFoundError, UnavailableError
+from tests.driver.builders import NODE
+from tests.driver.claim_builders import (
+    BOOT,
+    FakeReader,
+    FakeSource,
+    a_reference,
+    a_result,
+    an_instance,
+    some_instances,
+)
+from tests.driver.tasks import running, until
+from tests.fakes.disk import Disk, FakeFolder
+
+
+class World:
+    """A node with two devices, and an API server that takes what it is told."""
+
+    def __init__(self, lock: Path) -> None:
+        self.source, self.reader, self.disk = FakeSource(), FakeReader(), Disk()
+        folders = FakeFolder(self.disk), FakeFolder(self.disk)
+        node = Node(NODE, BOOT, data=folders[0], cdi_files=folders[1], lock=ProcessLock(lock))
+        self.claims = KubeletClaims(node, self.reader, self.source, pools=frozenset({NODE}))
+        self.applied: list[tuple[str, dict[str, Any]]] = []
+        self.failures: list[ApiError] = []
+        self.statuses = ClaimStatuses(cast("ApiClient", self), NODE, self.claims)
+        self.see("/dev/a")
+
+    async def apply(self, path: Any, body: Any, *, force: bool, options: Any) -> dict[str, Any]:
+        assert path.subresource == "status"
+        assert (force, options.field_manager) == (True, f"moorage.dev/{NODE}")
+        if self.failures:
+            raise self.failures.pop(0)
+        self.applied.append((path.name, body["status"]["devices"][0]["data"]))
+        return {}
+
+    def see(self, path: str) -> None:
+        specs = (DeviceSpec(path, path),)
+        first = an_instance(device_specs=specs)
+        self.source.known = dict(some_instances(first, an_instance("loop-bbbbbb")))
+        self.source.discovered.set()
+
+    async def prepare(self, number: int = 1, device: str = "loop-aaaaaa") -> None:
+        wanted = self.reader.put(a_reference(number), a_result(device))
+        (answer,) = (await self.claims.prepare([wanted])).values()
+        assert isinstance(answer, PreparedClaim)
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        return running(self.statuses.run())
+
+    def told(self) -> list[str]:
+        return [name for name, _ in self.applied]
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(apiserver_status, "SETTLE_SECONDS", 0.0)
+    return World(tmp_path / "lock")
+
+
+async def test_each_claim_is_told_once(world: World) -> None:
+    async with world.running():
+        await world.prepare(1)
+        await until(lambda: world.told() == ["claim-1"])
+
+        await world.prepare(1)
+        await world.prepare(2, "loop-bbbbbb")
+        await until(lambda: len(world.told()) > 1)
+
+    assert world.told() == ["claim-1", "claim-2"]
+
+
+async def test_what_an_earlier_process_prepared_is_told(world: World) -> None:
+    await world.prepare()
+
+    async with world.running():
+        await until(lambda: world.told() == ["claim-1"])
+
+
+async def test_a_device_that_moved_is_told_anew(world: World) -> None:
+    async with world.running():
+        await world.prepare()
+        await until(lambda: len(world.applied) == 1)
+
+        world.see("/dev/b")
+        await world.claims.renew()
+        await until(lambda: len(world.applied) > 1)
+
+    assert [data["deviceNodes"] for _, data in world.applied] == [["/dev/a"], ["/dev/b"]]
+
+
+async def test_a_claim_is_prepared_though_it_cannot_be_told_and_told_later(world: World) -> None:
+    world.failures = [UnavailableError("away")]
+
+    async with world.running():
+        await world.prepare()
+        await until(lambda: world.told() == ["claim-1"])
+
+
+async def test_a_claim_that_is_gone_keeps_no_other_from_being_told(world: World) -> None:
+    world.failures = [NotFoundError("gone")]
+
+    async with world.running():
+        await world.prepare(1)
+        await until(lambda: not world.failures)
+        await world.prepare(2, "loop-bbbbbb")
+        await until(lambda: world.told() == ["claim-2"])
+
+
+async def test_who_is_refused_asks_seldom(world: World) -> None:
+    await world.prepare(1)
+    await world.prepare(2, "loop-bbbbbb")
+    world.failures = [ForbiddenError("not you")] * 9
+
+    async with world.running():
+        await until(lambda: len(world.failures) < 9)
+        await world.prepare(1)
+
+    assert len(world.failures) >= 7
