@@ -8,7 +8,7 @@ WORKERS ?= 2
 CLUSTER ?= .cluster
 
 .DEFAULT_GOAL := help
-.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy demo image bench proto crds manifests lock cluster-up cluster-down clean
+.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy crash-test demo image bench proto crds manifests lock cluster-up cluster-down clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ e2e-queues: $(READY)
 
 e2e-legacy: $(READY)
 	$(BIN)/pytest -q -m e2e tests/e2e/legacy tests/e2e/test_helm.py tests/e2e/test_own_control_plane.py --ignore-glob='*/test_[fp]*'
+
+crash-test: $(READY) ## The driver killed before each of its system calls (some minutes)
+	MOORAGE_CRASHES=all $(BIN)/pytest -q tests/driver/crashes -n $(WORKERS)
 
 demo: $(READY) ## The main job on a real cluster (KEEP=1 keeps it, LEGACY=1: without DRA)
 	@PYTHONPATH=deploy/local $(BIN)/python -m moorage_demo $(if $(KEEP),--keep) $(if $(LEGACY),--legacy)

@@ -25,11 +25,13 @@ from driver.kubelet_api.dra_health.v1alpha1 import api_pb2 as health
 from driver.kubelet_api.dra_health.v1alpha1 import api_pb2_grpc as health_grpc
 from driver.kubelet_api.pluginregistration.v1 import api_pb2 as registration
 from driver.kubelet_api.pluginregistration.v1 import api_pb2_grpc as registration_grpc
+from driver.plumbing.kubelet_sockets import unix_channel
 from driver.preparing.prepared import ClaimReference
 
 GET_INFO_SECONDS = 1.0
 NOTIFY_SECONDS = 5.0
 CALL_SECONDS = 45.0
+HAPPENS_SECONDS = 30.0
 RECONCILE_SECONDS = 0.02
 """A second in the real one."""
 
@@ -89,9 +91,16 @@ class FakeKubelet:
 
     async def until(self, event: str, times: int = 1) -> None:
         """Wait until something happened so often."""
-        async with asyncio.timeout(10), self._happened:
+        async with asyncio.timeout(HAPPENS_SECONDS), self._happened:
             await self._happened.wait_for(
                 lambda: [kind for kind, _ in self.history].count(event) >= times
+            )
+
+    async def until_current(self) -> None:
+        """Wait until all plugins are those whose sockets are there now, and one is."""
+        async with asyncio.timeout(HAPPENS_SECONDS), self._happened:
+            await self._happened.wait_for(
+                lambda: self._sockets() == {p.socket: p.made for p in self.plugins} != {}
             )
 
     async def prepare(
@@ -165,13 +174,13 @@ class FakeKubelet:
         return {}
 
     async def _register(self, path: Path, made: object) -> None:
-        async with grpc.aio.insecure_channel(f"unix:{path}") as channel:
+        async with unix_channel(path) as channel:
             stub = registration_grpc.RegistrationStub(channel)
             info = await stub.GetInfo(registration.InfoRequest(), timeout=GET_INFO_SECONDS)
             service = next((s for s in info.supported_versions if s in self.services), "")
             refused = self.refuse or ("" if service else "none of its services is supported")
             if not refused:
-                dra = grpc.aio.insecure_channel(f"unix:{info.endpoint}")
+                dra = unix_channel(info.endpoint)
                 self.plugins.append(RegisteredPlugin(path, made, info, service, dra))
             await stub.NotifyRegistrationStatus(
                 registration.RegistrationStatus(plugin_registered=not refused, error=refused),

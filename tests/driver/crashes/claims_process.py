@@ -1,0 +1,90 @@
+"""A driver that serves claims, as a process that may die at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from driver.devices import DeviceSpec
+from driver.plumbing.disk import Folder, ProcessLock, Survives
+from driver.plumbing.kubelet_sockets import KubeletPaths
+from driver.preparing.disk_grants import Node
+from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.kubelet_plugin import serve
+from tests.driver.builders import NODE
+from tests.driver.claim_builders import (
+    BOOT,
+    FakeReader,
+    FakeSource,
+    a_reference,
+    a_result,
+    an_instance,
+    some_instances,
+)
+from tests.driver.crashes.lives import AtOnce
+
+KEPT, WANTED, RIVAL = a_reference(1, name="kept"), a_reference(2), a_reference(3)
+DEVICE, OTHER = "loop-aaaaaa", "loop-bbbbbb"
+MOVED = "moved"
+"""A file whose presence says that the device of `WANTED` is elsewhere."""
+
+
+def place(root: Path) -> str:
+    """Where the device of `WANTED` is."""
+    return "/dev/elsewhere" if (root / MOVED).exists() else f"/dev/{DEVICE}"
+
+
+def serve_claims(root: Path, orders: Connection) -> None:
+    """Serve `<root>/kubelet` until killed; see `lives.Life` for the orders."""
+    asyncio.run(_main(root, orders))
+
+
+async def _main(root: Path, orders: Connection) -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(AtOnce())
+    reader = FakeReader()
+    reader.put(KEPT, a_result(OTHER))
+    reader.put(WANTED, a_result(DEVICE))
+    reader.put(RIVAL, a_result(DEVICE))
+    source = _devices(root)
+    paths = KubeletPaths(root / "kubelet")
+    node = Node(
+        NODE,
+        BOOT,
+        data=Folder(paths.data, Survives.WHOLE),
+        cdi_files=Folder(root / "cdi", Survives.NOTHING),
+        lock=ProcessLock(paths.lock),
+    )
+    claims = KubeletClaims(node, reader, source, pools=frozenset({NODE}))
+    orders.send("ready")
+    orders.recv()
+    async with serve(paths, claims, source):
+        orders.send("serves")
+        loop.add_reader(orders.fileno(), _obey, orders, root, source, claims)
+        await asyncio.Event().wait()
+
+
+def _devices(root: Path) -> FakeSource:
+    source = FakeSource()
+    spec = DeviceSpec(f"/dev/{DEVICE}", place(root), "rw")
+    source.known.update(some_instances(an_instance(DEVICE, device_specs=(spec,))))
+    source.known.update(some_instances(an_instance(OTHER)))
+    source.discovered.set()
+    return source
+
+
+_running: set[asyncio.Task[None]] = set()
+
+
+def _obey(orders: Connection, root: Path, source: FakeSource, claims: KubeletClaims) -> None:
+    """The only order is to look where devices are now."""
+    orders.recv()
+    source.known.update(_devices(root).known)
+    task = asyncio.get_running_loop().create_task(_renew(orders, claims))
+    _running.add(task)
+
+
+async def _renew(orders: Connection, claims: KubeletClaims) -> None:
+    await claims.renew(again=True)
+    orders.send("renewed")
