@@ -10,10 +10,33 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 
 from driver.api import Problem
-from kube.models import Conditions, Counter, Metadata, Model, Time, extensions, extra, flaws
+from driver.device_configs import (
+    HIGHEST_ID,
+    MODE,
+    NAME,
+    PERMISSIONS,
+    Check,
+    folder_problem,
+    id_problem,
+    mode_problem,
+    name_problem,
+    permissions_problem,
+    value_problem,
+)
+from kube.models import (
+    Conditions,
+    Counter,
+    Metadata,
+    Model,
+    Time,
+    extensions,
+    extra,
+    flaw,
+    flaws,
+)
 
 _KEPT = extensions(preserve_unknown_fields=True) | {"nullable": True}
 Kept = Annotated[dict[str, Any] | None, Field(json_schema_extra=_KEPT)]
@@ -218,24 +241,54 @@ class InstanceModel(Model):
     spec: InstanceSpec
 
 
-class DeviceConfig(Model):
-    """What a claim or a DeviceClass asks of a device that it is given, as its opaque parameters."""
+def _as(check: Check, **schema: JsonValue) -> Any:
+    """A value that meets a check of `device_configs`, whose sentence says what is wrong."""
+
+    def met(value: Any) -> Any:
+        if why := check(value):
+            raise flaw(why)
+        return value
+
+    return AfterValidator(met), Field(json_schema_extra={**schema})
+
+
+_VariableName = Annotated[str, *_as(name_problem, pattern=NAME.pattern)]
+_VariableValue = Annotated[str, *_as(value_problem)]
+_Permissions = Annotated[str, *_as(permissions_problem, pattern=PERMISSIONS.pattern)]
+_Mode = Annotated[str, *_as(mode_problem, pattern=MODE.pattern)]
+_Id = Annotated[int, *_as(id_problem, minimum=0, maximum=HIGHEST_ID)]
+_Folder = Annotated[str, *_as(folder_problem)]
+
+
+class DeviceConfigModel(Model):
+    """What a claim or a DeviceClass asks of a device that it is given, as its opaque parameters.
+
+    Nodes read it without this model, see `device_configs`: they must not pay for pydantic, and
+    nobody has checked it before. A test holds both to the same answers.
+    """
 
     model_config = ConfigDict(extra="forbid")
     api_version: Literal["moorage.dev/v1alpha1"]
     kind: Literal["DeviceConfig"]
-    env: dict[Annotated[str, Field(pattern=r"^[_A-Za-z][_A-Za-z0-9]*$")], str] = Field({})
+    env: dict[_VariableName, _VariableValue] | None = None
     """Environment that containers get besides the device's own."""
-    permissions: Annotated[str, Field(pattern=r"^r?w?m?$", min_length=1)] | None = None
-    """What containers may do with device nodes: read, write, mknod. Absent means the handler's."""
-    mode: Annotated[str, Field(pattern=r"^0[0-7]{3}$")] | None = None
-    """Of device nodes in the container, in octal, such as 0660. Absent means as on the node."""
-    uid: Annotated[int, Field(ge=0)] | None = None
-    """Who owns device nodes in the container. Absent means as on the node."""
-    gid: Annotated[int, Field(ge=0)] | None = None
-    """Their group. Absent means as on the node."""
-    certificates: Annotated[str, Field(pattern=r"^/")] | None = None
+    permissions: _Permissions | None = None
+    """What containers may do with device nodes: read, write, mknod; never more than the handler
+    says. Absent means what the handler says."""
+    mode: _Mode | None = None
+    """Of device nodes in the container, in octal, such as 0660. Absent means what the container
+    runtime gives."""
+    uid: _Id | None = None
+    """Who owns device nodes in the container. Absent means whom the container runs as."""
+    gid: _Id | None = None
+    """Their group. Absent means as which the container runs."""
+    certificates: _Folder | None = None
     """Where containers find the folder with the device's certificates. Absent means nowhere."""
+
+
+def device_config_problems(parameters: object) -> tuple[Problem, ...]:
+    """What of opaque parameters for our driver is wrong; paths begin within them."""
+    return tuple(Problem(path, sentence) for path, sentence in flaws(DeviceConfigModel, parameters))
 
 
 def configuration_problems(body: object) -> tuple[Problem, ...]:

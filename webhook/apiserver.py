@@ -18,7 +18,7 @@ from scheduler_plugin.api import (
 from webhook import reviews
 from webhook.findings import Findings, refused
 from webhook.reviews import Answer, Review
-from webhook.rules import claims, mutations, pods, queues
+from webhook.rules import claims, device_configs, mutations, pods, queues
 from webhook.rules.surroundings import Surroundings
 
 DRA_GROUP = "resource.k8s.io"
@@ -55,6 +55,8 @@ class Admission:
         self._judges: dict[tuple[str, str, str], Judge] = {
             (DRA_GROUP, "ResourceClaim", "CREATE"): self._claim,
             (DRA_GROUP, "ResourceClaimTemplate", "CREATE"): self._template,
+            (DRA_GROUP, "DeviceClass", "CREATE"): self._class,
+            (DRA_GROUP, "DeviceClass", "UPDATE"): self._class,
             ("", "Pod", "CREATE"): self._pod,
             (GROUP, "Queue", "CREATE"): self._queue,
             (GROUP, "Queue", "UPDATE"): self._changed_queue,
@@ -119,6 +121,9 @@ class Admission:
             await self._cluster.look_for_queue(queue, review.namespace)
         namespace = await self._cluster.namespace(review.namespace)
         return claims.judge_template(review, namespace, self._around)
+
+    async def _class(self, review: Review) -> Findings:
+        return device_configs.judge_class(review)
 
     async def _pod(self, review: Review) -> Findings:
         try:

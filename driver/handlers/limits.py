@@ -120,17 +120,24 @@ def _whole_refusal(
 
 
 def _refusal(device: Device, limits: HandlerLimits, real: RealPaths) -> str | None:
-    mounts = (_mount_refusal(m.host_path, limits, real) for m in device.mounts)
+    mounts = (mount_refusal(m.host_path, limits.mount_paths, real) for m in device.mounts)
     specs = (_spec_refusal(s.host_path, limits, real) for s in device.device_specs)
     return next((why for why in (*mounts, *specs) if why), None)
 
 
-def _mount_refusal(path: str, limits: HandlerLimits, real: RealPaths) -> str | None:
-    if not _lies_in(path, limits.mount_paths):
+def mount_refusal(path: str, allowed: Iterable[str], real: RealPaths) -> str | None:
+    """Why a path of the host may not be mounted; None if it may.
+
+    Args:
+        path: The path.
+        allowed: `HandlerLimits.mount_paths`.
+        real: Where it leads.
+    """
+    if not _lies_in(path, allowed):
         return f"mount {shown(path)} is not in {_MOUNT_PATHS}"
     if (leads := real.get(path)) is None:
         return f"mount {shown(path)} is not seen by the driver, so it may be a link"
-    if not _lies_in(leads, limits.mount_paths):
+    if not _lies_in(leads, allowed):
         return f"mount {shown(path)} leads to what is not in {_MOUNT_PATHS}"
     return None
 

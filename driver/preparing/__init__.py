@@ -4,5 +4,6 @@
 
 In come the kubelet's calls and the allocation on the ResourceClaim; out go the checkpoint, CDI
 files, and Events for pods whose device changed (`renewals`, `claim_notices`). `whereabouts` says
-where a device is now. Start reading at `claims`.
+where a device is now; `claim_configs` and `configured`, what the claim asks of it. Start reading at
+`claims`.
 """

@@ -17,10 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.api import DRIVER_NAME, ClaimUid
+from driver.device_configs import NOTHING_ASKED, DeviceConfig
 from driver.devices import DeviceSpec, Mount
 from driver.instances.unusable_properties import UNUSABLE
 from driver.preparing import checkpoint
 from driver.preparing.checkpoint import Unreadable
+from driver.preparing.configured import CERTIFICATES
 from driver.preparing.prepared import PreparedClaim, PreparedClaims, PreparedDevice
 
 KIND = f"{DRIVER_NAME}/claim"
@@ -103,22 +105,30 @@ def load(text: bytes, uid: ClaimUid) -> PreparedClaim | Unreadable:
 
 def _edits(device: PreparedDevice) -> dict[str, Any]:
     env = [f"{name}={value}" for name, value in environment(device).items()]
-    edits = {**({"env": env} if env else {}), **host_edits(device.device_specs, device.mounts)}
+    on_host = host_edits(device.device_specs, device.mounts, device.allocated.config)
+    edits = {**({"env": env} if env else {}), **on_host}
     # Without edits the whole file would be invalid, and without the device no container starts.
     return edits or {"env": [f"{NOTHING_VARIABLE}_{device.hash.upper()}={device.instance}"]}
 
 
-def host_edits(device_specs: Iterable[DeviceSpec], mounts: Iterable[Mount]) -> dict[str, Any]:
+def host_edits(
+    device_specs: Iterable[DeviceSpec],
+    mounts: Iterable[Mount],
+    config: DeviceConfig = NOTHING_ASKED,
+) -> dict[str, Any]:
     """`containerEdits` without environment; empty for a device that is nothing of the host's.
 
     The runtime reads type and numbers of device nodes itself.
     """
+    asked = {"fileMode": config.mode, "uid": config.uid, "gid": config.gid}
+    of_node = {name: value for name, value in asked.items() if value is not None}
     edits: dict[str, Any] = {
         "deviceNodes": [
             {
                 "path": spec.container_path,
                 "hostPath": spec.host_path,
                 "permissions": spec.permissions,
+                **of_node,
             }
             for spec in device_specs
         ],
@@ -137,9 +147,10 @@ def host_edits(device_specs: Iterable[DeviceSpec], mounts: Iterable[Mount]) -> d
 def environment(device: PreparedDevice) -> dict[str, str]:
     """Each property under its name, and under its name with the Instance's hash, sorted.
 
-    With two devices the plain names are the later one's (`PreparedClaim.devices`).
+    Before them what the claim asks for, which has other names. With two devices the plain names
+    are the later one's (`PreparedClaim.devices`).
     """
-    return variables(device.properties, device.hash)
+    return {**dict(device.allocated.config.env), **variables(device.properties, device.hash)}
 
 
 def variables(properties: Mapping[str, str], digits: str) -> dict[str, str]:
@@ -163,7 +174,7 @@ def unusable_properties(claim: PreparedClaim) -> list[str]:
             name
             for device in claim.devices
             for name, value in device.properties.items()
-            if not is_variable(name, value)
+            if not is_variable(name, value) and name != CERTIFICATES
         }
     )
 

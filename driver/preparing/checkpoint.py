@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.api import ClaimUid, DeviceName, InstanceName, NodeName
+from driver.device_configs import NOTHING_ASKED, DeviceConfig
 from driver.devices import DeviceSpec, Mount
 from driver.preparing.prepared import (
     AllocatedDevice,
@@ -141,7 +142,29 @@ def _dump_device(device: PreparedDevice) -> dict[str, Any]:
         "digest": device.digest,
         **({"withheld": device.withheld} if device.withheld else {}),
         **({"left": list(device.left)} if device.left else {}),
+        **_dump_config(device.allocated.config),
     }
+
+
+def _dump_config(config: DeviceConfig) -> dict[str, Any]:
+    if config == NOTHING_ASKED:
+        return {}
+    fields = ("permissions", "mode", "uid", "gid", "certificates")
+    return {"config": {"env": dict(config.env), **{n: getattr(config, n) for n in fields}}}
+
+
+def _load_config(entry: Mapping[str, Any] | None) -> DeviceConfig:
+    """Of an earlier driver's entry nothing is known: what it left out is asked for again."""
+    if not entry:
+        return NOTHING_ASKED
+    return DeviceConfig(
+        env=tuple(sorted(entry.get("env", {}).items())),
+        permissions=entry.get("permissions", ""),
+        mode=entry.get("mode"),
+        uid=entry.get("uid"),
+        gid=entry.get("gid"),
+        certificates=entry.get("certificates", ""),
+    )
 
 
 def load_claim(entry: Mapping[str, Any]) -> PreparedClaim:
@@ -165,6 +188,7 @@ def _load_device(entry: Mapping[str, Any]) -> PreparedDevice:
             device=DeviceName(entry["device"]),
             share_id=entry["shareID"],
             admin_access=entry["adminAccess"],
+            config=_load_config(entry.get("config")),
         ),
         cdi_name=entry["cdiName"],
         instance=InstanceName(entry["instance"]),

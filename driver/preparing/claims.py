@@ -7,7 +7,7 @@ ResourceClaim ──allocated_claim──► AllocatedClaim ──plan_prepare�
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ from driver.api import DRIVER_NAME, ClaimUid, DeviceName
 from driver.devices import DeviceSpec, Mount
 from driver.instances.instances import Instance
 from driver.names import is_pool_of, is_shared_pool
+from driver.preparing.claim_configs import ClaimConfigs
+from driver.preparing.configured import RefuseMount, configured, no_mounts
 from driver.preparing.prepared import (
     AllocatedDevice,
     ClaimReference,
@@ -76,22 +78,26 @@ def allocated_claim(
     if not allocation:
         return Failure(f"ResourceClaim {wanted} is not allocated")
     results = allocation.get("devices", {}).get("results", [])
-    devices = tuple(_allocated_device(r) for r in results if r["driver"] == DRIVER_NAME)
+    configs = ClaimConfigs(claim)
+    devices = tuple(_allocated_device(r, configs) for r in results if r["driver"] == DRIVER_NAME)
     if not devices:
         return Failure(f"ResourceClaim {wanted} has no device of {DRIVER_NAME}")
     others = {device.pool for device in devices if not is_shared_pool(device.pool)}
     if foreign := sorted(p for p in others if not any(is_pool_of(own, p) for own in pools)):
         return Failure(f"ResourceClaim {wanted} has devices of other nodes' pools: {foreign}")
+    if configs.problems:
+        return Failure(" ".join(map(str, dict.fromkeys(configs.problems))))
     return AllocatedClaim(wanted, devices)
 
 
-def _allocated_device(result: Mapping[str, Any]) -> AllocatedDevice:
+def _allocated_device(result: Mapping[str, Any], configs: ClaimConfigs) -> AllocatedDevice:
     return AllocatedDevice(
         request=result["request"].partition("/")[0],
         pool=result["pool"],
         device=DeviceName(result["device"]),
         share_id=result.get("shareID"),
         admin_access=bool(result.get("adminAccess")),
+        config=configs.of(result["request"]),
     )
 
 
@@ -106,11 +112,16 @@ def is_prepared(claim: AllocatedClaim, prepared: PreparedClaims, boot_id: str) -
 
 
 def plan_prepare(
-    claim: AllocatedClaim, instances: Instances, prepared: PreparedClaims, boot_id: str
+    claim: AllocatedClaim,
+    instances: Instances,
+    prepared: PreparedClaims,
+    boot_id: str,
+    refuse_mount: RefuseMount = no_mounts,
 ) -> PreparedClaim | Failure:
     """What to prepare for a claim; what is prepared already is kept up to date by `renewals`.
 
-    A claim that was allocated anew, or planned in an earlier boot, is planned again.
+    A claim that was allocated anew, or planned in an earlier boot, is planned again; so is one
+    that an earlier driver prepared, which did not know what the claim asks of its devices.
     """
     if is_prepared(claim, prepared, boot_id):
         return as_prepared(prepared[claim.reference.uid])
@@ -118,29 +129,35 @@ def plan_prepare(
     if conflict := _conflict(claim, holders):
         return conflict
     devices: list[PreparedDevice] = []
+    given: list[tuple[AllocatedDevice, Instance]] = []
     for allocated in claim.devices:
-        instance = instances.get((allocated.pool, allocated.device))
-        if instance is None:
-            return Failure(f"device {allocated} is not known on this node")
-        if not instance.online:
-            return Failure(f"device {allocated} is offline")
-        if problem := unusable(instance):
-            return Failure(f"device {allocated} {problem}")
+        instance = _given(allocated, instances, refuse_mount)
+        if isinstance(instance, str):
+            return Failure(f"device {allocated} {instance}")
+        given.append((allocated, instance))
         name = _cdi_name(claim.reference.uid, allocated)
         devices.append(prepared_device(allocated, name, instance))
-    if clashing := _clash(claim, instances):
+    if clashing := _clash(given):
         return Failure(clashing)
     return PreparedClaim(reference=claim.reference, boot_id=boot_id, devices=in_order(devices))
 
 
-def _clash(claim: AllocatedClaim, instances: Instances) -> str:
+def _given(
+    allocated: AllocatedDevice, instances: Instances, refuse_mount: RefuseMount
+) -> Instance | str:
+    """A device as it was asked for, or why it cannot be had."""
+    instance = instances.get((allocated.pool, allocated.device))
+    if instance is None:
+        return "is not known on this node"
+    if not instance.online:
+        return "is offline"
+    return unusable(instance) or configured(instance, allocated.config, refuse_mount)
+
+
+def _clash(given: Sequence[tuple[AllocatedDevice, Instance]]) -> str:
     """The devices of a request have one container; those of two may have one each."""
-    for request in dict.fromkeys(device.request for device in claim.devices):
-        named = [
-            (f"device {device}", instances[device.pool, device.device])
-            for device in claim.devices
-            if device.request == request
-        ]
+    for request in dict.fromkeys(device.request for device, _ in given):
+        named = [(f"device {d}", instance) for d, instance in given if d.request == request]
         if clashing := clash(named):
             return clashing
     return ""
@@ -208,7 +225,7 @@ def clash(named: Iterable[tuple[str, Instance]]) -> str:
 def prepared_device(
     allocated: AllocatedDevice, cdi_name: str, instance: Instance
 ) -> PreparedDevice:
-    """An allocated device with what its Instance has now."""
+    """An allocated device with what its Instance has now, as it was asked for."""
     return PreparedDevice(
         allocated=allocated,
         cdi_name=cdi_name,

@@ -16,9 +16,10 @@ from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from driver.api import ClaimUid
+from driver.handlers.limits import mount_refusal
 from driver.instances.instances import Instance
 from driver.names import is_pool_of
-from driver.plumbing.disk import real_path
+from driver.plumbing.disk import real_path, real_paths
 from driver.plumbing.kubelet_sockets import finish
 from driver.preparing.cdi import unusable_properties
 from driver.preparing.claims import (
@@ -121,11 +122,14 @@ class KubeletClaims:
         source: InstanceSource,
         *,
         pools: frozenset[str],
+        mount_paths: tuple[str, ...] = (),
     ) -> None:
+        """`mount_paths` are those of the host below which folders may be mounted."""
         self.pools = pools
         self._node = node
         self._reader = reader
         self._source = source
+        self._mount_paths = mount_paths
         self._on_renewed: list[OnRenewed] = []
         self._on_prepared: list[Callable[[], None]] = []
         self._renewed: Whereabouts | None = None
@@ -207,7 +211,13 @@ class KubeletClaims:
         # Whoever waited for another process may see more by now.
         if (sight := self._source.sight) is None:
             return
-        plan = partial(renew, where=sight.where, boot_id=self._node.boot_id, resolve=real_path)
+        plan = partial(
+            renew,
+            where=sight.where,
+            boot_id=self._node.boot_id,
+            resolve=real_path,
+            refuse_mount=self._refuse_mount,
+        )
         renewals = await self._node.renew(plan)
         self._renewed = sight.where
         if not renewals:
@@ -343,13 +353,16 @@ class KubeletClaims:
             if sight and (instance := sight.instance(device))
         }
         instances = {key: with_real_paths(i, real_path) for key, i in found.items()}
-        planned = plan_prepare(claim, instances, prepared, boot_id)
+        planned = plan_prepare(claim, instances, prepared, boot_id, self._refuse_mount)
         if sight is None or isinstance(planned, Failure) or is_prepared(claim, prepared, boot_id):
             return planned
         if all(sight.where.named(i.name) is i for i in found.values()):
             return planned
         # What is published still may be where another device is by now.
-        return current(planned, sight.where, real_path)
+        return current(planned, sight.where, real_path, self._refuse_mount)
+
+    def _refuse_mount(self, path: str) -> str | None:
+        return mount_refusal(path, self._mount_paths, real_paths([path]))
 
 
 async def _answered(

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from driver.api import ClaimUid, ConfigurationName, DeviceName, InstanceName
+from driver.device_configs import NOTHING_ASKED, DeviceConfig
 from driver.devices import DeviceSpec, Mount
 from driver.names import attribute_value, is_pool_of
 
@@ -35,6 +36,7 @@ class AllocatedDevice:
         share_id: Set where the device allows several allocations; one device may be in a claim
             several times, under different ones.
         admin_access: Access for monitoring, beside whoever uses the device.
+        config: What the claim and its class ask of it.
     """
 
     request: str
@@ -42,6 +44,7 @@ class AllocatedDevice:
     device: DeviceName
     share_id: str | None = None
     admin_access: bool = False
+    config: DeviceConfig = NOTHING_ASKED
 
     def __str__(self) -> str:
         return f"{self.pool}/{self.device}"

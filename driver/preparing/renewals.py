@@ -10,6 +10,7 @@ A container that starts gets its claim's device where it is now, or does not sta
                         of this host's, keeps its address, and the application waits for it
     is unheard          what they got before
     ... and where it was is another device of its Configuration: nothing, it is withheld
+    ... and no longer has what the claim's DeviceConfig asks of it: nothing, it is withheld
 
 Containers that run are left alone; `claim_notices` says what they hold.
 """
@@ -23,11 +24,20 @@ from driver.api import ClaimUid
 from driver.instances.instances import Instance
 from driver.names import is_shared_pool
 from driver.preparing.claims import Failure, as_prepared, in_order, prepared_device, unusable
+from driver.preparing.configured import RefuseMount, configured, no_mounts
 from driver.preparing.prepared import PreparedClaim, PreparedClaims, PreparedDevice
 from driver.preparing.whereabouts import Whereabouts, former_place
 
 Resolve = Callable[[str], str]
 """Where a path of the host leads."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnHost:
+    """What the node's file system says of paths."""
+
+    resolve: Resolve
+    refuse_mount: RefuseMount
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,40 +49,54 @@ class Renewal:
 
 
 def renew(
-    claims: PreparedClaims, where: Whereabouts, boot_id: str, resolve: Resolve
+    claims: PreparedClaims,
+    where: Whereabouts,
+    boot_id: str,
+    resolve: Resolve,
+    refuse_mount: RefuseMount = no_mounts,
 ) -> Mapping[ClaimUid, Renewal]:
     """The claims that are to change, with nothing withheld from them last.
 
     Claims of an earlier boot are planned when the kubelet asks for them.
     """
     current = (claim for claim in claims.values() if claim.boot_id == boot_id)
-    renewals = [Renewal(claim, _renewed(claim, where, resolve)) for claim in current]
+    on_host = OnHost(resolve, refuse_mount)
+    renewals = [Renewal(claim, _renewed(claim, where, on_host)) for claim in current]
     changed = [renewal for renewal in renewals if renewal.after != renewal.before]
     changed.sort(key=lambda renewal: not _is_withheld(renewal.after))
     return {renewal.before.reference.uid: renewal for renewal in changed}
 
 
-def current(claim: PreparedClaim, where: Whereabouts, resolve: Resolve) -> PreparedClaim | Failure:
+def current(
+    claim: PreparedClaim,
+    where: Whereabouts,
+    resolve: Resolve,
+    refuse_mount: RefuseMount = no_mounts,
+) -> PreparedClaim | Failure:
     """A claim as it is to be prepared now; a failure if a device of it is withheld."""
-    return as_prepared(_renewed(claim, where, resolve))
+    return as_prepared(_renewed(claim, where, OnHost(resolve, refuse_mount)))
 
 
 def _is_withheld(claim: PreparedClaim) -> bool:
     return any(device.withheld for device in claim.devices)
 
 
-def _renewed(claim: PreparedClaim, where: Whereabouts, resolve: Resolve) -> PreparedClaim:
-    devices = [_renewed_device(device, where, resolve) for device in claim.devices]
+def _renewed(claim: PreparedClaim, where: Whereabouts, on_host: OnHost) -> PreparedClaim:
+    devices = [_renewed_device(device, where, on_host) for device in claim.devices]
     return replace(claim, devices=in_order(devices))
 
 
-def _renewed_device(device: PreparedDevice, where: Whereabouts, resolve: Resolve) -> PreparedDevice:
+def _renewed_device(device: PreparedDevice, where: Whereabouts, on_host: OnHost) -> PreparedDevice:
     instance = where.find(device)
     if instance is None:
         return _unseen(device, where)
     if problem := unusable(instance):
         return _withheld(device, problem)
-    after = prepared_device(device.allocated, device.cdi_name, with_real_paths(instance, resolve))
+    found = with_real_paths(instance, on_host.resolve)
+    as_asked = configured(found, device.allocated.config, on_host.refuse_mount)
+    if isinstance(as_asked, str):
+        return _withheld(device, as_asked)
+    after = prepared_device(device.allocated, device.cdi_name, as_asked)
     return replace(after, left=_left(device, after))
 
 

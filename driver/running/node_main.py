@@ -79,6 +79,7 @@ async def run_node(settings: NodeSettings) -> None:
             ClaimReader(client),
             cluster,
             pools=frozenset({settings.node_name}),
+            mount_paths=settings.handler_limits.mount_paths,
         )
         events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node_name)
         tasks.create_task(events.run())

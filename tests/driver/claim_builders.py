@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,28 @@ def a_claim(reference: ClaimReference, *results: Mapping[str, Any]) -> dict[str,
         "spec": {"devices": {"requests": [{"name": "req"}]}},
         "status": {"allocation": {"devices": {"results": list(results or [a_result()])}}},
     }
+
+
+def a_config(
+    fields: Mapping[str, Any],
+    *,
+    source: str = "FromClaim",
+    requests: Sequence[str] = (),
+    driver: str = "moorage.dev",
+) -> dict[str, Any]:
+    """An entry of `config` in an allocation."""
+    parameters = {"apiVersion": "moorage.dev/v1alpha1", "kind": "DeviceConfig", **fields}
+    opaque = {"driver": driver, "parameters": parameters}
+    return {"source": source, "requests": list(requests), "opaque": opaque}
+
+
+def with_configs(
+    claim: dict[str, Any], *entries: dict[str, Any], written: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """A claim whose allocation has these entries; `written` are those of its spec."""
+    claim["status"]["allocation"]["devices"]["config"] = list(entries)
+    claim["spec"]["devices"]["config"] = [{"opaque": e["opaque"]} for e in written or entries]
+    return claim
 
 
 def an_instance(name: str = "loop-aaaaaa", **overrides: Any) -> Instance:

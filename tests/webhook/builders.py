@@ -32,6 +32,7 @@ LABEL_PATH = f"metadata.labels[{QUEUE_LABEL}]"
 DEFAULTS = PodSettings()
 
 GROUPS: Mapping[str, tuple[str, str]] = {
+    "DeviceClass": ("resource.k8s.io", "v1"),
     "Pod": ("", "v1"),
     "Queue": ("moorage.dev", "v1alpha1"),
     "ResourceClaim": ("resource.k8s.io", "v1"),

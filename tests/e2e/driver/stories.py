@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,15 +68,15 @@ class Story:
         }
         self.cluster.apply(body)
 
-    def claim(self, name: str = "disk") -> None:
-        """Create a claim for one device of this story's class."""
-        requests = [{"name": "disk", "exactly": {"deviceClassName": self.name}}]
+    def claim(self, name: str = "disk", *, of_class: str = "", config: Sequence[Any] = ()) -> None:
+        """Create a claim for one device of this story's class, or another one."""
+        requests = [{"name": "disk", "exactly": {"deviceClassName": of_class or self.name}}]
         self._apply(
             {
                 "apiVersion": "resource.k8s.io/v1",
                 "kind": "ResourceClaim",
                 "metadata": {"name": name},
-                "spec": {"devices": {"requests": requests}},
+                "spec": {"devices": {"requests": requests, "config": list(config)}},
             }
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from kube.api import ApiClient
 from tests.e2e.webhook.objects import (
     CLAIMS,
+    CLASSES,
     CLOSED,
     LABEL_PATH,
     OPEN,
@@ -99,3 +101,58 @@ async def test_a_queue_of_a_moment_ago_may_be_named(
     await admin.create(QUEUES, a_queue(name))
 
     await admin.create(resources["v1"], make(name))
+
+
+def asking(body: Any, *path: str, **fields: Any) -> Any:
+    """An object that asks this of its devices."""
+    parameters = {"apiVersion": "moorage.dev/v1alpha1", "kind": "DeviceConfig", **fields}
+    inside = body
+    for field in path:
+        inside = inside.setdefault(field, {})
+    inside["config"] = [{"opaque": {"driver": "moorage.dev", "parameters": parameters}}]
+    return body
+
+
+def a_class(version: str = "v1") -> Any:
+    api = {"apiVersion": f"resource.k8s.io/{version}", "kind": "DeviceClass"}
+    return {**api, "metadata": {"name": new_name("class")}, "spec": {}}
+
+
+EACH_ASKING = pytest.mark.parametrize(
+    ("make", "resources", "place"),
+    [
+        (a_claim, CLAIMS, ("spec", "devices")),
+        (a_template, TEMPLATES, ("spec", "spec", "devices")),
+        (a_class, {v: replace(CLASSES, version=v) for v in VERSIONS}, ("spec",)),
+    ],
+    ids=["claim", "template", "class"],
+)
+
+
+@EACH_VERSION
+@EACH_ASKING
+async def test_what_is_asked_of_devices_is_looked_at(
+    make: Any, resources: Any, place: tuple[str, ...], version: str, admin: ApiClient
+) -> None:
+    right = asking(make(version=version), *place, mode="0660")
+    wrong = asking(make(version=version), *place, mode="rw", env={"MOORAGE_A": "1"})
+    await admin.create(resources[version], right)
+
+    refused = await refusal(admin.create(resources[version], wrong))
+
+    parameters = f"{'.'.join(place)}.config[0].opaque.parameters"
+    assert refused.fields == (f"{parameters}.env[MOORAGE_A]", f"{parameters}.mode")
+    assert (
+        f"{parameters}.mode: This is no mode in four octal digits, such as 0660." in refused.message
+    )
+
+
+async def test_a_class_is_looked_at_when_it_changes(admin: ApiClient) -> None:
+    right = asking(a_class(), "spec", mode="0660")
+    await admin.create(CLASSES, right)
+    path = CLASSES.at(right["metadata"]["name"])
+    config = asking({}, mode=1)["config"]
+
+    refused = await refusal(admin.merge_patch(path, {"spec": {"config": config}}))
+
+    assert refused.fields == ("spec.config[0].opaque.parameters.mode",)

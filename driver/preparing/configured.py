@@ -1,0 +1,70 @@
+"""Devices as they were asked for: what of an Instance a claim's containers get.
+
+Instance, DeviceConfig ──configured──► Instance | why not
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from driver.device_configs import NOTHING_ASKED, DeviceConfig
+from driver.devices import DeviceSpec, Mount
+from driver.instances.instances import Instance
+
+CERTIFICATES = "moorage.dev/certificates"
+"""Property of a device: the folder of the host with its certificates. No container learns it."""
+
+RefuseMount = Callable[[str], str | None]
+"""Why a path of the host may not be mounted, as in "mount … is not in …"; None if it may."""
+
+
+def no_mounts(path: str) -> str | None:
+    """Where nobody says which paths may be."""
+    return f"mount {path} is not allowed"
+
+
+def configured(
+    instance: Instance, config: DeviceConfig, refuse_mount: RefuseMount
+) -> Instance | str:
+    """The Instance with the nodes and mounts that are asked for, or why they cannot be had.
+
+    A claim is made by users: it gets less than the handler gives, never more.
+    """
+    if config == NOTHING_ASKED:
+        return instance
+    if taken := sorted(_taken(instance, config)):
+        return _cannot_have(f"env[{taken[0]}]", "that is a variable of its own")
+    specs = tuple(_spec(spec, config) for spec in instance.device_specs)
+    for spec, asked in zip(instance.device_specs, specs, strict=True):
+        if not set(asked.permissions) <= set(spec.permissions):
+            why = f"its handler gives {spec.host_path} with {spec.permissions}"
+            return _cannot_have(f"permissions {asked.permissions}", why)
+    return _with_certificates(replace(instance, device_specs=specs), config, refuse_mount)
+
+
+def _cannot_have(what: str, why: str) -> str:
+    return f"cannot have {what} of its DeviceConfig: {why}"
+
+
+def _taken(instance: Instance, config: DeviceConfig) -> set[str]:
+    plain = instance.properties.keys()
+    hashed = {f"{name}_{instance.hash.upper()}" for name in plain}
+    return dict(config.env).keys() & {*plain, *hashed}
+
+
+def _spec(spec: DeviceSpec, config: DeviceConfig) -> DeviceSpec:
+    return replace(spec, permissions=config.permissions or spec.permissions)
+
+
+def _with_certificates(
+    instance: Instance, config: DeviceConfig, refuse_mount: RefuseMount
+) -> Instance | str:
+    if not config.certificates:
+        return instance
+    if not (folder := instance.properties.get(CERTIFICATES)):
+        return _cannot_have("certificates", f"it has no property {CERTIFICATES}")
+    if why := refuse_mount(folder):
+        return _cannot_have("certificates", why)
+    mount = Mount(config.certificates, folder, read_only=True)
+    return replace(instance, mounts=(*instance.mounts, mount))

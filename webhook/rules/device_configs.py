@@ -1,0 +1,43 @@
+"""What claims, templates and DeviceClasses ask of devices of Moorage's driver: opaque parameters.
+
+Nobody else looks at them. What slips through, as while the webhook is down, the node's driver
+refuses in the same sentences, see `driver.preparing.claim_configs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from driver.api import DRIVER_NAME, Problem
+from driver.models import device_config_problems
+from webhook.findings import Findings, refused
+from webhook.reviews import Review
+
+CLAIM = ("spec", "devices", "config")
+TEMPLATE = ("spec", "spec", "devices", "config")
+CLASS = ("spec", "config")
+
+
+def judge_class(review: Review) -> Findings:
+    """Judge the CREATE or UPDATE of a DeviceClass."""
+    return refused(config_problems(review, CLASS))
+
+
+def config_problems(review: Review, place: tuple[str, ...]) -> Iterator[Problem]:
+    """What is wrong with the entries for our driver; those for others are theirs.
+
+    Args:
+        review: Of an object that the API server has checked.
+        place: Where the list is in it.
+    """
+    found: Any = review.new or {}
+    for field in place:
+        found = found.get(field) or {}
+    for index, entry in enumerate(found):
+        opaque = entry.get("opaque") or {}
+        if opaque.get("driver") != DRIVER_NAME:
+            continue
+        path = f"{'.'.join(place)}[{index}].opaque.parameters"
+        for problem in device_config_problems(opaque.get("parameters")):
+            yield Problem(f"{path}.{problem.path}".rstrip("."), problem.message)
