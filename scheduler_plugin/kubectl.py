@@ -3,7 +3,12 @@
 kubectl moorage queues                 the tree, with usage against quota and limit
 kubectl moorage claims                 each accounted claim: who pays, who uses it
 kubectl moorage charge QUEUE           what a queue pays for, and what it uses on others' account
-kubectl moorage why POD                the verdict on a pod, with its figures
+kubectl moorage devices                where each device is, its state, and who uses its slots
+kubectl moorage handlers               who discovers what on which node, and whether it does
+kubectl moorage why POD                the verdict on a pod, and what would have to change
+kubectl moorage simulate               what would be decided if something were different
+kubectl moorage snapshot FILE          what the decisions rest on, as a file without secrets
+kubectl moorage top                    queues and waiting pods, live
 
 It reads with your kubeconfig and changes nothing; what it says is what the plugin decides by.
 """
@@ -14,69 +19,176 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from kube.api import Kubeconfig, commands, settings_of
-from scheduler_plugin.settings import ViewSettings
+from scheduler_plugin.settings import Output, Reading, ViewSettings
 
 app = commands("kubectl-moorage", "Who has which device, who pays for it, and why a pod waits.")
 
-Output = Annotated[Literal["table", "json", "yaml"], typer.Option("--output", "-o")]
+Told = Annotated[Output, typer.Option("--output", "-o", help="table or wide; others for programs.")]
 Release = Annotated[
     str, typer.Option(metavar="NAME", help="Namespace of the release, whose settings count.")
 ]
+File = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", exists=True, dir_okay=False, help="Read a snapshot, and no cluster."
+    ),
+]
+Namespace = Annotated[str, typer.Option("--namespace", "-n", metavar="NAME")]
+Manifests = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--pod",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="Pods, and claims and templates that come with them.",
+    ),
+]
+Queues = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--queue", metavar="FILE", exists=True, dir_okay=False, help="Queues as they would be."
+    ),
+]
+
+RELEASE = "moorage-system"
 
 
 @app.command(help="The tree of queues, with usage against quota and limit.")
 def queues(
     kubeconfig: Kubeconfig = None,
-    release_namespace: Release = "moorage-system",
-    output: Output = "table",
+    release_namespace: Release = RELEASE,
+    output: Told = "table",
+    snapshot: File = None,
 ) -> ViewSettings:
-    return ViewSettings("queues", kubeconfig, release_namespace, output)
+    reading = Reading(kubeconfig, release_namespace, output, snapshot)
+    return ViewSettings(view="queues", reading=reading)
 
 
 @app.command(help="Each accounted claim: who pays for it, and who uses it.")
 def claims(
     kubeconfig: Kubeconfig = None,
-    release_namespace: Release = "moorage-system",
-    output: Output = "table",
+    release_namespace: Release = RELEASE,
+    output: Told = "table",
+    snapshot: File = None,
 ) -> ViewSettings:
-    return ViewSettings("claims", kubeconfig, release_namespace, output)
+    reading = Reading(kubeconfig, release_namespace, output, snapshot)
+    return ViewSettings(view="claims", reading=reading)
 
 
 @app.command(help="What a queue pays for, and what its pods use on somebody else's account.")
 def charge(
     queue: Annotated[str, typer.Argument(metavar="QUEUE")],
     kubeconfig: Kubeconfig = None,
-    release_namespace: Release = "moorage-system",
-    output: Output = "table",
+    release_namespace: Release = RELEASE,
+    output: Told = "table",
+    snapshot: File = None,
 ) -> ViewSettings:
-    return ViewSettings("charge", kubeconfig, release_namespace, output, name=queue)
+    reading = Reading(kubeconfig, release_namespace, output, snapshot)
+    return ViewSettings(view="charge", reading=reading, name=queue)
 
 
-@app.command(help="Why a pod runs or waits: the verdict, and the figures that it rests on.")
+@app.command(help="Where each device is, in what state, and who uses which of its slots.")
+def devices(
+    kubeconfig: Kubeconfig = None,
+    release_namespace: Release = RELEASE,
+    output: Told = "table",
+    snapshot: File = None,
+) -> ViewSettings:
+    reading = Reading(kubeconfig, release_namespace, output, snapshot)
+    return ViewSettings(view="devices", reading=reading)
+
+
+@app.command(help="Which discovery handler does what for which Configuration on which node.")
+def handlers(
+    kubeconfig: Kubeconfig = None,
+    release_namespace: Release = RELEASE,
+    output: Told = "table",
+    snapshot: File = None,
+) -> ViewSettings:
+    reading = Reading(kubeconfig, release_namespace, output, snapshot)
+    return ViewSettings(view="handlers", reading=reading)
+
+
+@app.command(help="Why a pod runs or waits: every rule with its figures, and what would help.")
 def why(
     pod: Annotated[str, typer.Argument(metavar="POD")],
-    namespace: Annotated[str, typer.Option("--namespace", "-n", metavar="NAME")] = "default",
+    namespace: Namespace = "default",
     kubeconfig: Kubeconfig = None,
-    release_namespace: Release = "moorage-system",
-    output: Output = "table",
+    release_namespace: Release = RELEASE,
+    output: Told = "table",
+    snapshot: File = None,
 ) -> ViewSettings:
-    return ViewSettings("why", kubeconfig, release_namespace, output, name=pod, namespace=namespace)
+    reading = Reading(kubeconfig, release_namespace, output, snapshot)
+    return ViewSettings(view="why", reading=reading, name=pod, namespace=namespace)
+
+
+@app.command(help="What would be decided with another pod or Queue, or without a device.")
+def simulate(
+    pod: Manifests = None,
+    queue: Queues = None,
+    without_device: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A device or an Instance.")
+    ] = None,
+    namespace: Namespace = "default",
+    kubeconfig: Kubeconfig = None,
+    release_namespace: Release = RELEASE,
+    output: Told = "table",
+    snapshot: File = None,
+) -> ViewSettings:
+    if not (pod or queue or without_device):
+        raise typer.BadParameter("nothing is different: give --pod, --queue or --without-device.")
+    return ViewSettings(
+        view="simulate",
+        reading=Reading(kubeconfig, release_namespace, output, snapshot),
+        namespace=namespace,
+        pods=tuple(pod or ()),
+        queues=tuple(queue or ()),
+        without_devices=tuple(without_device or ()),
+    )
+
+
+@app.command(help="Write what the decisions rest on to a file, without secrets; - prints it.")
+def snapshot(
+    file: Annotated[str, typer.Argument(metavar="FILE")],
+    kubeconfig: Kubeconfig = None,
+    release_namespace: Release = RELEASE,
+) -> ViewSettings:
+    reading = Reading(kubeconfig, release_namespace, "json")
+    return ViewSettings(view="snapshot", reading=reading, file=file)
+
+
+@app.command(help="Queues and waiting pods, live; where nobody looks, once.")
+def top(
+    every: Annotated[
+        float, typer.Option(min=0.2, metavar="SECONDS", help="How often it is shown anew.")
+    ] = 1.0,
+    kubeconfig: Kubeconfig = None,
+    release_namespace: Release = RELEASE,
+    output: Told = "table",
+) -> ViewSettings:
+    reading = Reading(kubeconfig, release_namespace, output)
+    return ViewSettings(view="top", reading=reading, every_seconds=every)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print what is asked for; 1 where there is no such thing, 2 where it cannot be told."""
-    settings = settings_of(app, sys.argv[1:] if argv is None else argv, os.environ)
+    settings: ViewSettings = settings_of(app, sys.argv[1:] if argv is None else argv, os.environ)
     from kube.api import ApiError, KubeconfigError
-    from scheduler_plugin.kubectl_main import NotThereError, run_view
+    from scheduler_plugin.kubectl_main import run_view
+    from scheduler_plugin.viewing.kubectl_views import CannotTellError, NotThereError
 
     try:
         asyncio.run(run_view(settings))
-    except (ApiError, KubeconfigError, NotThereError) as error:
+    except (ApiError, KubeconfigError, NotThereError, CannotTellError) as error:
         sys.stderr.write(f"kubectl moorage {settings.view}: {error}\n")
         return 1 if isinstance(error, NotThereError) else 2
+    except KeyboardInterrupt:
+        return 130
     return 0

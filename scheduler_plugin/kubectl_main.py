@@ -1,35 +1,60 @@
-"""Runs `kubectl moorage`: reads the cluster once, as the plugin does, and prints."""
+"""Runs `kubectl moorage`: reads the cluster once, or a snapshot of it, and prints."""
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
+import io
 import json
 import logging
+import os
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import yaml
-from rich.console import Console, RenderableType
+from rich.console import Console
 
-from kube.api import ApiClient, ApiError, NotFoundError, Resource, connect
-from scheduler_plugin.accounting.world import World
+from kube.api import (
+    PODS,
+    ApiClient,
+    ForbiddenError,
+    NotFoundError,
+    Resource,
+    connect,
+    wall_clock,
+)
 from scheduler_plugin.arguments import parse_settings
-from scheduler_plugin.cluster.apiserver import QUEUES
-from scheduler_plugin.cluster.stores import ClusterWorld
-from scheduler_plugin.objects.names import QueueName
-from scheduler_plugin.settings import ServeSettings, ViewSettings
-from scheduler_plugin.viewing.queue_rows import charge_rows, claim_rows, queue_rows
-from scheduler_plugin.viewing.tables import charge_table, objects, queue_table, why_text
-from scheduler_plugin.viewing.why import why
+from scheduler_plugin.objects.names import NO_QUEUE
+from scheduler_plugin.settings import Reading, ServeSettings, ViewSettings
+from scheduler_plugin.viewing.apiserver_events import told_of
+from scheduler_plugin.viewing.apiserver_snapshots import NoQueuesError, SnapshotReader
+from scheduler_plugin.viewing.apiserver_top import show_live
+from scheduler_plugin.viewing.kubectl_views import (
+    CannotTellError,
+    NotThereError,
+    Shown,
+    no_pod,
+    shown_why,
+    view,
+    why_of,
+)
+from scheduler_plugin.viewing.release_words import plugin_words, words_that_matter
+from scheduler_plugin.viewing.snapshots import (
+    Snapshot,
+    SnapshotError,
+    document,
+    read_document,
+    world_of,
+)
+from scheduler_plugin.viewing.why import Why
+
+WIDEST = 10_000
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments")
-READ_SECONDS = 30.0
-
-
-class NotThereError(Exception):
-    """Raised where what is asked about does not exist."""
 
 
 async def run_view(settings: ViewSettings) -> None:
@@ -38,79 +63,152 @@ async def run_view(settings: ViewSettings) -> None:
     Raises:
         ApiError: If something that is needed cannot be read.
         NotThereError: If there is no such queue or pod, or no Moorage.
+        CannotTellError: If a file makes no sense.
     """
     logging.disable(logging.WARNING)  # What cannot be read is said once, at the end.
-    async with connect(settings.kubeconfig) as client:
-        await _needs_queues(client)
-        async with _world(client, await _told(client, settings)) as world:
-            plain, pretty = _view(settings, world)
-    if settings.output == "json":
+    reading = settings.reading
+    if reading.snapshot is not None:
+        _print(view(settings, _from_file(reading.snapshot)), reading)
+        return
+    async with connect(reading.kubeconfig) as client:
+        told = await _told(client, reading)
+        if settings.view == "top":
+            await _top(client, told, settings)
+            return
+        snapshot = await _read(client, told)
+        for note in snapshot.notes:
+            sys.stderr.write(f"kubectl moorage: {note}\n")
+        if settings.view == "snapshot":
+            _write(snapshot, settings.file)
+        else:
+            _print(await _live_view(client, settings, snapshot), reading)
+
+
+# Reading.
+
+
+async def _told(client: ApiClient, reading: Reading) -> ServeSettings:
+    """What the plugin was told, so that this sees what it sees; else its defaults."""
+    words: tuple[str, ...] = ()
+    try:
+        path = DEPLOYMENTS.at("moorage-scheduler", reading.release_namespace)
+        words = words_that_matter(plugin_words(await client.get(path)))
+    except NotFoundError:
+        pass  # The plugin runs beside the cluster's own kube-scheduler, or elsewhere.
+    except ForbiddenError as error:
+        _note(f"the settings of the release are not read, the defaults count: {error}")
+    return _parsed(words)
+
+
+def _parsed(words: Sequence[str]) -> ServeSettings:
+    """Raises CannotTellError where this version does not understand what another was told."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            found = parse_settings(["serve", *words], {})
+    except SystemExit:
+        why_not = said.getvalue().strip().splitlines()[-1:] or [" ".join(words)]
+        raise CannotTellError(
+            f"the release was told what this version does not understand: {why_not[0]}"
+        ) from None
+    assert isinstance(found, ServeSettings), "the command is serve"
+    return found
+
+
+def _note(sentence: str) -> None:
+    sys.stderr.write(f"kubectl moorage: {sentence}\n")
+
+
+async def _read(client: ApiClient, told: ServeSettings) -> Snapshot:
+    with _progress() as tell:
+        reader = SnapshotReader(client, told.accounting, told.pod_groups, tell)
+        try:
+            return await reader.read(wall_clock())
+        except NoQueuesError as error:
+            raise NotThereError(str(error)) from None
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """Tell on a terminal how far reading is; elsewhere nobody wants to know."""
+    if not sys.stderr.isatty():
+        yield lambda kind, count: None
+        return
+    console = Console(stderr=True)
+    with console.status("reading ...") as status:
+        yield lambda kind, count: status.update(f"reading {kind} ({count}) ...")
+
+
+def _from_file(path: Path) -> Snapshot:
+    try:
+        return read_document(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, SnapshotError) as error:
+        raise CannotTellError(f"{path}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise CannotTellError(f"{path}: this is not JSON: {error}") from None
+
+
+# Writing.
+
+
+def _write(snapshot: Snapshot, file: str) -> None:
+    text = json.dumps(document(snapshot, version("moorage")), indent=1) + "\n"
+    if file == "-":
+        sys.stdout.write(text)
+        return
+    path = Path(file)
+    part = path.with_name(f"{path.name}.part")
+    try:
+        # It names everybody's pods and claims: it is for whoever asked.
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
+            out.write(text)
+        part.replace(path)
+    except OSError as error:
+        raise CannotTellError(f"{path}: {error.strerror}") from None
+
+
+def _print(shown: Shown, reading: Reading) -> None:
+    plain, pretty = shown
+    if reading.output == "json":
         sys.stdout.write(json.dumps(plain, indent=2) + "\n")
-    elif settings.output == "yaml":
-        sys.stdout.write(yaml.safe_dump(plain, sort_keys=False))
+    elif reading.output == "yaml":
+        sys.stdout.write(yaml.safe_dump(json.loads(json.dumps(plain)), sort_keys=False))
     else:
-        console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+        # Where nobody looks, lines are as long as they are: whoever reads them cuts them himself.
+        width = None if sys.stdout.isatty() else WIDEST
+        console = Console(highlight=False, width=width)
         for part in pretty:
             console.print(part)
 
 
-async def _needs_queues(client: ApiClient) -> None:
-    """Raises where Moorage is not installed, or may not be read."""
+async def _live_view(client: ApiClient, settings: ViewSettings, snapshot: Snapshot) -> Shown:
+    if settings.view != "why":
+        return view(settings, snapshot)
+    found = why_of(settings, snapshot, world_of(snapshot))
+    events = await told_of(client, settings.namespace, settings.name)
+    if found is None:
+        found = await _unaccounted(client, settings, events)
+    found = replace(found, told=(*found.told, *events))
+    return shown_why(found)
+
+
+async def _unaccounted(client: ApiClient, settings: ViewSettings, events: tuple[str, ...]) -> Why:
+    """A pod that queues have nothing to do with, or one that is gone."""
+    pod = f"{settings.namespace}/{settings.name}"
     try:
-        await client.current_version(QUEUES.select())
+        await client.get(PODS.at(settings.name, settings.namespace))
     except NotFoundError:
-        raise NotThereError("this cluster has no Queues: Moorage is not installed") from None
+        if not events:
+            raise NotThereError(no_pod(settings)) from None
+        sentence = "It does not exist any more; what is left of it are Events."
+        return Why(pod=pod, reason="Gone", sentence=sentence, queue=NO_QUEUE, claims=())
+    sentence = "It asks for no devices, and no rule of queues looks at it."
+    return Why(pod=pod, reason="NotAccounted", sentence=sentence, queue=NO_QUEUE, claims=())
 
 
-async def _told(client: ApiClient, settings: ViewSettings) -> ServeSettings:
-    """What the plugin was told, so that this sees what it sees; else its defaults."""
-    words: Sequence[str] = ()
-    try:
-        path = DEPLOYMENTS.at("moorage-scheduler", settings.release_namespace)
-        body = await client.get(path)
-        containers = body["spec"]["template"]["spec"]["containers"]
-        words = next(c["command"] for c in containers if c["name"] == "scheduler-plugin")[2:]
-    except (ApiError, KeyError, StopIteration):
-        pass
-    found = parse_settings(["serve", *words], {})
-    if not isinstance(found, ServeSettings):
-        raise TypeError(f"{words} are no flags of serve")
-    return found
-
-
-@asynccontextmanager
-async def _world(client: ApiClient, told: ServeSettings) -> AsyncIterator[World]:
-    """The world as it is now."""
-    cluster = ClusterWorld(client, told.accounting, pod_groups=told.pod_groups)
-    task = asyncio.create_task(cluster.run())
-    try:
-        async with asyncio.timeout(READ_SECONDS):
-            await cluster.in_sync()
-        yield cluster.world
-    except TimeoutError:
-        raise NotThereError(cluster.why_not_ready()) from None
-    finally:
-        task.cancel()
-        await asyncio.wait((task,))
-
-
-def _view(settings: ViewSettings, world: World) -> tuple[Any, Sequence[RenderableType]]:
-    """The same for programs, and for people."""
-    match settings.view:
-        case "queues":
-            rows = tuple(queue_rows(world))
-            return objects(rows), (queue_table(rows),)
-        case "claims":
-            claims = tuple(claim_rows(world))
-            return objects(claims), (charge_table(claims),)
-        case "charge":
-            if QueueName(settings.name) not in world.facts.tree:
-                raise NotThereError(f"there is no Queue {settings.name}")
-            charges = tuple(charge_rows(world, QueueName(settings.name)))
-            return objects(charges), (charge_table(charges),)
-        case "why":
-            found = why(world, settings.namespace, settings.name)
-            if found is None:
-                where = f"{settings.namespace}/{settings.name}"
-                raise NotThereError(f"there is no pod {where} that asks for accounted devices")
-            return objects((found,))[0], why_text(found)
+async def _top(client: ApiClient, told: ServeSettings, settings: ViewSettings) -> None:
+    if settings.reading.output in ("json", "yaml") or not sys.stdout.isatty():
+        once = replace(settings, view="queues")
+        _print(view(once, await _read(client, told)), settings.reading)
+        return
+    await show_live(client, told, settings.every_seconds)

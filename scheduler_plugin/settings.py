@@ -90,22 +90,50 @@ class CheckSettings:
     expected: PrintConfigSettings
 
 
+View = Literal[
+    "queues", "claims", "charge", "why", "devices", "handlers", "simulate", "snapshot", "top"
+]
+Output = Literal["table", "wide", "json", "yaml"]
+
+
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """Where `kubectl moorage` reads, and how it tells.
+
+    Attributes:
+        release_namespace: Where the release is, whose settings of accounting count.
+        snapshot: The file to read instead of a cluster; None for the cluster.
+    """
+
+    kubeconfig: Path | None
+    release_namespace: str
+    output: Output
+    snapshot: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ViewSettings:
     """Settings of `kubectl moorage`.
 
     Attributes:
-        release_namespace: Where the release is, whose settings of accounting count.
         name: Of the queue or the pod that it is about.
-        namespace: Of that pod.
+        namespace: Of that pod, and of pods in files that name none.
+        file: The snapshot to write; "-" for where other views are written.
+        pods: Manifests of pods to simulate, and of what comes with them.
+        queues: Manifests of Queues as they would be.
+        without_devices: Devices that would be gone.
+        every_seconds: How often `top` is shown anew.
     """
 
-    view: Literal["queues", "claims", "charge", "why"]
-    kubeconfig: Path | None
-    release_namespace: str
-    output: Literal["table", "json", "yaml"]
+    view: View
+    reading: Reading
     name: str = ""
     namespace: str = ""
+    file: str = ""
+    pods: tuple[Path, ...] = ()
+    queues: tuple[Path, ...] = ()
+    without_devices: tuple[str, ...] = ()
+    every_seconds: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

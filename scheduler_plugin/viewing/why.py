@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.cases import case_of
 from scheduler_plugin.judging.ceilings import usage_added
+from scheduler_plugin.judging.gangs import NotTogether, is_of_gang, judge_together, waits_with
 from scheduler_plugin.judging.verdicts import Refused, judge
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
-from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.pods import PodView, why_not_ours
+from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take, decide
+from scheduler_plugin.viewing.remedies import remedies
+from scheduler_plugin.viewing.rules import RuleRow, rule_rows
 
-RUNNING, ENDED, ADMITTED = "Running", "Ended", "Admitted"
+RUNNING, ENDED, ADMITTED, OTHER_SCHEDULER = "Running", "Ended", "Admitted", "OtherScheduler"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +44,10 @@ class Why:
         queue: The pod's; "" where it has none.
         claims: Each of its claims with who pays for it.
         figures: From who is charged up to the root; none once it runs.
+        rules: Each rule, whether it holds; none once it runs, or where it asks for no device.
+        remedies: What would have to change; any one does for this reason. Empty where nothing has.
+        reclaim: Who would be evicted for it, or why nobody; "" where that is no question.
+        told: What its conditions and Events say.
     """
 
     pod: str
@@ -46,35 +56,105 @@ class Why:
     queue: QueueName
     claims: tuple[str, ...]
     figures: tuple[Figure, ...] = ()
+    rules: tuple[RuleRow, ...] = ()
+    remedies: tuple[str, ...] = ()
+    reclaim: str = ""
+    told: tuple[str, ...] = ()
 
 
-def why(world: World, namespace: str, name: str) -> Why | None:
-    """None where there is no such pod, or none that has to do with devices."""
+def why(world: World, namespace: str, name: str, now: datetime | None = None) -> Why | None:
+    """None where there is no such pod, or none that has to do with devices.
+
+    Without `now` it is not looked who would be evicted for it, which may take long.
+    """
     pod = world.facts.pod_named(namespace, name)
     if pod is None:
         return None
     claims = world.facts.claims_of(pod)
-    reason, sentence = _verdict(world, pod, claims)
+    if pod.is_bound or pod.ended:
+        reason, sentence = _past(pod)
+        return _why(world, pod, claims, reason, sentence)
+    return _why_waiting(world, pod, claims, now)
+
+
+def _past(pod: PodView) -> tuple[str, str]:
+    if pod.ended:
+        return ENDED, "It ended, and uses nothing."
+    return RUNNING, f"It was bound to {pod.node}; who runs is not judged again."
+
+
+def _why(
+    world: World,
+    pod: PodView,
+    claims: tuple[ClaimView, ...],
+    reason: str,
+    sentence: str,
+    **more: Any,
+) -> Why:
     return Why(
-        pod=f"{namespace}/{name}",
+        pod=f"{pod.namespace}/{pod.name}",
         reason=reason,
         sentence=sentence,
         queue=world.facts.queue_of(pod),
         claims=tuple(_paid(world, claim) for claim in claims),
-        figures=() if pod.is_bound or pod.ended else tuple(_figures(world, pod, claims)),
+        **more,
     )
 
 
-def _verdict(world: World, pod: PodView, claims: tuple[ClaimView, ...]) -> tuple[str, str]:
-    if pod.ended:
-        return ENDED, "It ended, and uses nothing."
-    if pod.is_bound:
-        return RUNNING, f"It was bound to {pod.node}; who runs is not judged again."
-    verdict = judge(pod, claims, world)
-    if isinstance(verdict, Refused):
-        return str(verdict.reason), verdict.sentence
+def _why_waiting(
+    world: World, pod: PodView, claims: tuple[ClaimView, ...], now: datetime | None
+) -> Why:
+    case = case_of(pod, claims, world, at_bind=False)
+    refused = refusal(world, pod)
+    reason, sentence = ADMITTED, _admitted(pod)
+    ways: tuple[str, ...] = ()
+    if refused is not None:
+        reason, sentence = str(refused.reason), refused.sentence
+        ways = remedies(refused.reason, case)
+    elif why_not := why_not_ours(pod, world.facts.settings):
+        reason, sentence = OTHER_SCHEDULER, f"No rule of queues keeps it. {why_not}"
+        ours = " or ".join(sorted(world.facts.settings.scheduler_names))
+        ways = (f"Create the pod anew with spec.schedulerName: {ours}.",)
+    asks = bool(case.claims or case.requests)
+    return _why(
+        world,
+        pod,
+        claims,
+        reason,
+        sentence,
+        figures=tuple(_figures(world, pod, claims)),
+        rules=rule_rows(case, claims) if asks or refused else (),
+        remedies=ways,
+        reclaim=_reclaim(world, pod, now) if now is not None and refused is not None else "",
+    )
+
+
+def refusal(world: World, pod: PodView) -> Refused | None:
+    """Why a waiting pod is refused, one of a group with its group; None where it is not."""
+    if is_of_gang(pod, world.facts):
+        found = judge_together(pod, world, lambda other: waits_with(other, world))
+        return found.refused if isinstance(found, NotTogether) else None
+    verdict = judge(pod, world.facts.claims_of(pod), world)
+    return verdict if isinstance(verdict, Refused) else None
+
+
+def decision(world: World, pod: PodView, now: datetime) -> Decision:
+    """Who would be evicted for a waiting pod, as the binder decides it."""
+    *_, last = decide(pod, world, now)
+    assert last is not None, "the last step is the decision"
+    return last
+
+
+def _reclaim(world: World, pod: PodView, now: datetime) -> str:
+    found = decision(world, pod, now)
+    if isinstance(found, Take | Nobody):
+        return found.sentence
+    return "What it lacks is about to be free: those who use it are on their way out."
+
+
+def _admitted(pod: PodView) -> str:
     gates = f" It waits at {', '.join(pod.gates)}." if pod.gates else ""
-    return ADMITTED, f"No rule of queues keeps it; kube-scheduler looks for a node.{gates}"
+    return f"No rule of queues keeps it; kube-scheduler looks for a node.{gates}"
 
 
 def _paid(world: World, claim: ClaimView) -> str:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
-from tests.e2e.sharing.stories import Story
+import pytest
+import yaml
+
+from tests.e2e.sharing import objects
+from tests.e2e.sharing.stories import NODE, Story
 
 MAIN = "import sys; from scheduler_plugin.kubectl import main; sys.exit(main())"
 
@@ -68,3 +75,204 @@ def test_what_is_not_there_is_said_in_a_sentence(story: Story) -> None:
     assert (absent.returncode, nobody.returncode) == (1, 1)
     assert absent.stderr == "kubectl moorage charge: there is no Queue nobody\n"
     assert "there is no pod default/nobody" in nobody.stderr
+
+
+def wait_seen(story: Story, *words: str, **fields: Any) -> Any:
+    """The first answer whose row has these fields."""
+    found: list[Any] = []
+
+    def is_there() -> bool:
+        rows = answer(story, *words)
+        found[:] = [r for r in rows if all(r[key] == value for key, value in fields.items())]
+        return bool(found)
+
+    story.until(f"{words} says {fields}", is_there)
+    return found[0]
+
+
+def test_devices_are_those_of_the_slices_with_the_claims_that_have_them(story: Story) -> None:
+    payer, guest = story.queue("payer", quota=1, limit=1), story.queue("guest")
+    story.devices(2)
+    story.claim()
+    for name, queue in (("first", payer), ("second", guest)):
+        story.pod(name, queue)
+        story.wait_bound(name)
+    (result,) = story.get("claim", "shared")["status"]["allocation"]["devices"]["results"]
+
+    rows = [row for row in answer(story, "devices") if row["driver"] == story.driver]
+
+    published = story.api.get("/apis/resource.k8s.io/v1/resourceslices")["items"]
+    names = {
+        device["name"]
+        for one in published
+        if one["spec"]["driver"] == story.driver
+        for device in one["spec"]["devices"]
+    }
+    assert {row["name"] for row in rows} == names
+    assert {tuple(row["nodes"]) for row in rows} == {(NODE,)}
+    used = {row["name"]: row for row in rows if row["used"]}
+    assert list(used) == [result["device"]]
+    (user,) = used[result["device"]]["users"]
+    assert (user["what"], user["payer"]) == (f"ResourceClaim {story.namespace}/shared", payer)
+    assert sorted(user["pods"]) == [f"{story.namespace}/{name}" for name in ("first", "second")]
+
+
+def test_a_snapshot_says_what_the_cluster_said_and_nothing_secret(
+    story: Story, tmp_path: Path
+) -> None:
+    queue = story.queue("team", quota=1, limit=1)
+    story.devices(2)
+    story.claim()
+    story.pod("first", queue, command=("sleep", "100000", "hunter2"))
+    story.wait_bound("first")
+    story.claim("more")
+    story.pod("second", queue, "more", command=("sleep", "100000", "hunter2"))
+    story.wait_refused("second", "OverLimit")
+    file = tmp_path / "snapshot.json"
+
+    done = ask(story, "snapshot", str(file))
+
+    assert done.returncode == 0, done.stderr
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    text = file.read_text()
+    assert "hunter2" not in text
+    assert f'"{queue}"' in text
+    why = ("why", "second", f"--namespace={story.namespace}")
+    for words in (("queues",), ("claims",), ("charge", queue), ("devices",), ("handlers",)):
+        mine = [row for row in answer(story, *words) if queue in str(row)]
+        again = answer(story, *words, f"--snapshot={file}")
+        assert [row for row in again if queue in str(row)] == mine
+    live, later = answer(story, *why), answer(story, *why, f"--snapshot={file}")
+    assert (live["reason"], live["sentence"]) == (later["reason"], later["sentence"])
+    assert live["told"][-1] != "", "Events are told beside the conditions"
+    file.write_text(text.replace('"format": 1', '"format": 7'))
+    other = ask(story, "queues", f"--snapshot={file}")
+    assert (other.returncode, "this version reads format 1" in other.stderr) == (2, True)
+
+
+def _full_queue(story: Story) -> str:
+    """One of whose pods has all that it may use, and a claim for which there is a device."""
+    queue = story.queue("team", quota=1, limit=1)
+    story.devices(2)
+    story.claim()
+    story.pod("first", queue)
+    story.wait_bound("first")
+    story.claim("more")
+    return queue
+
+
+def test_what_is_simulated_is_what_happens_then(story: Story, tmp_path: Path) -> None:
+    """A pod that does not fit; a limit that would let it; and then both for real."""
+    queue = _full_queue(story)
+    labels = {objects.QUEUE: queue}
+    pod = objects.pod("second", ("more",), labels=labels)
+    raised = story.get("queue", queue)
+    raised["spec"]["resources"][0]["limit"] = 2
+    pods, queues = _written(tmp_path / "pod", pod), _written(tmp_path / "queue", raised)
+    where = f"--namespace={story.namespace}"
+
+    refused = answer(story, "simulate", f"--pod={pods}", where)
+    admitted = answer(story, "simulate", f"--pod={pods}", f"--queue={queues}", where)
+    lost = answer(story, "simulate", "--without-device", _device(story))
+
+    (one,), (two,) = refused["pods"], admitted["pods"]
+    assert (one["reason"], two["reason"]) == ("OverLimit", "Admitted")
+    (charged,) = two["charged"]
+    assert (charged["queue"], charged["added"]) == (queue, 1)
+    assert charged["for_"] == f"ResourceClaim {story.namespace}/more"
+    assert f"ResourceClaim {story.namespace}/shared" in lost["devices"][0]["sentence"]
+    assert story.find("pod", "second") is None, "nothing was written"
+    story.pod("second", queue, "more")
+    assert one["sentence"] in story.wait_refused("second", "OverLimit")
+    story.change_queue(queue, {"resources": raised["spec"]["resources"]})
+    story.wait_bound("second")
+    assert wait_seen(story, "queues", queue=queue, usage=2)["limit"] == 2
+
+
+def _written(path: Path, obj: Any) -> Path:
+    path.write_text(yaml.safe_dump(obj))
+    return path
+
+
+def _device(story: Story) -> str:
+    (result,) = story.get("claim", "shared")["status"]["allocation"]["devices"]["results"]
+    name: str = result["device"]
+    return name
+
+
+def test_why_tells_of_pods_that_are_gone_and_of_those_that_need_nothing(story: Story) -> None:
+    queue = story.queue("team", quota=0, limit=0)
+    story.devices(1)
+    story.claim()
+    story.pod("waits", queue)
+    story.wait_refused("waits", "OverLimit")
+    story.plain_pod("plain")
+    story.delete("pod", "waits")
+    where = f"--namespace={story.namespace}"
+
+    gone, plain = answer(story, "why", "waits", where), answer(story, "why", "plain", where)
+
+    assert (gone["reason"], plain["reason"]) == ("Gone", "NotAccounted")
+    assert any("OverLimit" in told for told in gone["told"])
+
+
+def test_whoever_may_not_read_is_told_what(story: Story) -> None:
+    """An account without rights: verb and resource are named, in one sentence."""
+    kubeconfig = story.cluster.service_account_kubeconfig("default", namespace=story.namespace)
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    command = (sys.executable, "-c", MAIN, "queues")
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+    assert done.returncode == 2
+    assert 'cannot list resource "queues" in API group "moorage.dev"' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("view", ["queues", "devices", "top", "handlers"])
+def test_no_cluster_is_a_sentence(view: str, tmp_path: Path) -> None:
+    command = (sys.executable, "-c", MAIN, view, f"--kubeconfig={tmp_path / 'absent'}")
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert done.stderr.startswith(f"kubectl moorage {view}: kubeconfig")
+
+
+def test_tables_have_no_colours_where_nobody_looks(story: Story) -> None:
+    queue = story.queue("team", quota=1, limit=1)
+    for words in (("queues", "-o", "wide"), ("top",), ("devices", "-o", "wide"), ("handlers",)):
+        done = ask(story, *words)
+        assert done.returncode == 0, done.stderr
+        assert "\x1b" not in done.stdout
+        if words[0] in ("queues", "top"):
+            assert queue in done.stdout
+
+
+def test_kubectl_completes_names_from_the_cluster(story: Story, tmp_path: Path) -> None:
+    """Kubectl itself asks the plugin beside it, by its own contract."""
+    queue = story.queue("team", quota=1, limit=1)
+    for name, module in (
+        ("kubectl-moorage", "scheduler_plugin.kubectl"),
+        ("kubectl_complete-moorage", "scheduler_plugin.kubectl_complete"),
+    ):
+        script = tmp_path / name
+        run = f"import sys; from {module} import main; sys.exit(main())"
+        script.write_text(f"#!{sys.executable}\n{run}\n")
+        script.chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PYTHONPATH": str(Path(__file__).parents[3]),
+    }
+
+    def completed(*words: str) -> list[str]:
+        with pytest.MonkeyPatch.context() as patch:
+            for key in ("PATH", "PYTHONPATH"):
+                patch.setenv(key, environment[key])
+            done = story.cluster.kubectl("__complete", "moorage", *words)
+        return done.stdout.splitlines()
+
+    assert queue in completed("charge", "team")
+    assert "json" in completed("queues", "-o", "")
+    assert any(line.startswith("simulate\t") for line in completed(""))

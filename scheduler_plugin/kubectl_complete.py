@@ -1,0 +1,96 @@
+"""`kubectl_complete-moorage`: what kubectl asks when somebody presses Tab after `kubectl moorage`.
+
+kubectl gives the words so far, the last of them what is to be completed, and reads one completion a
+line, with a tab before what it means, and at the end a number: 4 for "no names of files".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import typer
+
+from scheduler_plugin.kubectl import app
+
+NO_FILES, FILES = 4, 0
+SECONDS = 3.0
+"""How long the cluster may take to tell names: somebody waits at his keyboard."""
+
+Names = Callable[[str, str], Iterable[str]]
+"""The names of a kind in a namespace; kinds are the words of `_KINDS`."""
+
+_POSITIONAL = {"charge": "queues", "why": "pods"}
+_OF_OPTIONS = {
+    "--namespace": "namespaces",
+    "-n": "namespaces",
+    "--release-namespace": "namespaces",
+    "--without-device": "devices",
+}
+
+
+def completions(argv: Sequence[str], names: Names) -> tuple[list[str], int]:
+    """What may stand in the place of the last word, and whether it may be a file."""
+    command: Any = typer.main.get_command(app)
+    *before, last = argv or [""]
+    words = [word for word in before if not word.startswith("-")]
+    if not words:
+        found = [f"{name}\t{each.help}" for name, each in command.commands.items()]
+        return _beginning(found, last), NO_FILES
+    chosen = command.commands.get(words[0])
+    if chosen is None:
+        return [], NO_FILES
+    options = {opt: p for p in chosen.params for opt in (*p.opts,) if opt.startswith("-")}
+    if before[-1] in options:
+        return _value(options[before[-1]], before, last, names)
+    if last.startswith("-"):
+        flags = [f"{opt}\t{getattr(p, 'help', '') or ''}" for opt, p in options.items()]
+        return _beginning(flags, last), NO_FILES
+    if words[0] == "snapshot":
+        return [], FILES
+    kind = _POSITIONAL.get(words[0])
+    return _beginning(names(kind, _namespace(before)) if kind else (), last), NO_FILES
+
+
+def _value(option: Any, before: Sequence[str], last: str, names: Names) -> tuple[list[str], int]:
+    if choices := getattr(option.type, "choices", None):
+        return _beginning(map(str, choices), last), NO_FILES
+    if kind := _OF_OPTIONS.get(before[-1]):
+        return _beginning(names(kind, _namespace(before)), last), NO_FILES
+    return [], FILES if option.metavar == "FILE" else NO_FILES
+
+
+def _namespace(words: Sequence[str]) -> str:
+    for flag, value in pairwise(words):
+        if flag in ("-n", "--namespace"):
+            return value
+    given = (word.partition("=") for word in words)
+    return next((value for flag, _, value in given if flag == "--namespace"), "default")
+
+
+def _beginning(found: Iterable[str], last: str) -> list[str]:
+    return [one for one in found if one.startswith(last)]
+
+
+def _names(kind: str, namespace: str) -> list[str]:
+    """As the cluster has them; none where it does not tell in time."""
+    from scheduler_plugin.kubectl_names import names_of
+
+    logging.disable(logging.CRITICAL)
+    return asyncio.run(names_of(kind, namespace, SECONDS))
+
+
+def main() -> int:
+    """Print them."""
+    found, directive = completions(sys.argv[1:], _names)
+    sys.stdout.write("".join(f"{line}\n" for line in _lines(found, directive)))
+    return 0
+
+
+def _lines(found: Sequence[str], directive: int) -> Iterator[str]:
+    yield from found
+    yield f":{directive}"

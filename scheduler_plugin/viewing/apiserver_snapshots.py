@@ -1,0 +1,133 @@
+"""The API server, read once: every kind that the core needs, listed page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from driver.api import timestamp
+from kube.api import (
+    CLAIMS,
+    CLASSES,
+    NAMESPACES,
+    PODS,
+    SLICES,
+    TEMPLATES,
+    ApiClient,
+    ForbiddenError,
+    GoneError,
+    JsonObject,
+    NotFoundError,
+    Resource,
+)
+from scheduler_plugin.cluster.apiserver import CONFIGURATIONS, INSTANCES, QUEUES
+from scheduler_plugin.objects.fields import UnreadableError
+from scheduler_plugin.objects.names import AccountingSettings
+from scheduler_plugin.objects.projections import project_pod
+from scheduler_plugin.viewing.snapshots import Snapshot, kept
+
+NEEDED = (QUEUES, PODS, NAMESPACES)
+OPTIONAL = (CLAIMS, CLASSES, SLICES, CONFIGURATIONS, INSTANCES)
+"""What a cluster may not serve; where it does, it has to be readable."""
+
+PRIORITIES = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
+BESIDE = (TEMPLATES, PRIORITIES)
+"""Needed for few questions; where they may not be read, it is said and the rest is told."""
+
+DRIVER_LABELS = {"app.kubernetes.io/name": "moorage-driver", "app.kubernetes.io/component": "node"}
+ATTEMPTS = 3
+
+Told = Callable[[str, int], None]
+"""Hears which kind is being read, and how many of it there are so far."""
+
+
+class NoQueuesError(Exception):
+    """Raised where the cluster serves no Queues: Moorage is not installed."""
+
+
+@dataclass(slots=True)
+class SnapshotReader:
+    """Reads one snapshot.
+
+    Attributes:
+        told: Hears how far it is.
+    """
+
+    client: ApiClient
+    settings: AccountingSettings
+    pod_groups: Sequence[Resource]
+    told: Told
+    _notes: list[str] = field(default_factory=list)
+    _driver_nodes: set[str] = field(default_factory=set)
+
+    async def read(self, now: datetime) -> Snapshot:
+        """Read all kinds.
+
+        Raises:
+            ApiError: If something that is needed cannot be read; it names verb and resource.
+            NoQueuesError: If there is no Moorage.
+        """
+        objects: dict[str, tuple[JsonObject, ...]] = {}
+        for resource in (*NEEDED, *OPTIONAL):
+            found = await self._listed(resource)
+            if found is None and resource is QUEUES:
+                raise NoQueuesError("this cluster has no Queues: Moorage is not installed.")
+            objects[resource.plural] = found or ()
+        for resource in BESIDE:
+            objects[resource.plural] = await self._listed_if_allowed(resource) or ()
+        groups = [await self._listed_if_allowed(resource) for resource in self.pod_groups]
+        objects["podgroups"] = tuple(group for found in groups for group in found or ())
+        return Snapshot(
+            taken_at=timestamp(now),
+            settings=self.settings,
+            objects=objects,
+            serves_groups=any(found is not None for found in groups),
+            driver_nodes=tuple(sorted(self._driver_nodes)),
+            notes=tuple(self._notes),
+        )
+
+    async def _listed_if_allowed(self, resource: Resource) -> tuple[JsonObject, ...] | None:
+        """None where there is no such kind; nothing where it may not be read, which is said.
+
+        Whoever may not list a kind is told so before he is told that there is none.
+        """
+        try:
+            return await self._listed(resource)
+        except ForbiddenError as error:
+            self._notes.append(f"{resource.plural} of {resource.group} are not read: {error}.")
+            return ()
+
+    async def _listed(self, resource: Resource) -> tuple[JsonObject, ...] | None:
+        for attempt in range(ATTEMPTS):
+            try:
+                return await self._pages(resource)
+            except NotFoundError:
+                return None
+            except GoneError:  # Of a list that took too long the rest is gone.
+                if attempt + 1 == ATTEMPTS:
+                    raise
+        raise AssertionError("the last attempt returned or raised")
+
+    async def _pages(self, resource: Resource) -> tuple[JsonObject, ...]:
+        found: list[JsonObject] = []
+        self.told(resource.plural, 0)
+        async for page in self.client.pages(resource.select()):
+            objects = self._matter(page.items) if resource is PODS else page.items
+            found.extend(kept(resource.plural, objects, self.settings.queue_label))
+            self.told(resource.plural, len(found))
+        return tuple(found)
+
+    def _matter(self, pods: Sequence[JsonObject]) -> Iterator[JsonObject]:
+        """Most pods of a cluster have nothing to do with devices; of some it is known where."""
+        for pod in pods:
+            labels = pod["metadata"].get("labels") or {}
+            node = (pod.get("spec") or {}).get("nodeName")
+            if node and DRIVER_LABELS.items() <= labels.items():
+                self._driver_nodes.add(node)
+            try:
+                matters = project_pod(pod, self.settings) is not None
+            except UnreadableError:
+                continue
+            if matters:
+                yield pod

@@ -1,0 +1,54 @@
+"""`top`: queues and waiting pods as they are now, shown anew while somebody looks."""
+
+from __future__ import annotations
+
+import asyncio
+
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from kube.api import ApiClient, ForbiddenError, Resource, wall_clock
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cluster.stores import ClusterWorld
+from scheduler_plugin.settings import ServeSettings
+from scheduler_plugin.viewing.apiserver_snapshots import NEEDED, OPTIONAL
+from scheduler_plugin.viewing.queue_rows import queue_rows
+from scheduler_plugin.viewing.tables import queue_table, waiting_table
+from scheduler_plugin.viewing.waiting_rows import waiting_rows
+
+PODS_SHOWN = 20
+
+
+async def show_live(client: ApiClient, told: ServeSettings, every_seconds: float) -> None:
+    """Show it until cancelled. Raises ApiError if something that is needed cannot be read."""
+    for resource in (*NEEDED, *OPTIONAL):
+        await client.serves(resource)
+    groups = [one for one in told.pod_groups if await _may_be_read(client, one)]
+    cluster = ClusterWorld(client, told.accounting, pod_groups=groups)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(cluster.run())
+        try:
+            await cluster.in_sync()
+            with Live(_screen(cluster.world), screen=True, auto_refresh=False) as live:
+                while True:
+                    live.update(_screen(cluster.world), refresh=True)
+                    await asyncio.sleep(every_seconds)
+        finally:
+            running.cancel()
+
+
+async def _may_be_read(client: ApiClient, resource: Resource) -> bool:
+    try:
+        await client.serves(resource)
+    except ForbiddenError:
+        return False
+    return True
+
+
+def _screen(world: World) -> Group:
+    """What there is now."""
+    rows = tuple(waiting_rows(world, PODS_SHOWN))
+    queues = queue_table(tuple(queue_rows(world)))
+    now = Text(f"{wall_clock():%H:%M:%S}  {len(rows)} pods wait and are shown", "bold")
+    return Group(now, queues, Text(""), waiting_table(rows))

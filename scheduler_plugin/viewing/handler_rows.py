@@ -1,0 +1,84 @@
+"""Discovery handlers, as Configurations and the driver's pods tell of them.
+
+A Configuration lists the nodes whose handler is not Active, or has a problem; on every other node
+that has the driver it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_plugin.objects.fields import JsonObject
+
+ACTIVE, NOT_ACCEPTED, UNKNOWN = "Active", "NotAccepted", "Unknown"
+OTHERS = "*"
+"""All nodes that are not named, where it is not known which there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerRow:
+    """What one node's handler does for one Configuration.
+
+    Attributes:
+        configuration: As namespace/name.
+        node: `*` for all that have no row of their own.
+        state: Active, Waiting or Offline; NotAccepted where the Configuration makes no sense,
+            Unknown where no driver has said anything of it yet.
+        registered: Whether a handler of its name is registered there.
+        since: When it went Offline.
+    """
+
+    handler: str
+    configuration: str
+    node: str
+    state: str
+    registered: bool
+    since: str = ""
+    message: str = ""
+
+
+def handler_rows(
+    configurations: Iterable[JsonObject], driver_nodes: Collection[str]
+) -> Iterator[HandlerRow]:
+    """By handler, Configuration and node."""
+    rows = [row for obj in configurations for row in _rows(obj, driver_nodes)]
+    yield from sorted(rows, key=lambda row: (row.handler, row.configuration, row.node))
+
+
+def _rows(obj: JsonObject, driver_nodes: Collection[str]) -> Iterator[HandlerRow]:
+    metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    handler = (spec.get("discoveryHandler") or {}).get("name") or ""
+    name = f"{metadata.get('namespace')}/{metadata['name']}"
+    accepted = next((c for c in status.get("conditions") or () if c["type"] == "Accepted"), None)
+    if accepted is None or accepted.get("status") != "True":
+        yield HandlerRow(
+            handler=handler,
+            configuration=name,
+            node=OTHERS,
+            state=UNKNOWN if accepted is None else NOT_ACCEPTED,
+            registered=False,
+            message=(accepted or {}).get("message") or "",
+        )
+        return
+    reports = status.get("nodes") or ()
+    for report in reports:
+        yield _reported(handler, name, report)
+    told = {report["name"] for report in reports}
+    for node in sorted(set(driver_nodes) - told) if driver_nodes else (OTHERS,):
+        yield HandlerRow(
+            handler=handler, configuration=name, node=node, state=ACTIVE, registered=True
+        )
+
+
+def _reported(handler: str, configuration: str, report: Any) -> HandlerRow:
+    return HandlerRow(
+        handler=handler,
+        configuration=configuration,
+        node=report["name"],
+        state=report.get("handler") or UNKNOWN,
+        registered=report.get("registered") is not False,
+        since=report.get("since") or "",
+        message=report.get("message") or "",
+    )

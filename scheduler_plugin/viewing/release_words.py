@@ -1,0 +1,48 @@
+"""What the plugin of a release was told, as far as it decides who is charged.
+
+The release may be of another version, with flags that this one does not know, and without some that
+this one has. Only flags that change who is charged matter here; any other is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+MATTER = frozenset(
+    {
+        *("--queue-label", "--default-queue", "--non-preemptible-priority", "--orphan-policy"),
+        *("--owner-lifetime", "--scheduler-name", "--pod-groups"),
+    }
+)
+
+
+def plugin_words(deployment: Any) -> tuple[str, ...]:
+    """The words after `serve` in the plugin's container; () where there is none.
+
+    Each flag as one word, `--flag=value`, however it was written.
+    """
+    try:
+        containers = deployment["spec"]["template"]["spec"]["containers"]
+        plugin = next(c for c in containers if c["name"] == "scheduler-plugin")
+        words = [*(plugin.get("command") or ()), *(plugin.get("args") or ())]
+    except (KeyError, TypeError, StopIteration):
+        return ()
+    return tuple(_joined([str(word) for word in words]))
+
+
+def _joined(words: Sequence[str]) -> Iterator[str]:
+    pending = ""
+    for word in words:
+        if pending:
+            yield f"{pending}={word}"
+            pending = ""
+        elif word.startswith("--") and "=" not in word:
+            pending = word
+        elif word.startswith("--"):
+            yield word
+
+
+def words_that_matter(words: Sequence[str]) -> tuple[str, ...]:
+    """Those that change who is charged."""
+    return tuple(word for word in words if word.partition("=")[0] in MATTER)

@@ -1,0 +1,194 @@
+"""What is kept of each kind of object for a view: the fields that the core reads, and no others.
+
+A shape names fields: a mapping of those of an object, a list of one for those of each entry, a set
+for the keys that are kept of labels and annotations, and ALL for a part that is kept as it is. So
+environment, commands, tokens, selectors and what discovery is told never leave the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any, Final
+
+from driver.api import (
+    ATTRIBUTE_CONFIGURATION,
+    ATTRIBUTE_INSTANCE,
+    CONFIGURATION_LABEL,
+    OFFERED_THROUGH,
+    OFFLINE_SINCE,
+)
+from scheduler_plugin.objects.fields import JsonObject
+from scheduler_plugin.objects.names import (
+    ACCOUNTED_LABEL,
+    ADMITTED_CONDITION,
+    EVICT_FOREIGN_ANNOTATION,
+    MAX_PODS_ANNOTATION,
+    MIRROR_ANNOTATION,
+    OWNER_LEFT_AT_ANNOTATION,
+    OWNER_POD_ANNOTATION,
+    POD_GROUP_ANNOTATION,
+    POD_GROUP_LABEL,
+    PREEMPTIBILITY_LABELS,
+    QUEUE_ANNOTATION,
+    RECLAIMING_CONDITION,
+)
+
+ALL: Final = "all"
+
+TOLD_CONDITIONS = frozenset({ADMITTED_CONDITION, RECLAIMING_CONDITION, "PodScheduled"})
+"""The conditions of pods whose messages are kept: those that say what it waits for."""
+
+_CONTAINER = {"restartPolicy": ALL, "resources": {"requests": ALL, "limits": ALL}}
+_EXACT = dict.fromkeys(("name", "deviceClassName", "allocationMode", "count", "adminAccess"), ALL)
+_ASKED = {**_EXACT, "capacity": {"requests": ALL}}
+_DEVICES = {"devices": {"requests": [{"name": ALL, "exactly": _ASKED, "firstAvailable": [_ASKED]}]}}
+_RESULT = dict.fromkeys(
+    ("request", "driver", "pool", "device", "shareID", "consumedCapacity", "adminAccess"), ALL
+)
+_CONDITION = dict.fromkeys(("type", "status", "reason", "lastTransitionTime", "message"), ALL)
+_REPORT = dict.fromkeys(("name", "handler", "since", "registered", "propertiesRead"), ALL)
+
+
+def shapes(queue_label: str) -> Mapping[str, Any]:
+    """The shape of each kind, by its plural; the queue label's key is a setting."""
+    identity = {"namespace": ALL, "name": ALL, "uid": ALL, "creationTimestamp": ALL}
+    queue = {"labels": {queue_label}}
+    return {
+        "pods": {
+            "metadata": {
+                **identity,
+                "deletionTimestamp": ALL,
+                "labels": {queue_label, *PREEMPTIBILITY_LABELS, POD_GROUP_LABEL},
+                "annotations": {QUEUE_ANNOTATION, POD_GROUP_ANNOTATION, MIRROR_ANNOTATION},
+            },
+            "spec": {
+                "nodeName": ALL,
+                "schedulerName": ALL,
+                "priority": ALL,
+                "schedulingGates": ALL,
+                "schedulingGroup": {"podGroupName": ALL},
+                "resourceClaims": ALL,
+                "initContainers": [_CONTAINER],
+                "containers": [_CONTAINER],
+            },
+            "status": {
+                "phase": ALL,
+                "conditions": [_CONDITION],
+                "resourceClaimStatuses": ALL,
+                "extendedResourceClaimStatus": {
+                    "resourceClaimName": ALL,
+                    "requestMappings": [{"resourceName": ALL}],
+                },
+            },
+        },
+        "resourceclaims": {
+            "metadata": {
+                **identity,
+                **queue,
+                "resourceVersion": ALL,
+                "annotations": {
+                    EVICT_FOREIGN_ANNOTATION,
+                    OWNER_POD_ANNOTATION,
+                    OWNER_LEFT_AT_ANNOTATION,
+                },
+            },
+            "spec": _DEVICES,
+            "status": {
+                "allocation": {"devices": {"results": [_RESULT]}},
+                "reservedFor": ALL,
+            },
+        },
+        "resourceclaimtemplates": {
+            "metadata": identity,
+            "spec": {"metadata": queue, "spec": _DEVICES},
+        },
+        "deviceclasses": {
+            "metadata": {
+                **identity,
+                "labels": {CONFIGURATION_LABEL, ACCOUNTED_LABEL},
+                "annotations": {MAX_PODS_ANNOTATION},
+            },
+            "spec": {"extendedResourceName": ALL, "selectors": ALL},
+        },
+        "resourceslices": {
+            "metadata": {"name": ALL},
+            "spec": {
+                **dict.fromkeys(("driver", "nodeName", "allNodes", "nodeSelector", "pool"), ALL),
+                "devices": [
+                    {
+                        "name": ALL,
+                        "attributes": {ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE},
+                        "capacity": ALL,
+                        "taints": ALL,
+                    }
+                ],
+            },
+        },
+        "namespaces": {"metadata": {"name": ALL, "labels": ALL}},
+        "podgroups": {
+            "metadata": {**identity, **queue},
+            "spec": dict.fromkeys(("queue", "minMember", "schedulingPolicy"), ALL),
+        },
+        "priorityclasses": {"metadata": {"name": ALL}, "value": ALL, "globalDefault": ALL},
+        "queues": {
+            "metadata": {
+                **identity,
+                "generation": ALL,
+                "finalizers": ALL,
+                "deletionTimestamp": ALL,
+            },
+            "spec": ALL,
+            "status": ALL,
+        },
+        "configurations": {
+            "metadata": identity,
+            "spec": {
+                "discoveryHandler": {"name": ALL},
+                **dict.fromkeys(("capacity", "uniqueDevices", "offlineGracePeriod"), ALL),
+                "offlineTaintEffect": ALL,
+            },
+            "status": {"conditions": [_CONDITION], "nodes": [{**_REPORT, "message": ALL}]},
+        },
+        "instances": {
+            "metadata": {**identity, "annotations": {OFFLINE_SINCE, OFFERED_THROUGH}},
+            "spec": dict.fromkeys(
+                ("configurationName", "capacity", "shared", "nodes", "deviceUsage"), ALL
+            ),
+        },
+    }
+
+
+def pruned(value: Any, shape: Any) -> Any:
+    """What a shape keeps of a value."""
+    if shape == ALL:
+        return value
+    if isinstance(shape, list):
+        return [pruned(entry, shape[0]) for entry in value or ()]
+    if not isinstance(value, Mapping):
+        return value
+    if isinstance(shape, Set):
+        return {key: found for key, found in value.items() if key in shape}
+    return {key: pruned(value[key], part) for key, part in shape.items() if key in value}
+
+
+def without_messages(kind: str, obj: JsonObject) -> JsonObject:
+    """For a file: what handlers say of devices stays in the cluster, and so do others' sentences.
+
+    Of pods only those messages are kept that tell what one waits for.
+    """
+    status = obj.get("status") or {}
+    if kind == "pods" and status.get("conditions"):
+        kept = [_untold(c) for c in status["conditions"]]
+        return {**obj, "status": {**status, "conditions": kept}}
+    if kind == "configurations" and status:
+        parts = {name: [_silent(entry) for entry in found] for name, found in status.items()}
+        return {**obj, "status": parts}
+    return obj
+
+
+def _untold(condition: JsonObject) -> JsonObject:
+    return condition if condition.get("type") in TOLD_CONDITIONS else _silent(condition)
+
+
+def _silent(entry: JsonObject) -> JsonObject:
+    return {key: value for key, value in entry.items() if key != "message"}

@@ -1,0 +1,182 @@
+"""A cluster at one moment, as a value and as a file: all that the core needs, and no more.
+
+    API server ──► Snapshot ──document──► file ──read_document──► Snapshot ──world_of──► World
+
+What a view says of a snapshot is what it said of the cluster when the snapshot was taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import msgspec
+
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.claims import claim_view
+from scheduler_plugin.objects.devices import class_view, instance_view, slice_view
+from scheduler_plugin.objects.fields import JsonObject, UnreadableError
+from scheduler_plugin.objects.names import AccountingSettings
+from scheduler_plugin.objects.pods import namespace_view, pod_group_view
+from scheduler_plugin.objects.projections import project_configuration, project_pod
+from scheduler_plugin.objects.queue_objects import parse_queue
+from scheduler_plugin.viewing.shapes import pruned, shapes, without_messages
+
+T = TypeVar("T")
+
+KIND = "MoorageSnapshot"
+FORMAT = 1
+"""Of the file; another one is refused, since what it leaves out would be taken for absent."""
+
+
+class SnapshotError(ValueError):
+    """Raised where a file is no snapshot that this version reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A cluster at one moment.
+
+    Attributes:
+        taken_at: When, in RFC 3339.
+        settings: Those that decide who is charged.
+        objects: By the plural of their kind, as the API has them, without what nobody reads.
+        serves_groups: Whether the cluster has any kind of PodGroups, or may have.
+        driver_nodes: Where the driver runs, as far as its pods tell.
+        notes: What could not be read, as sentences.
+    """
+
+    taken_at: str
+    settings: AccountingSettings
+    objects: Mapping[str, tuple[JsonObject, ...]]
+    serves_groups: bool = False
+    driver_nodes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def of(self, kind: str) -> tuple[JsonObject, ...]:
+        """The objects of a kind."""
+        return self.objects.get(kind, ())
+
+
+def kept(kind: str, objects: Iterable[JsonObject], queue_label: str) -> Iterator[JsonObject]:
+    """What a snapshot keeps of the objects of one kind."""
+    shape = shapes(queue_label)[kind]
+    return (pruned(obj, shape) for obj in objects)
+
+
+def changed(snapshot: Snapshot, kind: str, *objects: JsonObject) -> Snapshot:
+    """The snapshot with these objects in the place of those of their names."""
+    shown = tuple(kept(kind, objects, snapshot.settings.queue_label))
+    names = {_key(obj) for obj in shown}
+    others = (obj for obj in snapshot.of(kind) if _key(obj) not in names)
+    return with_objects(snapshot, kind, (*others, *shown))
+
+
+def with_objects(snapshot: Snapshot, kind: str, objects: Iterable[JsonObject]) -> Snapshot:
+    """The snapshot with these objects as all of their kind."""
+    return replace(snapshot, objects={**snapshot.objects, kind: tuple(objects)})
+
+
+def _key(obj: JsonObject) -> tuple[str, str]:
+    metadata = obj["metadata"]
+    return metadata.get("namespace") or "", metadata["name"]
+
+
+def document(snapshot: Snapshot, version: str) -> JsonObject:
+    """The file: what is read of secrets, environment and handlers' sentences is not in it."""
+    objects = {
+        kind: [without_messages(kind, obj) for obj in found]
+        for kind, found in snapshot.objects.items()
+    }
+    return {
+        "kind": KIND,
+        "format": FORMAT,
+        "moorage": version,
+        "takenAt": snapshot.taken_at,
+        "settings": msgspec.to_builtins(snapshot.settings),
+        "servesGroups": snapshot.serves_groups,
+        "driverNodes": list(snapshot.driver_nodes),
+        "notes": list(snapshot.notes),
+        "objects": objects,
+    }
+
+
+def read_document(found: object) -> Snapshot:
+    """The snapshot in a file.
+
+    Raises:
+        SnapshotError: If it is none, or of another version.
+    """
+    if not isinstance(found, Mapping) or found.get("kind") != KIND:
+        raise SnapshotError(f'this is no snapshot of Moorage (kind: "{KIND}" is missing).')
+    if found.get("format") != FORMAT:
+        raise SnapshotError(
+            f"this snapshot has format {found.get('format')} (Moorage {found.get('moorage')}), and"
+            f" this version reads format {FORMAT}. Take it again, or read it with the other."
+        )
+    try:
+        return _read(found)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SnapshotError(f"this snapshot is damaged: {error!r:.200}") from None
+
+
+def _read(found: Mapping[str, Any]) -> Snapshot:
+    settings = msgspec.convert(found["settings"], AccountingSettings)
+    snapshot = Snapshot(
+        taken_at=str(found["takenAt"]),
+        settings=settings,
+        objects={
+            kind: tuple(kept(kind, found["objects"].get(kind, ()), settings.queue_label))
+            for kind in shapes(settings.queue_label)
+        },
+        serves_groups=bool(found["servesGroups"]),
+        driver_nodes=tuple(map(str, found["driverNodes"])),
+        notes=tuple(map(str, found["notes"])),
+    )
+    for obj in (obj for objects in snapshot.objects.values() for obj in objects):
+        _key(obj)
+    return snapshot
+
+
+def world_of(snapshot: Snapshot) -> World:
+    """The world that follows, as the plugin has it; an object that cannot be read is absent."""
+    settings = snapshot.settings
+    world = World(settings)
+    world.serve_groups(served=snapshot.serves_groups)
+    _feed(snapshot.of("deviceclasses"), class_view, world.put_class)
+    _feed(snapshot.of("resourceslices"), slice_view, world.put_slice)
+    _feed(snapshot.of("configurations"), project_configuration, world.put_configuration)
+    _feed(snapshot.of("namespaces"), namespace_view, world.put_namespace)
+    _feed(snapshot.of("instances"), instance_view, world.put_instance)
+    _feed(snapshot.of("podgroups"), lambda o: pod_group_view(o, settings), world.put_group)
+    _feed(snapshot.of("queues"), parse_queue, world.put_queue)
+    label = settings.queue_label
+    _feed(
+        snapshot.of("resourceclaims"), lambda o: claim_view(o, queue_label=label), world.put_claim
+    )
+    _feed(snapshot.of("pods"), lambda o: project_pod(o, settings), world.put_pod)
+    _note_gone(world)
+    return world
+
+
+def _note_gone(world: World) -> None:
+    """All claims were read: one that is not there does not exist, as the plugin finds by asking."""
+    for pod in world.facts.pods():
+        for name in pod.claim_names:
+            if world.facts.claim_named(pod.namespace, name) is None:
+                world.note_gone_claim(pod.namespace, name)
+
+
+def _feed(
+    objects: Iterable[JsonObject],
+    view: Callable[[JsonObject], T | None],
+    put: Callable[[T], object],
+) -> None:
+    for obj in objects:
+        try:
+            found = view(obj)
+        except (UnreadableError, KeyError, TypeError, ValueError):
+            continue
+        if found is not None:
+            put(found)

@@ -1,0 +1,219 @@
+"""What if: verdicts, charges and evictions about a cluster that is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from scheduler_plugin.objects.names import AccountingSettings
+from scheduler_plugin.viewing.simulations import Changes, NoChangeError, Simulation, simulate
+from scheduler_plugin.viewing.snapshots import Snapshot, changed
+from scheduler_plugin.viewing.tables import objects, simulation_text
+from tests.scheduler_plugin.builders import (
+    a_claim_object,
+    a_class_object,
+    a_pod_object,
+    a_queue_object,
+    a_request,
+    a_result,
+)
+from tests.scheduler_plugin.viewing.test_rows import shown
+from tests.scheduler_plugin.viewing.test_snapshots import (
+    a_configuration,
+    a_device,
+    a_slice_object,
+    an_instance,
+)
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+def a_snapshot(**of: Sequence[Mapping[str, Any]]) -> Snapshot:
+    """Robots uses the one camera that research may use; vision is guaranteed it."""
+    base = Snapshot(taken_at="", settings=AccountingSettings(), objects={})
+    found = {
+        "namespaces": [{"metadata": {"name": "default"}}],
+        "deviceclasses": [a_class_object("onvif", configuration="onvif")],
+        "configurations": [a_configuration()],
+        "resourceslices": [a_slice_object(a_device(), nodeName="n")],
+        "instances": [an_instance()],
+        "queues": [
+            a_queue_object("research", onvif=(1, 1)),
+            a_queue_object("vision", parent="research", onvif=(1, 1)),
+            a_queue_object("robots", parent="research", onvif=(0, 1)),
+        ],
+        "resourceclaims": [a_claim_object("cam", queue="robots", results=[a_result()], pods=["a"])],
+        "pods": [a_pod_object("a", queue="robots", claims=("cam",), node="n", phase="Running")],
+        **of,
+    }
+    for kind, objs in found.items():
+        base = changed(base, kind, *objs)
+    return base
+
+
+def with_kind(kind: str, obj: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": kind, **obj}
+
+
+def a_template(name: str = "t") -> dict[str, Any]:
+    spec = {"spec": {"devices": {"requests": [a_request()]}}}
+    return {"kind": "ResourceClaimTemplate", "metadata": {"name": name}, "spec": spec}
+
+
+def a_new_pod(name: str = "new", queue: str = "vision", **spec: Any) -> dict[str, Any]:
+    entry = {"name": "cam", "resourceClaimTemplateName": "t"}
+    found = a_pod_object(name, queue=queue, resource_claims=[entry], spec=spec)
+    del found["metadata"]["uid"], found["metadata"]["namespace"], found["status"]
+    return with_kind("Pod", found)
+
+
+def simulated(snapshot: Snapshot, **changes: Any) -> Simulation:
+    return simulate(snapshot, Changes(**changes), NOW)
+
+
+def test_a_pod_within_its_quota_is_refused_and_who_would_go_for_it_is_told() -> None:
+    found = simulated(a_snapshot(), objects=[a_template(), a_new_pod()])
+
+    (pod,) = found.pods
+    assert (pod.pod, pod.reason, pod.evicted) == ("default/new", "OverLimit", ("default/a",))
+    assert "is within its quota" in pod.sentence
+    assert "evicted: default/a" in shown(*simulation_text(found))
+
+
+def test_of_several_pods_each_counts_those_before_it() -> None:
+    free = a_snapshot(pods=[], resourceclaims=[])
+
+    found = simulated(free, objects=[a_template(), a_new_pod("one"), a_new_pod("two")])
+
+    one, two = found.pods
+    assert (one.reason, two.reason) == ("Admitted", "OverLimit")
+    assert [(c.queue, c.device_class, c.added) for c in one.charged] == [("vision", "onvif", 1)]
+    assert [(q.before and q.before.usage, q.after and q.after.usage) for q in found.queues] == [
+        (0, 1),
+        (0, 1),
+    ]
+
+
+def test_a_pod_that_joins_a_shared_claim_costs_nothing() -> None:
+    joins = with_kind("Pod", a_pod_object("new", queue="vision", claims=("cam",)))
+
+    (pod,) = simulated(a_snapshot(), objects=[joins]).pods
+
+    assert (pod.reason, pod.charged) == ("Admitted", ())
+
+
+def test_a_pod_without_devices_is_nobodys_business() -> None:
+    plain = with_kind("Pod", a_pod_object("new", spec={"schedulerName": "default-scheduler"}))
+
+    (pod,) = simulated(a_snapshot(), objects=[plain]).pods
+
+    assert (pod.reason, "asks for no devices" in pod.sentence) == ("Admitted", True)
+
+
+def test_a_priority_class_says_whether_a_pod_is_preemptible() -> None:
+    classes = [{"metadata": {"name": "high"}, "value": 1000}]
+    free = a_snapshot(pods=[], resourceclaims=[], priorityclasses=classes)
+    high = a_new_pod(queue="robots", priorityClassName="high")
+
+    (pod,) = simulated(free, objects=[a_template(), high]).pods
+
+    assert pod.reason == "NonPreemptibleOverQuota"
+    with pytest.raises(NoChangeError, match="'low' is not known"):
+        simulated(free, objects=[a_template(), a_new_pod(priorityClassName="low")])
+
+
+def waiting_snapshot() -> Snapshot:
+    waiting = a_pod_object("b", queue="robots", claims=("more",))
+    snapshot = changed(a_snapshot(), "pods", waiting)
+    return changed(snapshot, "resourceclaims", a_claim_object("more"))
+
+
+def test_a_queues_change_tells_which_waiting_pods_it_lets_go() -> None:
+    queues = [
+        a_queue_object("research", onvif=(2, 2)),
+        a_queue_object("robots", parent="research", onvif=(0, 2)),
+    ]
+
+    found = simulated(waiting_snapshot(), queues=queues)
+
+    (change,) = found.waiting
+    assert (change.pod, change.before, change.after) == ("default/b", "OverLimit", "Admitted")
+    rows = {q.after.queue: q for q in found.queues if q.after}
+    assert set(rows) == {"research", "robots"}
+    assert "1 -> 2" in shown(*simulation_text(found))
+
+
+def test_a_limit_below_the_usage_is_told_and_evicts_nobody() -> None:
+    found = simulated(
+        a_snapshot(), queues=[a_queue_object("robots", parent="research", onvif=(0, 0))]
+    )
+
+    (change,) = found.queues
+    assert "1 more are used than its limit" in change.problem
+
+
+def test_a_quota_that_is_raised_tells_who_would_be_evicted() -> None:
+    waiting = a_pod_object("b", queue="vision", claims=("more",))
+    snapshot = changed(a_snapshot(), "pods", waiting)
+    snapshot = changed(snapshot, "resourceclaims", a_claim_object("more"))
+    lowered = changed(snapshot, "queues", a_queue_object("vision", parent="research", onvif=(0, 1)))
+
+    found = simulated(lowered, queues=[a_queue_object("vision", parent="research", onvif=(1, 1))])
+
+    (change,) = found.waiting
+    assert (change.before, change.after, change.evicted) == (
+        "OverLimit",
+        "OverLimit",
+        ("default/a",),
+    )
+
+
+@pytest.mark.parametrize("name", ["onvif-aaaaaa"])
+@pytest.mark.parametrize(
+    ("effect", "part"), [("NoSchedule", "keep it, and their charge"), ("NoExecute", "are evicted")]
+)
+def test_a_device_that_is_gone_tells_who_has_it(name: str, effect: str, part: str) -> None:
+    configuration = a_configuration()
+    configuration["spec"]["offlineTaintEffect"] = effect
+    found = simulated(a_snapshot(configurations=[configuration]), without_devices=[name])
+
+    (lost,) = found.devices
+    assert "ResourceClaim default/cam" in lost.sentence
+    assert part in lost.sentence
+    assert objects((found,))[0]["devices"][0]["device"]["name"] == "onvif-aaaaaa"
+
+
+def test_a_device_that_nobody_uses_and_one_that_is_held_by_a_node() -> None:
+    free = simulated(a_snapshot(pods=[], resourceclaims=[]), without_devices=["onvif-aaaaaa"])
+    held = a_snapshot(resourceslices=[], instances=[an_instance(deviceUsage={"x": "n"})])
+
+    assert "nobody uses it" in free.devices[0].sentence
+    (lost,) = simulated(held, without_devices=["onvif-aaaaaa"]).devices
+    assert "stay held by Node n" in lost.sentence
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"without_devices": ["nothing"]}, "there is no device or Instance nothing"),
+        ({"objects": [{"kind": "Secret", "metadata": {"name": "x"}}]}, "'Secret'"),
+        ({"objects": [{"kind": "Pod", "metadata": {}}]}, "with a name"),
+        ({"queues": [{"kind": "Pod"}]}, "is no Queue"),
+        ({"queues": [with_kind("Queue", a_queue_object("x", onvif=(3, 1)))]}, "limit"),
+    ],
+)
+def test_a_change_that_makes_no_sense_is_refused(changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(NoChangeError, match=sentence):
+        simulated(a_snapshot(), **changes)
+
+
+def test_nothing_differs_where_nothing_is_different() -> None:
+    snapshot = a_snapshot()
+    found = simulated(snapshot, queues=[with_kind("Queue", obj) for obj in snapshot.of("queues")])
+
+    assert found == replace(found, pods=(), waiting=(), queues=(), devices=())
+    assert shown(*simulation_text(found)) == "Nothing would differ.\n"
