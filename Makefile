@@ -8,7 +8,7 @@ WORKERS ?= 2
 CLUSTER ?= .cluster
 
 .DEFAULT_GOAL := help
-.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy crash-test demo image bench proto crds manifests lock cluster-up cluster-down clean
+.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy crash-test demo image bench proto crds manifests reference docs lock cluster-up cluster-down clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,7 @@ check: $(READY) ## Format, lint, types, import contracts, purity, stale stubs, s
 	$(BIN)/pytest -q tests/test_purity.py
 	$(BIN)/python -m tests.stubs --check
 	$(BIN)/python -m tests.crds --check
+	$(BIN)/python -m tests.reference --check
 	@PYTHONPATH=deploy/local $(BIN)/python -m tests.manifests --check
 
 format: $(READY) ## Format and repair what ruff can
@@ -52,13 +53,13 @@ test: $(READY) ## All tests, those on the real Kubernetes included
 QUEUE_STORIES := $(addprefix tests/e2e/,binder failover plugin sharing webhook)
 
 e2e-devices: $(READY)
-	$(BIN)/pytest -q -m e2e $(addprefix --ignore=,$(QUEUE_STORIES)) --ignore=tests/e2e/test_helm.py --ignore=tests/e2e/test_own_control_plane.py --ignore-glob='*/legacy/test_[!fp]*'
+	$(BIN)/pytest -q -m e2e $(addprefix --ignore=,$(QUEUE_STORIES)) --ignore=tests/e2e/test_helm.py --ignore=tests/e2e/test_own_control_plane.py --ignore=tests/e2e/test_documentation.py --ignore-glob='*/legacy/test_[!fp]*'
 
 e2e-queues: $(READY)
 	$(BIN)/pytest -q -m e2e $(QUEUE_STORIES)
 
 e2e-legacy: $(READY)
-	$(BIN)/pytest -q -m e2e tests/e2e/legacy tests/e2e/test_helm.py tests/e2e/test_own_control_plane.py --ignore-glob='*/test_[fp]*'
+	$(BIN)/pytest -q -m e2e tests/e2e/legacy tests/e2e/test_helm.py tests/e2e/test_own_control_plane.py tests/e2e/test_documentation.py --ignore-glob='*/test_[fp]*'
 
 crash-test: $(READY) ## The driver killed before each of its system calls (some minutes)
 	MOORAGE_CRASHES=all $(BIN)/pytest -q tests/driver/crashes -n $(WORKERS)
@@ -71,6 +72,12 @@ proto: $(READY) ## Generate the stubs of the kubelet's contracts
 
 crds: $(READY) ## Generate the schemas of the definitions in deploy/crds
 	$(BIN)/python -m tests.crds --write
+
+reference: $(READY) ## Generate the pages of fields and flags in docs/reference
+	$(BIN)/python -m tests.reference --write
+
+docs: $(READY) ## Make the site of these pages (.artifacts/site/index.html); a warning is an error
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -c docs . .artifacts/site
 
 manifests: $(READY) ## Render the chart into deploy/manifests, deploy/policies and deploy/webhook
 	@PYTHONPATH=deploy/local $(BIN)/python -m tests.manifests --write

@@ -1,4 +1,9 @@
-"""The commands and files of INSTALL.md."""
+"""The commands and files of INSTALL.md, the tutorial and the how-to pages, as a user types them.
+
+A page's YAML whose first line is a comment with a file's name is that file. What its `sh` blocks
+say is typed, one block after the other; a block `text` below one is what it must have printed:
+these lines in this order, with `…` for anything, and spaces as wide as they come.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,8 @@ from local_cluster.go_toolchain import ensure_built
 from moorage_demo.installation import ROOT
 from moorage_demo.release import VALUES
 
+DOCS = ROOT / "docs"
+README = (ROOT / "README.md").read_text()
 INSTALL = (ROOT / "INSTALL.md").read_text()
 FIRST_CLAIM = "From an empty cluster to the first claim"
 
@@ -44,12 +51,50 @@ def prepare(folder: Path) -> None:
     own = VALUES.read_text().replace("create: true", "create: false")
     (folder / "moorage-values.yaml").write_text(f"{own}\ndriver: {{namespace: moorage-driver}}\n")
     (first,) = blocks("yaml", _section(FIRST_CLAIM))
-    # The nodes of the tests have a shell and no registry.
-    (folder / "first.yaml").write_text(first.replace("image: busybox", f"image: {BUSYBOX_IMAGE}"))
+    (folder / "first.yaml").write_text(_with_local_image(first))
 
 
 def run(cluster: Cluster, heading: str, folder: Path) -> str:
-    """Type the commands of a section; returns what they print."""
+    """Type the commands of a section of INSTALL.md; returns what they print."""
+    done = _type(cluster, commands(heading), folder)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
+
+
+def follow(cluster: Cluster, page: Path, folder: Path) -> None:
+    """Do what a page says, from its first block to its last."""
+    follow_text(cluster, page.name, page.read_text(), folder)
+
+
+def follow_text(cluster: Cluster, name: str, page: str, folder: Path) -> None:
+    printed = ""
+    for language, text in _BLOCK.findall(page):
+        if language == "yaml" and (file := _FILE.match(text)):
+            (folder / file[1]).write_text(_with_local_image(text))
+        elif language == "sh":
+            done = _type(cluster, text, folder)
+            assert done.returncode == 0, f"{name}: {done.stderr}{done.stdout}"
+            printed = done.stdout
+        elif language == "text":
+            missing = [line for line in text.splitlines() if not _is_printed(line, printed)]
+            assert not missing, f"{name}: {missing} is not in what was printed:\n{printed}"
+
+
+_BLOCK = re.compile(r"^```(\w+)\n(.+?)^```", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"# ([\w-]+\.yaml)")
+
+
+def _is_printed(line: str, printed: str) -> bool:
+    words = (re.escape(" ".join(part.split())) for part in line.split("…"))
+    return re.search(".*".join(words), re.sub(r"[^\S\n]+", " ", printed)) is not None
+
+
+def _with_local_image(text: str) -> str:
+    """The nodes of the tests have a shell and no registry."""
+    return text.replace("image: busybox", f"image: {BUSYBOX_IMAGE}")
+
+
+def _type(cluster: Cluster, typed: str, folder: Path) -> subprocess.CompletedProcess[str]:
     path = [str(ensure_built(programs.HELM)), str(Path(cluster.kubectl_program).parent)]
     path.append(str(Path(sys.executable).parent))
     env = {
@@ -57,13 +102,6 @@ def run(cluster: Cluster, heading: str, folder: Path) -> str:
         "KUBECONFIG": str(cluster.kubeconfig),
         "PATH": os.pathsep.join([*path, os.environ["PATH"]]),
     }
-    done = subprocess.run(
-        ("bash", "-euxc", commands(heading)),
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
+    return subprocess.run(
+        ("bash", "-euxc", typed), cwd=folder, env=env, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr + done.stdout
-    return done.stdout

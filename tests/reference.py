@@ -1,0 +1,147 @@
+"""Generate the pages of `docs/reference` from what they are about, or check that they are that.
+
+    python -m tests.reference --write     anew into the files
+    python -m tests.reference --check     compare, and change nothing
+
+Fields come from the definitions, which come from the models; flags from the programs themselves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+import yaml
+
+from driver.running import settings as driver
+from scheduler_plugin import arguments as scheduler_plugin
+from scheduler_plugin import kubectl
+from tests.crds import CRDS
+from webhook import arguments as webhook
+
+PAGES = Path(__file__).resolve().parent.parent / "docs" / "reference"
+NOTE = "% Generated: `make reference`.\n"
+KINDS = ("queues.moorage.dev", "configurations.akri.sh", "instances.akri.sh")
+PROGRAMS = (driver.app, scheduler_plugin.app, webhook.app, kubectl.app)
+
+
+def objects_page() -> str:
+    """Every field of every kind, with type, default and meaning."""
+    parts = [NOTE, "# Kinds and their fields\n", "What `kubectl explain` tells, on one page.\n"]
+    for name in KINDS:
+        definition = yaml.safe_load((CRDS / f"{name}.yaml").read_text())
+        parts.append(_kind(definition["spec"]))
+    return "\n".join(parts)
+
+
+def _kind(spec: Mapping[str, Any]) -> str:
+    (version,) = spec["versions"]
+    schema = version["schema"]["openAPIV3Schema"]
+    rows = [f"| `{path}` | {kind} | {text} |" for path, kind, text in _fields(schema, "")]
+    head = f"## {spec['names']['kind']}\n\n`{spec['group']}/{version['name']}`, "
+    head += f"{spec['scope'].lower()}. {schema['description']}\n\n"
+    return head + "| field | type | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _fields(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, str, str]]:
+    for name, field in schema.get("properties", {}).items():
+        below = f"{path}.{name}" if path else name
+        yield below, _type(field), _cell(_meaning(field))
+        yield from _fields(field.get("items", field), below + "[]" * ("items" in field))
+
+
+def _type(field: Mapping[str, Any]) -> str:
+    if "items" in field:
+        return f"list of {_type(field['items'])}s"
+    if field.get("additionalProperties") and not field.get("properties"):
+        return "map"
+    if field.get("x-kubernetes-int-or-string"):
+        return "integer or string"
+    return str(field["type"])
+
+
+def _meaning(field: Mapping[str, Any]) -> str:
+    said = [field.get("description", "")]
+    if choices := field.get("enum") or field.get("items", {}).get("enum"):
+        said.append(f"One of {', '.join(f'`{choice}`' for choice in choices)}.")
+    if "default" in field:
+        said.append(f"Default: `{field['default']}`.")
+    return " ".join(filter(None, said))
+
+
+def commands_page() -> str:
+    """Every command and flag of every program."""
+    parts = [NOTE, "# Command lines\n"]
+    for app in PROGRAMS:
+        command: Any = typer.main.get_command(app)
+        parts.append(f"## {app.info.name}\n\n{app.info.help}\n")
+        if app is not kubectl.app:
+            parts.append(_cell(app.info.epilog or "") + "\n")
+        inside = getattr(command, "commands", None)
+        for name, each in (inside or {"": command}).items():
+            parts.append(_command(f"{app.info.name} {name}".strip(), each))
+    return "\n".join(parts)
+
+
+def _command(name: str, command: Any) -> str:
+    options = [each for each in command.params if each.param_type_name == "option"]
+    rows = [_option(each) for each in options if not each.hidden]
+    words = [each.make_metavar(None) for each in command.params if each not in options]
+    head = f"### {' '.join([name, *words])}\n\n{_flat(command.help or '')}\n\n"
+    return head + "| flag | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _option(option: Any) -> str:
+    flags = " / ".join(f"`{flag}`" for flag in (*option.opts, *option.secondary_opts))
+    metavar = f" {option.metavar}" if option.metavar else ""
+    choices = getattr(option.type, "choices", ())
+    said = _flat(option.help or "") + (f" One of {', '.join(choices)}." if choices else "")
+    return f"| {flags}{_cell(metavar)} | {_default(option)} | {_cell(said.strip())} |"
+
+
+def _default(option: Any) -> str:
+    if isinstance(option.show_default, str):
+        return f"`{option.show_default}`"
+    shown = option.show_default and option.default not in (None, "", False, ())
+    return f"`{option.default}`" if shown else ""
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+GENERATED = {"objects.md": objects_page, "command-lines.md": commands_page}
+
+
+def stale() -> Iterator[str]:
+    """What is wrong with the pages."""
+    for name, generate in GENERATED.items():
+        file = PAGES / name
+        if not file.exists() or file.read_text() != generate():
+            yield f"differs from what it is about: {file.name}"
+
+
+def main() -> str | None:
+    """What to complain about, or None."""
+    parser = argparse.ArgumentParser(prog="python -m tests.reference", description=__doc__)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--write", action="store_true", help="generate into the files")
+    what.add_argument("--check", action="store_true", help="compare, and change nothing")
+    if parser.parse_args().write:
+        for name, generate in GENERATED.items():
+            (PAGES / name).write_text(generate())
+        return None
+    problems = list(stale())
+    return "\n".join([*problems, "Run `make reference`."]) if problems else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

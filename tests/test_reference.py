@@ -1,0 +1,30 @@
+"""The site's pages that are generated, and the site itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests import reference
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_the_pages_tell_every_field_and_flag() -> None:
+    objects, commands = reference.objects_page(), reference.commands_page()
+
+    assert "| `spec.resources[].overQuotaWeight` | integer |" in objects
+    assert "One of `Keep`, `Evict`." in objects
+    assert "### kubectl-moorage why POD" in commands
+    assert "| `--orphan-policy` | `OldestPod` |" in commands
+    assert "MOORAGE_&lt;FLAG>" in commands
+
+
+def test_the_site_is_made_without_a_warning(tmp_path: Path) -> None:
+    options = ("--quiet", "--fail-on-warning", "--keep-going", "-c", str(ROOT / "docs"))
+    command = (sys.executable, "-m", "sphinx", *options, str(ROOT), str(tmp_path))
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "docs" / "tutorial.html").exists()
