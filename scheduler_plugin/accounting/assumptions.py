@@ -95,6 +95,10 @@ Subscriber = Callable[[Iterable[ClaimUid]], None]
 """Told of the claims that a pod uses, when the pod came or went."""
 
 
+def _unheard(_: Iterable[ClaimUid]) -> None:
+    """Nobody asked to be told."""
+
+
 class Assumptions:
     """The table of decisions in flight, and what they add to each queue and its ancestors."""
 
@@ -102,10 +106,20 @@ class Assumptions:
         self,
         path: Callable[[QueueName], tuple[QueueName, ...]],
         charged: Callable[[ClaimUid], ClaimEntry | None],
+        *,
+        ended: Subscriber = _unheard,
     ) -> None:
-        """`charged` is the ledger's entry of a claim."""
+        """Begin without any.
+
+        Args:
+            path: A queue and those above it.
+            charged: The ledger's entry of a claim.
+            ended: Told of the claims of a pod that may be bound no more: what stood for its sake
+                may stand no longer.
+        """
         self._path = path
         self._charged = charged
+        self._ended = ended
         self._subscribers: list[Subscriber] = []
         self.usage = Totals(path)
         self.non_preemptible = Totals(path)
@@ -227,6 +241,7 @@ class Assumptions:
     def forget(self, pod: PodUid) -> None:
         """Drop a pod: it is bound, deleted, refused, or asked about anew. A hold stays."""
         self.holds.resume(pod)
+        was_asked = self.awaits_binding(pod)
         held = self._held.pop(pod, None)
         if held is None:
             return
@@ -238,6 +253,8 @@ class Assumptions:
             if not entry.pods:
                 del self._entries[claim]
             self.recount(claim)
+        if was_asked:
+            self._ended(held.claims)
         self._tell(held.claims)
 
     def hold(self, hold: Hold) -> None:

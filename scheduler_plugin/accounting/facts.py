@@ -5,7 +5,7 @@ Everything is found by what it is named by, so that a pod or a claim costs what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from scheduler_plugin.accounting.mirror_pods import MirrorPods, is_capped
@@ -39,11 +39,19 @@ def _leave(index: Index[K, U], keys: Iterable[K], uid: U) -> None:
             del index[key]
 
 
+def _never(_: PodUid) -> bool:
+    return False
+
+
 class Facts:
     """Pods and claims with their indexes, what says pods' queues, the tree and the catalog."""
 
-    def __init__(self, settings: AccountingSettings) -> None:
+    def __init__(
+        self, settings: AccountingSettings, may_have_node: Callable[[PodUid], bool] = _never
+    ) -> None:
+        """`may_have_node` says whether a pod's binding was asked for and is not seen yet."""
         self.settings = settings
+        self.may_have_node = may_have_node
         self.tree = QueueTree()
         self.catalog = Catalog(self.tree.lists)
         self.pod_queues = PodQueues(settings)

@@ -7,11 +7,12 @@ a verdict on what was there before would charge what is not so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from scheduler_plugin.accounting.costs import is_accounted
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.owners import labelled_owner
+from scheduler_plugin.objects.bindings import ClaimOwner
 from scheduler_plugin.objects.catalog import Catalog
 from scheduler_plugin.objects.names import ClaimUid
 from scheduler_plugin.objects.pods import PodView
@@ -51,6 +52,16 @@ def _is_fresh(pod: PodView, name: str, facts: Facts) -> bool:
     if not is_accounted(claim, facts.catalog):
         return True
     return claim.is_allocated and pod.uid in claim.reserved_for
+
+
+def stand(owners: Iterable[ClaimOwner], facts: Facts) -> bool:
+    """Whether the claims say what was judged: while one was written, another's owner may end."""
+    return all(_says(owner, facts) for owner in owners)
+
+
+def _says(owner: ClaimOwner, facts: Facts) -> bool:
+    claim = facts.claim(owner.uid)
+    return claim is not None and labelled_owner(claim, facts) == owner.queue
 
 
 def owned_claims(pod: PodView, facts: Facts) -> tuple[str, ...]:

@@ -7,7 +7,8 @@
     5 nobody's yet: the first pod to bind it decides
 
 A label that a user set at creation stays. One that the binder wrote ends with the allocation: it
-is stale when neither the pod it was written for is a consumer nor any consumer has a node.
+is stale when neither the pod it was written for is a consumer nor any consumer has a node, or may
+have it without being seen: once it is, the label would count again.
 
 Nobody may edit a label, but an administrator who switches the policies off can: what it says then
 counts, and people are told (`world_changes.LabelEdit`).
@@ -57,7 +58,7 @@ def is_stale(claim: ClaimView, facts: Facts) -> bool:
         return False
     if claim.owner_pod in claim.reserved_for or claim.other_consumers:
         return False
-    return not runs(claim, facts)
+    return not (runs(claim, facts) or any(map(facts.may_have_node, claim.reserved_for)))
 
 
 def runs(claim: ClaimView, facts: Facts) -> bool:

@@ -45,9 +45,11 @@ class World:
     """
 
     def __init__(self, settings: AccountingSettings | None = None) -> None:
-        self.facts = Facts(settings or AccountingSettings())
+        self.facts = Facts(settings or AccountingSettings(), self._may_have_node)
         self.ledger = Ledger(self.facts.tree.path)
-        self.assumptions = Assumptions(self.facts.tree.path, self.ledger.claim)
+        self.assumptions = Assumptions(
+            self.facts.tree.path, self.ledger.claim, ended=self._recount_claims
+        )
         self.unmet: Mapping[QueueName, str] = {}
         self._label_edits: dict[ClaimUid, LabelEdit] = {}
         # As an ordered set, the earliest first.
@@ -85,6 +87,9 @@ class World:
         """Whether a pod may get a node yet, as far as is known: kube-scheduler may know less."""
         pod = self.facts.pod(uid)
         return uid not in self._deleted if pod is None else pod.may_be_bound
+
+    def _may_have_node(self, uid: PodUid) -> bool:
+        return self.assumptions.awaits_binding(uid)
 
     def put_claim(self, claim: ClaimView) -> None:
         before = self.facts.claim(claim.uid)

@@ -21,6 +21,7 @@ from scheduler_plugin.accounting.freshness import (
     awaits_claims,
     claims_to_read,
     owned_claims,
+    stand,
     unowned_claims,
 )
 from scheduler_plugin.accounting.world import World
@@ -205,7 +206,9 @@ class Binds:
             request = bind_request(pod, node, verdict)
             written |= {claim.uid: claim for claim in request.claims if not claim.is_written}
             failure = await self._write_owners(request)
-        return self._failed(pod, failure) if isinstance(failure, BindFailed) else failure or request
+        if isinstance(failure, BindFailed):
+            return self._failed(pod, failure)
+        return failure or (request if stand(request.claims, world.facts) else None)
 
     async def _write_owners(self, request: BindRequest) -> ClaimsChanged | BindFailed | None:
         if all(claim.is_written for claim in request.claims):

@@ -144,6 +144,8 @@ class FakeBinder:
         assert owner.owner_pod is not None
         self.owner_writes.append((owner.name, owner.queue, owner.owner_pod))
         self.cluster.store(replace(found, label=owner.queue, owner_pod=owner.owner_pod))
+        # However late the watch is, the answer to an own write is known.
+        put(self.cluster.world, self.cluster.claims[owner.name])
         return True
 
     async def take_back(self, request: BindRequest) -> bool:

@@ -99,6 +99,24 @@ def test_pod_is_bound_to_the_queue_that_its_label_was_written_with() -> None:
     assert admit(world, pod, at_bind=True).queue == VISION
 
 
+def test_label_stays_while_a_pod_that_relies_on_it_may_be_bound() -> None:
+    """The pod that it was written for is gone, and the watch of pods has not shown the other."""
+    world = a_world(a_queue("vision"), a_queue("robots"))
+    joiner = a_pod("b", claims=["cam"], queue="robots")
+    put(world, a_pod("a", claims=["cam"], queue="vision"), joiner)
+    put(world, an_allocated_claim("cam", "a", "b", queue="vision", owner_pod="a"))
+    admit(world, joiner, at_bind=True)
+    world.assumptions.binding_asked(joiner.uid)
+
+    world.delete_pod(pod_uid("a"))
+    put(world, an_allocated_claim("cam", "b", queue="vision", owner_pod="a"))
+
+    assert usage(world, "vision") == amounts(onvif=1)
+    assert world.assumptions.usage.by_queue() == {}
+    world.assumptions.forget(joiner.uid)
+    assert usage(world, "vision") == NO_CHARGES, "it is not bound for certain"
+
+
 def test_label_that_was_taken_away_does_not_decide_through_an_assumption() -> None:
     world = a_world(a_queue("vision"), a_queue("robots"), a_claim("cam", queue="vision"))
     pod = a_pod("a", claims=["cam"], queue="robots")

@@ -524,6 +524,30 @@ def two_claims(scene: Scene, then: Callable[[], None]) -> None:
     scene.binder.before_write.extend([nothing, changed])
 
 
+async def test_bind_judges_again_when_an_owner_ends_while_another_is_written(
+    scene: Scene,
+) -> None:
+    """The claim that needed no write says no more what was judged; bound, it would say so again."""
+    scene.cluster.store(a_claim("one", queue="robots", owner_pod="b"), a_claim("two"))
+    scene.pod("b", claims=["one"], queue="robots")
+    scene.cluster.reserve("one", "b")
+    put(scene.cluster.world, a_queue("vision", onvif=(2, 2)))
+    assert scene.extender.filter(scene.pod("a", claims=["one", "two"], queue="vision")) == Passed()
+    scene.cluster.reserve("one", "a")
+    scene.cluster.reserve("two", "a")
+
+    async def gone() -> None:
+        scene.cluster.world.delete_pod(pod_uid("b"))
+        scene.cluster.store(replace(scene.cluster.claims["one"], reserved_for=(pod_uid("a"),)))
+
+    scene.binder.before_write.append(gone)
+
+    assert await scene.bind("a") == ""
+    assert scene.cluster.claims["one"].label == "vision"
+    assert usage(scene.cluster.world, "vision") == amounts(onvif=2)
+    assert usage(scene.cluster.world, "robots") == amounts()
+
+
 @pytest.mark.parametrize("shared", [False, True])
 async def test_a_refusal_takes_back_the_owner_that_was_written(scene: Scene, shared: bool) -> None:
     def refuse() -> None:

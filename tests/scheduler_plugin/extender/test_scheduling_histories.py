@@ -125,7 +125,7 @@ class Scheduling(RuleBasedStateMachine):
 
     @initialize(
         group=st.booleans(),
-        labels=st.lists(st.sampled_from(["", "own", "own", "closed"]), min_size=5, max_size=5),
+        labels=st.lists(st.sampled_from(["", "", "own", "own", "closed"]), min_size=5, max_size=5),
     )
     def begin(self, group: bool, labels: list[str]) -> None:
         """Users name their own queue on claims, or one that they may not use."""
@@ -139,6 +139,7 @@ class Scheduling(RuleBasedStateMachine):
         self.add_pod("p6", "", ["c1"], non_preemptible=False)
         self.add_pod("p7", "left", ["c0"], non_preemptible=False)
         self.add_pod("p8", "right", ["c0", "c2"], non_preemptible=False)
+        self.add_pod("p9", "right", ["c0"], non_preemptible=False)
         if group and (first := self.pod("p7")):
             # Another of its queue joins it, non-preemptibly.
             self.filter_one(first)
@@ -512,6 +513,27 @@ class Scheduling(RuleBasedStateMachine):
         if pod is not None and pod.name in self.decided:
             self.write_binding(sorted(self.decided).index(pod.name), then)
 
+    @rule(
+        claim=claims,
+        first=numbers,
+        then=st.sampled_from(["", "the watch is silent", "the watch is silent"]),
+        drops=st.booleans(),
+    )
+    def share(self, claim: str, first: int, then: str, drops: bool) -> None:
+        """Whose queue became the owner is killed before its binding; the others go all the way."""
+        known = [pod for pod in self.world.facts.pods() if claim in pod.claim_names]
+        found = [pod for pod in known if pod.may_be_bound and pod.uid not in self.unseen]
+        going = [found[(first + other) % len(found)] for other in range(len(found))]
+        for pod in going:
+            self.filter_one(pod)
+        for pod in going:
+            self.decide_one(pod)
+            if pod.name in self.decided:
+                at = sorted(self.decided).index(pod.name)
+                self.write_binding(at, "killed" if pod == going[0] else then)
+        if drops and going:
+            self.drop_pod(going[0].name, whole=True)
+
     @rule(back=st.booleans())
     def watch_pods(self, back: bool = False) -> None:
         """The watch speaks again; the clock may have been set back meanwhile."""
@@ -659,6 +681,27 @@ class Scheduling(RuleBasedStateMachine):
         """To a queue that is there: a label may name one that went while nothing was in use."""
         entry = self.world.ledger.claim(claim.uid)
         return entry is not None and entry.owner in self.world.facts.tree
+
+
+def test_a_queue_stays_while_one_that_joined_its_claim_is_bound_unseen() -> None:
+    """Who wrote the owner was killed before its binding, and is gone; the other's is not seen."""
+    history = Scheduling()
+    history.hear(namespace=True, group=False)
+    history.add_pod("p0", "right", ["c0"], non_preemptible=False)
+    history.add_pod("p1", "left", ["c0"], non_preemptible=False)
+    for name, then in (("p0", "killed"), ("p1", "the watch is silent")):
+        pod = history.pod(name)
+        assert pod is not None
+        history.filter_one(pod)
+        history.decide_one(pod)
+        history.write_binding(0, then)
+    history.drop_pod("p0", whole=True)
+
+    history.delete_queue("right")
+    history.keep_queues(0.0)
+    history.watch_pods()
+
+    history.everything_that_runs_is_charged_once()
 
 
 TestScheduling = Scheduling.TestCase
