@@ -218,7 +218,7 @@ class KubeletClaims:
             resolve=real_path,
             refuse_mount=self._refuse_mount,
         )
-        renewals = await self._node.renew(plan)
+        renewals = await self._node.renew(plan, sight.instance)
         self._renewed = sight.where
         if not renewals:
             return
@@ -272,7 +272,7 @@ class KubeletClaims:
             return Failure("the devices of this node are not discovered yet")
         if known and (problem := await self._renewal_problem()):
             return problem
-        return await self._node.grant(partial(self._plan, claim))
+        return await self._node.grant(partial(self._plan, claim), self._instance)
 
     async def _unprepare(self, wanted: ClaimReference) -> PreparedClaim | Failure | None:
         async with (
@@ -313,7 +313,8 @@ class KubeletClaims:
         if (known := prepared.get(wanted.uid)) is None:
             return found
         logger.warning("Answered from the checkpoint: %s", found.sentence)
-        return AllocatedClaim(wanted, tuple(device.allocated for device in known.devices))
+        devices = tuple(device.allocated for device in known.devices)
+        return AllocatedClaim(wanted, devices, known.pod_claim)
 
     async def _discovered_for(
         self, found: Mapping[str, Any] | Failure | None, wanted: ClaimReference
@@ -343,6 +344,10 @@ class KubeletClaims:
         except OSError as error:
             return Failure(f"the node cannot record what it grants: {error}")
         return None
+
+    def _instance(self, allocated: AllocatedDevice) -> Instance | None:
+        sight = self._source.sight
+        return sight.instance(allocated) if sight else None
 
     def _plan(self, claim: AllocatedClaim, prepared: PreparedClaims) -> PreparedClaim | Failure:
         """By what is known when the plan's turn comes: `renew` may have come before it."""

@@ -109,11 +109,14 @@ class PreparedClaim:
         boot_id: The boot in which it was planned. In the next one device nodes are named anew, so
             what the containers get is planned again when the kubelet asks.
         devices: In the order in which the kubelet is told, see `cdi`.
+        pod_claim: What its pod calls a claim that was made of a template; "" for one that was not;
+            None if its containers get no device metadata, as an earlier driver prepared it.
     """
 
     reference: ClaimReference
     boot_id: str
     devices: tuple[PreparedDevice, ...]
+    pod_claim: str | None = None
 
     @property
     def allocation(self) -> frozenset[AllocatedDevice]:

@@ -22,6 +22,7 @@ from driver.preparing.apiserver_status import ClaimStatuses
 from driver.preparing.checkpoint import load
 from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
 from driver.preparing.disk_grants import Node
+from driver.preparing.disk_metadata import MetadataFiles
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import serve
 from driver.preparing.node_claims import NodeClaims
@@ -56,6 +57,7 @@ async def run_node(settings: NodeSettings) -> None:
         cdi_files=Folder(settings.cdi_root, Survives.NOTHING),
         lock=ProcessLock(paths.lock),
     )
+    node.metadata = MetadataFiles(paths.metadata)
     external = ExternalHandlers(
         Folder(paths.data), limits=settings.handler_limits, tls=settings.handler_tls
     )
