@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
@@ -18,14 +17,12 @@ from weakref import WeakValueDictionary
 from driver.api import ClaimUid
 from driver.handlers.limits import mount_refusal
 from driver.instances.instances import Instance
-from driver.names import is_pool_of
 from driver.plumbing.disk import real_path, real_paths
 from driver.plumbing.kubelet_sockets import finish
 from driver.preparing.cdi import unusable_properties
 from driver.preparing.claims import (
     AllocatedClaim,
     Failure,
-    Instances,
     allocated_claim,
     is_prepared,
     plan_prepare,
@@ -39,6 +36,7 @@ from driver.preparing.prepared import (
     PreparedClaims,
 )
 from driver.preparing.renewals import Renewal, current, renew, with_real_paths
+from driver.preparing.sight import Sight
 from driver.preparing.whereabouts import Whereabouts
 
 logger = logging.getLogger(__name__)
@@ -65,31 +63,6 @@ class ClaimReader(Protocol):
 
     async def claim(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         """A claim as it is now; None if it does not exist."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What is known of the devices of this node at one moment.
-
-    Attributes:
-        instances: What can be prepared, by pool and device, offline ones included.
-        where: Where devices are that were prepared before.
-    """
-
-    instances: Instances
-    where: Whereabouts
-
-    def instance(self, allocated: AllocatedDevice) -> Instance | None:
-        """What a claim has; its device may have had another pool when it was allocated."""
-        found = self.instances.get((allocated.pool, allocated.device))
-        return found or next(
-            (
-                instance
-                for (pool, device), instance in self.instances.items()
-                if device == allocated.device and is_pool_of(allocated.pool, pool)
-            ),
-            None,
-        )
 
 
 class InstanceSource(Protocol):

@@ -32,7 +32,7 @@ from driver.instances.stored.objects import StoredInstance
 from driver.instances.unusable_properties import unusable_sentences
 from driver.plumbing.apiserver import CONFIGURATIONS
 from driver.plumbing.apiserver_passes import Passes
-from driver.preparing.kubelet_claims import Sight
+from driver.preparing.sight import Sight
 from driver.preparing.whereabouts import Whereabouts
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.node_pools import NodePools, PoolListeners

@@ -9,7 +9,7 @@ from driver.api import DeviceName
 from driver.instances.instances import Instance
 from driver.instances.inventory import Inventory
 from driver.instances.node_instances import NodeInstances
-from driver.preparing.kubelet_claims import Sight
+from driver.preparing.sight import Sight
 from driver.preparing.whereabouts import Whereabouts
 from driver.publishing.apiserver_path import TakenPath
 from driver.publishing.shown.publication import Publication

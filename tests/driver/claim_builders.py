@@ -17,8 +17,8 @@ from driver.preparing.claims import (
     allocated_claim,
     plan_prepare,
 )
-from driver.preparing.kubelet_claims import Sight
 from driver.preparing.prepared import ClaimReference, PreparedClaim
+from driver.preparing.sight import Sight
 from driver.preparing.whereabouts import Whereabouts
 from tests.driver.builders import NODE
 
