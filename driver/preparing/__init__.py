@@ -4,6 +4,6 @@
 
 In come the kubelet's calls and the allocation on the ResourceClaim; out go the checkpoint, CDI
 files, and Events for pods whose device changed (`renewals`, `claim_notices`). `whereabouts` says
-where a device is now; `claim_configs` and `configured`, what the claim asks of it. Start reading at
-`claims`.
+where a device is now; `claim_configs` and `configured`, what the claim asks of it.
+`kubelet_holders` deals with claims that are in the way and gone. Start reading at `claims`.
 """

@@ -33,9 +33,6 @@ UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
 
 PERMISSIONS = re.compile(r"[rwm]+")
 
-POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
-"""Annotation of claims that were made of a template: what their pod calls them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -45,12 +42,18 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Conflict(Failure):
+    """Another claim is in the way, which may be there no longer: see `kubelet_holders`."""
+
+    holder: ClaimReference
+
+
+@dataclass(frozen=True, slots=True)
 class AllocatedClaim:
-    """This driver's part of a claim's allocation, on this node; `pod_claim` as when prepared."""
+    """This driver's part of a claim's allocation, on this node."""
 
     reference: ClaimReference
     devices: tuple[AllocatedDevice, ...]
-    pod_claim: str | None = ""
 
 
 def reference_problem(reference: ClaimReference) -> Failure | None:
@@ -91,8 +94,7 @@ def allocated_claim(
         return Failure(f"ResourceClaim {wanted} has devices of other nodes' pools: {foreign}")
     if configs.problems:
         return Failure(" ".join(map(str, dict.fromkeys(configs.problems))))
-    annotations = claim["metadata"].get("annotations") or {}
-    return AllocatedClaim(wanted, devices, annotations.get(POD_CLAIM, ""))
+    return AllocatedClaim(wanted, devices)
 
 
 def _allocated_device(result: Mapping[str, Any], configs: ClaimConfigs) -> AllocatedDevice:
@@ -144,12 +146,7 @@ def plan_prepare(
         devices.append(prepared_device(allocated, name, instance))
     if clashing := _clash(given):
         return Failure(clashing)
-    return PreparedClaim(
-        reference=claim.reference,
-        boot_id=boot_id,
-        devices=in_order(devices),
-        pod_claim=claim.pod_claim,
-    )
+    return PreparedClaim(reference=claim.reference, boot_id=boot_id, devices=in_order(devices))
 
 
 def _given(
@@ -181,7 +178,7 @@ def as_prepared(claim: PreparedClaim) -> PreparedClaim | Failure:
     return claim
 
 
-def _conflict(claim: AllocatedClaim, prepared: Iterable[PreparedClaim]) -> Failure | None:
+def _conflict(claim: AllocatedClaim, prepared: Iterable[PreparedClaim]) -> Conflict | None:
     """The guard of exclusive devices.
 
     kube-scheduler gives a device away as soon as the API shows it free; after a forced deletion
@@ -194,8 +191,9 @@ def _conflict(claim: AllocatedClaim, prepared: Iterable[PreparedClaim]) -> Failu
         for held in holder.devices:
             for wanted in claim.devices:
                 if wanted.excludes(held.allocated):
-                    return Failure(
-                        f"device {wanted} is still prepared for ResourceClaim {holder.reference}"
+                    return Conflict(
+                        f"device {wanted} is still prepared for ResourceClaim {holder.reference}",
+                        holder.reference,
                     )
     return None
 

@@ -18,11 +18,14 @@ from driver.plumbing.disk import ProcessLock
 from driver.preparing import cdi
 from driver.preparing.cdi import RemoveFile, WriteFile
 from driver.preparing.checkpoint import Unreadable
-from driver.preparing.claims import Failure
+from driver.preparing.claims import Conflict, Failure
 from driver.preparing.disk_checkpoint import CheckpointFile, Files
-from driver.preparing.disk_metadata import MetadataFiles
-from driver.preparing.metadata import Known, nothing_known
-from driver.preparing.prepared import PreparedClaim, PreparedClaims
+from driver.preparing.prepared import (
+    ClaimReference,
+    PreparedClaim,
+    PreparedClaims,
+    lost_claim,
+)
 from driver.preparing.renewals import Renewal
 
 logger = logging.getLogger(__name__)
@@ -39,22 +42,18 @@ class Node:
 
     Attributes:
         boot_id: The boot that claims are prepared in from now on.
-        metadata: What containers can read of their devices; None if they get none of it. To be set
-            before `recover`.
     """
 
     def __init__(
         self, name: NodeName, boot_id: str, *, data: Files, cdi_files: Files, lock: ProcessLock
     ) -> None:
         self.boot_id = boot_id
-        self.metadata: MetadataFiles | None = None
         self._checkpoint = CheckpointFile(data, name)
         self._cdi = cdi_files
         self._lock = lock
         self._written: dict[ClaimUid, tuple[PreparedClaim, object]] = {}
         self._leaving: set[ClaimUid] = set()
         self._unwritten: dict[ClaimUid, None] = {}
-        self._unreadable: frozenset[ClaimUid] = frozenset()
         self._renewals: list[Renewal] = []
 
     @property
@@ -95,41 +94,35 @@ class Node:
         """
         return self._lock.held_for(uid)
 
-    @property
-    def _metadata_path(self) -> cdi.MetadataPath | None:
-        return None if self.metadata is None else self.metadata.path
-
     async def _refresh(self) -> None:
         if self._checkpoint.is_foreign():
             await asyncio.to_thread(self._read)
 
-    async def grant(self, plan: Plan, known: Known = nothing_known) -> PreparedClaim | Failure:
-        """Carry out a plan: checkpoint, then device metadata, then the CDI file that mounts it.
+    async def grant(self, plan: Plan) -> PreparedClaim | Failure:
+        """Carry out a plan: checkpoint, then CDI file.
 
-        Nothing is granted while nobody knows which devices some claim has.
+        Nothing new is granted while nobody knows which devices some claim has.
         """
-        if self._unreadable and (unknown := self._unreadable & self._cdi_contents().keys()):
-            name = cdi.file_name(min(unknown))
-            return Failure(
-                f"the checkpoint was lost, and CDI file {name} is unreadable: which devices it is"
-                " for will not be known until its claim is unprepared or the file removed"
-            )
         try:
-            granted: PreparedClaim | Failure = await self._checkpoint.commit(partial(_with, plan))
+            step = partial(_with, plan, self._lost())
+            granted: PreparedClaim | Failure = await self._checkpoint.commit(step)
             if isinstance(granted, PreparedClaim):
-                self._keep_metadata(granted, known)
                 self._put_file(granted.reference.uid)
         except OSError as error:
             return Failure(f"the node cannot record what it grants: {error}")
         return granted
+
+    def _lost(self) -> frozenset[ClaimUid]:
+        """Claims of which only the UID is known; one whose file somebody removed holds nothing."""
+        claims = self._checkpoint.claims.values()
+        lost = {c.reference.uid for c in claims if not c.devices and c.boot_id == self.boot_id}
+        return frozenset(lost & self._cdi_contents().keys()) if lost else frozenset()
 
     async def release(self, uid: ClaimUid) -> PreparedClaim | Failure | None:
         """Forget a claim: CDI file, then checkpoint. None if it was not prepared."""
         self._leaving.add(uid)
         try:
             self._remove_file(uid)
-            if self.metadata is not None:
-                self.metadata.remove(uid)
             step = partial(_without, uid)
             released: PreparedClaim | None = await self._checkpoint.commit(step)
         except OSError as error:
@@ -138,8 +131,8 @@ class Node:
             self._leaving.discard(uid)
         return released
 
-    async def renew(self, plan: Renew, known: Known = nothing_known) -> tuple[Renewal, ...]:
-        """Carry out what a plan changes: checkpoint, then CDI files, then device metadata.
+    async def renew(self, plan: Renew) -> tuple[Renewal, ...]:
+        """Carry out what a plan changes: checkpoint, then CDI files.
 
         Raises:
             OSError: If something cannot be written. CDI files that are no longer right are gone
@@ -153,7 +146,6 @@ class Node:
         self._renewals += changes.values()
         self._unwritten.update(dict.fromkeys(changes))
         self._for_each(self._unwritten, self._complete)
-        self._for_each(self._checkpoint.claims, partial(self._tell, known))
         renewals, self._renewals = tuple(self._renewals), []
         return renewals
 
@@ -167,15 +159,6 @@ class Node:
                 failure = error
         if failure is not None:
             raise failure
-
-    def _tell(self, known: Known, uid: ClaimUid) -> None:
-        claim = self._checkpoint.claims[uid]
-        if claim.boot_id == self.boot_id and uid not in self._leaving:
-            self._keep_metadata(claim, known)
-
-    def _keep_metadata(self, claim: PreparedClaim, known: Known) -> None:
-        if self.metadata is not None:
-            self.metadata.keep(claim, known)
 
     def _withdraw(self, uid: ClaimUid) -> None:
         """Remove a CDI file until the checkpoint can be written, and it after that."""
@@ -196,7 +179,7 @@ class Node:
             return
         name = cdi.file_name(uid)
         if self._written.get(uid) != (claim, self._cdi.signature(name)):
-            self._cdi.write(name, cdi.dump(claim, self._metadata_path))
+            self._cdi.write(name, cdi.dump(claim))
             self._note_file(claim)
 
     def _remove_file(self, uid: ClaimUid) -> None:
@@ -209,31 +192,27 @@ class Node:
 
     def _read(self) -> None:
         """Read the checkpoint, or rebuild it from CDI files."""
-        self._unreadable = frozenset()
         if self._checkpoint.read():
             return
-        claims, lost = dict(self._checkpoint.claims), set()
+        claims = dict(self._checkpoint.claims)
         for uid, text in self._cdi_contents().items():
             match cdi.load(text, uid):
                 case PreparedClaim() as claim:
                     claims[uid] = claim
                 case Unreadable(reason):
                     logger.error("CDI file %s is unreadable: %s", cdi.file_name(uid), reason)
-                    lost.add(uid)
-        if claims or lost:
+                    claims.setdefault(uid, lost_claim(uid, self.boot_id))
+        if claims:
             logger.error("Rebuilt the checkpoint from CDI files: %d claims", len(claims))
             self._checkpoint.rebuild(claims)
-        self._unreadable = frozenset(lost) - claims.keys()
 
     def _tidy(self) -> None:
         """Make the CDI files those of the checkpoint."""
-        claims, files = self._checkpoint.claims, dict(self._cdi_contents())
-        if self.metadata is not None:
-            self.metadata.tidy(claims.keys())
-        for uid in self._unreadable:
-            files.pop(uid, None)
+        lost = {uid for uid, claim in self._checkpoint.claims.items() if not claim.devices}
+        claims = {uid: c for uid, c in self._checkpoint.claims.items() if uid not in lost}
+        files = {uid: text for uid, text in self._cdi_contents().items() if uid not in lost}
         wrong = set()
-        for step in cdi.plan_files(claims, files, self.boot_id, self._metadata_path):
+        for step in cdi.plan_files(claims, files, self.boot_id):
             wrong.add(step.name)
             try:
                 self._carry_out(step)
@@ -261,11 +240,25 @@ class Node:
         }
 
 
-def _with(plan: Plan, claims: PreparedClaims) -> tuple[PreparedClaims, PreparedClaim | Failure]:
+def _with(
+    plan: Plan, lost: frozenset[ClaimUid], claims: PreparedClaims
+) -> tuple[PreparedClaims, PreparedClaim | Failure]:
     granted = plan(claims)
     if isinstance(granted, Failure) or claims.get(granted.reference.uid) == granted:
         return claims, granted
+    if others := lost - {granted.reference.uid}:
+        return claims, _unknown(claims[min(others)].reference)
     return {**claims, granted.reference.uid: granted}, granted
+
+
+def _unknown(holder: ClaimReference) -> Conflict:
+    name = cdi.file_name(holder.uid)
+    return Conflict(
+        f"the checkpoint was lost, and CDI file {name} is unreadable: which devices it is for is"
+        " known when the API server tells; it holds none once its claim is unprepared, or the file"
+        " removed",
+        holder,
+    )
 
 
 def _renewed(

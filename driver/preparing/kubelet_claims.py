@@ -16,12 +16,12 @@ from weakref import WeakValueDictionary
 
 from driver.api import ClaimUid
 from driver.handlers.limits import mount_refusal
-from driver.instances.instances import Instance
 from driver.plumbing.disk import real_path, real_paths
 from driver.plumbing.kubelet_sockets import finish
 from driver.preparing.cdi import unusable_properties
 from driver.preparing.claims import (
     AllocatedClaim,
+    Conflict,
     Failure,
     allocated_claim,
     is_prepared,
@@ -29,14 +29,14 @@ from driver.preparing.claims import (
     reference_problem,
 )
 from driver.preparing.disk_grants import Node
+from driver.preparing.kubelet_holders import Holders, KnowsUses
 from driver.preparing.prepared import (
-    AllocatedDevice,
     ClaimReference,
     PreparedClaim,
     PreparedClaims,
 )
 from driver.preparing.renewals import Renewal, current, renew, with_real_paths
-from driver.preparing.sight import Sight
+from driver.preparing.sight import InstanceSource, Sight
 from driver.preparing.whereabouts import Whereabouts
 
 logger = logging.getLogger(__name__)
@@ -64,16 +64,8 @@ class ClaimReader(Protocol):
     async def claim(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         """A claim as it is now; None if it does not exist."""
 
-
-class InstanceSource(Protocol):
-    """The devices of this node."""
-
-    @property
-    def sight(self) -> Sight | None:
-        """What is known now; None until the first discovery is over."""
-
-    async def decided(self) -> None:
-        """Wait until the first discovery is over."""
+    async def claim_of(self, uid: ClaimUid) -> Mapping[str, Any] | None:
+        """The same by its UID alone, which takes far longer."""
 
 
 OnRenewed = Callable[[tuple[Renewal, ...]], None]
@@ -86,6 +78,7 @@ class KubeletClaims:
     Attributes:
         pools: The pools whose devices only this node prepares, see `claims.allocated_claim`; may
             be replaced at any time.
+        uses: Without it, no claim is ever taken for one that holds nothing.
     """
 
     def __init__(
@@ -99,6 +92,7 @@ class KubeletClaims:
     ) -> None:
         """`mount_paths` are those of the host below which folders may be mounted."""
         self.pools = pools
+        self.uses: KnowsUses | None = None
         self._node = node
         self._reader = reader
         self._source = source
@@ -142,7 +136,8 @@ class KubeletClaims:
     def prepared_now(self) -> PreparedClaims:
         """Those of this boot; the others hold nothing until they are planned again."""
         boot_id = self._node.boot_id
-        return {uid: c for uid, c in self._node.prepared.items() if c.boot_id == boot_id}
+        claims = self._node.prepared.items()
+        return {uid: c for uid, c in claims if c.boot_id == boot_id and c.devices}
 
     @property
     def where(self) -> Whereabouts | None:
@@ -191,7 +186,7 @@ class KubeletClaims:
             resolve=real_path,
             refuse_mount=self._refuse_mount,
         )
-        renewals = await self._node.renew(plan, sight.instance)
+        renewals = await self._node.renew(plan)
         self._renewed = sight.where
         if not renewals:
             return
@@ -222,6 +217,17 @@ class KubeletClaims:
         return {uid: task.result() for uid, task in zip(references, tasks, strict=True)}
 
     async def _prepare(self, wanted: ClaimReference) -> PreparedClaim | Failure:
+        holders = Holders(self.uses, self._read, self._prepare_once, self._unprepare)
+        granted = await self._prepare_once(wanted)
+        settled: set[ClaimUid] = set()
+        while isinstance(granted, Conflict) and granted.holder.uid not in settled:
+            if problem := await holders.settle(granted.holder):
+                return Failure(f"{granted.sentence}; {problem}")
+            settled.add(granted.holder.uid)
+            granted = await self._prepare_once(wanted)
+        return granted
+
+    async def _prepare_once(self, wanted: ClaimReference) -> PreparedClaim | Failure:
         # Other processes are kept from this claim from the first look to the last write, and from
         # the checkpoint only while that is read and written: what is waited for may take long.
         async with (
@@ -245,7 +251,7 @@ class KubeletClaims:
             return Failure("the devices of this node are not discovered yet")
         if known and (problem := await self._renewal_problem()):
             return problem
-        return await self._node.grant(partial(self._plan, claim), self._instance)
+        return await self._node.grant(partial(self._plan, claim))
 
     async def _unprepare(self, wanted: ClaimReference) -> PreparedClaim | Failure | None:
         async with (
@@ -269,6 +275,8 @@ class KubeletClaims:
         """The claim as it is now; a failure if the API server cannot be asked."""
         try:
             async with self._reads, asyncio.timeout(API_SECONDS):
+                if not wanted.name:
+                    return await self._reader.claim_of(wanted.uid)
                 return await self._reader.claim(wanted.namespace, wanted.name)
         except Exception as error:  # noqa: BLE001 - whatever a client raises, the answer is one
             said = _said(error)
@@ -283,11 +291,11 @@ class KubeletClaims:
         """The claim's allocation; what is granted already is kept up without the API server."""
         if not isinstance(found, Failure):
             return allocated_claim(found, wanted, self.pools)
-        if (known := prepared.get(wanted.uid)) is None:
+        known = prepared.get(wanted.uid)
+        if known is None or not known.devices:
             return found
         logger.warning("Answered from the checkpoint: %s", found.sentence)
-        devices = tuple(device.allocated for device in known.devices)
-        return AllocatedClaim(wanted, devices, known.pod_claim)
+        return AllocatedClaim(wanted, tuple(device.allocated for device in known.devices))
 
     async def _discovered_for(
         self, found: Mapping[str, Any] | Failure | None, wanted: ClaimReference
@@ -317,10 +325,6 @@ class KubeletClaims:
         except OSError as error:
             return Failure(f"the node cannot record what it grants: {error}")
         return None
-
-    def _instance(self, allocated: AllocatedDevice) -> Instance | None:
-        sight = self._source.sight
-        return sight.instance(allocated) if sight else None
 
     def _plan(self, claim: AllocatedClaim, prepared: PreparedClaims) -> PreparedClaim | Failure:
         """By what is known when the plan's turn comes: `renew` may have come before it."""

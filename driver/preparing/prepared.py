@@ -108,15 +108,13 @@ class PreparedClaim:
     Attributes:
         boot_id: The boot in which it was planned. In the next one device nodes are named anew, so
             what the containers get is planned again when the kubelet asks.
-        devices: In the order in which the kubelet is told, see `cdi`.
-        pod_claim: What its pod calls a claim that was made of a template; "" for one that was not;
-            None if its containers get no device metadata, as an earlier driver prepared it.
+        devices: In the order in which the kubelet is told, see `cdi`; none if all that is known of
+            the claim is its UID, since both its entry and its CDI file were lost.
     """
 
     reference: ClaimReference
     boot_id: str
     devices: tuple[PreparedDevice, ...]
-    pod_claim: str | None = None
 
     @property
     def allocation(self) -> frozenset[AllocatedDevice]:
@@ -125,6 +123,11 @@ class PreparedClaim:
 
 
 PreparedClaims = Mapping[ClaimUid, PreparedClaim]
+
+
+def lost_claim(uid: ClaimUid, boot_id: str) -> PreparedClaim:
+    """A claim that has devices of which nobody knows."""
+    return PreparedClaim(reference=ClaimReference("", "", uid), boot_id=boot_id, devices=())
 
 
 def prepared_homes(claims: Iterable[PreparedClaim], node: str) -> Mapping[str, str]:

@@ -22,9 +22,9 @@ from driver.preparing.apiserver_status import ClaimStatuses
 from driver.preparing.checkpoint import load
 from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
 from driver.preparing.disk_grants import Node
-from driver.preparing.disk_metadata import MetadataFiles
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import serve
+from driver.preparing.kubelet_uses import KubeletUses
 from driver.preparing.node_claims import NodeClaims
 from driver.preparing.prepared import prepared_homes
 from driver.publishing.apiserver_path import NodePath
@@ -57,7 +57,6 @@ async def run_node(settings: NodeSettings) -> None:
         cdi_files=Folder(settings.cdi_root, Survives.NOTHING),
         lock=ProcessLock(paths.lock),
     )
-    node.metadata = MetadataFiles(paths.metadata)
     external = ExternalHandlers(
         Folder(paths.data), limits=settings.handler_limits, tls=settings.handler_tls
     )
@@ -83,6 +82,7 @@ async def run_node(settings: NodeSettings) -> None:
             pools=frozenset({settings.node_name}),
             mount_paths=settings.handler_limits.mount_paths,
         )
+        claims.uses = KubeletUses(settings.kubelet_root)
         events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node_name)
         tasks.create_task(events.run())
         node_claims = NodeClaims(client, settings.node_name, claims, events.record)

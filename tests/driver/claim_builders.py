@@ -115,10 +115,14 @@ def prepared(
 
 @dataclass
 class FakeReader:
-    """ResourceClaims of an API server that may be away."""
+    """ResourceClaims of an API server that may be away, or for some names alone.
+
+    Reads by UID have the name "".
+    """
 
     stored: dict[str, dict[str, Any]] = field(default_factory=dict)
     error: Exception | None = None
+    errors: dict[str, Exception | None] = field(default_factory=dict)
     delay_seconds: float = 0.0
 
     def put(self, reference: ClaimReference, *results: Mapping[str, Any]) -> ClaimReference:
@@ -126,10 +130,27 @@ class FakeReader:
         return reference
 
     async def claim(self, namespace: str, name: str) -> Mapping[str, Any] | None:
-        await asyncio.sleep(self.delay_seconds)
-        if self.error:
-            raise self.error
+        await self._served(name)
         return self.stored.get(name)
+
+    async def claim_of(self, uid: ClaimUid) -> Mapping[str, Any] | None:
+        await self._served("")
+        return next((c for c in self.stored.values() if c["metadata"]["uid"] == uid), None)
+
+    async def _served(self, name: str) -> None:
+        await asyncio.sleep(self.delay_seconds)
+        if error := self.error or self.errors.get(name):
+            raise error
+
+
+@dataclass
+class FakeUses:
+    """What the kubelet says that it uses."""
+
+    held: bool | None = None
+
+    async def holds(self, claim: ClaimReference) -> bool | None:
+        return self.held
 
 
 @dataclass

@@ -12,6 +12,7 @@ from driver.api import ClaimUid, DeviceName
 from driver.devices import DeviceSpec, Mount
 from driver.preparing.claims import (
     AllocatedClaim,
+    Conflict,
     Failure,
     Instances,
     allocated_claim,
@@ -258,7 +259,8 @@ def test_exclusive_device_is_prepared_for_one_claim(
         allocated(WANTED, a_result(**wanted)), some_instances(), {OTHER.uid: holder}, BOOT
     )
 
-    refusal = Failure(f"device node-a/loop-aaaaaa is still prepared for ResourceClaim {OTHER}")
+    sentence = f"device node-a/loop-aaaaaa is still prepared for ResourceClaim {OTHER}"
+    refusal = Conflict(sentence, OTHER)
     assert (planned == refusal) is is_refused
 
 

@@ -384,13 +384,14 @@ async def test_nothing_is_granted_while_the_devices_of_a_claim_are_not_known(
     file = cdi.file_name(WANTED.uid)
     machine.cdi.files[file] = b"{"
 
-    node = await machine.start()
+    for _ in range(2):  # it is not known any better after another start
+        node = await machine.start()
 
-    assert list(machine.checkpoint()) == [OTHER.uid]
-    refused = await grant(node, a_reference(3))
-    assert isinstance(refused, Failure)
-    assert f"CDI file {file} is unreadable" in refused.sentence
-    assert machine.cdi.files[file] == b"{"
+        refused = await grant(node, a_reference(3))
+        assert isinstance(refused, Failure)
+        assert f"CDI file {file} is unreadable" in refused.sentence
+        assert machine.cdi.files[file] == b"{"
+        assert await grant(node, OTHER, "loop-bbbbbb") == a_grant(OTHER, "loop-bbbbbb")
     if by_hand:
         machine.cdi.remove(file)
     else:

@@ -26,6 +26,7 @@ from tests.driver.claim_builders import (
     BOOT,
     FakeReader,
     FakeSource,
+    FakeUses,
     a_reference,
     a_result,
     an_instance,
@@ -43,7 +44,7 @@ class World:
     def __init__(self, lock: Path) -> None:
         self.disk = Disk()
         self.data, self.cdi = FakeFolder(self.disk), FakeFolder(self.disk)
-        self.reader, self.source = FakeReader(), FakeSource()
+        self.reader, self.source, self.uses = FakeReader(), FakeSource(), FakeUses()
         self.source.known.update(some_instances())
         self.source.discovered.set()
         self.lock = lock
@@ -56,6 +57,7 @@ class World:
             self.source,
             pools=frozenset({NODE}),
         )
+        plugin.uses = self.uses
         await plugin.recover()
         return plugin
 
@@ -130,7 +132,8 @@ async def test_claim_that_was_replaced_is_refused_although_it_is_granted(world: 
         f"ResourceClaim {WANTED} was replaced by one with UID {replacement.uid}"
     )
     assert answers[replacement.uid] == Failure(
-        f"device node-a/loop-aaaaaa is still prepared for ResourceClaim {WANTED}"
+        f"device node-a/loop-aaaaaa is still prepared for ResourceClaim {WANTED};"
+        " it exists no longer, but what the kubelet uses is not known"
     )
 
 
@@ -580,3 +583,103 @@ async def test_claim_that_was_allocated_anew_frees_its_old_device(
 
     assert isinstance(answers[OTHER.uid], PreparedClaim)
     assert f"Claim {WANTED} was allocated anew" in caplog.text
+
+
+@pytest.mark.parametrize("successor", [None, a_reference(9, name=OTHER.name)])
+async def test_claim_that_is_gone_and_unknown_to_the_kubelet_is_in_the_way_of_nobody(
+    world: World, successor: ClaimReference | None
+) -> None:
+    world.uses.held = False
+    plugin = await world.plugin()
+    world.reader.put(OTHER)
+    await plugin.prepare([OTHER])
+    world.reader.put(WANTED)
+    del world.reader.stored[OTHER.name]
+    if successor:
+        world.reader.put(successor)
+
+    answer = (await plugin.prepare([WANTED]))[WANTED.uid]
+
+    assert isinstance(answer, PreparedClaim)
+    assert plugin.prepared.keys() == {WANTED.uid}
+    assert list(world.cdi.files) == [cdi.file_name(WANTED.uid)]
+
+
+@pytest.mark.parametrize(
+    ("exists", "held", "error", "sentence"),
+    [
+        (True, False, None, "it exists still"),
+        (False, True, None, "the kubelet has not ended with it yet"),
+        (False, None, None, "what the kubelet uses is not known"),
+        (False, False, OSError("away"), "away"),
+    ],
+)
+async def test_claim_that_may_have_its_device_still_keeps_it(
+    world: World, exists: bool, held: bool | None, error: Exception | None, sentence: str
+) -> None:
+    plugin = await world.plugin()
+    world.reader.put(OTHER)
+    await plugin.prepare([OTHER])
+    world.reader.put(WANTED)
+    if not exists:
+        world.reader.stored[OTHER.name] = world.reader.stored[WANTED.name]
+    world.uses.held = held
+    world.reader.errors[OTHER.name] = error
+
+    refused = (await plugin.prepare([WANTED]))[WANTED.uid]
+
+    assert isinstance(refused, Failure)
+    assert "is still prepared for ResourceClaim default/claim-2" in refused.sentence
+    assert sentence in refused.sentence
+    assert plugin.prepared.keys() == {OTHER.uid}
+
+
+async def lose(world: World) -> KubeletClaims:
+    """Both files of a prepared claim become unreadable."""
+    world.reader.put(OTHER)
+    await (await world.plugin()).prepare([OTHER])
+    world.data.files["checkpoint.json"] = b"{"
+    world.cdi.files[cdi.file_name(OTHER.uid)] = b"{"
+    return await world.plugin()
+
+
+async def test_what_was_lost_of_a_claim_the_api_server_tells(world: World) -> None:
+    plugin = await lose(world)
+    third = world.reader.put(a_reference(3), a_result("loop-bbbbbb"))
+    world.source.known.update(some_instances(an_instance("loop-bbbbbb")))
+    world.reader.put(WANTED)
+
+    answers = await plugin.prepare([WANTED, third])
+
+    assert isinstance(answers[third.uid], PreparedClaim)
+    refused = answers[WANTED.uid]
+    assert isinstance(refused, Failure)
+    assert "is still prepared for ResourceClaim default/claim-2" in refused.sentence
+    assert plugin.prepared[OTHER.uid].devices
+
+
+async def test_nothing_new_is_prepared_while_nobody_tells_what_was_lost(world: World) -> None:
+    plugin = await lose(world)
+    world.reader.put(WANTED, a_result("loop-bbbbbb"))
+    world.source.known.update(some_instances(an_instance("loop-bbbbbb")))
+    world.reader.errors[""] = OSError("away")
+
+    refused = (await plugin.prepare([WANTED]))[WANTED.uid]
+    world.reader.error = OSError("away")
+    own = (await plugin.prepare([OTHER]))[OTHER.uid]
+
+    assert isinstance(refused, Failure)
+    assert "which devices it is for is known when the API server tells" in refused.sentence
+    assert isinstance(own, Failure)
+
+
+async def test_claim_that_was_lost_and_is_gone_holds_nothing(world: World) -> None:
+    world.uses.held = False
+    plugin = await lose(world)
+    del world.reader.stored[OTHER.name]
+    world.reader.put(WANTED)
+
+    answer = (await plugin.prepare([WANTED]))[WANTED.uid]
+
+    assert isinstance(answer, PreparedClaim)
+    assert plugin.prepared.keys() == {WANTED.uid}
