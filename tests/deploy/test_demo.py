@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import pytest
 import yaml
 
+from moorage_demo.__main__ import kept_cluster
 from moorage_demo.queues import sentence_in
 from moorage_demo.scene import OBJECTS
 from moorage_demo.slots import CAMERA, DOOR
@@ -101,3 +103,7 @@ def test_a_long_sentence_goes_on_below(capsys: pytest.CaptureFixture[str]) -> No
     start = lines[0].index("ClaimSharingDenied")
     assert " ".join(line[start:] for line in lines) == DENIED
     assert all(not line[:start].strip() for line in lines[1:])
+
+
+def test_a_cluster_that_is_not_there_is_not_kept(tmp_path: Path) -> None:
+    assert kept_cluster(tmp_path) is None

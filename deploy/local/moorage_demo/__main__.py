@@ -29,6 +29,9 @@ def main() -> int:
     if not options.legacy and not CONTROL.exists():
         print(f"{CONTROL} is missing: the demo plugs loop devices (modprobe loop).")
         return 1
+    if (kept := kept_cluster(WORK_DIR)) is not None:
+        print(kept, file=sys.stderr)
+        return 1
     started = time.monotonic()
     try:
         told = _run(legacy=options.legacy, keep=options.keep)
@@ -38,6 +41,20 @@ def main() -> int:
     seconds = f"{time.monotonic() - started:.0f} s"
     print(f"\nAfter {seconds}: {told}.")
     return 0
+
+
+def kept_cluster(work_dir: Path) -> str | None:
+    """What to say where a demo's cluster serves still: another demo would end or spoil it."""
+    try:
+        cluster = Cluster.open(work_dir)
+    except LocalClusterError:
+        return None
+    if not cluster.part("kube-apiserver").is_healthy:
+        return None
+    return (
+        f"A demo's cluster is up already (Kubernetes {cluster.settings.kubernetes}, KEEP=1 kept it"
+        f" or it was interrupted). To end it:\n  make cluster-down CLUSTER={cluster.work_dir}"
+    )
 
 
 def _run(*, legacy: bool, keep: bool) -> str:
