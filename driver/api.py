@@ -20,6 +20,9 @@ AKRI_VERSION = "v0"
 OFFLINE_TAINT = f"{DRIVER_NAME}/offline"
 """Taint of a device that its handler no longer reports and that a claim still holds."""
 
+DEGRADED_TAINT = f"{DRIVER_NAME}/degraded"
+"""Taint of a device that is there, and that its handler calls degraded."""
+
 NODE_LABEL = f"{DRIVER_NAME}/node"
 """Label of an Instance: the node that has the device, so that no node watches those of others."""
 
@@ -49,6 +52,7 @@ MAX_CAPACITY = 1024
 
 ATTRIBUTE_CONFIGURATION = "configuration"
 ATTRIBUTE_INSTANCE = "instance"
+ATTRIBUTE_HEALTH = "health"
 CAPACITY_SLOTS = "slots"
 
 ConfigurationName = NewType("ConfigurationName", str)

@@ -23,6 +23,7 @@ from driver.api import (
     NodeName,
 )
 from driver.derived import Deriving, derived
+from driver.device_health import Degraded, degraded
 from driver.devices import Device, DeviceSpec, Mount, device_digest, device_hash
 from driver.instances.names import (
     NONE_TAKEN,
@@ -63,6 +64,11 @@ class Instance(Deriving):
     user_attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     device_attributes: Mapping[str, str] = field(default_factory=dict)
     device: str = ""
+
+    @property
+    def degraded(self) -> Degraded | None:
+        """What its handler says of it while it is there and not well."""
+        return degraded(self.properties) if self.online else None
 
     @property
     def cdi_name(self) -> str:

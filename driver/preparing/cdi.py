@@ -22,7 +22,6 @@ from driver.devices import DeviceSpec, Mount
 from driver.instances.unusable_properties import UNUSABLE
 from driver.preparing import checkpoint
 from driver.preparing.checkpoint import Unreadable
-from driver.preparing.configured import CERTIFICATES
 from driver.preparing.prepared import PreparedClaim, PreparedClaims, PreparedDevice
 
 KIND = f"{DRIVER_NAME}/claim"
@@ -174,7 +173,7 @@ def unusable_properties(claim: PreparedClaim) -> list[str]:
             name
             for device in claim.devices
             for name, value in device.properties.items()
-            if not is_variable(name, value) and name != CERTIFICATES
+            if not is_variable(name, value)
         }
     )
 

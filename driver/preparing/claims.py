@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.api import DRIVER_NAME, ClaimUid, DeviceName
+from driver.device_health import for_containers
 from driver.devices import DeviceSpec, Mount
 from driver.instances.instances import Instance
 from driver.names import is_pool_of, is_shared_pool
@@ -239,7 +240,7 @@ def prepared_device(
         cdi_name=cdi_name,
         instance=instance.name,
         hash=instance.hash,
-        properties=instance.properties,
+        properties=for_containers(instance.properties),
         mounts=instance.mounts,
         device_specs=instance.device_specs,
         digest=instance.device,

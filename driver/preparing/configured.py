@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from driver.device_configs import NOTHING_ASKED, DeviceConfig
+from driver.device_health import RESERVED
 from driver.devices import DeviceSpec, Mount
 from driver.instances.instances import Instance
 
-CERTIFICATES = "moorage.dev/certificates"
+CERTIFICATES = f"{RESERVED}certificates"
 """Property of a device: the folder of the host with its certificates. No container learns it."""
 
 RefuseMount = Callable[[str], str | None]

@@ -18,6 +18,7 @@ from typing import Any
 import grpc.aio
 
 from driver.api import DRIVER_NAME, ClaimUid
+from driver.instances.instances import Instance
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.kubelet_api.dra.v1 import api_pb2_grpc as v1_grpc
 from driver.kubelet_api.dra.v1beta1 import api_pb2 as v1beta1
@@ -206,12 +207,19 @@ def _health(instances: Instances) -> health.NodeWatchResourcesResponse:
         devices=[
             health.DeviceHealth(
                 device=health.DeviceIdentifier(pool_name=pool, device_name=device),
-                health=health.HEALTHY if instance.online else health.UNHEALTHY,
-                message="" if instance.online else "the device is offline",
+                health=health.UNHEALTHY if (trouble := _trouble(instance)) else health.HEALTHY,
+                message=trouble,
             )
             for (pool, device), instance in sorted(instances.items())
         ]
     )
+
+
+def _trouble(instance: Instance) -> str:
+    """Why a device is not well; "" if it is."""
+    if not instance.online:
+        return "the device is offline"
+    return instance.degraded.message if instance.degraded else ""
 
 
 @asynccontextmanager

@@ -199,7 +199,7 @@ class Offered:
 
     Attributes:
         configurations: Those whose handler has answered.
-        online: Instances whose devices are reported now.
+        online: Instances whose devices are reported now, and well.
         names: Of all Configurations that hold their name, heard of or not.
         unheard: Those of which not all devices are known.
     """
@@ -214,7 +214,7 @@ def offered_by(inventory: Inventory) -> Offered:
     """What an inventory offers through device plugins."""
     return Offered(
         configurations=inventory.configurations,
-        online=frozenset(instance.name for instance in inventory.instances if instance.online),
+        online=frozenset(i.name for i in inventory.instances if i.online and not i.degraded),
         names=inventory.configurations.keys() | inventory.unheard,
         unheard=inventory.unheard,
     )

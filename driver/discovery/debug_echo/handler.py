@@ -3,7 +3,8 @@
     descriptions: [foo0, foo1]     # a device for each
     shared: false                  # absent: as the handler is told, by default true as in Akri
 
-A file takes them away and brings them back: while it says OFFLINE, there are none.
+A file takes them away and brings them back: while it says OFFLINE, there are none. While it says
+DEGRADED they are there and not well; with NoExecute besides, pods that have them are to go.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from driver.api import Problem
+from driver.device_health import DEGRADED, HEALTH, HEALTH_EFFECT, HEALTH_MESSAGE
 from driver.devices import Device
 from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.details import Fields
@@ -42,6 +44,8 @@ def parse_debug_echo_details(text: str) -> DebugEchoDetails | tuple[Problem, ...
 
 
 OFFLINE = "OFFLINE"
+NOT_WELL = "DEGRADED"
+EVICTS = "NoExecute"
 DESCRIPTION = "DEBUG_ECHO_DESCRIPTION"
 
 LOOK_INTERVAL = timedelta(seconds=1)
@@ -78,17 +82,30 @@ class DebugEchoHandler:
         self, details: DebugEchoDetails, properties: Properties = NO_PROPERTIES
     ) -> AsyncGenerator[tuple[Device, ...], None]:
         """Yield the devices described, or none, and again whenever the file says otherwise."""
-        devices = tuple(Device(text, {DESCRIPTION: text}) for text in details.descriptions)
         shown: tuple[Device, ...] | None = None
         while True:
-            found = () if self._is_offline() else devices
+            found = _devices(details, self._said())
             if found != shown:
                 shown = found
                 yield found
             await asyncio.sleep(self._look_interval.total_seconds())
 
-    def _is_offline(self) -> bool:
+    def _said(self) -> str:
         try:
-            return OFFLINE in self._availability.read_text(errors="replace")
+            return self._availability.read_text(errors="replace")
         except OSError:
-            return False
+            return ""
+
+
+def _devices(details: DebugEchoDetails, said: str) -> tuple[Device, ...]:
+    if OFFLINE in said:
+        return ()
+    health = _health(said)
+    return tuple(Device(text, {DESCRIPTION: text, **health}) for text in details.descriptions)
+
+
+def _health(said: str) -> dict[str, str]:
+    if NOT_WELL not in said:
+        return {}
+    effect = {HEALTH_EFFECT: EVICTS} if EVICTS in said else {}
+    return {HEALTH: DEGRADED, HEALTH_MESSAGE: "the file says so", **effect}

@@ -11,7 +11,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from driver.api import ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE
+from driver.api import ATTRIBUTE_CONFIGURATION, ATTRIBUTE_HEALTH, ATTRIBUTE_INSTANCE
+from driver.device_health import HEALTH
 from driver.instances.instances import Instance
 from driver.names import VALUE_LIMIT, attribute_value
 
@@ -27,10 +28,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 def attributes(instance: Instance, *, capacities: int = 0) -> dict[str, Mapping[str, Any]]:
     """`Device.attributes` of an Instance, as many as there is room for.
 
-    First ours, then those of its Configuration, Kubernetes' own, its properties by name, and what
-    else its handler says. Of two of one name the first counts. A property may bear the name of one
-    of Kubernetes' own, which no environment variable can have: so a handler of another process
-    tells of it.
+    First ours, among them its health, then those of its Configuration, Kubernetes' own, its
+    properties by name, and what else its handler says. Of two of one name the first counts. A
+    property may bear the name of one of Kubernetes' own, which no environment variable can have:
+    so a handler of another process tells of it.
 
     Args:
         instance: A property or attribute of its handler that does not fit is left out.
@@ -40,6 +41,8 @@ def attributes(instance: Instance, *, capacities: int = 0) -> dict[str, Mapping[
         ATTRIBUTE_CONFIGURATION: {"string": attribute_value(instance.configuration)},
         ATTRIBUTE_INSTANCE: {"string": attribute_value(instance.name)},
     }
+    if (health := instance.properties.get(HEALTH)) and _fits(ATTRIBUTE_HEALTH, health):
+        chosen[ATTRIBUTE_HEALTH] = {"string": health}
     for name, value in instance.user_attributes.items():
         chosen.setdefault(name, value)
     for name, text in _told(instance):

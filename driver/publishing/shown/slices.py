@@ -19,7 +19,14 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from driver.api import CAPACITY_SLOTS, DRIVER_NAME, OFFLINE_TAINT, DeviceName, NodeName
+from driver.api import (
+    CAPACITY_SLOTS,
+    DEGRADED_TAINT,
+    DRIVER_NAME,
+    OFFLINE_TAINT,
+    DeviceName,
+    NodeName,
+)
 from driver.derived import Deriving, derived
 from driver.instances.instances import Instance
 from driver.names import SHARED_POOLS, short_hash
@@ -31,6 +38,7 @@ NOTHING_HELD = Deductions()
 DEVICE_NAME_LIMIT = 63
 """Characters of a DNS label."""
 
+_OFFLINE = {"key": OFFLINE_TAINT, "effect": "NoSchedule"}
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 
 
@@ -137,7 +145,7 @@ def probe_slice(node: NodeName | None) -> dict[str, Any]:
     """
     devices = [
         {"name": "slots", **_slots(2)},
-        {"name": "offline", "taints": [_offline_taint()]},
+        {"name": "offline", "taints": [_OFFLINE]},
     ]
     return {
         "apiVersion": "resource.k8s.io/v1",
@@ -185,9 +193,17 @@ def _body(instance: Instance, features: Features, left: int) -> dict[str, Any]:
         "attributes": attributes(instance, capacities=len(shared.get("capacity", ()))),
         **shared,
     }
-    if features.taints and not instance.online:
-        body["taints"] = [_offline_taint()]
+    if features.taints and (taints := list(_taints(instance))):
+        body["taints"] = taints
     return body
+
+
+def _taints(instance: Instance) -> Iterator[dict[str, str]]:
+    """Without `timeAdded`, which the API server fills in and the pool's plan keeps."""
+    if not instance.online:
+        yield dict(_OFFLINE)
+    if found := instance.degraded:
+        yield {"key": DEGRADED_TAINT, "effect": found.effect}
 
 
 def _slots(slots: int) -> dict[str, Any]:
@@ -197,11 +213,6 @@ def _slots(slots: int) -> dict[str, Any]:
     policy = {"default": "1", "validRange": {"min": "1", **steps}}
     capacity = {"value": _quantity(slots), "requestPolicy": policy}
     return {"allowMultipleAllocations": True, "capacity": {CAPACITY_SLOTS: capacity}}
-
-
-def _offline_taint() -> dict[str, str]:
-    """Without `timeAdded`, which the API server fills in and the pool's plan keeps."""
-    return {"key": OFFLINE_TAINT, "effect": "NoSchedule"}
 
 
 def _quantity(number: int) -> str:

@@ -290,11 +290,17 @@ async def test_health_is_told_at_once_on_change_and_repeatedly(
         online = report(health.HEALTHY, "")
         assert await anext(reports) == online
         assert await anext(reports) == online
+        said = {"moorage.dev/health": "degraded", "moorage.dev/health-message": "it is hot"}
+        world.source.known.update(some_instances(an_instance(properties=said)))
+        async with asyncio.timeout(5):
+            while (degraded := await anext(reports)) == online:
+                pass
         world.source.known.update(some_instances(an_instance(online=False)))
         async with asyncio.timeout(5):
-            while (last := await anext(reports)) == online:
+            while (last := await anext(reports)) == degraded:
                 pass
 
+    assert degraded == report(health.UNHEALTHY, "it is hot")
     assert last == report(health.UNHEALTHY, "the device is offline")
 
 

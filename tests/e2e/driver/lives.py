@@ -113,6 +113,11 @@ def go_and_return(
     assert "deletionTimestamp" not in after.objects["Pod"]["reader"]["metadata"]
 
 
+def wait_tainted(story: Story, names: Collection[str], *taints: Taint) -> None:
+    """Wait until the claimed devices, which are there, bear these taints."""
+    story.until(f"they bear {taints}", lambda: Look(story, names).is_seen([*taints]))
+
+
 def wait_away(story: Story, names: Collection[str], taint: Taint) -> None:
     """Wait until the claimed devices bear this taint, and no node sees them."""
     story.until(f"they are away, and bear {taint}", lambda: Look(story, names).is_away([taint]))

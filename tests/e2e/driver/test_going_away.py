@@ -75,6 +75,54 @@ def test_devices_in_words_go_and_come_back_on_one_node_and_on_all(story: Story) 
     lives.wait_evicted(story, names[:1])
 
 
+DEGRADED = ("moorage.dev/degraded", "NoSchedule")
+
+
+@pytest.mark.usefixtures("everything_back")
+def test_a_degraded_device_stays_with_who_has_it_and_nobody_new_gets_it(story: Story) -> None:
+    names = (f"{story.name}-local", f"{story.name}-shared")
+    details = [json.dumps({"descriptions": [story.name], "shared": s}) for s in (False, True)]
+    told = [
+        lives.configuration(story, name, "debugEcho", text, capacity=2)
+        for name, text in zip(names, details, strict=True)
+    ]
+    story.cluster.apply(told)
+    lives.use(story, dict.fromkeys(names, ()))
+    before = lives.Look(story, names)
+
+    say(story, "DEGRADED")
+    lives.wait_tainted(story, names, DEGRADED)
+    ill = lives.Look(story, names)
+    healths = [device["attributes"]["health"] for device in ill.devices.values()]
+    assert healths == [{"string": "degraded"}] * 2
+    assert (ill.uses, ill.containers) == (before.uses, before.containers)
+    story.until("its pod's status says so", lambda: _healths(story) == {"Unhealthy"})
+
+    newcomer = {**lives.claim(names[1], ()), "metadata": {"name": "newcomer"}}
+    story.cluster.apply([newcomer], namespace=story.namespace)
+    story.pod("waiting", claim="newcomer", container={"command": ["sh", "-c", "exec sleep 1000"]})
+    story.until("the newcomer's pod is refused", lambda: _unschedulable(story, "waiting"))
+
+    say(story, "ONLINE")
+    lives.wait_tainted(story, names)
+    story.wait_running("waiting")
+    after = lives.Look(story, names)
+    assert (after.uses, after.containers) == (before.uses, before.containers)
+    assert all("health" not in device["attributes"] for device in after.devices.values())
+    story.until("its pod's status says so", lambda: _healths(story) == {"Healthy"})
+
+
+def _healths(story: Story) -> set[str]:
+    (status,) = story.get("pod", "reader")["status"]["containerStatuses"]
+    found = status.get("allocatedResourcesStatus", ())
+    return {one["health"] for resource in found for one in resource["resources"]}
+
+
+def _unschedulable(story: Story, pod: str) -> bool:
+    conditions = story.get("pod", pod).get("status", {}).get("conditions", ())
+    return any(condition.get("reason") == "Unschedulable" for condition in conditions)
+
+
 @contextmanager
 def peer(story: Story) -> Iterator[subprocess.Popen[str]]:
     """A handler in Go, on node-a; each line that it is told is what is plugged from then on."""

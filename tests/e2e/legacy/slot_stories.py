@@ -61,10 +61,10 @@ class SlotStory(View):
         self.cluster.apply(body, namespace=self.namespace)
 
     @contextmanager
-    def all_devices_away(self) -> Iterator[None]:
-        """No device answers for as long as this lasts."""
+    def all_devices_away(self, word: str = "OFFLINE") -> Iterator[None]:
+        """No device answers for as long as this lasts, or each says this of itself."""
         file = availability(self.cluster)
-        file.write_text("OFFLINE")
+        file.write_text(word)
         try:
             yield
         finally:

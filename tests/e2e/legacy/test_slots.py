@@ -133,6 +133,25 @@ def test_a_device_that_leaves_and_returns_keeps_its_slots(slots: SlotStory) -> N
     assert (slots.phase("user"), slots.restarts("user")) == ("Running", 0)
 
 
+def test_slots_of_a_degraded_device_are_given_to_nobody_new(slots: SlotStory) -> None:
+    slots.configure(FOO, capacity=2)
+    slots.wait_offers({ANY: 1, FOO: 2})
+    slots.run("user", {FOO: 1}, A)
+    slots.wait_offers({ANY: 1, FOO: 2}, A)
+    held, before = slots.usage(), _uids(slots)
+
+    with slots.all_devices_away("DEGRADED"):
+        slots.wait_offers({ANY: 0, FOO: 0}, A)
+        slots.wait_offers({ANY: 0, FOO: 0}, B)
+        assert (slots.usage(), _uids(slots)) == (held, before)
+        assert {len(nodes) for nodes in _seen(slots)} == {2}
+
+    slots.wait_offers({ANY: 1, FOO: 2}, A)
+    slots.wait_offers({ANY: 1, FOO: 1}, B)
+    assert slots.usage() == held
+    assert (slots.phase("user"), slots.restarts("user")) == ("Running", 0)
+
+
 def test_instances_of_single_nodes_wait_for_their_device_that_nobody_uses(
     slots: SlotStory,
 ) -> None:

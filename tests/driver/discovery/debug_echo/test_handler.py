@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from driver.api import Problem
+from driver.device_health import Degraded, degraded
 from driver.devices import Device, device_hash
 from driver.discovery.debug_echo.handler import (
     DebugEchoDetails,
@@ -74,6 +75,27 @@ async def test_the_file_takes_the_devices_away_and_brings_them_back(tmp_path: Pa
         assert await anext(answers) == ()
         file.write_text("ONLINE\n")
         assert await anext(answers) == both
+
+
+async def test_the_file_makes_them_ill_and_well_again(tmp_path: Path) -> None:
+    file = tmp_path / "availability.txt"
+    handler = DebugEchoHandler(file, timedelta(milliseconds=1))
+
+    async with asyncio.timeout(30), aclosing(handler.discover(_details())) as answers:
+        well = await anext(answers)
+        file.write_text("DEGRADED\n")
+        ill = await anext(answers)
+        file.write_text("DEGRADED NoExecute\n")
+        evicting = await anext(answers)
+        file.write_text("ONLINE\n")
+        assert await anext(answers) == well
+
+    assert [degraded(device.properties) for device in well] == [None, None]
+    assert [degraded(device.properties) for device in ill] == [
+        Degraded("the file says so", "NoSchedule")
+    ] * 2
+    assert {d.effect for device in evicting if (d := degraded(device.properties))} == {"NoExecute"}
+    assert [device.id for device in ill] == [device.id for device in well]
 
 
 async def test_a_handler_that_starts_offline_says_so(tmp_path: Path) -> None:
