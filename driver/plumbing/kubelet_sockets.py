@@ -80,6 +80,11 @@ class KubeletPaths:
         return self.data / "serialize.lock"
 
     @property
+    def metadata(self) -> Path:
+        """What containers can read of their devices."""
+        return self.data / "dra-device-metadata"
+
+    @property
     def path(self) -> Path:
         """What says by which path devices are offered."""
         return self.data / "path"

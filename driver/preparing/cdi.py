@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from driver.api import DRIVER_NAME, ClaimUid
 from driver.device_configs import NOTHING_ASKED, DeviceConfig
 from driver.devices import DeviceSpec, Mount
 from driver.instances.unusable_properties import UNUSABLE
-from driver.preparing import checkpoint
+from driver.preparing import checkpoint, metadata
 from driver.preparing.checkpoint import Unreadable
 from driver.preparing.prepared import PreparedClaim, PreparedClaims, PreparedDevice
 
@@ -38,6 +38,9 @@ NOTHING_VARIABLE = "MOORAGE_INSTANCE"
 """What a container gets of a device that has neither properties, device nodes nor mounts."""
 
 FILE_NAME = re.compile(rf"{re.escape(DRIVER_NAME)}-claim-([A-Za-z0-9][A-Za-z0-9-]*)\.json")
+
+MetadataPath = Callable[[PreparedClaim, str], str]
+"""Where the device metadata of a claim's request is on the host."""
 
 VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 """Names that Kubernetes accepts in a container's `env`; nothing else reaches a container."""
@@ -59,13 +62,21 @@ def device_ids(device: PreparedDevice) -> tuple[str, ...]:
     return (f"{KIND}={device.cdi_name}",)
 
 
-def dump(claim: PreparedClaim) -> bytes:
+def dump(claim: PreparedClaim, metadata_path: MetadataPath | None = None) -> bytes:
     """The CDI file of a claim; the same bytes for the same claim.
+
+    Device metadata comes with the first device of each request, since a container that names the
+    request gets all of them.
 
     A device that is withheld is not in it: the runtime then starts no container that is to have
     it, and says its name. The kubelet tries again until it is there.
     """
-    devices = [(d.cdi_name, _edits(d)) for d in claim.devices if not d.withheld]
+    mounts = {} if metadata_path is None else _metadata_mounts(claim, metadata_path)
+    devices = [
+        (d.cdi_name, _with_mount(_edits(d), mounts.pop(d.allocated.request, None)))
+        for d in claim.devices
+        if not d.withheld
+    ]
     record = json.dumps(checkpoint.dump_claim(claim), sort_keys=True)
     devices.append(
         (f"{claim.reference.uid}_{RECORD}", {"env": [f"{RECORD_VARIABLE}={record}"]}),
@@ -108,6 +119,22 @@ def _edits(device: PreparedDevice) -> dict[str, Any]:
     edits = {**({"env": env} if env else {}), **on_host}
     # Without edits the whole file would be invalid, and without the device no container starts.
     return edits or {"env": [f"{NOTHING_VARIABLE}_{device.hash.upper()}={device.instance}"]}
+
+
+def _metadata_mounts(claim: PreparedClaim, path: MetadataPath) -> dict[str, dict[str, Any]]:
+    """By request; mounted as Kubernetes' own helper does."""
+    return {
+        request: {
+            "hostPath": path(claim, request),
+            "containerPath": metadata.container_path(claim, request),
+            "options": ["ro", "bind"],
+        }
+        for request in metadata.requests(claim)
+    }
+
+
+def _with_mount(edits: dict[str, Any], mount: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {**edits, "mounts": [*edits.get("mounts", ()), mount]} if mount else edits
 
 
 def host_edits(
@@ -194,13 +221,17 @@ class RemoveFile:
 
 
 def plan_files(
-    claims: PreparedClaims, files: Mapping[ClaimUid, bytes], boot_id: str
+    claims: PreparedClaims,
+    files: Mapping[ClaimUid, bytes],
+    boot_id: str,
+    metadata_path: MetadataPath | None = None,
 ) -> tuple[WriteFile | RemoveFile, ...]:
     """Make the CDI files those of the prepared claims.
 
     Claims of an earlier boot get theirs when they are planned again.
     """
-    wanted = {uid: dump(claim) for uid, claim in claims.items() if claim.boot_id == boot_id}
+    current = (claim for claim in claims.values() if claim.boot_id == boot_id)
+    wanted = {claim.reference.uid: dump(claim, metadata_path) for claim in current}
     different = sorted(uid for uid in wanted if files.get(uid) != wanted[uid])
     left_over = sorted(files.keys() - wanted.keys())
     return (

@@ -113,6 +113,7 @@ def dump_claim(claim: PreparedClaim) -> dict[str, Any]:
         "uid": claim.reference.uid,
         "bootID": claim.boot_id,
         "devices": [_dump_device(device) for device in claim.devices],
+        **({} if claim.pod_claim is None else {"podClaim": claim.pod_claim}),
     }
 
 
@@ -177,6 +178,7 @@ def load_claim(entry: Mapping[str, Any]) -> PreparedClaim:
         reference=ClaimReference(entry["namespace"], entry["name"], ClaimUid(entry["uid"])),
         boot_id=entry["bootID"],
         devices=tuple(_load_device(device) for device in entry["devices"]),
+        pod_claim=entry.get("podClaim"),
     )
 
 

@@ -34,6 +34,9 @@ UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
 
 PERMISSIONS = re.compile(r"[rwm]+")
 
+POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
+"""Annotation of claims that were made of a template: what their pod calls them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -51,10 +54,11 @@ class Conflict(Failure):
 
 @dataclass(frozen=True, slots=True)
 class AllocatedClaim:
-    """This driver's part of a claim's allocation, on this node."""
+    """This driver's part of a claim's allocation, on this node; `pod_claim` as when prepared."""
 
     reference: ClaimReference
     devices: tuple[AllocatedDevice, ...]
+    pod_claim: str | None = ""
 
 
 def reference_problem(reference: ClaimReference) -> Failure | None:
@@ -95,7 +99,8 @@ def allocated_claim(
         return Failure(f"ResourceClaim {wanted} has devices of other nodes' pools: {foreign}")
     if configs.problems:
         return Failure(" ".join(map(str, dict.fromkeys(configs.problems))))
-    return AllocatedClaim(wanted, devices)
+    annotations = claim["metadata"].get("annotations") or {}
+    return AllocatedClaim(wanted, devices, annotations.get(POD_CLAIM, ""))
 
 
 def _allocated_device(result: Mapping[str, Any], configs: ClaimConfigs) -> AllocatedDevice:
@@ -147,7 +152,12 @@ def plan_prepare(
         devices.append(prepared_device(allocated, name, instance))
     if clashing := _clash(given):
         return Failure(clashing)
-    return PreparedClaim(reference=claim.reference, boot_id=boot_id, devices=in_order(devices))
+    return PreparedClaim(
+        reference=claim.reference,
+        boot_id=boot_id,
+        devices=in_order(devices),
+        pod_claim=claim.pod_claim,
+    )
 
 
 def _given(

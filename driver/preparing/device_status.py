@@ -9,21 +9,17 @@ removes it with the allocation.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from driver.api import DRIVER_NAME
-from driver.discovery.reach import read_ip, unmapped
 from driver.names import as_text
+from driver.preparing.addresses import network_data
 from driver.preparing.cdi import is_variable
 from driver.preparing.prepared import PreparedClaim, PreparedDevice
 
 DATA_LIMIT = 10 * 1024
 """Bytes of `data` of one device."""
-
-_IPS_LIMIT = 16
-_HARDWARE_LIMIT = 128
 
 _OPTIONAL = ("properties", "mounts", "deviceNodes")
 """What is left out of `data` that has no room, in this order."""
@@ -80,34 +76,3 @@ def _data(device: PreparedDevice) -> dict[str, Any]:
         if told.pop(name, None) is not None:
             told["omitted"] = [*told.get("omitted", ()), name]
     return told
-
-
-def network_data(properties: Mapping[str, str]) -> dict[str, Any]:
-    """`NetworkDeviceData` of a device on the network; empty if it has no address.
-
-    Addresses are the hosts of its URLs, and what properties named `…_IP_ADDRESS` and
-    `…_MAC_ADDRESS` say. As the subnet is not known, an address stands alone in it.
-    """
-    ips = list(dict.fromkeys(_ips(properties)))[:_IPS_LIMIT]
-    if not ips:
-        return {}
-    macs = (v for n, v in sorted(properties.items()) if n.endswith("_MAC_ADDRESS") and v)
-    hardware = next((mac for mac in macs if len(mac.encode()) <= _HARDWARE_LIMIT), "")
-    return {"ips": ips, **({"hardwareAddress": hardware} if hardware else {})}
-
-
-def _ips(properties: Mapping[str, str]) -> Iterator[str]:
-    for name, value in sorted(properties.items()):
-        host = value if name.endswith("_IP_ADDRESS") else _host(value)
-        if (read := read_ip(host)) is not None:
-            address = unmapped(read)
-            yield f"{address}/{address.max_prefixlen}"
-
-
-def _host(value: str) -> str:
-    if "://" not in value:
-        return ""
-    try:
-        return urlsplit(value).hostname or ""
-    except ValueError:
-        return ""

@@ -20,6 +20,8 @@ from driver.preparing.cdi import RemoveFile, WriteFile
 from driver.preparing.checkpoint import Unreadable
 from driver.preparing.claims import Conflict, Failure
 from driver.preparing.disk_checkpoint import CheckpointFile, Files
+from driver.preparing.disk_metadata import MetadataFiles
+from driver.preparing.metadata import Known, nothing_known
 from driver.preparing.prepared import (
     ClaimReference,
     PreparedClaim,
@@ -42,12 +44,15 @@ class Node:
 
     Attributes:
         boot_id: The boot that claims are prepared in from now on.
+        metadata: What containers can read of their devices; None if they get none of it. To be set
+            before `recover`.
     """
 
     def __init__(
         self, name: NodeName, boot_id: str, *, data: Files, cdi_files: Files, lock: ProcessLock
     ) -> None:
         self.boot_id = boot_id
+        self.metadata: MetadataFiles | None = None
         self._checkpoint = CheckpointFile(data, name)
         self._cdi = cdi_files
         self._lock = lock
@@ -94,12 +99,16 @@ class Node:
         """
         return self._lock.held_for(uid)
 
+    @property
+    def _metadata_path(self) -> cdi.MetadataPath | None:
+        return None if self.metadata is None else self.metadata.path
+
     async def _refresh(self) -> None:
         if self._checkpoint.is_foreign():
             await asyncio.to_thread(self._read)
 
-    async def grant(self, plan: Plan) -> PreparedClaim | Failure:
-        """Carry out a plan: checkpoint, then CDI file.
+    async def grant(self, plan: Plan, known: Known = nothing_known) -> PreparedClaim | Failure:
+        """Carry out a plan: checkpoint, then device metadata, then the CDI file that mounts it.
 
         Nothing new is granted while nobody knows which devices some claim has.
         """
@@ -107,6 +116,7 @@ class Node:
             step = partial(_with, plan, self._lost())
             granted: PreparedClaim | Failure = await self._checkpoint.commit(step)
             if isinstance(granted, PreparedClaim):
+                self._keep_metadata(granted, known)
                 self._put_file(granted.reference.uid)
         except OSError as error:
             return Failure(f"the node cannot record what it grants: {error}")
@@ -123,6 +133,8 @@ class Node:
         self._leaving.add(uid)
         try:
             self._remove_file(uid)
+            if self.metadata is not None:
+                self.metadata.remove(uid)
             step = partial(_without, uid)
             released: PreparedClaim | None = await self._checkpoint.commit(step)
         except OSError as error:
@@ -131,8 +143,8 @@ class Node:
             self._leaving.discard(uid)
         return released
 
-    async def renew(self, plan: Renew) -> tuple[Renewal, ...]:
-        """Carry out what a plan changes: checkpoint, then CDI files.
+    async def renew(self, plan: Renew, known: Known = nothing_known) -> tuple[Renewal, ...]:
+        """Carry out what a plan changes: checkpoint, then CDI files, then device metadata.
 
         Raises:
             OSError: If something cannot be written. CDI files that are no longer right are gone
@@ -146,6 +158,7 @@ class Node:
         self._renewals += changes.values()
         self._unwritten.update(dict.fromkeys(changes))
         self._for_each(self._unwritten, self._complete)
+        self._for_each(self._checkpoint.claims, partial(self._tell, known))
         renewals, self._renewals = tuple(self._renewals), []
         return renewals
 
@@ -159,6 +172,15 @@ class Node:
                 failure = error
         if failure is not None:
             raise failure
+
+    def _tell(self, known: Known, uid: ClaimUid) -> None:
+        claim = self._checkpoint.claims[uid]
+        if claim.boot_id == self.boot_id and uid not in self._leaving:
+            self._keep_metadata(claim, known)
+
+    def _keep_metadata(self, claim: PreparedClaim, known: Known) -> None:
+        if self.metadata is not None:
+            self.metadata.keep(claim, known)
 
     def _withdraw(self, uid: ClaimUid) -> None:
         """Remove a CDI file until the checkpoint can be written, and it after that."""
@@ -179,7 +201,7 @@ class Node:
             return
         name = cdi.file_name(uid)
         if self._written.get(uid) != (claim, self._cdi.signature(name)):
-            self._cdi.write(name, cdi.dump(claim))
+            self._cdi.write(name, cdi.dump(claim, self._metadata_path))
             self._note_file(claim)
 
     def _remove_file(self, uid: ClaimUid) -> None:
@@ -208,11 +230,13 @@ class Node:
 
     def _tidy(self) -> None:
         """Make the CDI files those of the checkpoint."""
+        if self.metadata is not None:
+            self.metadata.tidy(self._checkpoint.claims.keys())
         lost = {uid for uid, claim in self._checkpoint.claims.items() if not claim.devices}
         claims = {uid: c for uid, c in self._checkpoint.claims.items() if uid not in lost}
         files = {uid: text for uid, text in self._cdi_contents().items() if uid not in lost}
         wrong = set()
-        for step in cdi.plan_files(claims, files, self.boot_id):
+        for step in cdi.plan_files(claims, files, self.boot_id, self._metadata_path):
             wrong.add(step.name)
             try:
                 self._carry_out(step)

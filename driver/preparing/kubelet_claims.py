@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 
 from driver.api import ClaimUid
 from driver.handlers.limits import mount_refusal
+from driver.instances.instances import Instance
 from driver.plumbing.disk import real_path, real_paths
 from driver.plumbing.kubelet_sockets import finish
 from driver.preparing.cdi import unusable_properties
@@ -31,12 +32,13 @@ from driver.preparing.claims import (
 from driver.preparing.disk_grants import Node
 from driver.preparing.kubelet_holders import Holders, KnowsUses
 from driver.preparing.prepared import (
+    AllocatedDevice,
     ClaimReference,
     PreparedClaim,
     PreparedClaims,
 )
 from driver.preparing.renewals import Renewal, current, renew, with_real_paths
-from driver.preparing.sight import InstanceSource, Sight
+from driver.preparing.sight import Sight
 from driver.preparing.whereabouts import Whereabouts
 
 logger = logging.getLogger(__name__)
@@ -66,6 +68,17 @@ class ClaimReader(Protocol):
 
     async def claim_of(self, uid: ClaimUid) -> Mapping[str, Any] | None:
         """The same by its UID alone, which takes far longer."""
+
+
+class InstanceSource(Protocol):
+    """The devices of this node."""
+
+    @property
+    def sight(self) -> Sight | None:
+        """What is known now; None until the first discovery is over."""
+
+    async def decided(self) -> None:
+        """Wait until the first discovery is over."""
 
 
 OnRenewed = Callable[[tuple[Renewal, ...]], None]
@@ -186,7 +199,7 @@ class KubeletClaims:
             resolve=real_path,
             refuse_mount=self._refuse_mount,
         )
-        renewals = await self._node.renew(plan)
+        renewals = await self._node.renew(plan, sight.instance)
         self._renewed = sight.where
         if not renewals:
             return
@@ -251,7 +264,7 @@ class KubeletClaims:
             return Failure("the devices of this node are not discovered yet")
         if known and (problem := await self._renewal_problem()):
             return problem
-        return await self._node.grant(partial(self._plan, claim))
+        return await self._node.grant(partial(self._plan, claim), self._instance)
 
     async def _unprepare(self, wanted: ClaimReference) -> PreparedClaim | Failure | None:
         async with (
@@ -295,7 +308,8 @@ class KubeletClaims:
         if known is None or not known.devices:
             return found
         logger.warning("Answered from the checkpoint: %s", found.sentence)
-        return AllocatedClaim(wanted, tuple(device.allocated for device in known.devices))
+        devices = tuple(device.allocated for device in known.devices)
+        return AllocatedClaim(wanted, devices, known.pod_claim)
 
     async def _discovered_for(
         self, found: Mapping[str, Any] | Failure | None, wanted: ClaimReference
@@ -325,6 +339,10 @@ class KubeletClaims:
         except OSError as error:
             return Failure(f"the node cannot record what it grants: {error}")
         return None
+
+    def _instance(self, allocated: AllocatedDevice) -> Instance | None:
+        sight = self._source.sight
+        return sight.instance(allocated) if sight else None
 
     def _plan(self, claim: AllocatedClaim, prepared: PreparedClaims) -> PreparedClaim | Failure:
         """By what is known when the plan's turn comes: `renew` may have come before it."""

@@ -1,9 +1,8 @@
-"""Sight: what a node knows of its devices at one moment, and who knows it."""
+"""What a node sees of its devices at one moment: what it can prepare, and where things are."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from driver.instances.instances import Instance
 from driver.names import is_pool_of
@@ -35,14 +34,3 @@ class Sight:
             ),
             None,
         )
-
-
-class InstanceSource(Protocol):
-    """The devices of this node."""
-
-    @property
-    def sight(self) -> Sight | None:
-        """What is known now; None until the first discovery is over."""
-
-    async def decided(self) -> None:
-        """Wait until the first discovery is over."""

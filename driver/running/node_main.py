@@ -22,6 +22,7 @@ from driver.preparing.apiserver_status import ClaimStatuses
 from driver.preparing.checkpoint import load
 from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
 from driver.preparing.disk_grants import Node
+from driver.preparing.disk_metadata import MetadataFiles
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import serve
 from driver.preparing.kubelet_uses import KubeletUses
@@ -57,6 +58,7 @@ async def run_node(settings: NodeSettings) -> None:
         cdi_files=Folder(settings.cdi_root, Survives.NOTHING),
         lock=ProcessLock(paths.lock),
     )
+    node.metadata = MetadataFiles(paths.metadata)
     external = ExternalHandlers(
         Folder(paths.data), limits=settings.handler_limits, tls=settings.handler_tls
     )
@@ -75,14 +77,7 @@ async def run_node(settings: NodeSettings) -> None:
             _homes(Folder(paths.data), settings.node_name),
         )
         cluster = NodeCluster(client, place, sources, tasks)
-        claims = KubeletClaims(
-            node,
-            ClaimReader(client),
-            cluster,
-            pools=frozenset({settings.node_name}),
-            mount_paths=settings.handler_limits.mount_paths,
-        )
-        claims.uses = KubeletUses(settings.kubelet_root)
+        claims = _claims(settings, node, client, cluster)
         events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node_name)
         tasks.create_task(events.run())
         node_claims = NodeClaims(client, settings.node_name, claims, events.record)
@@ -97,6 +92,20 @@ async def run_node(settings: NodeSettings) -> None:
             tasks.create_task(ClaimStatuses(client, settings.node_name, claims).run())
             async with serve(paths, claims, cluster):
                 await node_claims.run()
+
+
+def _claims(
+    settings: NodeSettings, node: Node, client: ApiClient, cluster: NodeCluster
+) -> KubeletClaims:
+    claims = KubeletClaims(
+        node,
+        ClaimReader(client),
+        cluster,
+        pools=frozenset({settings.node_name}),
+        mount_paths=settings.handler_limits.mount_paths,
+    )
+    claims.uses = KubeletUses(settings.kubelet_root)
+    return claims
 
 
 def _homes(data: Folder, node: NodeName) -> Homes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import Any
 
@@ -60,3 +61,77 @@ def test_a_device_on_the_network_says_where_whichever_node_prepares_it(story: St
         (device,) = story.until("its claim is told", partial(devices, story, f"camera-{node}"))
         assert device["networkData"] == {"ips": ["192.0.2.7/32"]}
         assert device["shareID"]
+
+
+READ_METADATA = (
+    "cd /var/run/kubernetes.io/dra-device-attributes; find . -type f; "
+    "cat $(find . -type f); exec sleep 100000"
+)
+
+
+def reading(story: Story, name: str, **options: Any) -> tuple[str, list[dict[str, Any]]]:
+    """Where a container finds the metadata of its device, and what it says in each version."""
+    security = {"runAsUser": 65534, "allowPrivilegeEscalation": False}
+    container = {"command": ["sh", "-c", READ_METADATA], "securityContext": security}
+    story.pod(name, container=container, **options)
+    story.wait_running(name)
+    path, text = story.read(name).split("\n", 1)
+    decoder, documents = json.JSONDecoder(), []
+    while text := text.strip():
+        document, end = decoder.raw_decode(text)
+        documents.append(document)
+        text = text[end:]
+    return path, documents
+
+
+def test_a_container_reads_the_attributes_of_its_device(story: Story) -> None:
+    story.plug()
+    story.configure(attributes={"floor": {"int": 3}})
+    (published,) = story.wait_devices(1)
+    story.claim()
+
+    path, documents = reading(story, "reader", node="node-a")
+
+    assert path == "./resourceclaims/disk/disk/moorage.dev-metadata.json"
+    versions = [d["apiVersion"].rpartition("/")[2] for d in documents]
+    assert versions == ["v1beta1", "v1alpha1"]
+    for document in documents:
+        assert document["metadata"]["uid"] == story.claim_uid()
+        (request,) = document["requests"]
+        (device,) = request["devices"]
+        assert (request["name"], device["name"]) == ("disk", published["name"])
+        assert device["attributes"] == published["attributes"]
+
+
+def test_a_claim_of_a_template_is_read_under_the_name_in_the_pod(story: Story) -> None:
+    story.plug()
+    story.configure()
+    requests = [{"name": "disk", "exactly": {"deviceClassName": story.name}}]
+    template = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "disks"},
+        "spec": {"spec": {"devices": {"requests": requests}}},
+    }
+    story.cluster.apply(template, namespace=story.namespace)
+    named = [{"name": "disk", "resourceClaimTemplateName": "disks"}]
+
+    path, documents = reading(story, "reader", spec={"resourceClaims": named})
+
+    assert path == "./resourceclaimtemplates/disk/disk/moorage.dev-metadata.json"
+    assert documents[0]["podClaimName"] == "disk"
+
+
+def test_a_pod_written_for_the_device_plugin_has_metadata_too(story: Story) -> None:
+    story.plug()
+    story.configure()
+    limits = {f"akri.sh/{story.name}": "1"}
+    command = ["sh", "-c", READ_METADATA]
+
+    story.pod(
+        container={"resources": {"limits": limits}, "command": command},
+        spec={"resourceClaims": None},
+    )
+
+    story.wait_running()
+    assert "/moorage.dev-metadata.json\n" in story.read()

@@ -1,0 +1,104 @@
+"""The files of device metadata on the node's disk.
+
+A file that is there is written in place: containers have it bind-mounted, and would not see
+another of its name. So they read where a device is now, though they were started before it moved.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from driver.api import ClaimUid
+from driver.instances.instances import Instance
+from driver.preparing import metadata
+from driver.preparing.metadata import Known
+from driver.preparing.prepared import PreparedClaim
+
+logger = logging.getLogger(__name__)
+
+_FOLDER_MODE, _FILE_MODE = 0o700, 0o644
+"""Containers of any user read the file, and nobody of the host finds it."""
+
+
+_Kept = tuple[PreparedClaim, tuple[Instance | None, ...]]
+"""What a file was made of."""
+
+
+class MetadataFiles:
+    """A folder with a file for each request of each prepared claim."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._kept: dict[str, _Kept] = {}
+
+    def path(self, claim: PreparedClaim, request: str) -> str:
+        """Where the file of a request is on the host."""
+        return str(self._folder / metadata.file_name(claim.reference.uid, request))
+
+    def keep(self, claim: PreparedClaim, known: Known) -> None:
+        """Make a claim's files say what is so now.
+
+        Raises:
+            OSError: If one cannot be written; the others may be.
+        """
+        for request in metadata.requests(claim):
+            self._keep(claim, request, known)
+
+    def _keep(self, claim: PreparedClaim, request: str, known: Known) -> None:
+        path = Path(self.path(claim, request))
+        is_there = path.exists()
+        allocated = (d.allocated for d in claim.devices if d.allocated.request == request)
+        kept = claim, tuple(known(device) for device in allocated)
+        if is_there and (None in kept[1] or self._kept.get(path.name) == kept):
+            return  # not heard is not gone
+        self._write(path, claim, metadata.contents(claim, request, known))
+        self._kept[path.name] = kept
+
+    def _write(self, path: Path, claim: PreparedClaim, contents: dict[str, Any]) -> None:
+        with suppress(FileNotFoundError):
+            said, generation = metadata.load(before := path.read_bytes())
+            if said == contents:
+                return
+            text = metadata.dump(claim, contents, generation + 1)
+            _overwrite(path, text.ljust(len(before)))
+            return
+        self._folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+        _create(path, metadata.dump(claim, contents, 1))
+
+    def remove(self, uid: ClaimUid) -> None:
+        """Remove a claim's files; none is fine.
+
+        Raises:
+            OSError: If one stays.
+        """
+        for path in self._folder.glob(f"{uid}_*.json"):
+            path.unlink(missing_ok=True)
+            self._kept.pop(path.name, None)
+
+    def tidy(self, uids: Collection[ClaimUid]) -> None:
+        """Remove the files of all other claims."""
+        for path in self._folder.glob("*"):
+            if metadata.claim_of(path.name) not in uids:
+                logger.warning("Device metadata %s is of no prepared claim; removing", path.name)
+                path.unlink(missing_ok=True)
+
+
+def _overwrite(path: Path, text: bytes) -> None:
+    """In one step, so that a reader seldom finds half of it; what is too long ends in spaces."""
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.pwrite(descriptor, text, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _create(path: Path, text: bytes) -> None:
+    temporary = path.with_name(f"{path.name}.tmp")
+    temporary.write_bytes(text)
+    temporary.chmod(_FILE_MODE)
+    temporary.replace(path)

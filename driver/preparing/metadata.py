@@ -1,0 +1,121 @@
+"""Device metadata: what a container can read of its devices, in Kubernetes' own file (KEP-5304).
+
+    PreparedClaim, Instances ──dump──► …/<claim>/<request>/moorage.dev-metadata.json
+
+One file for each request of a claim, bind-mounted into the containers that name the request. It is
+a stream of JSON objects that say the same in several versions, the newest first; readers take the
+first that they know. Which paths it has, and what is in it, is Kubernetes' convention, see
+`k8s.io/dynamic-resource-allocation/api/metadata`; where it is on the host is ours.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from driver.api import ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE, DRIVER_NAME, ClaimUid
+from driver.instances.instances import Instance
+from driver.names import attribute_value
+from driver.preparing.addresses import network_data
+from driver.preparing.prepared import AllocatedDevice, PreparedClaim, PreparedDevice
+from driver.publishing.shown.attributes import attributes
+
+CONTAINER_FOLDER = "/var/run/kubernetes.io/dra-device-attributes"
+
+VERSIONS = ("v1beta1", "v1alpha1")
+"""Of `metadata.resource.k8s.io`: Kubernetes 1.37's, and 1.36's."""
+
+Known = Callable[[AllocatedDevice], Instance | None]
+"""What is known of an allocated device now."""
+
+
+def nothing_known(_: AllocatedDevice) -> None:
+    """Before the first discovery."""
+
+
+def requests(claim: PreparedClaim) -> tuple[str, ...]:
+    """The requests that have a file; none of a claim that was prepared without."""
+    if claim.pod_claim is None:
+        return ()
+    return tuple(dict.fromkeys(device.allocated.request for device in claim.devices))
+
+
+def file_name(uid: ClaimUid, request: str) -> str:
+    """Of a request's file on the host; neither part has a `_`."""
+    return f"{uid}_{request}.json"
+
+
+def claim_of(name: str) -> ClaimUid:
+    """Whose file this is."""
+    return ClaimUid(name.partition("_")[0])
+
+
+def container_path(claim: PreparedClaim, request: str) -> str:
+    """Where containers find it.
+
+    A claim that was made of a template has a name that no application could know; there it is the
+    one that the pod's spec says.
+    """
+    claims = "resourceclaimtemplates" if claim.pod_claim else "resourceclaims"
+    name = claim.pod_claim or claim.reference.name
+    return f"{CONTAINER_FOLDER}/{claims}/{name}/{request}/{DRIVER_NAME}-metadata.json"
+
+
+def contents(claim: PreparedClaim, request: str, known: Known) -> dict[str, Any]:
+    """What the file of a request says, whatever its version and generation."""
+    devices = [_device(d, known) for d in claim.devices if d.allocated.request == request]
+    pod_claim = {"podClaimName": claim.pod_claim} if claim.pod_claim else {}
+    return {**pod_claim, "requests": [{"name": request, "devices": devices}]}
+
+
+def dump(claim: PreparedClaim, contents: Mapping[str, Any], generation: int) -> bytes:
+    """The file."""
+    reference = claim.reference
+    metadata = {
+        "name": reference.name,
+        "namespace": reference.namespace,
+        "uid": reference.uid,
+        "generation": generation,
+    }
+    documents = (
+        {
+            "apiVersion": f"metadata.resource.k8s.io/{version}",
+            "kind": "DeviceMetadata",
+            "metadata": metadata,
+            **contents,
+        }
+        for version in VERSIONS
+    )
+    return b"".join(f"{json.dumps(document, indent=2)}\n".encode() for document in documents)
+
+
+def load(text: bytes) -> tuple[Mapping[str, Any], int]:
+    """Contents and generation of a file; nothing and 0 if it is none of ours."""
+    try:
+        document, _ = json.JSONDecoder().raw_decode(text.decode())
+        generation = int(document["metadata"]["generation"])
+        return {k: document[k] for k in ("podClaimName", "requests") if k in document}, generation
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return {}, 0
+
+
+def _device(device: PreparedDevice, known: Known) -> dict[str, Any]:
+    network = network_data(device.properties)
+    return {
+        "driver": DRIVER_NAME,
+        "pool": device.allocated.pool,
+        "name": device.allocated.device,
+        "attributes": _attributes(device, known(device.allocated)),
+        **({"networkData": network} if network else {}),
+    }
+
+
+def _attributes(device: PreparedDevice, instance: Instance | None) -> dict[str, Mapping[str, Any]]:
+    """As in ResourceSlices; of a device that nobody reports now only what it is."""
+    if instance is not None:
+        return attributes(instance)
+    return {
+        ATTRIBUTE_CONFIGURATION: {"string": attribute_value(device.configuration)},
+        ATTRIBUTE_INSTANCE: {"string": attribute_value(device.instance)},
+    }
