@@ -248,6 +248,26 @@ def test_beyond_quotas_the_larger_priority_goes_first_and_then_weights_count() -
     assert [name[0] for name in went] == ["a", "b", "c", "c", "b", "a", "b", "b", "b"]
 
 
+def test_a_queue_that_moved_stands_with_its_new_siblings_from_the_next_turn_on() -> None:
+    """In the middle of a round: what else changes is taken in a quarter of a second later."""
+    parents = [a_queue(f"p{n}", onvif=(0, 9), priority=n) for n in (1, 2, 3, 4)]
+    places = {"first": "p4", "moves": "p3", "stays": "p2"}
+    queues = [a_queue(name, parent=place, onvif=(0, 9)) for name, place in places.items()]
+    pods = [a_gated_pod(f"{name}-{n}", queue=name) for name in places for n in range(2)]
+    world = a_world(*parents, *queues, *pods)
+    keeper = GateKeeper(world)
+    gone: list[str] = []
+    while not gone:
+        gone += names(decide(keeper, NOW, most=1))
+
+    put(world, a_queue("moves", parent="p1", onvif=(0, 9)))
+    keeper.note(QueueChanged(QueueName("moves")))
+    while keeper.has_more:
+        gone += names(decide(keeper, NOW, most=1))
+
+    assert gone == ["first-0", "first-1", "stays-0", "stays-1", "moves-0", "moves-1"]
+
+
 def test_a_quota_counts_though_the_queue_above_does_not_list_the_class() -> None:
     world = a_world(
         a_queue("root", onvif=(0, 2)),
