@@ -4,11 +4,13 @@
 
 The load of `bench.throughput` is bound beside nobody who waits (`none`), beside pods that wait at
 the gate (`gate`), beside as many without a gate, which kube-scheduler tries again and again
-(`retry`), and beside those where kube-scheduler may back off for a minute (`rested`). Then the
-limit of one of the full queues is raised by 100: how long until the first of its pods is bound, and
-the hundredth. What kube-scheduler itself takes for refused pods shows an extender that does nothing
-else: beside nobody (`least`), and beside as many pods that it refuses (`least-retry`). Each is
-measured once in every round, in turns; ratios are medians of the rounds' ratios.
+(`retry`), and beside those where kube-scheduler may back off for a minute (`rested`). Where it
+looks at all nodes for each pod (`percentageOfNodesToScore: 100`, as the chart has it) they are
+`none-all` and `retry-all`. Then the limit of one of the full queues is raised by 100: how long
+until the first of its pods is bound, and the hundredth. What kube-scheduler itself takes for
+refused pods shows an extender that does nothing else: beside nobody (`least`), and beside as many
+pods that it refuses (`least-retry`). Each is measured once in every round, in turns; ratios are
+medians of the rounds' ratios.
 
 Those that wait ask for devices of a class that is there, and were refused for their queue. Those
 that fit wait for a class of their own: creating it lets kube-scheduler have them.
@@ -34,10 +36,21 @@ from scheduler_plugin.api import GROUP, QUEUE_KIND, QUEUE_LABEL, QUOTA_GATE, VER
 
 NONE, GATE, RETRY, RESTED = "none", "gate", "retry", "rested"
 LEAST, LEAST_RETRY = "least", "least-retry"
-PEERS = (NONE, GATE, RETRY, RESTED, LEAST, LEAST_RETRY)
-NOBODY = frozenset({NONE, LEAST})
-TRIED = frozenset({RETRY, RESTED, LEAST_RETRY})
-SETTINGS = {RESTED: {"podMaxBackoffSeconds": 60}}
+NONE_ALL, RETRY_ALL = "none-all", "retry-all"
+PEERS = (NONE, GATE, RETRY, RESTED, LEAST, LEAST_RETRY, NONE_ALL, RETRY_ALL)
+NOBODY = frozenset({NONE, LEAST, NONE_ALL})
+TRIED = frozenset({RETRY, RESTED, LEAST_RETRY, RETRY_ALL})
+ALL_NODES = {"percentageOfNodesToScore": 100}
+SETTINGS = {RESTED: {"podMaxBackoffSeconds": 60}, NONE_ALL: ALL_NODES, RETRY_ALL: ALL_NODES}
+BASELINES = (
+    (GATE, NONE),
+    (RETRY, NONE),
+    (RESTED, NONE),
+    (LEAST_RETRY, LEAST),
+    (NONE_ALL, NONE),
+    (RETRY_ALL, NONE_ALL),
+    (RETRY_ALL, NONE),
+)
 NAMESPACE = "bench-waiting"
 WAITING_CLASS = "bench-waiting"
 FULL_QUEUES = 10
@@ -189,7 +202,7 @@ def report(rounds: Sequence[dict[str, Figures]], load: Load, waiting: int) -> No
         last = statistics.median(r.all_seconds for r in runs)
         started = "/".join(str(r.started) for r in runs)
         print(f"{peer:12}{speed:8.1f}{cpu:14.2f}{first:10.2f}{last:10.2f}{started:>10}")
-    for peer, alone in ((GATE, NONE), (RETRY, NONE), (RESTED, NONE), (LEAST_RETRY, LEAST)):
+    for peer, alone in BASELINES:
         if peer in rounds[0] and alone in rounds[0]:
             ratios = [r[peer].per_second / r[alone].per_second for r in rounds]
             each = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))

@@ -26,6 +26,12 @@ to 2.2 times that: once to see the last renewal, and once to see that nothing fo
 2 s that may add nine seconds to the Lease's duration when the leader dies."""
 
 
+PERCENTAGE_OF_NODES_TO_SCORE = 100
+"""kube-scheduler looks at all nodes for each pod. Else it stops when it has found enough, and says
+of a refused pod how many it had stopped at: a number that differs from try to try, so that the
+pod's condition is written each time, which wakes it for the next try."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallerFiles:
     """Paths of PEM files as kube-scheduler sees them.
@@ -66,6 +72,7 @@ def scheduler_configuration(
             "resourceName": lease_name,
             **LEASE_TIMES,
         },
+        "percentageOfNodesToScore": PERCENTAGE_OF_NODES_TO_SCORE,
         "profiles": [{"schedulerName": name} for name in scheduler_names],
         "extenders": [_extender(listening, caller)],
     }

@@ -195,6 +195,11 @@ def test_printed_configuration_follows_the_flags() -> None:
     assert "managedResources" not in extender
 
 
+def test_what_kube_scheduler_says_of_a_refused_pod_has_no_number_that_changes() -> None:
+    """It names how many nodes it stopped at, unless it looks at all of them."""
+    assert print_config()["percentageOfNodesToScore"] == 100
+
+
 def test_with_tls_kube_scheduler_is_told_what_to_show_and_whom_to_believe() -> None:
     (extender,) = print_config("--listen-address=0.0.0.0:10261", *TLS, *CALLER)["extenders"]
 
