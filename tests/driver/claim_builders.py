@@ -125,8 +125,15 @@ class FakeReader:
     errors: dict[str, Exception | None] = field(default_factory=dict)
     delay_seconds: float = 0.0
 
-    def put(self, reference: ClaimReference, *results: Mapping[str, Any]) -> ClaimReference:
-        self.stored[reference.name] = a_claim(reference, *results)
+    def put(
+        self,
+        reference: ClaimReference,
+        *results: Mapping[str, Any],
+        asked: Mapping[str, Any] | None = None,
+    ) -> ClaimReference:
+        """`asked` are the fields of the claim's DeviceConfig."""
+        configs = [] if asked is None else [a_config(asked)]
+        self.stored[reference.name] = with_configs(a_claim(reference, *results), *configs)
         return reference
 
     async def claim(self, namespace: str, name: str) -> Mapping[str, Any] | None:

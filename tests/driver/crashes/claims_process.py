@@ -25,6 +25,9 @@ from tests.driver.claim_builders import (
 from tests.driver.crashes.lives import AtOnce
 
 KEPT, WANTED, RIVAL = a_reference(1, name="kept"), a_reference(2), a_reference(3)
+ASKED = {"env": {"FPS": "25"}, "mode": "0640"}
+"""What `WANTED` asks of its device."""
+
 DEVICE, OTHER = "loop-aaaaaa", "loop-bbbbbb"
 MOVED = "moved"
 """A file whose presence says that the device of `WANTED` is elsewhere."""
@@ -45,7 +48,7 @@ async def _main(root: Path, orders: Connection) -> None:
     loop.set_default_executor(AtOnce())
     reader = FakeReader()
     reader.put(KEPT, a_result(OTHER))
-    reader.put(WANTED, a_result(DEVICE))
+    reader.put(WANTED, a_result(DEVICE), asked=ASKED)
     reader.put(RIVAL, a_result(DEVICE))
     source = _devices(root)
     paths = KubeletPaths(root / "kubelet")

@@ -84,16 +84,28 @@ class World:
         """No device is usable that the guard of exclusive devices does not see."""
         assert self.files().keys() <= self.checkpoint().keys()
         assert self.told.keys() <= self.files().keys()
+        self.check_asked()
+
+    def check_asked(self) -> None:
+        """Whenever its device may be given, it is given as the claim asks."""
+        if WANTED.uid in self.files():
+            (edits,) = (edits for edits in self.edits(WANTED) if "deviceNodes" in edits)
+            assert "FPS=25" in edits["env"]
+            assert [node["fileMode"] for node in edits["deviceNodes"]] == [0o640]
 
     def check_serving(self) -> None:
         claims = self.checkpoint()
         assert self.files() == {uid: cdi.dump(claim) for uid, claim in claims.items()}
         assert self.told.keys() <= claims.keys()
+        self.check_asked()
+
+    def edits(self, claim: ClaimReference) -> list[dict[str, Any]]:
+        document: dict[str, Any] = json.loads(self.files()[claim.uid])
+        return [device["containerEdits"] for device in document["devices"]]
 
     def host_paths(self, claim: ClaimReference) -> list[str]:
-        document: dict[str, Any] = json.loads(self.files()[claim.uid])
-        edits = [device["containerEdits"] for device in document["devices"]]
-        return [node["hostPath"] for edit in edits for node in edit.get("deviceNodes", ())]
+        nodes = (node for edit in self.edits(claim) for node in edit.get("deviceNodes", ()))
+        return [node["hostPath"] for node in nodes]
 
 
 @pytest.fixture

@@ -97,7 +97,8 @@ class Histories(RuleBasedStateMachine):
                 a_result(device, f"req-{n}", **shared(device, claim, n))
                 for n, device in enumerate(dict.fromkeys(devices))
             ]
-            self.reader.put(claim, *results)
+            asked = {"env": {"LENS": claim.name}, "uid": 7}
+            self.reader.put(claim, *results, asked=asked if claim == a_reference(1) else None)
 
     @rule(wanted=several)
     def prepare(self, wanted: list[ClaimReference]) -> None:
