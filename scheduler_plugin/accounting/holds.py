@@ -1,8 +1,11 @@
-"""Room that is held for a pod by name: for what was taken from others, until the pod has it.
+"""What is held for a pod by name: what was taken from others, until the pod has it.
 
 A hold is an assumption that no answer to kube-scheduler drops. While the pod itself is assumed to
 be bound the hold rests, so that nothing counts twice; afterwards, if the pod still waits, it counts
 again.
+
+Where a device was taken, no ceiling keeps others from it. So from the moment at which its users are
+gone nobody else is given any of its kind, until the pod has it.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ from dataclasses import dataclass
 
 from scheduler_plugin.accounting.totals import Totals
 from scheduler_plugin.objects.amounts import Charges
-from scheduler_plugin.objects.names import PodUid, QueueName
+from scheduler_plugin.objects.claims import DeviceId
+from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,9 @@ class Hold:
         name: The pod, for a sentence.
         queue: The queue that will be charged.
         non_preemptible: The part of the charges that counts against the quota, too.
+        is_device: Whether a device is held for it, and not only room below limits.
+        devices: Which ones, where that is known: a restart forgets it.
+        awaits: The claims whose users have to leave them first.
     """
 
     pod: PodUid
@@ -30,6 +37,9 @@ class Hold:
     queue: QueueName
     usage: Charges
     non_preemptible: Charges
+    is_device: bool = False
+    devices: frozenset[DeviceId] = frozenset()
+    awaits: tuple[ClaimUid, ...] = ()
 
 
 class Holds:
@@ -41,6 +51,9 @@ class Holds:
         self._non_preemptible = non_preemptible
         self._holds: dict[PodUid, Hold] = {}
         self._resting: set[PodUid] = set()
+        self._of_devices: dict[PodUid, Hold] = {}
+        self.turns = 0
+        """How often a device began or ceased to be held."""
 
     def __contains__(self, pod: PodUid) -> bool:
         return pod in self._holds
@@ -49,10 +62,17 @@ class Holds:
         """The holds, the earliest first."""
         return iter(tuple(self._holds.values()))
 
+    def of_devices(self) -> tuple[Hold, ...]:
+        """Those of devices, the earliest first."""
+        return tuple(self._of_devices.values())
+
     def put(self, hold: Hold, *, rests: bool) -> None:
         """Hold room for a pod; `rests` says whether it is assumed to be bound just now."""
         self.end(hold.pod)
         self._holds[hold.pod] = hold
+        if hold.is_device:
+            self._of_devices[hold.pod] = hold
+            self.turns += 1
         if rests:
             self._resting.add(hold.pod)
         else:
@@ -63,6 +83,8 @@ class Holds:
         hold = self._holds.pop(pod, None)
         if hold is None:
             return False
+        if self._of_devices.pop(pod, None) is not None:
+            self.turns += 1
         if pod in self._resting:
             self._resting.discard(pod)
         else:

@@ -60,6 +60,7 @@ class Case:
         counted_usage: What is assumed of this very pod, or charged for nobody else; the verdict
             counts the same anew.
         counted_non_preemptible: The same of non-preemptible use.
+        at_bind: Whether allocations are final.
     """
 
     pod: PodView
@@ -69,6 +70,7 @@ class Case:
     counted_usage: Totals
     counted_non_preemptible: Totals
     world: World
+    at_bind: bool = False
 
     @property
     def what(self) -> str:
@@ -93,6 +95,7 @@ def case_of(pod: PodView, claims: Sequence[ClaimView], world: World, *, at_bind:
         counted_usage=counted_usage,
         counted_non_preemptible=counted_non_preemptible,
         world=world,
+        at_bind=at_bind,
     )
 
 

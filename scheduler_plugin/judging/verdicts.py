@@ -18,6 +18,7 @@ from scheduler_plugin.accounting.assumptions import AssumedClaim, AssumedPod
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.queues import why_not_admitted
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.awaited import is_awaited
 from scheduler_plugin.judging.cases import Case, ClaimUse, case_of
 from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
 from scheduler_plugin.judging.missing_claims import unknown_entries
@@ -301,6 +302,26 @@ def _quotas_hold(case: Case) -> Iterator[Refused]:
         yield Refused(Reason.NON_PREEMPTIBLE_OVER_QUOTA, sentence)
 
 
+def _devices_are_free(case: Case) -> Iterator[Refused]:
+    """A device that was taken back is the pod's: until it has it, others get none of its kind.
+
+    At Bind others have their devices already, and those are not the one that is held.
+    """
+    world = case.world
+    holds = world.assumptions.holds.of_devices()
+    if not holds or case.at_bind or any(hold.pod == case.pod.uid for hold in holds):
+        return
+    asked = {key: what for what, _, adds in usage_added(case) for key, _ in adds}
+    for hold in holds:
+        for key, _ in hold.usage:
+            if key in asked and not is_awaited(hold, world.facts):
+                sentence = (
+                    f"{asked[key]} has to wait: {key} was taken back for {hold.name}, and until"
+                    " that has it nobody else is given any."
+                )
+                yield Refused(Reason.DEVICE_HELD, sentence)
+
+
 RULES: tuple[Callable[[Case], Iterator[Refused]], ...] = (
     _queue_is_known,
     _owners_are_known,
@@ -315,6 +336,7 @@ RULES: tuple[Callable[[Case], Iterator[Refused]], ...] = (
     _foreign_pods_are_preemptible,
     _limits_hold,
     _quotas_hold,
+    _devices_are_free,
 )
 
 

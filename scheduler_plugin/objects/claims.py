@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from sys import intern
-from typing import NewType
+from typing import NamedTuple, NewType
 
 from scheduler_plugin.objects.claim_fields import (
     NO_EXACT,
@@ -42,10 +42,22 @@ from scheduler_plugin.objects.requests import whole
 
 ClassName = NewType("ClassName", str)
 
+
+class DeviceId(NamedTuple):
+    """A device, wherever slices or allocations name it."""
+
+    driver: str
+    pool: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"device {self.driver}/{self.pool}/{self.name}"
+
+
 SLOTS = "slots"
 """Capacity of the driver's devices that several requests use at one time."""
 
-_SLOTS_NAMES = (SLOTS, f"{GROUP}/{SLOTS}")
+SLOTS_NAMES = (SLOTS, f"{GROUP}/{SLOTS}")
 """A capacity's name may be qualified with the driver's domain, which it belongs to anyway."""
 
 
@@ -88,6 +100,10 @@ class Result:
     admin_access: bool = False
     pool: str = ""
     device: str = ""
+
+    @property
+    def device_id(self) -> DeviceId:
+        return DeviceId(self.driver, self.pool, self.device)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +249,7 @@ def _alternative(exact: Exact, path: str, name: str) -> Alternative:
 
 
 def _slots(amounts: Mapping[str, object], path: str) -> int | None:
-    for name in _SLOTS_NAMES:
+    for name in SLOTS_NAMES:
         if name in amounts:
             return read_quantity(amounts[name], f"{path}[{name}]", whole)
     return None

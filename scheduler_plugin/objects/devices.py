@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from sys import intern
 
@@ -31,6 +31,7 @@ class ClassView:
         extended_resource: `spec.extendedResourceName`; "" for none.
         max_pods: How many pods may share one claim of it; None for no such rule.
         drivers: The drivers of which its selectors demand one; () where they name none.
+        selectors: Its CEL expressions, all of which a device satisfies; None for what is no CEL.
     """
 
     name: ClassName
@@ -40,6 +41,7 @@ class ClassView:
     extended_resource: str = ""
     max_pods: int | None = None
     drivers: tuple[str, ...] = ()
+    selectors: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,13 @@ def class_view(obj: JsonObject) -> ClassView:
         extended_resource=spec.get("extendedResourceName") or "",
         max_pods=_max_pods(annotations.get(MAX_PODS_ANNOTATION, "")),
         drivers=_drivers(spec),
+        selectors=expressions(spec.get("selectors") or ()),
     )
+
+
+def expressions(selectors: Sequence[JsonObject]) -> tuple[str | None, ...]:
+    """The CEL of selectors, of a class or of a request; None for one of another kind."""
+    return tuple((selector.get("cel") or {}).get("expression") for selector in selectors)
 
 
 def slice_view(obj: JsonObject) -> SliceView:

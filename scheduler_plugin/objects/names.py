@@ -58,6 +58,9 @@ ADMITTED_CONDITION = f"{GROUP}/Admitted"
 RECLAIMING_CONDITION = f"{GROUP}/Reclaiming"
 """Condition of a pod that waits: True while room is held for it that others were evicted for."""
 
+DEVICE_RECLAIMED = "DeviceReclaimed"
+"""Reason of that condition where it is a device that is held."""
+
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 """Annotation of a pod by which a kubelet shows a static one; it never changes."""
 
@@ -100,6 +103,7 @@ class Reason(StrEnum):
     FOREIGN_NON_PREEMPTIBLE = "ForeignNonPreemptible"
     OVER_LIMIT = "OverLimit"
     NON_PREEMPTIBLE_OVER_QUOTA = "NonPreemptibleOverQuota"
+    DEVICE_HELD = "DeviceHeld"
 
 
 class QueueCondition(StrEnum):

@@ -9,6 +9,7 @@ from sys import intern
 from scheduler_plugin.objects.fields import JsonObject, UnreadableError, read_as
 from scheduler_plugin.objects.names import (
     ADMITTED_CONDITION,
+    DEVICE_RECLAIMED,
     MIRROR_ANNOTATION,
     NO_QUEUE,
     POD_GROUP_ANNOTATION,
@@ -85,6 +86,9 @@ class PodView:
         admission: Reason of the condition that says what it waits for; "" where there is none.
         untried: Whether it came out of its gates and kube-scheduler has not tried it since.
         reclaiming: Whether its condition says that room is held for it.
+        reclaiming_device: Whether that is a device, which is on its way to it.
+        unschedulable: Whether kube-scheduler tried it and found no node. It may say so of what it
+            found long ago, or of our own refusal.
         deleting: Whether it is on its way out; until it is gone it may still run.
         scheduler: The scheduler that it names; one that names none has Kubernetes' own.
         claim_names: All claims that exist for it, in the order of its spec.
@@ -109,6 +113,8 @@ class PodView:
     admission: str = ""
     untried: bool = False
     reclaiming: bool = False
+    reclaiming_device: bool = False
+    unschedulable: bool = False
     deleting: bool = False
     scheduler: str = DEFAULT_SCHEDULER
     queue_is_bound: bool = False
@@ -192,6 +198,7 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
     gates = tuple(gate.name or "" for gate in spec.scheduling_gates or ())
     conditions = {condition.type: condition for condition in status.conditions or ()}
     scheduled = conditions.get("PodScheduled", _NEVER)
+    reclaiming = conditions.get(RECLAIMING_CONDITION, _NEVER)
     return PodView(
         namespace=intern(metadata.namespace or ""),
         name=metadata.name,
@@ -215,7 +222,9 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
         gates=gates,
         admission=conditions.get(ADMITTED_CONDITION, _NEVER).reason or "",
         untried=not gates and scheduled.reason == "SchedulingGated",
-        reclaiming=conditions.get(RECLAIMING_CONDITION, _NEVER).status == "True",
+        reclaiming=reclaiming.status == "True",
+        reclaiming_device=(reclaiming.status, reclaiming.reason) == ("True", DEVICE_RECLAIMED),
+        unschedulable=(scheduled.status, scheduled.reason) == ("False", "Unschedulable"),
         deleting=metadata.deletion_timestamp is not None,
         scheduler=intern(spec.scheduler_name or DEFAULT_SCHEDULER),
     )

@@ -84,6 +84,17 @@ def whole(quantity: object) -> int | None:
 
     A part of a device is a device: 1500m is 2.
     """
+    value = _value(quantity)
+    return None if value is None else -(-value.numerator // value.denominator)
+
+
+def thousandths(quantity: object) -> int | None:
+    """The same in thousandths, as CPU is asked for: 1500m is 1500."""
+    value = _value(quantity)
+    return None if value is None else -(-1000 * value.numerator // value.denominator)
+
+
+def _value(quantity: object) -> Fraction | None:
     if isinstance(quantity, bool) or not isinstance(quantity, int | str):
         return None
     match = _QUANTITY.fullmatch(str(quantity))
@@ -94,9 +105,7 @@ def whole(quantity: object) -> int | None:
     if scale is None:
         return None
     value = Fraction(digits if digits[-1] != "." else digits[:-1]) * scale
-    if sign == "-" and value:
-        return None
-    return -(-value.numerator // value.denominator)
+    return None if sign == "-" and value else value
 
 
 def _scale(suffix: str) -> Fraction | None:

@@ -65,6 +65,7 @@ class WaitingPods:
         self._uids: dict[ClaimKey, ClaimUid] = {}
         self._keys: dict[ClaimUid, ClaimKey] = {}
         self._lines_of: dict[ClaimUid, dict[Signature, None]] = {}
+        self._turns = world.assumptions.holds.turns
         # How many lines are of pods that go together.
         self._gangs = 0
 
@@ -111,7 +112,15 @@ class WaitingPods:
         return [turn[-1] for turn in sorted(line.turns[0] for line in lines)]
 
     def wake_held(self) -> None:
-        """The lines of pods that room is held for: at their bottleneck it counts as used."""
+        """The lines of pods that room is held for: at their bottleneck it counts as used.
+
+        And those that wait until others have their devices, once some do.
+        """
+        turns = self._world.assumptions.holds.turns
+        if turns != self._turns:
+            self._turns = turns
+            held_up = (s for s, line in self.lines.items() if line.reason == Reason.DEVICE_HELD)
+            self.woken |= dict.fromkeys(held_up)
         for hold in self._world.assumptions.holds:
             if (line := self.line_of(hold.pod)) is not None:
                 self.woken[line.signature] = None

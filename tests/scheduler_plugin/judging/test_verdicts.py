@@ -10,6 +10,7 @@ import pytest
 
 from scheduler_plugin.accounting import facts
 from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, bind_request, judge
 from scheduler_plugin.objects.amounts import NO_CHARGES
@@ -516,9 +517,8 @@ def test_reasons_come_in_the_order_of_the_rules() -> None:
         put(world, *objects)
         seen.append(refusal(world, a_pod("b", queue="robots", **traits)).reason)
 
-    selector = {"matchLabels": {"team": "robots"}}
     repair(a_queue("vision", claimSharing={"policy": "Deny"}))
-    repair(a_queue("robots", namespaceSelector=selector, onvif=(0, 0)))
+    repair(a_queue("robots", namespaceSelector={"matchLabels": {"team": "r"}}, onvif=(0, 0)))
     repair(a_queue("robots", onvif=(0, 0)))
     repair(an_allocated_claim("cam", "x", queue="vision"))
     repair(our_class())
@@ -526,9 +526,14 @@ def test_reasons_come_in_the_order_of_the_rules() -> None:
     repair(an_allocated_claim("cam", "x", queue="robots"))
     repair(a_queue("robots", onvif=(0, 1)), a_pod("x", node="node-a"))
     repair(a_queue("robots", onvif=(0, 2)))
+    world.hold(
+        Hold(
+            pod_uid("w"), "Pod w", QueueName("robots"), amounts(onvif=1), NO_CHARGES, is_device=True
+        )
+    )
+    repair(a_queue("robots", onvif=(9, 9)))
 
-    of_groups = [Reason.POD_GROUP_INCOMPLETE]
-    assert list(dict.fromkeys(seen)) == [reason for reason in Reason if reason not in of_groups]
+    assert [*dict.fromkeys(seen)] == [r for r in Reason if r is not Reason.POD_GROUP_INCOMPLETE]
 
 
 def test_within_a_rule_claims_are_asked_in_the_order_of_the_spec() -> None:
