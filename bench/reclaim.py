@@ -13,7 +13,8 @@ from statistics import quantiles
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.decisions import Take, decide
+from scheduler_plugin.reclaiming.decisions import Take
+from scheduler_plugin.reclaiming.room import decide
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
@@ -65,7 +66,7 @@ def main() -> None:
         wholes.append(1000 * (time.perf_counter() - began))
         if isinstance(decision, Take):
             taken += 1
-            world.hold(decision.want.hold)
+            world.hold(decision.hold)
             put(world, *(replace(user, deleting=True) for user in decision.pods))
     for name, found in (("decision", wholes), ("step", steps)):
         cuts = quantiles(found, n=100)

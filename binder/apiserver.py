@@ -13,6 +13,7 @@ from datetime import datetime
 
 from binder.apiserver_claims import ClaimWriter
 from binder.apiserver_evictions import Evictor
+from binder.apiserver_evidence import EvidenceReader
 from binder.apiserver_keeper import ClaimKeeper
 from binder.apiserver_reclaims import Reclaimer, ReclaimWrites
 from binder.apiserver_steps import Steps
@@ -123,7 +124,15 @@ class Binder:
             note_pod=self.note_pod,
             write_seconds=self.write_seconds,
         )
-        return Reclaimer(writes, world, lacking, record=record, clock=clock, monotonic=monotonic)
+        return Reclaimer(
+            writes,
+            world,
+            lacking,
+            reader=EvidenceReader(self.client, world, monotonic, self.write_seconds),
+            record=record,
+            clock=clock,
+            monotonic=monotonic,
+        )
 
     def is_busy(self, claim: ClaimUid) -> bool:
         """Whether a call for a pod that uses the claim is under way."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from kube.api import Event, EventType, ObjectReference
 from scheduler_plugin.api import (
+    DEVICE_RECLAIMED,
     GROUP,
     QUEUE_KIND,
     VERSION,
@@ -91,8 +92,9 @@ def pod_evicted(pod: PodToEvict, found: EvictForeign) -> Event:
 
 def reclaimed(take: Take, tree: QueueTree) -> Iterator[Event]:
     """About the waiting pod, each claim and both sides' queues: all say the same."""
-    yield _normal(_pod_reference(take.want.pod), "RoomReclaimed", take.sentence)
-    yield _normal(_queue_reference(take.want.payer, tree), "RoomReclaimed", take.sentence)
+    reason = DEVICE_RECLAIMED if take.hold.is_device else "RoomReclaimed"
+    yield _normal(_pod_reference(take.pod), reason, take.sentence)
+    yield _normal(_queue_reference(take.hold.queue, tree), reason, take.sentence)
     for victim in take.victims:
         if victim.claim is not None:
             yield _normal(_reference(victim.claim), "ClaimReclaimed", take.sentence)
@@ -108,13 +110,13 @@ def pod_reclaimed(pod: PodToEvict, take: Take) -> Event:
         reason="Reclaimed",
         action="Evict",
         note=take.sentence,
-        related=_pod_reference(take.want.pod),
+        related=_pod_reference(take.pod),
     )
 
 
 def reclaim_held_back(take: Take, why: str) -> Event:
     note = f"{take.sentence} It is held back: {why}"
-    return Event.warning(_pod_reference(take.want.pod), "ReclaimHeldBack", "Evict", note)
+    return Event.warning(_pod_reference(take.pod), "ReclaimHeldBack", "Evict", note)
 
 
 def _normal(regarding: ObjectReference, reason: str, note: str) -> Event:

@@ -13,14 +13,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from binder import apiserver_events
+from binder.apiserver_device_wants import DeviceWants, not_read
 from binder.apiserver_evictions import Evictor, HeldBackError
+from binder.apiserver_evidence import EvidenceReader
 from kube.api import (
     PODS,
     ApiClient,
@@ -32,12 +34,15 @@ from kube.api import (
     WriteOptions,
 )
 from scheduler_plugin.api import (
+    DEVICE_RECLAIMED,
     RECLAIMING_CONDITION,
+    Away,
     Decision,
     Due,
     Fence,
     FencedError,
     Nobody,
+    OnItsWay,
     PodChanged,
     PodToEvict,
     PodUid,
@@ -50,10 +55,13 @@ from scheduler_plugin.api import (
     check_fence,
     decide,
     hold_of,
+    is_awaited,
     is_due,
 )
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 TICK_SECONDS = 0.2
 """How often it is looked who lacks room."""
@@ -70,6 +78,9 @@ SLICE_SECONDS = 0.001
 
 HOLD_SECONDS = 60.0
 """How long room is held for a pod that does not take it, from when it is free."""
+
+ON_ITS_WAY_SECONDS = 1.0
+"""How soon it is looked again whether a device is free that was on its way out."""
 
 EVICTED_SECONDS = 10.0
 """How long evicted pods may take to be seen as such."""
@@ -127,6 +138,7 @@ class Reclaimer:
 
     Attributes:
         lacking: The pods that lack room, the most urgent first.
+        reader: Reads what has to be known before a device is taken.
         record: Takes Events and returns at once.
         clock: The time now.
         monotonic: The seconds of a clock that nobody sets.
@@ -136,6 +148,7 @@ class Reclaimer:
     world: World
     lacking: Callable[[], Sequence[PodUid]]
     _: KW_ONLY
+    reader: EvidenceReader
     record: Callable[[Event], None]
     clock: Callable[[], datetime]
     monotonic: Callable[[], float]
@@ -152,6 +165,7 @@ class Reclaimer:
         self._over: dict[PodUid, None] = {}
         # What was decided of pods for which nobody could go, and until when that holds.
         self._nobody: dict[PodUid, Nobody] = {}
+        self._devices = DeviceWants(self.reader, self.world, self.clock)
         self._decided_until: Rests[PodUid] = Rests(30.0)
 
     # What is heard.
@@ -168,6 +182,7 @@ class Reclaimer:
 
     def _follow(self, uid: PodUid) -> None:
         """What is held is what the pod's condition says."""
+        self._devices.follow(uid)
         pod, holds = self.world.facts.pod(uid), self.world.assumptions.holds
         if pod is None or not pod.reclaiming or not pod.may_be_bound:
             if uid != self._taking and uid in holds:
@@ -197,19 +212,27 @@ class Reclaimer:
     async def _round(self) -> None:
         await self._end_holds()
         lacking = dict.fromkeys(self.lacking())
-        for uid in [uid for uid in self._nobody if uid not in lacking]:
+        waiting = self._devices.waiting(lambda uid: uid not in lacking and self._may_ask(uid))
+        for uid in [u for u in self._nobody if u not in lacking and u not in self._devices]:
             del self._nobody[uid]
-        for uid in lacking:
-            pod, moment = self.world.facts.pod(uid), self.monotonic()
-            rests = self._vain.until(uid, moment) or self._decided_until.until(uid, moment)
-            if rests is None and pod is not None and pod.may_be_bound:
-                self._note(uid, await self._serve(pod))
+        for uid in (*lacking, *waiting):
+            pod = self.world.facts.pod(uid)
+            if self._may_ask(uid) and pod is not None and pod.may_be_bound:
+                self._note(uid, await self._serve(pod, for_room=uid in lacking))
         self._tell_unmet()
+
+    def _may_ask(self, uid: PodUid) -> bool:
+        moment = self.monotonic()
+        rests = self._vain.until(uid, moment) or self._decided_until.until(uid, moment)
+        return rests is None
 
     def _note(self, uid: PodUid, decision: Decision) -> None:
         if isinstance(decision, Nobody):
             self._nobody[uid] = decision
             self._decided_until.again(uid, self.monotonic(), _nobody_seconds)
+        elif isinstance(decision, OnItsWay) and uid in self._devices:
+            self._nobody.pop(uid, None)
+            self._decided_until.rest(uid, self.monotonic(), ON_ITS_WAY_SECONDS)
         else:
             self._nobody.pop(uid, None)
             self._decided_until.forget(uid)
@@ -223,27 +246,36 @@ class Reclaimer:
             self.world.tell_unmet(unmet)
             self.told()
 
-    async def _serve(self, pod: PodView) -> Decision:
+    async def _serve(self, pod: PodView, *, for_room: bool) -> Decision:
         """Free what a pod lacks, if anybody has to; what is held back sends to the next choice."""
-        decision = await self._decided(pod)
+        decision = await self._decided(pod, for_room=for_room)
         for _ in range(CHOICES):
             if not isinstance(decision, Take) or not await self._is_held_back(decision):
                 break
-            decision = await self._decided(pod)
+            decision = await self._decided(pod, for_room=for_room)
         return decision
 
-    async def _decided(self, pod: PodView) -> Decision:
+    async def _decided(self, pod: PodView, *, for_room: bool) -> Decision:
+        evicted, held_back = self._now_evicted(), self._now_held_back()
+        if for_room:
+            return await self._stepped(decide(pod, self.world, self.clock(), evicted, held_back))
+        try:
+            return await self._devices.decided(pod, Away(evicted, held_back), self._stepped)
+        except ApiError as error:
+            logger.warning("devices not read pod=%s: %s", pod, error)
+            return not_read(pod, error)
+
+    async def _stepped(self, steps: Iterator[T | None]) -> T:
         """Decide in steps, with as much time for others in between."""
-        began, held_back = self.monotonic(), self._now_held_back()
-        decision: Decision | None = None
-        for step in decide(pod, self.world, self.clock(), self._now_evicted(), held_back):
-            decision = step
+        began, last = self.monotonic(), None
+        for step in steps:
+            last = step
             took = self.monotonic() - began
             if step is None and took > SLICE_SECONDS:
                 await asyncio.sleep(took)
                 began = self.monotonic()
-        assert decision is not None, "the last step is the decision"
-        return decision
+        assert last is not None, "the last step is the decision"
+        return last
 
     def _now_evicted(self) -> frozenset[PodUid]:
         self._evicted.take(self.monotonic())
@@ -263,26 +295,32 @@ class Reclaimer:
             self._hold_back(take, pods, error)
             return True
         except (ApiError, FencedError) as error:
-            logger.warning("not reclaimed yet pod=%s: %s", take.want.pod, error)
+            logger.warning("not reclaimed yet pod=%s: %s", take.pod, error)
             return False
-        if is_due(take, self.world, self.clock(), self._now_evicted()):
+        if self._is_due(take):
             await self._take(take, pods)
         return False
+
+    def _is_due(self, take: Take) -> bool:
+        if take.hold.is_device:
+            return self._devices.is_due(take, self._now_evicted())
+        return is_due(take, self.world, self.clock(), self._now_evicted())
 
     def _hold_back(self, take: Take, pods: Sequence[PodToEvict], error: HeldBackError) -> None:
         for pod in pods if error.pod is None else [error.pod]:
             self._held_back.again(pod.uid, self.monotonic(), _held_back_seconds)
-        logger.info("reclaim held back pod=%s: %s", take.want.pod, error)
+        logger.info("reclaim held back pod=%s: %s", take.pod, error)
         self._tell(apiserver_events.reclaim_held_back(take, str(error)))
 
     async def _take(self, take: Take, pods: Sequence[PodToEvict]) -> None:
         """The room is the pod's from here on; whoever comes after a restart sees its condition."""
-        pod = take.want.pod
+        pod = take.pod
         self._taking = pod.uid
         try:
-            self.world.hold(take.want.hold)
+            self.world.hold(take.hold)
             self._deadlines.set(pod.uid, self.monotonic() + HOLD_SECONDS)
-            await self.writes.tell(pod, holds=True, reason="Reclaimed", message=take.sentence)
+            reason = DEVICE_RECLAIMED if take.hold.is_device else "Reclaimed"
+            await self.writes.tell(pod, holds=True, reason=reason, message=take.sentence)
             await self._evict(take, pods)
         except (ApiError, FencedError) as error:
             logger.warning("not reclaimed pod=%s: %s", pod, error)
@@ -294,7 +332,7 @@ class Reclaimer:
         """Evict one after the other while it is for somebody; who is left is decided about anew."""
         count = 0
         for pod in pods:
-            if take.want.pod.uid not in self.world.assumptions.holds:
+            if take.pod.uid not in self.world.assumptions.holds:
                 return
             try:
                 is_evicted = await self.writes.evictor.evict(pod)
@@ -330,11 +368,14 @@ class Reclaimer:
                 self._deadlines.set(uid, self.monotonic() + HOLD_SECONDS)
                 continue
             self._vain.rest(uid, self.monotonic(), VAIN_SECONDS)
-            why = f"Room was held for {HOLD_SECONDS:.0f} s, and the pod was not bound."
+            why = f"It was held for {HOLD_SECONDS:.0f} s, and the pod was not bound."
             await self._end(uid, "TimeOver", why)
 
     def _is_on_its_way(self, pod: PodView) -> bool:
         """Whether the room is not there yet: pods that were evicted may take their time."""
+        for hold in self.world.assumptions.holds.of_devices():
+            if hold.pod == pod.uid:
+                return bool(hold.awaits) and is_awaited(hold, self.world.facts)
         decision = next(decide(pod, self.world, self.clock()))
         return not isinstance(decision, Nobody) and bool(self.world.ledger.leaving.by_queue())
 

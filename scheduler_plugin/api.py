@@ -5,6 +5,7 @@ from scheduler_plugin.accounting.queues import QueueTree, why_not_admitted
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.due import Due, Rests
+from scheduler_plugin.judging.awaited import is_awaited
 from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodToEvict
 from scheduler_plugin.keeping.leftovers import (
     Attribution,
@@ -31,6 +32,7 @@ from scheduler_plugin.objects.claims import (
     ClaimTemplateView,
     ClaimView,
     ClassName,
+    DeviceId,
     claim_template_view,
     claim_view,
 )
@@ -39,6 +41,7 @@ from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import (
     ACCOUNTED_LABEL,
     CHARGES_FINALIZER,
+    DEVICE_RECLAIMED,
     GROUP,
     MANAGED_LABEL,
     OWNER_LEFT_AT_ANNOTATION,
@@ -65,5 +68,12 @@ from scheduler_plugin.objects.pods import (
 )
 from scheduler_plugin.objects.queue_objects import parse_queue
 from scheduler_plugin.objects.selectors import LabelSelector, Operator, Requirement
-from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take, decide, is_due
+from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
+from scheduler_plugin.reclaiming.device_wants import DeviceWant, device_want_of, may_want_device
+from scheduler_plugin.reclaiming.devices import decide_device, is_device_due
+from scheduler_plugin.reclaiming.evidence import Evidence, Unread
+from scheduler_plugin.reclaiming.node_room import NodeRoom, node_room, pod_needs
+from scheduler_plugin.reclaiming.offers import DeviceRequest, Offer, device_request, offers
+from scheduler_plugin.reclaiming.room import decide, is_due
+from scheduler_plugin.reclaiming.victims import Away
 from scheduler_plugin.reclaiming.wants import hold_of

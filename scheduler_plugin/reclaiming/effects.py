@@ -24,12 +24,13 @@ def freed_by(pods: Collection[PodUid], world: World) -> Totals:
         claim, charged = world.facts.claim(name), world.ledger.claim(name)
         if claim is None or charged is None or not charged.is_charged or charged.leaving:
             continue
-        if _is_left_without(claim, pods, world):
+        if is_left_without(claim, pods, world):
             freed.add(charged.owner, charged.cost)
     return freed
 
 
-def _is_left_without(claim: ClaimView, pods: Collection[PodUid], world: World) -> bool:
+def is_left_without(claim: ClaimView, pods: Collection[PodUid], world: World) -> bool:
+    """Whether nobody uses a claim once these are gone, and those that are on their way out."""
     return not claim.other_consumers and all(
         uid in pods or _is_going(uid, world) for uid in claim.reserved_for
     )

@@ -58,6 +58,22 @@ class Victim:
 
 
 @dataclass(frozen=True, slots=True)
+class Away:
+    """Pods that are not to be asked.
+
+    Attributes:
+        evicted: Those that were evicted and are not seen to go yet.
+        held_back: Those that may not be evicted now.
+    """
+
+    evicted: Collection[PodUid] = frozenset()
+    held_back: Collection[PodUid] = frozenset()
+
+
+NOBODY_AWAY = Away()
+
+
+@dataclass(frozen=True, slots=True)
 class Asker:
     """For whom somebody is to go.
 

@@ -7,7 +7,7 @@ is still missing, however many of them are met at one time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.totals import Totals
@@ -60,17 +60,26 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class NoWant:
-    """A pod for which nobody is asked to go: why, as a sentence."""
+    """A pod for which nobody is asked to go: why, as a sentence.
+
+    Attributes:
+        unmet: The queue whose quota is not met by that; None for none.
+    """
 
     sentence: str
+    unmet: QueueName | None = None
 
 
 def hold_of(pod: PodView, world: World) -> Hold | None:
-    """What is to be held for a pod that room was taken for; None where nothing can be."""
-    return _hold(case_of(pod, world.facts.claims_of(pod), world, at_bind=False))
+    """What is to be held for a pod that something was taken for; None where nothing can be.
+
+    Which device it is, and who has to leave it first, nobody knows any more.
+    """
+    found = hold_of_case(case_of(pod, world.facts.claims_of(pod), world, at_bind=False))
+    return found and replace(found, is_device=pod.reclaiming_device)
 
 
-def _hold(case: Case) -> Hold | None:
+def hold_of_case(case: Case) -> Hold | None:
     """What a pod would be charged; None where that is not one queue."""
     payers = {owner: None for _, owner, adds in usage_added(case) if adds}
     if len(payers) != 1:
@@ -99,7 +108,7 @@ def want_of(pod: PodView, world: World, evicted: Totals) -> Want | NoWant:
 
 
 def _want(case: Case, refused: Refused, evicted: Totals) -> Want | NoWant:
-    hold = _hold(case)
+    hold = hold_of_case(case)
     if hold is None:
         return NoWant(f"{case.pod} would be charged to several queues: {refused.sentence}")
     if why := _over_quota(case):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.e2e.sharing import objects
-from tests.e2e.sharing.stories import Story
+from tests.e2e.sharing.stories import NODE, OTHER_NODE, Story
 
 GATE = {"name": "moorage.dev/quota"}
 CONDITION = "moorage.dev/Reclaiming"
@@ -200,3 +200,55 @@ def test_whoever_has_not_run_for_the_least_time_stays_until_then(story: Story) -
 
     story.wait_bound("w")
     assert len(story.bound()) == 2
+
+
+def test_a_device_is_taken_back_that_would_do_and_its_owners_next_pod_does_not_slip_in(
+    story: Story,
+) -> None:
+    mine, robots = story.queue("mine", quota=1), story.queue("robots", quota=0)
+    story.devices(2)
+    use(story, "r1", robots)
+    use(story, "r2", robots)
+    for number in range(3):
+        story.claim(f"next{number}")
+        story.pod(f"next{number}", robots, f"next{number}")
+
+    story.claim("w")
+    story.pod("w", mine, "w")
+
+    story.wait_bound("w")
+    (gone,) = {"r1", "r2"} - story.bound()
+    why = story.wait_told(gone, "Reclaimed")
+    assert f"no device that would do for ResourceClaim {story.namespace}/w is free" in why
+    assert story.wait_told("w", "DeviceReclaimed") == why
+    story.wait_figures({mine: 1, robots: 1})
+    assert not story.bound() & {"next0", "next1", "next2"}
+    story.until("the hold is over", lambda: condition(story, "w")[0] == "False")
+
+
+def test_a_device_that_would_not_do_is_left_to_whoever_has_it(story: Story) -> None:
+    mine, robots = story.queue("mine", quota=1), story.queue("robots", quota=0)
+    story.devices(1)
+    story.devices(1, node=OTHER_NODE)
+    use(story, "r1", robots, nodeSelector={"kubernetes.io/hostname": NODE})
+    use(story, "r2", robots, nodeSelector={"kubernetes.io/hostname": OTHER_NODE})
+
+    story.claim("w")
+    story.pod("w", mine, "w", nodeSelector={"kubernetes.io/hostname": OTHER_NODE})
+
+    story.wait_bound("w")
+    assert story.bound() == {"r1", "w"}
+    assert story.node_of("w") == OTHER_NODE
+
+
+def test_in_doubt_nobody_goes_and_the_queue_says_what_was_in_doubt(story: Story) -> None:
+    mine, robots = story.queue("mine", quota=1), story.queue("robots", quota=0)
+    story.devices(1)
+    use(story, "r1", robots)
+
+    story.claim("w")
+    spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    story.pod("w", mine, "w", topologySpreadConstraints=[spread])
+
+    story.until("the queue says so", lambda: "topology spread" in unmet(story, mine))
+    assert story.bound() == {"r1"}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.scheduler_plugin.builders import a_queue, a_world
-from tests.scheduler_plugin.reclaiming.test_decisions import taken, use, waiting
+from tests.scheduler_plugin.reclaiming.test_room import taken, use, waiting
 
 TRAIN, BUILD = 50, 100
 

@@ -25,7 +25,8 @@ from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import QueueName, Reason
 from scheduler_plugin.objects.pods import PodView, pod_view
-from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take, decide
+from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take
+from scheduler_plugin.reclaiming.room import decide
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -269,7 +270,7 @@ class Reclaims(RuleBasedStateMachine):
         decision = self._decide(user)
         if isinstance(decision, Take):
             self._check(user, decision)
-            self.world.hold(decision.want.hold)
+            self.world.hold(decision.hold)
             for pod in decision.pods:
                 other = self.model.users[pod.name]
                 other.going = True

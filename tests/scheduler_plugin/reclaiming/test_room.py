@@ -11,7 +11,8 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import PodUid, Queue
 from scheduler_plugin.objects.pods import PodView, pod_view
-from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take, decide
+from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
+from scheduler_plugin.reclaiming.room import decide
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -286,7 +287,7 @@ def test_what_another_pod_of_the_queue_was_promised_counts_against_its_quota() -
     decision = decided(world)
     assert isinstance(decision, Take)
 
-    world.assumptions.hold(decision.want.hold)
+    world.assumptions.hold(decision.hold)
 
     assert isinstance(decided(world, "w2"), Nobody)
     assert len(taken(world)) == 1

@@ -1,0 +1,119 @@
+"""Pods that wait for devices: they are decided about with what the API server says of devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from binder.apiserver_evidence import EvidenceReader
+from kube.api import ApiError, NotFoundError
+from scheduler_plugin.api import (
+    Away,
+    Decision,
+    DeviceWant,
+    Evidence,
+    Nobody,
+    PodUid,
+    PodView,
+    Take,
+    Unread,
+    World,
+    decide_device,
+    device_want_of,
+    is_device_due,
+    may_want_device,
+)
+
+T = TypeVar("T")
+
+AT_ONE_TIME = 10
+"""How many of them are decided about before those that lack room have their turn again."""
+
+READS = 10
+"""How often more is read for one decision."""
+
+
+class Stepped(Protocol):
+    """Takes steps until the last, and leaves time for others in between."""
+
+    async def __call__(self, steps: Iterator[T | None]) -> T: ...
+
+
+class DeviceWants:
+    """The pods that were tried in vain, and what is decided about each."""
+
+    def __init__(self, reader: EvidenceReader, world: World, clock: Callable[[], datetime]) -> None:
+        self._reader = reader
+        self._world = world
+        self._clock = clock
+        self._pods: dict[PodUid, None] = {}
+        self._evidence: dict[PodUid, Evidence] = {}
+
+    def follow(self, uid: PodUid) -> None:
+        """A pod came, changed or went."""
+        pod = self._world.facts.pod(uid)
+        if pod is not None and may_want_device(pod):
+            self._pods[uid] = None
+        else:
+            self._pods.pop(uid, None)
+
+    def __contains__(self, uid: PodUid) -> bool:
+        return uid in self._pods
+
+    def waiting(self, is_due: Callable[[PodUid], bool]) -> list[PodUid]:
+        """Those that are due, the most urgent first, and not too many."""
+        due = (self._world.facts.pod(uid) for uid in self._pods if is_due(uid))
+        pods = sorted((pod for pod in due if pod is not None), key=_turn)
+        return [pod.uid for pod in pods[:AT_ONE_TIME]]
+
+    async def decided(
+        self,
+        pod: PodView,
+        away: Away,
+        stepped: Stepped,
+    ) -> Decision:
+        """Decide about a pod, and read what is needed for that; it may be carried out after that.
+
+        Raises ApiError.
+        """
+        evidence: Evidence | None = None
+        for _ in range(READS):
+            now = self._clock()
+            steps = decide_device(pod, self._world, now, evidence, away)
+            found: Decision | Unread = await stepped(steps)
+            if not isinstance(found, Unread):
+                if evidence is not None:
+                    self._evidence = {pod.uid: evidence}
+                return found
+            evidence = await self._read(pod, evidence, found)
+            if evidence is None:
+                break
+        return Nobody(f"{pod} waits for a device, and what it needs changed meanwhile.")
+
+    async def _read(
+        self, pod: PodView, evidence: Evidence | None, unread: Unread
+    ) -> Evidence | None:
+        if evidence is not None:
+            return evidence.with_nodes(await self._reader.read_nodes(unread.nodes))
+        want = device_want_of(pod, self._world)
+        try:
+            return await self._reader.read(want) if isinstance(want, DeviceWant) else None
+        except NotFoundError:
+            return None
+
+    def is_due(self, take: Take, evicted: Collection[PodUid]) -> bool:
+        """Whether what was decided last is still to be carried out."""
+        evidence = self._evidence.get(take.pod.uid)
+        if evidence is None:
+            return False
+        return is_device_due(take, self._world, self._clock(), evidence, evicted)
+
+
+def not_read(pod: PodView, error: ApiError) -> Nobody:
+    """Nobody goes while it cannot be read what would serve."""
+    return Nobody(f"{pod} waits for a device, and what would serve it cannot be read: {error}")
+
+
+def _turn(pod: PodView) -> tuple[int, str, str]:
+    return -pod.priority, pod.created, pod.uid

@@ -1,0 +1,124 @@
+"""What is read from the API server before a device is taken from anybody.
+
+It is read when a pod waits for a device that others have beyond their quotas, and forgotten soon
+after: nobody else needs nodes, slices in full, or what pods ask of nodes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cachetools import TTLCache
+
+from kube.api import (
+    CLAIMS,
+    NODES,
+    PODS,
+    SLICES,
+    ApiClient,
+    JsonObject,
+    NotFoundError,
+    ObjectPath,
+    Selection,
+)
+from scheduler_plugin.api import (
+    DeviceId,
+    DeviceRequest,
+    DeviceWant,
+    Evidence,
+    NodeRoom,
+    Offer,
+    World,
+    device_request,
+    node_room,
+    offers,
+    pod_needs,
+)
+
+SLICES_SECONDS = 5.0
+"""How long it is believed which devices there are."""
+
+NODES_SECONDS = 1.0
+"""How long it is believed what is on a node."""
+
+IN_ONE_PAGE = 20
+"""Slices of up to 128 devices, or pods of a node: kube-scheduler is answered in between."""
+
+_DRIVER = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """Devices, and which of them do for which requests."""
+
+    offers: Mapping[DeviceId, Offer]
+    accepted: dict[DeviceRequest, dict[DeviceId, bool]] = field(default_factory=dict)
+
+
+class EvidenceReader:
+    """Reads what `decide_device` asks for; what it raises is ApiError."""
+
+    def __init__(
+        self, client: ApiClient, world: World, monotonic: Callable[[], float], seconds: float
+    ) -> None:
+        """`seconds` is how long a read may take."""
+        self._client = client
+        self._world = world
+        self._seconds = seconds
+        self._listed: TTLCache[Sequence[str], _Listed] = TTLCache(4, SLICES_SECONDS, monotonic)
+        self._rooms: TTLCache[str, NodeRoom | None] = TTLCache(64, NODES_SECONDS, monotonic)
+
+    async def read(self, want: DeviceWant) -> Evidence:
+        """What a pod asks for, and which devices there are."""
+        pod = want.pod
+        body = await self._client.get(
+            PODS.at(pod.name, pod.namespace), timeout_seconds=self._seconds
+        )
+        claims = {
+            name: await self._client.get(
+                CLAIMS.at(name, pod.namespace), timeout_seconds=self._seconds
+            )
+            for name in pod.claim_names
+        }
+        found = self._world.facts.catalog.class_named(want.alternative.device_class)
+        selectors = found.selectors if found is not None else (None,)
+        request = device_request(claims[want.claim.name], want.alternative.slots, selectors)
+        listed = await self._list(found.drivers if found is not None else ())
+        return Evidence(
+            needs=pod_needs(body, list(claims.values())),
+            request=request,
+            offers=listed.offers,
+            accepted=listed.accepted.setdefault(request, {}),
+        )
+
+    async def read_nodes(self, names: Sequence[str]) -> Mapping[str, NodeRoom | None]:
+        """Nodes, and what the pods on them ask for; None for one that is not there."""
+        for name in names:
+            if name not in self._rooms:
+                self._rooms[name] = await self._read_node(name)
+        return {name: self._rooms.get(name) for name in names}
+
+    async def _read_node(self, name: str) -> NodeRoom | None:
+        try:
+            node = await self._get(NODES.at(name))
+        except NotFoundError:
+            return None
+        there = PODS.select(field_selector=f"spec.nodeName={node['metadata']['name']}")
+        return node_room(node, await self._list_all(there))
+
+    async def _list(self, drivers: Sequence[str]) -> _Listed:
+        """The devices of a driver, where a class names one; of all others too where not."""
+        if drivers not in self._listed:
+            only = len(drivers) == 1 and _DRIVER.fullmatch(drivers[0])
+            slices = SLICES.select(field_selector=f"spec.driver={drivers[0]}" if only else "")
+            self._listed[drivers] = _Listed(offers(await self._list_all(slices)))
+        return self._listed[drivers]
+
+    async def _get(self, path: ObjectPath) -> JsonObject:
+        return await self._client.get(path, timeout_seconds=self._seconds)
+
+    async def _list_all(self, what: Selection) -> Sequence[JsonObject]:
+        listed = await self._client.list(what, page_size=IN_ONE_PAGE, timeout_seconds=self._seconds)
+        return listed.items

@@ -1,0 +1,60 @@
+"""Which claims have which devices, and what of a device is left once pods are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.claims import ClaimView, DeviceId
+from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.reclaiming.effects import is_left_without
+from scheduler_plugin.reclaiming.offers import Offer
+from scheduler_plugin.reclaiming.victims import Asker
+
+READ_IN_ONE_STEP = 500
+"""Of how many claims it is seen which devices they have before others have their turn."""
+
+
+class DeviceUse:
+    """Who has what, as the claims say; read once.
+
+    What another pod's hold names is that pod's, whether it is free by now or not.
+    """
+
+    def __init__(self, world: World, asker: Asker) -> None:
+        self._world = world
+        self._parts: dict[DeviceId, list[tuple[ClaimView, int | None]]] = {}
+        holds = world.assumptions.holds.of_devices()
+        others = (hold.devices for hold in holds if hold.pod != asker.pod.uid)
+        self._promised = frozenset[DeviceId]().union(*others)
+
+    def read(self) -> Iterator[None]:
+        """See what the claims have, in steps."""
+        for number, claim in enumerate(list(self._world.facts.claims()), start=1):
+            for result in claim.results or ():
+                if not result.admin_access:
+                    part = (claim, result.slots)
+                    self._parts.setdefault(result.device_id, []).append(part)
+            if number % READ_IN_ONE_STEP == 0:
+                yield None
+
+    def is_promised(self, device: DeviceId) -> bool:
+        """Whether it is held for another pod."""
+        return device in self._promised
+
+    def has_room(self, offer: Offer, slots: int, gone: Collection[PodUid] | None) -> bool:
+        """Whether a device has as many slots free, or all of it, once these are gone.
+
+        And those that are on their way out; None for what is free as it is.
+        """
+        if self.is_promised(offer.device):
+            return False
+        parts = self._parts.get(offer.device, ())
+        stay = [part for claim, part in parts if gone is None or not self._is_left(claim, gone)]
+        if offer.slots is None:
+            return not stay
+        return sum(offer.slots if n is None else n for n in stay) + slots <= offer.slots
+
+    def _is_left(self, claim: ClaimView, gone: Collection[PodUid]) -> bool:
+        """Whether a claim ends with these: one that nobody has reserved does not."""
+        return bool(claim.reserved_for) and is_left_without(claim, gone, self._world)

@@ -1,0 +1,188 @@
+"""Who goes for a pod that waits for room which its queue is guaranteed.
+
+    want ──► owners that may be asked, the farthest over their quota first
+                 └─► what they hold, claims without foreign users first
+                         └─► enough? whoever is not needed stays ──► Take
+                                                        nobody ───► Nobody, and why
+
+It is decided in small steps, so that kube-scheduler is answered in between; whoever carries it out
+asks `is_due` again, since the world may have changed meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.names import PodUid, QueueName
+from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.reclaiming.candidates import IN_ONE_STEP, Candidates, given_up
+from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
+from scheduler_plugin.reclaiming.effects import freed_by
+from scheduler_plugin.reclaiming.victims import Asker, Protection, Victim
+from scheduler_plugin.reclaiming.wants import NoWant, Shortage, Want, want_of
+
+
+def decide(
+    pod: PodView,
+    world: World,
+    now: datetime,
+    evicted: Collection[PodUid] = frozenset(),
+    held_back: Collection[PodUid] = frozenset(),
+) -> Iterator[Decision | None]:
+    """Decide about one waiting pod: None while there is more to look at, the decision last.
+
+    Args:
+        pod: One that waits, at its gate or refused without one.
+        world: What is known.
+        now: The time.
+        evicted: Pods that were evicted and are not seen to go yet.
+        held_back: Pods that may not be evicted now.
+    """
+    want = want_of(pod, world, freed_by(evicted, world))
+    if isinstance(want, NoWant):
+        yield Nobody(want.sentence)
+    elif not want.shortages:
+        yield OnItsWay(pod)
+    else:
+        yield from _search(want, Asker(pod, want.payer, evicted, held_back), world, now).run()
+
+
+def is_due(take: Take, world: World, now: datetime, evicted: Collection[PodUid]) -> bool:
+    """Whether exactly these are still to go: the same users, for the same pod, by the same rules.
+
+    Which of several that serve alike was chosen is not asked again.
+    """
+    pod = world.facts.pod(take.pod.uid)
+    if pod is None or not pod.may_be_bound:
+        return False
+    want = want_of(pod, world, freed_by(evicted, world))
+    if isinstance(want, NoWant) or not want.shortages:
+        return False
+    return _search(want, Asker(pod, want.payer, evicted), world, now).confirms(take.victims)
+
+
+def _search(want: Want, asker: Asker, world: World, now: datetime) -> _Search:
+    keys = dict.fromkeys(shortage.key for shortage in want.shortages)
+    return _Search(want, Candidates(asker, want.added, keys, world, now))
+
+
+class _Search:
+    """One look for a sufficient set."""
+
+    def __init__(self, want: Want, candidates: Candidates) -> None:
+        self._want = want
+        self._all = candidates
+        self._guarding: set[str] = set()
+
+    def run(self) -> Iterator[Decision | None]:
+        """See `decide`. Whom it has to ask last, it mostly does not ask at all."""
+        owners: list[QueueName] = []
+        for owner in self._owners():
+            owners.append(owner)
+            self._all.rank(owner)
+            if len(owners) % IN_ONE_STEP == 0:
+                yield None
+        for foreign_too in (False, True):
+            self._all.take(())
+            while self._lacks(self._all.freed):
+                before = len(self._all.taken)
+                yield from self._take_next(owners, foreign_too)
+                if len(self._all.taken) == before:
+                    break
+            if not self._lacks(self._all.freed):
+                yield self._take()
+                return
+        yield self._nobody(bool(owners))
+
+    def confirms(self, victims: Collection[Victim]) -> bool:
+        """Whether a set still serves, and all of it may go."""
+        owners = set(self._owners())
+        if not all(v.owner in owners and self._all.is_as_it_was(v) for v in victims):
+            return False
+        freed = self._all.freed_with(victims)
+        return not self._lacks(freed) and self._all.leaves_quotas(freed)
+
+    def _owners(self) -> Iterator[QueueName]:
+        highest = max(self._all.path.index(s.place) for s in self._want.shortages)
+        return self._all.owners(highest)
+
+    # What to take.
+
+    def _take_next(self, owners: list[QueueName], foreign_too: bool) -> Iterator[None]:
+        """Take whoever goes next, if anybody does: of the owner farthest over its share."""
+        pods = self._all.gone_with(self._all.taken)
+        if self._all.taken:
+            self._all.rank_anew(owners)
+            yield None
+        for owner in self._all.ranked(owners):
+            if not self._all.may_be_over(owner):
+                continue
+            yield from self._all.look_at(owner)
+            for victim in self._all.held(owner):
+                if victim.has_foreign > foreign_too or victim.pods <= pods:
+                    continue
+                if self._helps(victim):
+                    self._all.take([*self._all.taken, victim])
+                    return
+            yield None
+
+    def _helps(self, victim: Victim) -> bool:
+        """Whether something that lacks is freed, and nobody is left with less than the quota."""
+        freed = self._all.freed_with([*self._all.taken, victim])
+        if not any(
+            freed.amount(s.place, s.key) > self._all.freed.amount(s.place, s.key)
+            for s in self._lacks(self._all.freed)
+        ):
+            return False
+        if not self._all.leaves_quotas(freed):
+            self._guarding.add(victim.what)
+            return False
+        return True
+
+    def _lacks(self, freed: Totals) -> list[Shortage]:
+        base = self._all.base
+        return [
+            s
+            for s in self._want.shortages
+            if freed.amount(s.place, s.key) - base.amount(s.place, s.key) < s.amount
+        ]
+
+    def _take(self) -> Take:
+        """Those that are needed: whoever was chosen first, and proved not to be, stays."""
+        needed = list(self._all.taken)
+        for victim in self._all.taken:
+            others = [other for other in needed if other is not victim]
+            freed = self._all.freed_with(others)
+            if not self._lacks(freed) and self._all.leaves_quotas(freed):
+                needed = others
+        want = self._want
+        return Take(want.pod, want.hold, tuple(needed), self._sentence(needed))
+
+    # What is said.
+
+    def _sentence(self, victims: list[Victim]) -> str:
+        want, shortage = self._want, self._want.shortages[0]
+        return (
+            f'{want.pod} of queue "{want.payer}" {self._all.claim_to(victims)}, and queue'
+            f' "{shortage.place}" has no room below its limit for {shortage.amount}'
+            f" {shortage.key} more. So {given_up(victims)}."
+        )
+
+    def _nobody(self, has_owners: bool) -> Nobody:
+        want, shortage = self._want, self._want.shortages[0]
+        lacks = (
+            f'{want.pod} waits: queue "{shortage.place}" has no room below its limit for'
+            f" {shortage.amount} {shortage.key} more"
+        )
+        if not self._all.stays_within(want.payer):
+            return Nobody(f'{lacks}, and queue "{want.payer}" would be over its quota with it.')
+        if not has_owners:
+            return Nobody(f"{lacks}, and no other queue below it is over its quota.", want.payer)
+        self._all.protected[Protection.QUOTA] += len(self._guarding)
+        found = self._all.freed.amount(shortage.place, shortage.key)
+        found -= self._all.base.amount(shortage.place, shortage.key)
+        enough = f", and no more than {found} can be made free" if found else ""
+        return Nobody(f"{lacks}{enough}, and nobody {self._all.who_stays()}.", want.payer)
