@@ -16,7 +16,8 @@ from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
 from scheduler_plugin.objects.pods import PodView, why_not_ours
-from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take, decide
+from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take
+from scheduler_plugin.reclaiming.room import decide
 from scheduler_plugin.viewing.remedies import remedies
 from scheduler_plugin.viewing.rules import RuleRow, rule_rows
 
