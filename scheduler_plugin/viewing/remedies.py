@@ -193,6 +193,10 @@ def _group(_: Case) -> Iterator[str]:
     yield "Its PodGroup goes as a whole: as many of its pods have to be there as its minMember."
 
 
+def _held(_: Case) -> Iterator[str]:
+    yield "Wait: the other pod is bound soon, or what is held for it is given up after a minute."
+
+
 _REMEDIES: Mapping[Reason, Callable[[Case], Iterator[str]]] = {
     Reason.NOT_KNOWN_YET: _not_known,
     Reason.GONE: _gone,
@@ -206,4 +210,5 @@ _REMEDIES: Mapping[Reason, Callable[[Case], Iterator[str]]] = {
     Reason.FOREIGN_NON_PREEMPTIBLE: _non_preemptible,
     Reason.OVER_LIMIT: _over_limit,
     Reason.NON_PREEMPTIBLE_OVER_QUOTA: _over_quota,
+    Reason.DEVICE_HELD: _held,
 }

@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.names import AccountingSettings, Reason
+from scheduler_plugin.objects.amounts import NO_CHARGES
+from scheduler_plugin.objects.names import AccountingSettings, QueueName, Reason
 from scheduler_plugin.objects.pods import PodGroupView
 from scheduler_plugin.viewing.rules import IN_ORDER
 from scheduler_plugin.viewing.why import Why, why
@@ -19,7 +21,9 @@ from tests.scheduler_plugin.builders import (
     a_pod,
     a_queue,
     a_world,
+    amounts,
     an_allocated_claim,
+    pod_uid,
 )
 from tests.scheduler_plugin.viewing.test_rows import shared_world
 
@@ -97,6 +101,13 @@ def over_quota() -> World:
     return shared_world(a_claim("one"), a_claim("two"), pod)
 
 
+def device_held() -> World:
+    world = a_world(a_queue(onvif=(9, 9)), a_claim(), a_pod("p", queue="vision", claims=("cam",)))
+    queue = QueueName("vision")
+    world.hold(Hold(pod_uid("w"), "Pod w", queue, amounts(onvif=1), NO_CHARGES, is_device=True))
+    return world
+
+
 def not_known() -> World:
     return shared_world(a_pod("p", queue="vision", claims=("later",)))
 
@@ -163,6 +174,7 @@ CASES = [
         over_quota,
         ('the quota of queue "robots" for onvif from 1 to 2', "preemptibility: preemptible"),
     ),
+    Told(Reason.DEVICE_HELD, device_held, ("Wait: the other pod is bound soon",)),
     Told(Reason.NOT_KNOWN_YET, not_known, ("ResourceClaim default/later has to be created",)),
     Told(Reason.GONE, gone, ("ResourceClaim default/former has to be created again",)),
     Told(Reason.POD_GROUP_INCOMPLETE, incomplete, ("as many of its pods have to be there",)),
