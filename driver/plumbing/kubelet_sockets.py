@@ -200,6 +200,7 @@ def remove_dead_sockets(paths: KubeletPaths) -> None:
     for folder, pattern in (
         (paths.registration_socket.parent, f"{DRIVER_NAME}*-reg.sock"),
         (paths.data, "dra*.sock"),
+        (paths.data, "ready*.sock"),
     ):
         for path in folder.glob(pattern):
             if path.is_socket() and is_dead(path):

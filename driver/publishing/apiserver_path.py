@@ -59,6 +59,11 @@ class NodePath:
         self._wanted, self._turn = wanted, turn
         self._taken: asyncio.Future[TakenPath] = asyncio.get_running_loop().create_future()
 
+    @property
+    def is_dra(self) -> bool:
+        """Whether it is taken, and claims are how devices are offered."""
+        return self._taken.done() and self._taken.result().is_dra
+
     async def taken(self) -> TakenPath:
         """Wait until it is taken."""
         return await asyncio.shield(self._taken)

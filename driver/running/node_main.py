@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from driver.api import DRIVER_NAME, NodeName
@@ -24,19 +25,21 @@ from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
 from driver.preparing.disk_grants import Node
 from driver.preparing.disk_metadata import MetadataFiles
 from driver.preparing.kubelet_claims import KubeletClaims
-from driver.preparing.kubelet_plugin import serve
+from driver.preparing.kubelet_plugin import Registration, serve
 from driver.preparing.kubelet_uses import KubeletUses
 from driver.preparing.node_claims import NodeClaims
 from driver.preparing.prepared import prepared_homes
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.disk_path_lock import PathLock
 from driver.publishing.shown.local_pools import Homes
+from driver.running import ready_socket
 from driver.running.node_cluster import NodeCluster, OfferPlace
 from driver.running.prometheus_figures import (
     handler_figures,
     inventory_figures,
     node_slot_figures,
 )
+from driver.running.ready_main import socket_name
 from driver.running.settings import NodeSettings
 from kube.api import ApiClient, Event, EventRecorder, connect
 
@@ -51,32 +54,15 @@ async def run_node(settings: NodeSettings) -> None:
     is kept up although the API server may be away.
     """
     paths = KubeletPaths(settings.kubelet_root, settings.pod_uid)
-    node = Node(
-        settings.node_name,
-        boot_id(),
-        data=Folder(paths.data, Survives.WHOLE),
-        cdi_files=Folder(settings.cdi_root, Survives.NOTHING),
-        lock=ProcessLock(paths.lock),
-    )
-    node.metadata = MetadataFiles(paths.metadata)
-    external = ExternalHandlers(
-        Folder(paths.data), limits=settings.handler_limits, tls=settings.handler_tls
-    )
-    external.recall()
+    node = _node(settings, paths)
+    external = _external(settings, paths)
     sources = NodeSources(Handlers(settings.discovery, settings.embedded_handlers), external)
     async with (
         connect(settings.kubeconfig, user_agent=USER_AGENT) as client,
         asyncio.TaskGroup() as tasks,
     ):
         path = NodePath(client, settings.node_name, settings.path, PathLock(paths.path).take)
-        place = OfferPlace(
-            settings.node_name,
-            path,
-            settings.unique_devices_default == "true",
-            int(settings.instance_hash_digits),
-            _homes(Folder(paths.data), settings.node_name),
-        )
-        cluster = NodeCluster(client, place, sources, tasks)
+        cluster = NodeCluster(client, _place(settings, paths, path), sources, tasks)
         claims = _claims(settings, node, client, cluster)
         events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node_name)
         tasks.create_task(events.run())
@@ -87,11 +73,47 @@ async def run_node(settings: NodeSettings) -> None:
         for socket in _registration_sockets(settings, external):
             tasks.create_task(socket.serve())
         tasks.create_task(_offer_slots(client, settings, cluster, path, events.record))
-        tasks.create_task(_tell_metrics(settings, node, sources, cluster, path))
+        standing = Standing(cluster, path)
+        ready = paths.data / socket_name(settings.pod_uid)
+        tasks.create_task(ready_socket.serve(ready, standing.why_not))
+        tasks.create_task(_tell_metrics(settings, node, sources, standing))
         if await _has_claims(settings, paths, path):
-            tasks.create_task(ClaimStatuses(client, settings.node_name, claims).run())
-            async with serve(paths, claims, cluster):
-                await node_claims.run()
+            async with serve(paths, claims, cluster) as standing.registration:
+                await asyncio.gather(
+                    node_claims.run(), ClaimStatuses(client, settings.node_name, claims).run()
+                )
+
+
+def _external(settings: NodeSettings, paths: KubeletPaths) -> ExternalHandlers:
+    """Handlers of other processes, those that registered with an earlier one included."""
+    external = ExternalHandlers(
+        Folder(paths.data), limits=settings.handler_limits, tls=settings.handler_tls
+    )
+    external.recall()
+    return external
+
+
+def _node(settings: NodeSettings, paths: KubeletPaths) -> Node:
+    """What is granted on this node, on its disk."""
+    node = Node(
+        settings.node_name,
+        boot_id(),
+        data=Folder(paths.data, Survives.WHOLE),
+        cdi_files=Folder(settings.cdi_root, Survives.NOTHING),
+        lock=ProcessLock(paths.lock),
+    )
+    node.metadata = MetadataFiles(paths.metadata)
+    return node
+
+
+def _place(settings: NodeSettings, paths: KubeletPaths, path: NodePath) -> OfferPlace:
+    return OfferPlace(
+        settings.node_name,
+        path,
+        settings.unique_devices_default == "true",
+        int(settings.instance_hash_digits),
+        _homes(Folder(paths.data), settings.node_name),
+    )
 
 
 def _claims(
@@ -135,7 +157,10 @@ async def _has_claims(settings: NodeSettings, paths: KubeletPaths, path: NodePat
 
 
 async def _tell_metrics(
-    settings: NodeSettings, node: Node, sources: NodeSources, cluster: NodeCluster, path: NodePath
+    settings: NodeSettings,
+    node: Node,
+    sources: NodeSources,
+    standing: Standing,
 ) -> None:
     if settings.metrics_address is None:
         return
@@ -144,20 +169,35 @@ async def _tell_metrics(
 
     with SNAPSHOTS.reading(
         lambda: handler_figures(sources.standings()),
-        lambda: inventory_figures(cluster.inventory),
+        lambda: inventory_figures(standing.cluster.inventory),
         lambda: CLAIMS_PREPARED.single(node.claims_prepared),
     ):
-        await serve(
-            settings.metrics_address,
-            lambda: _unready(cluster, path),
-        )
+        await serve(settings.metrics_address, standing.why_not)
 
 
-def _unready(cluster: NodeCluster, path: NodePath) -> str:
-    """Why the driver is not ready; an update ends its predecessor only when it is."""
-    if cluster.inventory or path.awaits_turn:
-        return ""
-    return "It is not known yet which devices there are."
+@dataclass
+class Standing:
+    """Whether this process does its work; an update ends its predecessor only when it does.
+
+    Attributes:
+        registration: What the kubelet thinks of it as a plugin for claims; None until it may ask.
+    """
+
+    cluster: NodeCluster
+    path: NodePath
+    registration: Registration | None = None
+
+    def why_not(self) -> str:
+        """A sentence; "" if it does."""
+        if self.path.awaits_turn:
+            return ""
+        if self.cluster.inventory is None:
+            return "It is not known yet which devices there are."
+        if not self.path.is_dra:
+            return ""
+        if self.registration is None:
+            return "The sockets for the kubelet are not open yet."
+        return self.registration.problem
 
 
 async def _offer_slots(

@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import NoReturn
 
 from aiohttp import web
 
 from driver.plumbing.prometheus import CONTENT_TYPE_LATEST, page
 from driver.running.arguments import Address
+from driver.running.ready_socket import WhyNotReady
 
 logger = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 1.0
 """How soon an address is tried again that another has: during an update it is the pod before."""
-
-WhyNotReady = Callable[[], str]
-"""A sentence; "" once the driver does its work."""
 
 
 def application(why_not_ready: WhyNotReady) -> web.Application:

@@ -9,6 +9,8 @@ import pytest
 
 from driver.api import DRIVER_NAME, NODE_LABEL
 from driver.handlers.limits import NETWORK_HANDLERS
+from driver.plumbing.kubelet_sockets import KubeletPaths
+from driver.running import ready_main
 from driver.running.settings import (
     HandlerProcessSettings,
     NodeSettings,
@@ -236,13 +238,28 @@ def test_probes_go_where_the_driver_answers(workload: tuple[str, str]) -> None:
     address = driver_settings(pod).metrics_address
     (container,) = pod["containers"]
     ports = {port["name"]: port["containerPort"] for port in container.get("ports", ())}
-    probes = {name: container[name]["httpGet"] for name in ("livenessProbe", "readinessProbe")}
+    kinds = ("livenessProbe", "readinessProbe")
+    probes = {kind: container[kind]["httpGet"] for kind in kinds if "httpGet" in container[kind]}
 
     assert address is not None
     assert {ports.get(probe["port"], probe["port"]) for probe in probes.values()} == {address.port}
     assert probes["livenessProbe"]["path"] == "/healthz"
-    assert probes["readinessProbe"]["path"] == "/readyz"
-    assert not (pod.get("hostNetwork") and ports), "two pods of an update would not fit on a node"
+    if not pod.get("hostNetwork"):
+        assert probes["readinessProbe"]["path"] == "/readyz"
+    else:
+        assert not ports, "two pods of an update would not fit on a node"
+
+
+def test_whether_a_pod_is_ready_no_other_pod_of_its_node_is_asked() -> None:
+    pod = pod_spec(*DAEMON)
+    (container,) = pod["containers"]
+    *command, folder = container["readinessProbe"]["exec"]["command"]
+
+    assert command == ["python3.11", "-m", ready_main.__name__]
+    settings = driver_settings(pod)
+    assert isinstance(settings, NodeSettings)
+    assert folder == str(KubeletPaths(settings.kubelet_root).data)
+    assert "POD_UID" in {entry["name"] for entry in container["env"]}
 
 
 @pytest.mark.parametrize("path", documents_in(EXAMPLES), ids=lambda path: path.name)

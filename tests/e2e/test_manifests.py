@@ -998,16 +998,48 @@ def usage(cluster: Cluster) -> int:
     return int(queue.get("status", {}).get("usage", {}).get("disks", 0))
 
 
-def test_everything_runs_from_the_manifests_and_outlives_a_rolling_update(
-    installed: Cluster, disk: LoopDevice
-) -> None:
-    """A pod gets a device that its queue is charged for, and gives it back to the next driver."""
+def offer(cluster: Cluster, disk: LoopDevice) -> None:
+    """Let pods ask for a disk."""
     rules = json.dumps({"udevRules": [f'KERNEL=="{disk.name}"']})
     handler = {"name": "udev", "discoveryDetails": rules}
     kind = {"apiVersion": "moorage.dev/v1alpha1", "kind": "Queue"}
     queue = {**kind, "metadata": {"name": "team"}, "spec": {"namespaceSelector": {}}}
-    installed.apply([queue, configuration("disks", {"discoveryHandler": handler})])
-    installed.wait_until("the class is there", lambda: installed.get("deviceclass", "disks"))
+    cluster.apply([queue, configuration("disks", {"discoveryHandler": handler})])
+    cluster.wait_until("the class is there", lambda: cluster.get("deviceclass", "disks"))
+
+
+def test_pods_start_while_the_driver_is_replaced(installed: Cluster, disk: LoopDevice) -> None:
+    """The old driver goes when the kubelet has accepted the new one, and no pod finds none."""
+    offer(installed, disk)
+    daemon = ("daemonset/moorage-driver-node", "-n", SYSTEM)
+    before = driver_pod(installed)
+    installed.kubectl("rollout", "restart", *daemon)
+
+    started = 0
+    while driver_pod(installed) in (before, None) or started < 2:
+        started += 1
+        name = f"during-{started}"
+        installed.apply(a_user(name), namespace="default")
+        installed.wait(f"pod/{name}", "condition=Ready", seconds=60)
+        installed.kubectl("delete", "pod", name, "--timeout=60s")
+
+    installed.kubectl("rollout", "status", *daemon, "--timeout=60s")
+    failed = [e for e in installed.list("events") if e["reason"].startswith("FailedPrepare")]
+    assert not failed, [event["message"] for event in failed]
+
+
+def driver_pod(cluster: Cluster) -> str | None:
+    """The UID of the node's driver; None while there are two."""
+    selector = ("-l", "app.kubernetes.io/component=node", "-o", "json")
+    found = json.loads(cluster.kubectl("get", "pods", "-n", SYSTEM, *selector).stdout)["items"]
+    return found[0]["metadata"]["uid"] if len(found) == 1 else None
+
+
+def test_everything_runs_from_the_manifests_and_outlives_a_rolling_update(
+    installed: Cluster, disk: LoopDevice
+) -> None:
+    """A pod gets a device that its queue is charged for, and gives it back to the next driver."""
+    offer(installed, disk)
     installed.apply(a_user("before"), namespace="default")
     installed.wait("pod/before", "condition=Ready", seconds=60)
     said = installed.wait_until("it says it", lambda: installed.kubectl("logs", "before").stdout)

@@ -1,0 +1,50 @@
+"""The kubelet's probe: whether the driver of this pod is ready, see `ready_socket`.
+
+    python3.11 -m driver.running.ready_main <folder>
+
+It runs every few seconds on every node, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+
+SECONDS = 4.0
+_LONGEST_BYTES = 4096
+
+
+def socket_name(pod_uid: str) -> str:
+    """Where the driver of a pod answers, in its own folder."""
+    return f"ready-{pod_uid}.sock" if pod_uid else "ready.sock"
+
+
+def why_not_ready(path: str) -> str:
+    """Why the driver is not ready, if it is there at all; "" if it is."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+            caller.settimeout(SECONDS)
+            caller.connect(path)
+            return _all_of(caller).decode(errors="replace")
+    except OSError as error:
+        return f"The driver does not answer at {path}: {error}"
+
+
+def _all_of(caller: socket.socket) -> bytes:
+    text = b""
+    while len(text) < _LONGEST_BYTES and (part := caller.recv(_LONGEST_BYTES)):
+        text += part
+    return text
+
+
+def main(folder: str) -> int:
+    """The exit status of the probe; why not is printed."""
+    why = why_not_ready(f"{folder}/{socket_name(os.environ.get('POD_UID', ''))}")
+    if why:
+        sys.stdout.write(f"{why}\n")
+    return 1 if why else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

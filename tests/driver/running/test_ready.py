@@ -1,0 +1,95 @@
+"""Whether a node's driver is ready is its own to say, and not that of the process before."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from driver.preparing.kubelet_plugin import Registration
+from driver.running import ready_main, ready_socket
+from driver.running.node_main import Standing
+from tests.driver.tasks import running, until
+
+
+async def asked(folder: Path, pod_uid: str) -> tuple[int | None, str]:
+    """What the probe of a pod answers the kubelet, in a process of its own."""
+    probe = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "driver.running.ready_main", str(folder)),
+        env={**os.environ, "POD_UID": pod_uid},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    printed, _ = await probe.communicate()
+    return probe.returncode, printed.decode().strip()
+
+
+async def test_each_pod_is_asked_for_itself(tmp_path: Path) -> None:
+    why = {"old": "", "new": "Not yet."}
+    sockets = {pod: tmp_path / ready_main.socket_name(pod) for pod in why}
+
+    async with (
+        running(ready_socket.serve(sockets["old"], lambda: why["old"])),
+        running(ready_socket.serve(sockets["new"], lambda: why["new"])),
+    ):
+        await until(lambda: all(path.exists() for path in sockets.values()))
+        assert await asked(tmp_path, "old") == (0, "")
+        assert await asked(tmp_path, "new") == (1, "Not yet.")
+        why["new"] = ""
+        assert await asked(tmp_path, "new") == (0, "")
+
+    assert not os.listdir(tmp_path)
+
+
+async def test_a_driver_that_does_not_answer_is_not_ready(tmp_path: Path) -> None:
+    code, why = await asked(tmp_path, "gone")
+
+    assert (code, "does not answer" in why) == (1, True)
+
+
+async def test_a_container_that_starts_again_takes_its_pods_socket_over(tmp_path: Path) -> None:
+    path = tmp_path / ready_main.socket_name("pod")
+    path.write_text("what a killed process left")
+
+    async with running(ready_socket.serve(path, lambda: "")):
+        await until(path.is_socket)
+        assert await asked(tmp_path, "pod") == (0, "")
+
+
+def cluster(inventory: object) -> Any:
+    return SimpleNamespace(inventory=inventory)
+
+
+def path(*, is_dra: bool = True, awaits_turn: bool = False) -> Any:
+    return SimpleNamespace(is_dra=is_dra, awaits_turn=awaits_turn)
+
+
+def registered(problem: str) -> Registration:
+    registration = Registration("/dra.sock")
+    registration.problem = problem
+    return registration
+
+
+@pytest.mark.parametrize(
+    ("inventory", "node_path", "registration", "why"),
+    [
+        (None, path(), registered(""), "not known yet which devices"),
+        (object(), path(), None, "not open yet"),
+        (object(), path(), Registration("/dra.sock"), "has not asked for this plugin yet"),
+        (object(), path(), registered("the kubelet refused"), "the kubelet refused"),
+        (object(), path(), registered(""), ""),
+        (object(), path(is_dra=False), None, ""),
+        (object(), path(is_dra=False), registered("the kubelet refused"), ""),
+        (None, path(awaits_turn=True), None, ""),
+    ],
+)
+def test_it_is_ready_when_the_kubelet_has_accepted_this_very_process(
+    inventory: object, node_path: Any, registration: Registration | None, why: str
+) -> None:
+    said = Standing(cluster(inventory), node_path, registration).why_not()
+
+    assert said == "" if not why else why in said
