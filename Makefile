@@ -67,6 +67,9 @@ crash-test: $(READY) ## The driver killed before each of its system calls (some 
 demo: $(READY) ## The main job on a real cluster (KEEP=1 keeps it, LEGACY=1: without DRA)
 	@PYTHONPATH=deploy/local $(BIN)/python -m moorage_demo $(if $(KEEP),--keep) $(if $(LEGACY),--legacy)
 
+screenshots: $(READY) ## Pictures of the dashboard on a real cluster, for the documentation
+	@MOORAGE_SCREENSHOTS=docs/pictures $(BIN)/pytest -q -m e2e tests/e2e/sharing/test_dashboard.py -k test_pictures
+
 proto: $(READY) ## Generate the stubs of the kubelet's contracts
 	$(BIN)/python -m tests.stubs --write
 

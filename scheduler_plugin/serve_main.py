@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
+from starlette.types import ASGIApp
+
 from binder.api import Binder, ClaimKeeper
-from kube.api import ApiClient, EventRecorder, connect, wall_clock
+from kube.api import ApiClient, Event, EventRecorder, connect, wall_clock
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
@@ -27,6 +29,11 @@ from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
 from scheduler_plugin.cluster.apiserver_warnings import WarningTeller
 from scheduler_plugin.cluster.stores import ClusterWorld
+from scheduler_plugin.dashboard.apiserver_reviews import Reviews
+from scheduler_plugin.dashboard.cluster_snapshots import Snapshots, event_row
+from scheduler_plugin.dashboard.http_app import dashboard_app
+from scheduler_plugin.dashboard.http_views import Views
+from scheduler_plugin.dashboard.recent import Recent
 from scheduler_plugin.extender.http_app import ExtenderApp
 from scheduler_plugin.extender.http_server import serving
 from scheduler_plugin.extender.kube_scheduler import Extender
@@ -66,9 +73,7 @@ async def run_serve(settings: ServeSettings) -> None:
         async with asyncio.TaskGroup() as tasks:
             plugin.start(tasks)
             async with (
-                serving(
-                    pages_app(plugin.extender, plugin.gates, plugin.figures), settings.pages
-                ) as pages,
+                serving(plugin.pages(), settings.pages) as pages,
                 serving(ExtenderApp(plugin.extender), settings.listening) as bound,
             ):
                 logger.info("listening host=%s port=%d", bound.host, bound.port)
@@ -92,11 +97,14 @@ class Plugin:
             note_claim=self._cluster.note_claim,
             note_pod=self._cluster.note_pod,
         )
+        self._recent = Recent()
         self._events = EventRecorder(client, FIELD_MANAGER, settings.instance)
+        self._snapshots = Snapshots(self._cluster.world, self._recent)
+        self._reviews = Reviews(client)
         upkeep = Upkeep(self._cluster.world, settings.leftover_grace)
-        self._keeper = binder.keeper(upkeep, self._events.record, wall_clock)
+        self._keeper = binder.keeper(upkeep, self._record, wall_clock)
         self._statuses = QueueStatusWriter(client, self._cluster.world, self._lease)
-        self._unattributed = WarningTeller(self._cluster.world, self._lease, self._events.record)
+        self._unattributed = WarningTeller(self._cluster.world, self._lease, self._record)
         self._queue_keeper = QueueKeeper(client, self._cluster, self._lease)
         keeping = KeepingBinder(binder, self._queue_keeper)
         self.extender = Extender(self._cluster, keeping, self._lease, wall_clock)
@@ -104,9 +112,24 @@ class Plugin:
         self.gates = GateWriter(writes, self.extender.refusals, wall_clock)
         self.figures = Figures(self._cluster.world.ledger.unattributed)
         self._reclaimer = binder.reclaimer(
-            self._cluster.world, self.gates.lacking_room, self._events.record, wall_clock
+            self._cluster.world, self.gates.lacking_room, self._record, wall_clock
         )
         self._reclaimer.told = self._statuses.changed
+
+    def pages(self) -> ASGIApp:
+        """What people, programs and probes read."""
+        views = Views(
+            self._cluster.world,
+            self._snapshots,
+            self._reviews,
+            self.gates,
+            self._cluster.why_not_ready,
+        )
+        return pages_app(self.extender, self.gates, self.figures, dashboard_app(views))
+
+    def _record(self, event: Event) -> None:
+        self._recent.add(event_row(event, wall_clock()))
+        self._events.record(event)
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Start what runs beside the server."""
@@ -124,6 +147,7 @@ class Plugin:
         self._cluster.subscribe(_telling(self._keeper, self._cluster.world))
         self._cluster.subscribe(self.gates.changed)
         self._cluster.subscribe(self._queue_keeper.changed)
+        self._cluster.subscribe(self._snapshots.changed)
         tasks.create_task(self.gates.run())
         tasks.create_task(self.extender.lookups.run())
         tasks.create_task(self._statuses.run())
@@ -131,6 +155,7 @@ class Plugin:
         tasks.create_task(self._reclaimer.run())
         tasks.create_task(self._queue_keeper.run())
         tasks.create_task(self._unattributed.run())
+        tasks.create_task(self._snapshots.run())
         tasks.create_task(self._expire())
         self._statuses.changed()
 

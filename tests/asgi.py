@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -21,7 +21,13 @@ def parts(bodies: Iterable[bytes]) -> list[Message]:
     return [*found[:-1], {**found[-1], "more_body": False}]
 
 
-async def call(app: ASGIApp, method: str, path: str, messages: Iterable[Message]) -> list[Message]:
+async def call(
+    app: ASGIApp,
+    method: str,
+    path: str,
+    messages: Iterable[Message],
+    headers: Mapping[str, str] | None = None,
+) -> list[Message]:
     """All that is sent. When the messages are used up the client says nothing any more."""
     waiting, sent = list(messages), []
 
@@ -38,10 +44,13 @@ async def call(app: ASGIApp, method: str, path: str, messages: Iterable[Message]
         "http_version": "1.1",
         "method": method,
         "scheme": "https",
-        "path": path,
-        "query_string": b"timeout=5s",
+        "path": path.partition("?")[0],
+        "query_string": (path.partition("?")[2] or "timeout=5s").encode(),
         "root_path": "",
-        "headers": [(b"content-type", b"application/json")],
+        "headers": [
+            (b"content-type", b"application/json"),
+            *((name.encode(), value.encode()) for name, value in (headers or {}).items()),
+        ],
     }
     # An error of ours that was answered goes on to the server, which logs it.
     with suppress(RuntimeError):

@@ -5,6 +5,7 @@ GET  /readyz                        the kube-scheduler beside this process is se
 GET  /waiting/<namespace>/<pod>     a waiting pod's place in line, and why it waits
 GET  /metrics                       figures for Prometheus
 GET  /openapi.json                  what the answers look like
+GET  /dashboard/                    the page for people, an application of its own
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from fastapi import FastAPI, HTTPException, Request, Response
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.types import ASGIApp
 
 from scheduler_plugin.pages.prometheus import CONTENT_TYPE_LATEST, Figures
 from scheduler_plugin.pages.waiting_pods import WaitingPodPage
@@ -37,7 +39,12 @@ class TellsWhoWaits(Protocol):
         """What is known of a waiting pod now; a sentence where it is none that waits."""
 
 
-def pages_app(readiness: TellsReadiness, waiting: TellsWhoWaits, figures: Figures) -> FastAPI:
+def pages_app(
+    readiness: TellsReadiness,
+    waiting: TellsWhoWaits,
+    figures: Figures,
+    dashboard: ASGIApp | None = None,
+) -> FastAPI:
     """The application; what it cannot answer it says in a sentence, as plain text."""
     app = FastAPI(
         title="Moorage",
@@ -70,7 +77,20 @@ def pages_app(readiness: TellsReadiness, waiting: TellsWhoWaits, figures: Figure
     async def metrics() -> Response:
         return Response(figures.page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
+    _add(dashboard, app)
     return app
+
+
+def _add(dashboard: ASGIApp | None, app: FastAPI) -> None:
+    if dashboard is not None:
+        app.add_route("/", _to_dashboard)
+        app.add_route("/dashboard", _to_dashboard)
+        app.mount("/dashboard", dashboard)
+
+
+async def _to_dashboard(_request: Request) -> RedirectResponse:
+    """Relative, so that it leads there behind a proxy, too."""
+    return RedirectResponse("dashboard/")
 
 
 async def _sentence(_request: Request, error: StarletteHTTPException) -> PlainTextResponse:

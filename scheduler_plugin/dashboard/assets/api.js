@@ -1,0 +1,124 @@
+// The plugin's answers. The token is kept for this tab only, and sent in a header: never a cookie.
+
+import { createParser } from "./vendor/eventsource-parser.js";
+
+const KEY = "moorage.token";
+const SILENT_MS = 25000; // The server says something every 15 s.
+const FIRST_MS = 12000; // A proxy that holds streams back gives nothing at all.
+const POLL_MS = 3000;
+const STREAM_AGAIN_MS = 60000;
+
+export const token = {
+  get: () => sessionStorage.getItem(KEY) ?? "",
+  set: (value) => sessionStorage.setItem(KEY, value),
+  forget: () => sessionStorage.removeItem(KEY),
+};
+
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function open(path, signal) {
+  let response;
+  try {
+    response = await fetch(`api/${path}`, {
+      headers: { Authorization: `Bearer ${token.get()}` },
+      cache: "no-store",
+      credentials: "omit",
+      signal,
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(0, "The scheduler plugin does not answer.");
+  }
+  if (!response.ok) throw new Refused(response.status, await response.text());
+  return response;
+}
+
+export const get = async (path, signal) => (await open(path, signal)).json();
+
+export const query = (fields) => new URLSearchParams(fields).toString();
+
+const pause = (milliseconds, signal) =>
+  new Promise((done) => {
+    const timer = setTimeout(done, milliseconds);
+    signal.addEventListener("abort", () => (clearTimeout(timer), done()), { once: true });
+  });
+
+/* Tells the state again and again until the signal: by the stream, or by asking where a proxy holds
+   that back. `told` hears each state, `how` whether it is "live", "polling" or "lost" and why. */
+export async function follow(path, signal, told, how) {
+  let wait = 1000;
+  while (!signal.aborted) {
+    try {
+      await stream(path, signal, (state) => {
+        wait = 1000;
+        how("live", "");
+        told(state);
+      });
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error.status === 401) throw error;
+      if (error.silent || error.status === 503) {
+        if (await poll(path, signal, told, how)) continue;
+      }
+      how("lost", error.message);
+    }
+    await pause(wait, signal);
+    wait = Math.min(wait * 2, 15000);
+  }
+}
+
+async function stream(path, signal, told) {
+  const aborter = new AbortController();
+  const silent = Object.assign(new Error("The stream is silent."), { silent: true });
+  let timer;
+  const alive = (milliseconds) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => aborter.abort(silent), milliseconds);
+  };
+  signal.addEventListener("abort", () => aborter.abort(), { once: true });
+  alive(FIRST_MS);
+  try {
+    const response = await open(`stream?${path}`, aborter.signal);
+    let ended = "";
+    const parser = createParser({
+      onEvent({ event, data }) {
+        if (event === "state") told(JSON.parse(data));
+        if (event === "ended") ended = JSON.parse(data);
+      },
+    });
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (ended) throw new Refused(401, ended);
+      if (done) throw new Refused(0, "The connection was closed.");
+      parser.feed(value);
+      alive(SILENT_MS);
+    }
+  } catch (error) {
+    throw aborter.signal.reason === silent ? silent : error;
+  } finally {
+    clearTimeout(timer);
+    aborter.abort();
+  }
+}
+
+// Whether it is time to try the stream again; false where nobody answers either.
+async function poll(path, signal, told, how) {
+  const until = Date.now() + STREAM_AGAIN_MS;
+  try {
+    while (!signal.aborted && Date.now() < until) {
+      told(await get(`state?${path}`, signal));
+      how("polling", "A proxy holds the stream back: asked every 3 s.");
+      await pause(POLL_MS, signal);
+    }
+    return true;
+  } catch (error) {
+    if (error.status === 401) throw error;
+    return signal.aborted;
+  }
+}

@@ -1,0 +1,103 @@
+// What is shown beside the list of the row that was opened.
+
+import { get, query } from "./api.js";
+import { ceiling, element } from "./dom.js";
+import { plot } from "./plot.js";
+import { bar, figures } from "./views.js";
+
+const heading = (small, big) => [element("p", { class: "small" }, small), element("h2", {}, big)];
+const fact = (name, ...value) => element("div", { class: "fact" }, element("dt", {}, name), element("dd", {}, ...value));
+const facts = (...found) => element("dl", {}, ...found);
+const items = (texts) => element("ul", {}, ...texts.map((text) => element("li", {}, text)));
+
+async function queue(row, signal) {
+  const head = heading("Queue", row.queue);
+  if (!row.device_class) return [...head, element("p", {}, "It lists no device class, uses none and asks for none.")];
+  const said = await get(`history?${query({ queue: row.queue, device_class: row.device_class })}`, signal);
+  const drawn = element("div", { class: "plot" });
+  const body = [
+    ...head,
+    element("p", { class: "small" }, row.device_class),
+    bar(row.usage, row.quota, row.limit),
+    facts(
+      fact("Usage", String(row.usage)),
+      fact("Quota", ceiling(row.quota)),
+      fact("Limit", ceiling(row.limit)),
+      fact("Waiting", String(row.requested - row.usage)),
+      fact("Fair share", String(row.share)),
+      fact("Non-preemptible", String(row.non_preemptible)),
+    ),
+    element("h3", {}, "The last hours"),
+    drawn,
+  ];
+  plot(drawn, said, row);
+  return body;
+}
+
+async function claim(row, signal) {
+  const path = `claims/${encodeURIComponent(row.namespace)}/${encodeURIComponent(row.name)}`;
+  const said = await get(path, signal);
+  const found = said.claim;
+  const sharers = said.sharers?.flatMap(({ queue: name, pods }) => [
+    element("h3", {}, name || "no queue", name === found.owner ? " – pays" : name ? " – uses it for free" : ""),
+    items(pods),
+  ]);
+  return [
+    ...heading("ResourceClaim", `${found.namespace}/${found.name}`),
+    facts(
+      fact("Charged to", found.owner || "nobody"),
+      fact("Cost", found.cost.map(([key, amount]) => `${amount} ${key}`).join(", ")),
+      fact("Device", found.is_allocated ? found.devices.join(", ") : "not allocated"),
+      fact("Pods", String(found.consumers)),
+    ),
+    ...(sharers ?? [element("p", { class: "problem" }, said.denied)]),
+  ];
+}
+
+async function pod(row, signal) {
+  const path = `pods/${encodeURIComponent(row.namespace)}/${encodeURIComponent(row.name)}`;
+  const { why, place } = await get(path, signal);
+  const told = why.figures.map((f) => [
+    element("h3", {}, `${f.queue}, ${f.device_class}`),
+    bar(f.usage, f.quota, f.limit),
+    element("p", { class: "small" }, `uses ${f.usage}, this pod adds ${f.added}; ${figures(f)}`),
+  ]);
+  const remedies = why.remedies ?? [];
+  return [
+    ...heading("Pod", why.pod),
+    element("p", { class: "sentence" }, why.sentence),
+    facts(
+      fact("Reason", why.reason),
+      fact("Queue", why.queue || "none"),
+      place ? fact("Place", place) : null,
+    ),
+    why.claims.length ? items(why.claims) : null,
+    ...(remedies.length ? [element("h3", {}, "What would let it run"), items(remedies)] : []),
+    ...told.flat(),
+  ].filter(Boolean);
+}
+
+function device(row) {
+  return [
+    ...heading(row.driver, row.name),
+    bar(row.used, row.slots, row.slots),
+    facts(
+      fact("Slots", `${row.used} of ${row.slots ?? "unknown"}`),
+      fact("Configuration", row.configuration || "none of Moorage's"),
+      fact("Nodes", row.nodes.join(", ") || "none"),
+      row.pool ? fact("Pool", row.pool) : "",
+    ),
+    ...(row.claims?.length ? [element("h3", {}, "Claims"), items(row.claims.map(([name, slots]) => `${name}: ${slots}`))] : []),
+    ...(row.held.length
+      ? [element("h3", {}, "Through the device plugin"), items(row.held.map(([node, slots]) => `${node}: ${slots}`))]
+      : []),
+  ];
+}
+
+const event = (row) => [
+  ...heading(`${row.reason} · ${row.at}`, `${row.kind} ${row.namespace ? `${row.namespace}/` : ""}${row.name}`),
+  element("p", { class: "sentence" }, row.note),
+  facts(fact("Action", row.action)),
+];
+
+export const DETAILS = { queues: queue, claims: claim, devices: device, waiting: pod, events: event };

@@ -1,0 +1,219 @@
+// The page: sign in, follow the state, show one list and what was opened of it.
+
+import { follow, get, query, token } from "./api.js";
+import { DETAILS } from "./details.js";
+import { byId, element, show } from "./dom.js";
+import { List } from "./list.js";
+import { VIEWS, headCells } from "./views.js";
+
+const page = { part: "", list: null, state: null, following: null, opened: null };
+const wanted = () => ({ text: byId("filter").value.trim(), namespace: byId("namespace").value.trim() });
+
+// Signing in.
+
+function signIn(problem = "") {
+  stop();
+  token.forget();
+  show(byId("app"), false);
+  show(byId("sign-in"), true);
+  byId("sign-in-problem").textContent = problem;
+  show(byId("sign-in-problem"), Boolean(problem));
+  byId("token").value = "";
+  byId("token").focus();
+}
+
+byId("sign-in-form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  token.set(byId("token").value.trim().replace(/^Bearer\s+/i, ""));
+  const button = event.submitter ?? byId("sign-in-form").querySelector("button");
+  button.disabled = true;
+  try {
+    took(await get(`state?${query(wanted())}`));
+    start();
+  } catch (error) {
+    signIn(error.message);
+  } finally {
+    button.disabled = false;
+  }
+});
+
+byId("sign-out").addEventListener("click", () => signIn());
+
+function start() {
+  show(byId("sign-in"), false);
+  show(byId("app"), true);
+  turn();
+  listen();
+}
+
+function stop() {
+  page.following?.abort();
+  page.opened?.abort();
+  page.list?.stop();
+  Object.assign(page, { following: null, opened: null, list: null, state: null });
+}
+
+// What the server tells.
+
+async function listen() {
+  page.following?.abort();
+  const aborter = (page.following = new AbortController());
+  connection("connecting", "");
+  try {
+    await follow(query(wanted()), aborter.signal, took, connection);
+  } catch (error) {
+    if (!aborter.signal.aborted) signIn(error.message);
+  }
+}
+
+const SAID = { live: "live", polling: "every 3 s", lost: "connection lost", connecting: "connecting …" };
+
+function connection(how, why) {
+  const shown = byId("connection");
+  shown.dataset.how = how;
+  shown.textContent = SAID[how];
+  shown.title = why;
+  document.body.classList.toggle("stale", how === "lost");
+  notice(how === "lost" ? `${why} What you see is from before; it is tried again.` : page.state?.standby ? standby() : "");
+}
+
+const standby = () => `This replica is not the elected one, so places in line and events are known to another. ${page.state.standby}`;
+
+function notice(text) {
+  byId("notice").textContent = text;
+  show(byId("notice"), Boolean(text));
+}
+
+function took(state) {
+  page.state = state;
+  byId("viewer").textContent = state.viewer;
+  byId("viewer").title = state.viewer;
+  for (const tab of byId("tabs").children) {
+    const { total, denied } = state.parts[tab.dataset.part];
+    tab.lastChild.textContent = denied ? "–" : total;
+  }
+  if (page.part && page.list !== undefined) fill();
+  if (page.again) page.again();
+}
+
+function fill() {
+  const { total, denied } = page.state.parts[page.part];
+  const filtered = Object.values(wanted()).some(Boolean);
+  const sentence = denied || (total ? "" : filtered ? "Nothing matches the filter." : VIEWS[page.part].empty);
+  byId("empty").textContent = sentence;
+  byId("empty").classList.toggle("problem", Boolean(denied));
+  show(byId("empty"), Boolean(sentence));
+  show(byId("list"), !sentence);
+  show(byId("head"), !denied);
+  byId("count").textContent = denied ? "" : `${total.toLocaleString("en")} ${total === 1 ? "row" : "rows"}`;
+  page.list?.refresh(denied ? 0 : total, page.state.number);
+}
+
+// Lists.
+
+function turn() {
+  const part = location.hash.slice(1) in VIEWS ? location.hash.slice(1) : "queues";
+  if (page.part !== part || !page.list) {
+    closeDetail();
+    page.part = part;
+    byId("panel").dataset.part = part;
+    byId("panel").setAttribute("aria-labelledby", `tab-${part}`);
+    byId("head").replaceChildren(...headCells(VIEWS[part]));
+    for (const tab of byId("tabs").children) tab.setAttribute("aria-selected", tab.dataset.part === part);
+    document.title = `${VIEWS[part].title} – Moorage`;
+    remake();
+  }
+}
+
+function remake() {
+  page.list?.stop();
+  const { part } = page;
+  page.list = new List(byId("list"), {
+    load: (offset, limit, signal) => get(`rows/${part}?${query({ ...wanted(), offset, limit })}`, signal),
+    draw: VIEWS[part].cells,
+    key: VIEWS[part].key,
+    chosen: openDetail,
+    failed: (error) => (error.status === 401 ? signIn(error.message) : notice(error.message)),
+  });
+  byId("list").setAttribute("aria-label", VIEWS[part].title);
+  if (page.state) fill();
+}
+
+window.addEventListener("hashchange", () => page.state && turn());
+
+let typed;
+for (const id of ["filter", "namespace"]) {
+  byId(id).addEventListener("input", () => {
+    clearTimeout(typed);
+    typed = setTimeout(() => {
+      remake();
+      listen();
+    }, 250);
+  });
+}
+
+// What was opened.
+
+async function openDetail(row) {
+  const { part } = page;
+  const aborter = new AbortController();
+  page.opened?.abort();
+  page.opened = aborter;
+  const draw = async () => {
+    let body;
+    try {
+      body = await DETAILS[part](row, aborter.signal);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      if (error.status === 401) return signIn(error.message);
+      body = [element("p", { class: "problem" }, error.message)];
+    }
+    if (!aborter.signal.aborted) byId("detail-body").replaceChildren(...body);
+  };
+  await draw();
+  if (aborter.signal.aborted) return;
+  show(byId("detail"), true);
+  document.body.classList.add("opened");
+  // A plot would jump under the pointer; claims and pods are followed.
+  page.again = part === "claims" || part === "waiting" ? draw : null;
+}
+
+function closeDetail() {
+  page.opened?.abort();
+  Object.assign(page, { opened: null, again: null });
+  document.body.classList.remove("opened");
+  show(byId("detail"), false);
+  page.list?.close();
+}
+
+byId("close").addEventListener("click", () => (closeDetail(), byId("list").focus()));
+
+// Keys.
+
+for (const [number, part] of Object.keys(VIEWS).entries()) {
+  const tab = element("a", { role: "tab", href: `#${part}`, id: `tab-${part}`, title: `Key ${number + 1}` }, VIEWS[part].title, element("span", { class: "total" }));
+  tab.dataset.part = part;
+  byId("tabs").append(tab);
+}
+
+document.addEventListener("keydown", (event) => {
+  if (byId("app").hidden || event.ctrlKey || event.metaKey || event.altKey) return;
+  const typing = event.target.matches("input, textarea");
+  if (event.key === "Escape") {
+    if (typing) event.target.blur();
+    closeDetail();
+    byId("list").focus();
+  } else if (!typing && event.key === "/") {
+    event.preventDefault();
+    byId("filter").focus();
+  } else if (!typing && Object.keys(VIEWS)[event.key - 1]) {
+    location.hash = Object.keys(VIEWS)[event.key - 1];
+    byId("list").focus();
+  }
+});
+
+// Ages grow while nothing changes.
+setInterval(() => page.list?.redraw(), 30000);
+
+if (token.get()) start();
+else signIn();

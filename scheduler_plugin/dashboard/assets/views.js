@@ -1,0 +1,145 @@
+// How each list looks: its columns, its rows, and what is said where it is empty.
+
+import { age, ceiling, element } from "./dom.js";
+
+const cell = (name, ...children) => element("span", { class: `cell ${name}` }, ...children);
+const muted = (text) => element("span", { class: "muted" }, text);
+const chip = (text, kind = "") => element("span", { class: `chip ${kind}`, title: text }, text);
+const costs = (cost) => cost.map(([key, amount]) => `${amount} ${key}`).join(", ");
+
+/* A bar of usage: the track is the limit or, without one, the quota; what is beyond the quota has
+   another colour, and a mark says where the quota ends. */
+export function bar(usage, quota, limit) {
+  const most = limit ?? quota ?? 0;
+  const whole = Math.max(most, usage, quota ?? 0);
+  const drawn = element("span", { class: "bar", "aria-hidden": "true" });
+  if (!whole) return drawn;
+  const part = (amount) => `${(100 * amount) / whole}%`;
+  const within = quota === null ? usage : Math.min(usage, quota);
+  const used = element("span", { class: "within" });
+  used.style.width = part(within);
+  const beyond = element("span", { class: "beyond" });
+  beyond.style.left = part(within);
+  beyond.style.width = part(usage - within);
+  drawn.append(used, beyond);
+  if (quota !== null && quota > 0 && quota < whole) {
+    const mark = element("span", { class: "mark" });
+    mark.style.left = part(quota);
+    drawn.append(mark);
+  }
+  return drawn;
+}
+
+export const figures = (row) => {
+  const parts = [`quota ${ceiling(row.quota)}`];
+  if (row.limit !== null) parts.push(`limit ${row.limit}`);
+  return parts.join(", ");
+};
+
+function queueCells(row) {
+  const name = cell("name", row.queue);
+  name.style.setProperty("--depth", row.depth);
+  name.classList.toggle("again", !row.is_first);
+  if (!row.device_class) return [name, cell("class", muted("no class")), cell("usage"), cell("waiting"), cell("share")];
+  const waits = row.requested - row.usage;
+  const usage = element("span", { class: "figures" }, element("b", {}, String(row.usage)), " ", muted(figures(row)));
+  return [
+    name,
+    cell("class", row.device_class),
+    cell("usage", bar(row.usage, row.quota, row.limit), usage),
+    cell("waiting", waits ? chip(`${waits} waiting`, "wait") : muted("–")),
+    cell("share", muted(`share ${row.share}`)),
+  ];
+}
+
+function sharerChips(row) {
+  if (!row.sharers) return [muted(row.consumers === 1 ? "1 pod" : `${row.consumers} pods`)];
+  if (!row.sharers.length) return [muted("nobody")];
+  return row.sharers.map(([queue, pods]) =>
+    chip(`${queue || "no queue"} ${pods}`, queue === row.owner ? "owner" : "foreign"),
+  );
+}
+
+// The name first: where there is no room for both, the namespace is cut.
+const named = (row) => [element("b", {}, row.name), muted(row.namespace ? ` in ${row.namespace}` : "")];
+
+const claimCells = (row) => [
+  cell("name", ...named(row)),
+  cell("owner", row.owner ? chip(row.owner, "owner") : muted("nobody pays")),
+  cell("cost", costs(row.cost)),
+  cell("device", row.is_allocated ? row.devices.join(", ") : muted("not allocated")),
+  cell("sharers", ...sharerChips(row)),
+];
+
+function users(row) {
+  const held = row.held.map(([node, slots]) => chip(`${slots} on ${node || "a node"}`));
+  if (row.claims === undefined) return held;
+  const claims = row.claims.slice(0, 6).map(([claim, slots]) => chip(slots > 1 ? `${claim} ×${slots}` : claim, "owner"));
+  const more = row.claims.length > 6 ? [muted(`+${row.claims.length - 6}`)] : [];
+  return [...held, ...claims, ...more];
+}
+
+const deviceCells = (row) => [
+  cell("node", row.nodes.length ? (row.nodes[0] === "*" ? muted("anywhere") : row.nodes.join(", ")) : muted("no node sees it")),
+  cell("name", element("b", {}, row.name)),
+  cell("class", row.configuration || muted(row.driver)),
+  cell("slots", bar(row.used, row.slots, row.slots), element("span", { class: "figures" }, `${row.used} of ${row.slots ?? "?"}`)),
+  cell("users", ...(row.used ? users(row) : [muted("free")])),
+];
+
+const waitingCells = (row) => [
+  cell("name", ...named(row)),
+  cell("queue", row.queue ? chip(row.queue) : muted("no queue")),
+  cell("reason", chip(row.reason, row.reason === "Fits" ? "fits" : "wait")),
+  cell("since", muted(age(row.since))),
+  cell("sentence", element("span", { title: row.sentence }, row.sentence)),
+];
+
+const eventCells = (row) => [
+  cell("since", muted(`${age(row.at)} ago`)),
+  cell("reason", chip(row.reason, row.type === "Warning" ? "wait" : "")),
+  cell("name", muted(`${row.kind} `), ...named(row)),
+  cell("sentence", element("span", { title: row.note }, row.note)),
+];
+
+const objectKey = (row) => `${row.namespace}/${row.name}`;
+
+export const VIEWS = {
+  queues: {
+    title: "Queues",
+    heads: { name: "Queue", class: "Class", usage: "Usage", waiting: "Waiting", share: "Fair share" },
+    cells: queueCells,
+    key: (row) => `${row.queue} ${row.device_class}`,
+    empty: "There are no Queues yet. docs/queues.md tells how to make the first.",
+  },
+  claims: {
+    title: "Claims",
+    heads: { name: "Claim", owner: "Charged to", cost: "Cost", device: "Device", sharers: "Pods by queue" },
+    cells: claimCells,
+    key: objectKey,
+    empty: "No claim asks for devices that queues count.",
+  },
+  devices: {
+    title: "Devices",
+    heads: { node: "Node", name: "Device", class: "Configuration", slots: "Slots", users: "Used by" },
+    cells: deviceCells,
+    key: (row) => `${row.driver} ${row.pool} ${row.name}`,
+    empty: "No device was discovered. A Configuration says what to look for.",
+  },
+  waiting: {
+    title: "Waiting",
+    heads: { name: "Pod", queue: "Queue", reason: "Reason", since: "For", sentence: "Why" },
+    cells: waitingCells,
+    key: objectKey,
+    empty: "Nothing waits.",
+  },
+  events: {
+    title: "Events",
+    heads: { since: "When", reason: "What", name: "On", sentence: "Why" },
+    cells: eventCells,
+    key: (row) => `${row.at} ${row.kind} ${objectKey(row)} ${row.reason}`,
+    empty: "Nothing was evicted, attributed or denied since this replica started.",
+  },
+};
+
+export const headCells = (view) => Object.entries(view.heads).map(([name, text]) => cell(name, text));

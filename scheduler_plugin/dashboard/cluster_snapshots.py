@@ -1,0 +1,217 @@
+"""The cluster's world, looked at for all viewers at once, and for nobody where there are none.
+
+Filter and Bind go first: between two pieces of a look there is at least as much time for others as
+the piece took, no piece goes on for long, and after a look there is rest for ten times as long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import NoReturn, TypeVar
+
+from driver.api import timestamp
+from kube.api import Event
+from scheduler_plugin.accounting.share_figures import ShareFigures
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.dashboard.history import STEP_SECONDS, History
+from scheduler_plugin.dashboard.lines import (
+    claim_lines,
+    device_lines,
+    event_lines,
+    queue_lines,
+    waiting_lines,
+)
+from scheduler_plugin.dashboard.parts import Part
+from scheduler_plugin.dashboard.recent import EventRow, Recent
+from scheduler_plugin.dashboard.snapshots import Line, Snapshot
+from scheduler_plugin.viewing.queue_rows import queue_rows
+
+T = TypeVar("T")
+
+PIECE_SECONDS = 0.0005
+REST = 10
+LEAST_SECONDS = 1.0
+"""What lies between two looks at least, and before a viewer hears of a change at most."""
+
+MOST_SECONDS = 5.0
+"""How old a look grows while somebody watches and nothing is told to have changed: slots change
+without a word, and so do shares."""
+
+WATCHED_SECONDS = 15.0
+"""How long a viewer counts who asked and does not listen."""
+
+FIRST_SECONDS = 10.0
+"""How long whoever asks first waits for a look."""
+
+
+def event_row(event: Event, now: datetime) -> EventRow:
+    """An Event that is told now."""
+    about = event.regarding
+    return EventRow(
+        at=timestamp(now),
+        type=str(event.type),
+        reason=event.reason,
+        action=event.action,
+        kind=about.kind,
+        namespace=about.namespace,
+        name=about.name,
+        note=event.note,
+    )
+
+
+class Snapshots:
+    """The latest look, while `run` runs; to be run once the world is in sync."""
+
+    def __init__(
+        self,
+        world: World,
+        recent: Recent,
+        monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
+        clock: Callable[[], float] = time.time,  # noqa: TID251
+    ) -> None:
+        self.history = History()
+        self.latest: Snapshot | None = None
+        self._world, self._recent = world, recent
+        self._monotonic, self._clock = monotonic, clock
+        self._shares = ShareFigures(world)
+        self._number = 0
+        self._listening = 0
+        self._asked_at = float("-inf")
+        self._looked_at = float("-inf")
+        self._rested_at = float("-inf")
+        self._events = 0
+        self._is_old = asyncio.Event()
+        self._looked = asyncio.Condition()
+
+    def changed(self, _: object = None) -> None:
+        """The world took a change; fit to be subscribed to it."""
+        self._is_old.set()
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Somebody hears of changes as long as this lasts."""
+        self._listening += 1
+        self._is_old.set()
+        try:
+            yield
+        finally:
+            self._listening -= 1
+            self._asked_at = self._monotonic()
+
+    async def now(self) -> Snapshot | None:
+        """The latest; the first viewer waits for one, and gets None where that takes too long."""
+        self._asked_at = self._monotonic()
+        if self.latest is None:
+            await self.after(0, FIRST_SECONDS)
+        return self.latest
+
+    async def after(self, number: int, seconds: float) -> bool:
+        """Wait for a snapshot after this one; False where none came."""
+        self._asked_at = self._monotonic()
+        self._is_old.set()
+
+        def came() -> bool:
+            return self.latest is not None and self.latest.number > number
+
+        async with self._looked:
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._looked.wait_for(came)
+            except TimeoutError:
+                return False
+        return True
+
+    async def run(self) -> NoReturn:
+        """Look, and take samples, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._sample())
+            while True:
+                await self._step()
+        raise AssertionError("samples are taken until they are cancelled")
+
+    async def _step(self) -> None:
+        if not self._is_watched():
+            self.latest = None
+            self._is_old.clear()
+            await self._is_old.wait()
+            if not self._is_watched():  # The world changed, and nobody looks.
+                await asyncio.sleep(0)
+            return
+        now = self._monotonic()
+        if now < self._rested_at:
+            await asyncio.sleep(self._rested_at - now)
+            return
+        await self._until_old()
+        await self._look()
+
+    def _is_watched(self) -> bool:
+        return bool(self._listening) or self._monotonic() - self._asked_at < WATCHED_SECONDS
+
+    async def _until_old(self) -> None:
+        """Until the world or what was told has changed, or the look is old."""
+        if self._recent.count != self._events or self.latest is None:
+            return
+        try:
+            async with asyncio.timeout(self._looked_at + MOST_SECONDS - self._monotonic()):
+                await self._is_old.wait()
+        except TimeoutError:
+            return
+
+    async def _look(self) -> None:
+        self._is_old.clear()
+        self._events = self._recent.count
+        began = self._monotonic()
+        lines: dict[Part, list[Line]] = {part: [] for part in Part}
+        worked = await self._draw(
+            self._lines(began), lambda found: lines[found[0]].append(found[1])
+        )
+        if self._is_new(lines):
+            self._number += 1
+            self.latest = Snapshot(self._number, lines)
+        self._looked_at = self._monotonic()
+        self._rested_at = self._looked_at + max(LEAST_SECONDS, REST * worked)
+        async with self._looked:
+            self._looked.notify_all()
+
+    def _is_new(self, lines: dict[Part, list[Line]]) -> bool:
+        return self.latest is None or self.latest.lines != lines
+
+    def _lines(self, moment: float) -> Iterator[tuple[Part, Line] | None]:
+        sources = {
+            Part.QUEUES: queue_lines(self._world, lambda name: self._shares.of(name, moment)),
+            Part.WAITING: waiting_lines(self._world),
+            Part.CLAIMS: claim_lines(self._world),
+            Part.DEVICES: device_lines(self._world),
+            Part.EVENTS: event_lines(self._recent),
+        }
+        for part, source in sources.items():
+            for line in source:
+                yield (part, line) if line is not None else None
+
+    async def _sample(self) -> NoReturn:
+        while True:
+            self.history.begin(self._clock())
+            await self._draw(
+                queue_rows(self._world),
+                lambda row: self.history.put(
+                    (row.queue, row.device_class), row.usage, row.requested
+                ),
+            )
+            await asyncio.sleep(STEP_SECONDS)
+
+    async def _draw(self, source: Iterator[T | None], take: Callable[[T], None]) -> float:
+        """Draw all of it in small pieces, and leave others as much time; returns what it took."""
+        worked, began = 0.0, self._monotonic()
+        for found in source:
+            if found is not None:
+                take(found)
+            took = self._monotonic() - began
+            if took > PIECE_SECONDS:
+                worked += took
+                await asyncio.sleep(took)
+                began = self._monotonic()
+        return worked + self._monotonic() - began

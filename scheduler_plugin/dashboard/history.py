@@ -1,0 +1,102 @@
+"""What queues used and asked for in the last hours: a ring of samples for each, and bounded.
+
+A sample of a queue and a class is two numbers of four bytes. A figure that was zero all the time
+has no ring: so the memory is at most MOST_SERIES * KEPT * 8 bytes, 12 MB, and nearly nothing where
+few queues are in use. What a ring does not know is a gap, not a zero.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+
+STEP_SECONDS = 20.0
+KEPT = 720
+"""Samples: four hours of them."""
+
+MOST_SERIES = 2_000
+GAP = -1
+_LARGEST = 2**31 - 1
+
+Key = tuple[str, str]
+"""Queue and class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """Figures of one queue and class.
+
+    Attributes:
+        times: Seconds since 1970, the oldest first.
+        usage: At each time; None for a gap.
+        requested: Likewise.
+    """
+
+    times: tuple[float, ...] = ()
+    usage: tuple[int | None, ...] = ()
+    requested: tuple[int | None, ...] = ()
+
+
+class _Ring:
+    __slots__ = ("last", "requested", "usage")
+
+    def __init__(self, length: int, number: int) -> None:
+        self.usage = array("i", [GAP]) * length
+        self.requested = array("i", [GAP]) * length
+        self.last = number - 1
+
+    def put(self, number: int, usage: int, requested: int) -> None:
+        length = len(self.usage)
+        for missed in range(max(self.last + 1, number - length + 1), number):
+            self.usage[missed % length] = self.requested[missed % length] = GAP
+        self.usage[number % length] = min(usage, _LARGEST)
+        self.requested[number % length] = min(requested, _LARGEST)
+        self.last = number
+
+
+class History:
+    """The samples; `begin` one, `put` what it shows."""
+
+    def __init__(self, kept: int = KEPT, most_series: int = MOST_SERIES) -> None:
+        self._kept, self._most = kept, most_series
+        self._times = array("d", [0.0]) * kept
+        self._number = -1
+        self._rings: dict[Key, _Ring] = {}
+
+    def __len__(self) -> int:
+        """How many rings there are."""
+        return len(self._rings)
+
+    def begin(self, moment: float) -> None:
+        """A new sample; what was not put for as long as is kept is forgotten."""
+        self._number += 1
+        self._times[self._number % self._kept] = moment
+        old = [k for k, ring in self._rings.items() if ring.last <= self._number - self._kept]
+        for key in old:
+            del self._rings[key]
+
+    def put(self, key: Key, usage: int, requested: int) -> None:
+        """What a queue uses and asks for of a class, in this sample."""
+        ring = self._rings.get(key)
+        if ring is None:
+            if not (usage or requested) or len(self._rings) >= self._most:
+                return
+            ring = self._rings[key] = _Ring(self._kept, self._number)
+        ring.put(self._number, usage, requested)
+
+    def of(self, key: Key) -> Past:
+        """All that is known of a queue and class."""
+        ring = self._rings.get(key)
+        if ring is None:
+            return Past()
+        first = max(0, self._number - self._kept + 1)
+        numbers = [n % self._kept for n in range(first, ring.last + 1)]
+        return Past(
+            times=tuple(self._times[n] for n in numbers),
+            usage=tuple(_known(ring.usage[n]) for n in numbers),
+            requested=tuple(_known(ring.requested[n]) for n in numbers),
+        )
+
+
+def _known(figure: int) -> int | None:
+    return None if figure == GAP else figure

@@ -1,0 +1,210 @@
+"""The dashboard over HTTP: a FastAPI application, mounted beside the other pages.
+
+GET  /                                  the page; it has no data, and anybody may load it
+GET  /<file>                            its script, style and plots
+GET  /api/state                         who the viewer is, what he may see, how much there is
+GET  /api/stream                        the same whenever it changes, as server-sent events
+GET  /api/rows/<part>                   a window of one list
+GET  /api/claims/<namespace>/<name>     who shares a claim
+GET  /api/pods/<namespace>/<name>       why a pod runs or waits
+GET  /api/history                       what a queue used in the last hours
+
+Everything below /api takes a token of the cluster in the header Authorization, and shows what its
+owner may list there. No cookie, so that no other page can ask in his name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import PlainTextResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import BaseModel, Field
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from scheduler_plugin.dashboard.apiserver_reviews import (
+    CannotReviewError,
+    NotSignedInError,
+    Viewer,
+)
+from scheduler_plugin.dashboard.http_views import Views, encode
+from scheduler_plugin.dashboard.parts import Part
+
+CHECK_SECONDS = 10.0
+"""How often it is asked again whether a listening viewer may still see what he sees."""
+
+MOST_LISTENING = 100
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
+        " img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+WITH_DATA = {**HEADERS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""The last asks nginx not to hold a stream back."""
+
+router = APIRouter(prefix="/api")
+_bearer = HTTPBearer(auto_error=False)
+
+
+class Filter(BaseModel):
+    """Which rows: those with all these words, of a namespace or, with "", of all."""
+
+    text: str = Field("", max_length=200)
+    namespace: str = Field("", max_length=253)
+
+
+class Rows(Filter):
+    """A window of them."""
+
+    offset: int = Field(0, ge=0, le=10_000_000)
+    limit: int = Field(100, ge=1, le=200)
+
+
+async def _views(request: Request) -> Views:
+    views: Views = request.app.state.views
+    return views
+
+
+async def _token(
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+) -> str:
+    return credentials.credentials if credentials else ""
+
+
+Answers = Annotated[Views, Depends(_views)]
+Token = Annotated[str, Depends(_token)]
+
+
+async def _viewer(views: Answers, token: Token) -> Viewer:
+    return await views.reviews.viewer(token)
+
+
+Who = Annotated[Viewer, Depends(_viewer)]
+
+
+async def _listener(request: Request, views: Answers, who: Who) -> AsyncIterator[Viewer]:
+    """A viewer who hears of changes as long as his request lasts."""
+    if request.app.state.listening >= MOST_LISTENING:
+        raise HTTPException(503, f"{MOST_LISTENING} viewers listen already; ask now and then.")
+    request.app.state.listening += 1
+    try:
+        with views.snapshots.listening():
+            yield who
+    finally:
+        request.app.state.listening -= 1
+
+
+@router.get("/state")
+async def state(views: Answers, who: Who, wanted: Annotated[Filter, Query()]) -> Response:
+    return _json(await views.state(who, wanted.text, wanted.namespace))
+
+
+@router.get("/stream", response_class=EventSourceResponse)
+async def stream(
+    views: Answers,
+    token: Token,
+    who: Annotated[Viewer, Depends(_listener)],
+    wanted: Annotated[Filter, Query()],
+) -> AsyncIterator[ServerSentEvent]:
+    said = b""
+    while True:
+        try:
+            await views.reviews.viewer(token)
+            found = encode(await views.state(who, wanted.text, wanted.namespace))
+        except (NotSignedInError, CannotReviewError, HTTPException) as error:
+            yield ServerSentEvent(event="ended", data=getattr(error, "detail", str(error)))
+            return
+        if found != said:
+            said = found
+            yield ServerSentEvent(event="state", raw_data=found.decode())
+        await views.snapshots.after(views.number, CHECK_SECONDS)
+
+
+@router.get("/rows/{part}")
+async def rows(views: Answers, who: Who, part: Part, wanted: Annotated[Rows, Query()]) -> Response:
+    asked = await views.asked(who, part, wanted.text, wanted.namespace)
+    found = await views.rows(asked, wanted.offset, wanted.limit)
+    return Response(found, media_type="application/json")
+
+
+@router.get("/claims/{namespace}/{name}")
+async def claim(views: Answers, who: Who, namespace: str, name: str) -> Response:
+    return _json(await views.claim(who, namespace, name))
+
+
+@router.get("/pods/{namespace}/{name}")
+async def pod(views: Answers, who: Who, namespace: str, name: str) -> Response:
+    return _json(await views.pod(who, namespace, name))
+
+
+@router.get("/history")
+async def history(views: Answers, who: Who, queue: str, device_class: str) -> Response:
+    return _json(await views.past(who, queue, device_class))
+
+
+def dashboard_app(views: Views) -> ASGIApp:
+    """The application; what it cannot answer it says in a sentence, as plain text."""
+    app = FastAPI(
+        openapi_url=None,
+        redirect_slashes=False,
+        exception_handlers={
+            StarletteHTTPException: _sentence,
+            RequestValidationError: _not_understood,
+            NotSignedInError: _not_signed_in,
+            CannotReviewError: _cannot_review,
+        },
+    )
+    app.state.views, app.state.listening = views, 0
+    app.include_router(router)
+    app.mount("/", StaticFiles(packages=[("scheduler_plugin.dashboard", "assets")], html=True))
+    return _WithHeaders(app)
+
+
+class _WithHeaders:
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        wanted = WITH_DATA if "/api/" in scope.get("path", "") else HEADERS
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(wanted)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+def _json(found: Any) -> Response:
+    return Response(encode(found), media_type="application/json")
+
+
+async def _sentence(_request: Request, error: Exception) -> PlainTextResponse:
+    status = getattr(error, "status_code", 500)
+    return PlainTextResponse(str(getattr(error, "detail", error)), status)
+
+
+async def _not_understood(_request: Request, error: Exception) -> PlainTextResponse:
+    problems = error.errors() if isinstance(error, RequestValidationError) else ()
+    said = (f"{'.'.join(map(str, p['loc'][1:]))}: {p['msg']}" for p in problems)
+    return PlainTextResponse("; ".join(said), 422)
+
+
+async def _not_signed_in(_request: Request, error: Exception) -> PlainTextResponse:
+    return PlainTextResponse(str(error), 401, {"WWW-Authenticate": "Bearer"})
+
+
+async def _cannot_review(_request: Request, error: Exception) -> PlainTextResponse:
+    return PlainTextResponse(str(error), 503)

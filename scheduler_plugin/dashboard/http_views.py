@@ -1,0 +1,152 @@
+"""What one viewer is answered: all that he may list, and a sentence in place of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+from fastapi import HTTPException
+
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.dashboard.apiserver_reviews import Reviews, Viewer
+from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
+from scheduler_plugin.dashboard.parts import (
+    CLAIMS,
+    PODS,
+    QUEUES,
+    Access,
+    Part,
+    access,
+    access_beside,
+)
+from scheduler_plugin.dashboard.snapshots import Asked, Snapshot
+from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.viewing.sharing_rows import claim_row, sharers
+from scheduler_plugin.viewing.why import why
+from scheduler_plugin.waiting.decisions import WaitingPod
+
+encode = msgspec.json.encode
+
+NOT_YET = "The cluster is not read yet. Try again in a moment."
+
+
+class TellsWhoWaits(Protocol):
+    """Who knows the pods that wait for quota."""
+
+    def why_not_told(self) -> str:
+        """Why it is not known here who waits; "" where it is."""
+
+    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
+        """What is known of a waiting pod now; a sentence where it is none that waits."""
+
+
+@dataclass(slots=True)
+class Views:
+    """Answers viewers.
+
+    Attributes:
+        why_not_ready: Why the world is not known yet; "" where it is.
+    """
+
+    world: World
+    snapshots: Snapshots
+    reviews: Reviews
+    waiting: TellsWhoWaits
+    why_not_ready: Callable[[], str]
+
+    @property
+    def number(self) -> int:
+        """Of the latest snapshot; 0 before the first."""
+        return self.snapshots.latest.number if self.snapshots.latest else 0
+
+    async def state(self, who: Viewer, text: str, namespace: str) -> dict[str, Any]:
+        """What a viewer may see, and how much there is of it."""
+        snapshot = await self._snapshot()
+        parts: dict[str, dict[str, Any]] = {}
+        for part in Part:
+            wanted = access(part, namespace)
+            if await self.reviews.may(who, wanted):
+                asked = await self._asked(who, part, text, namespace)
+                parts[part] = {"total": snapshot.total(asked), "denied": ""}
+            else:
+                parts[part] = {"total": 0, "denied": wanted.denied(who.name)}
+        return {
+            "number": snapshot.number,
+            "viewer": who.name,
+            "standby": self.waiting.why_not_told(),
+            "parts": parts,
+        }
+
+    async def asked(self, who: Viewer, part: Part, text: str, namespace: str) -> Asked:
+        """What a viewer wants to see of a list, which he must be allowed to."""
+        await self._must(who, access(part, namespace))
+        return await self._asked(who, part, text, namespace)
+
+    async def _asked(self, who: Viewer, part: Part, text: str, namespace: str) -> Asked:
+        beside = access_beside(part, namespace)
+        whole = beside is not None and await self.reviews.may(who, beside)
+        return Asked(part, tuple(text.lower().split()), namespace, whole)
+
+    async def rows(self, asked: Asked, offset: int, limit: int) -> bytes:
+        """A window, as JSON: its rows are that already."""
+        snapshot = await self._snapshot()
+        found = snapshot.window(asked, offset, limit)
+        head = encode({"number": snapshot.number, "total": found.total, "offset": offset})
+        return b'%s,"rows":[%s]}' % (head[:-1], b",".join(found.rows))
+
+    async def claim(self, who: Viewer, namespace: str, name: str) -> dict[str, Any]:
+        """A claim; its sharers are None where the viewer may not list pods."""
+        await self._must(who, Access(CLAIMS, namespace))
+        self._needs_world()
+        found = self.world.facts.claim_named(namespace, name)
+        row = claim_row(self.world, found) if found is not None else None
+        if found is None or row is None:
+            raise HTTPException(404, f"There is no accounted ResourceClaim {namespace}/{name}.")
+        pods = Access(PODS, namespace)
+        if not await self.reviews.may(who, pods):
+            return {"claim": row, "sharers": None, "denied": pods.denied(who.name)}
+        return {"claim": row, "sharers": sharers(self.world, found), "denied": ""}
+
+    async def pod(self, who: Viewer, namespace: str, name: str) -> dict[str, Any]:
+        """Why a pod runs or waits, as `kubectl moorage why` says it, and its place in line."""
+        await self._must(who, Access(PODS, namespace))
+        self._needs_world()
+        found = why(self.world, namespace, name)
+        if found is None:
+            sentence = f"There is no pod {namespace}/{name} that asks for accounted devices."
+            raise HTTPException(404, sentence)
+        waits = self.waiting.waiting(namespace, name)
+        place = str(waits.place) if isinstance(waits, WaitingPod) and waits.place else ""
+        return {"why": found, "place": place}
+
+    async def past(self, who: Viewer, queue: str, device_class: str) -> dict[str, Any]:
+        """The samples of a queue, with the ceilings that it has now."""
+        await self._must(who, Access(QUEUES))
+        self._needs_world()
+        tree = self.world.facts.tree
+        found = tree.get(QueueName(queue))
+        if found is None:
+            raise HTTPException(404, f"There is no Queue {queue}.")
+        share = {str(key): value for key, value in found.shares.items()}.get(device_class)
+        return {
+            "past": self.snapshots.history.of((queue, device_class)),
+            "quota": share.quota.most if share else 0,
+            "limit": share.limit.most if share else None,
+        }
+
+    async def _must(self, who: Viewer, wanted: Access) -> None:
+        if not await self.reviews.may(who, wanted):
+            raise HTTPException(403, wanted.denied(who.name))
+
+    def _needs_world(self) -> None:
+        if sentence := self.why_not_ready():
+            raise HTTPException(503, sentence)
+
+    async def _snapshot(self) -> Snapshot:
+        self._needs_world()
+        found = await self.snapshots.now()
+        if found is None:
+            raise HTTPException(503, NOT_YET)
+        return found

@@ -1,0 +1,109 @@
+"""The world as lines of the page: the rows that `kubectl moorage` prints, too, as JSON.
+
+All are generators that say None where they did some work and have no line yet: whoever draws them
+stops wherever he likes, and what comes then is of that moment. What is gone meanwhile is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from heapq import merge
+from typing import TypeVar
+
+import msgspec
+
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.dashboard.recent import Recent
+from scheduler_plugin.dashboard.snapshots import Line
+from scheduler_plugin.objects.amounts import Charges, ResourceKey
+from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.viewing.instance_rows import InstanceRow, instance_rows
+from scheduler_plugin.viewing.pod_rows import pod_row
+from scheduler_plugin.viewing.queue_rows import queue_rows
+from scheduler_plugin.viewing.sharing_rows import claim_row, sharer_counts
+
+T = TypeVar("T")
+
+AT_ONCE = 200
+"""How many objects are put in order before others have their turn."""
+
+Lines = Iterator[Line | None]
+
+_encode = msgspec.json.Encoder().encode
+
+
+def queue_lines(world: World, shares: Callable[[QueueName], Charges]) -> Lines:
+    """The tree, a line for each class of each queue. A filter finds queues by those above, too."""
+    shown = QueueName("")
+    for row in queue_rows(world):
+        share = shares(row.queue)[ResourceKey(row.device_class)]
+        path = " ".join(world.facts.tree.path(row.queue))
+        beside = {"share": share, "is_first": row.queue != shown}
+        body = _encode(row)[:-1] + b"," + _encode(beside)[1:]
+        shown = row.queue
+        yield Line(body, f"{path} {row.device_class}".lower())
+
+
+def claim_lines(world: World) -> Lines:
+    """The accounted claims by name; beside them who shares each, by queue."""
+    for claim in _in_order(world.facts.claims(), lambda claim: claim.key):
+        row = claim_row(world, claim) if claim is not None else None
+        if claim is None or row is None:
+            yield None
+            continue
+        counts = sharer_counts(world, claim)
+        words = (row.namespace, row.name, row.owner, *(key for key, _ in row.cost), *row.devices)
+        yield Line(
+            _encode(row),
+            " ".join(words).lower(),
+            _encode({"sharers": counts}),
+            " ".join(queue for queue, _ in counts).lower(),
+            row.namespace,
+        )
+
+
+def device_lines(world: World) -> Lines:
+    """The devices by node; beside them the claims that have each."""
+    for row in instance_rows(world):
+        yield _device_line(row) if row is not None else None
+
+
+def _device_line(row: InstanceRow) -> Line:
+    fields = msgspec.to_builtins(row)
+    # Not everybody who may see the device may see these.
+    claims = fields.pop("claims")
+    words = (row.name, row.configuration, row.driver, row.pool, *row.nodes)
+    return Line(
+        _encode(fields),
+        " ".join(words).lower(),
+        _encode({"claims": claims}),
+        " ".join(claim for claim, _ in row.claims).lower(),
+    )
+
+
+def waiting_lines(world: World) -> Lines:
+    """The pods that wait, those that have waited the longest first."""
+    for pod in _in_order(world.facts.pods(), lambda pod: (pod.created, pod.namespace, pod.name)):
+        row = pod_row(world, pod) if pod is not None else None
+        if row is None:
+            yield None
+            continue
+        words = (row.namespace, row.name, row.queue, row.reason)
+        yield Line(_encode(row), " ".join(words).lower(), namespace=row.namespace)
+
+
+def event_lines(recent: Recent) -> Lines:
+    """What this process told as Events, the newest first."""
+    for row in recent.rows():
+        words = (row.reason, row.kind, row.namespace, row.name, row.note)
+        yield Line(_encode(row), " ".join(words).lower(), namespace=row.namespace)
+
+
+def _in_order(found: Iterable[T], key: Callable[[T], tuple[str, ...]]) -> Iterator[T | None]:
+    """In the order of a key; it is put in order in parts."""
+    all_of_it = list(found)
+    parts = []
+    for start in range(0, len(all_of_it), AT_ONCE):
+        parts.append(sorted(all_of_it[start : start + AT_ONCE], key=key))
+        yield None
+    yield from merge(*parts, key=key)

@@ -1,0 +1,59 @@
+"""Pods that wait, each with the reason and the sentence of its verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.names import QUOTA_GATE, QueueName
+from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.waiting.decisions import waiting_pod
+
+FITS = "Fits"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodRow:
+    """A pod without a node that asks for what is accounted.
+
+    Attributes:
+        since: When it was created, as the API writes it.
+        is_gated: Whether it waits at the gate; else kube-scheduler tries it.
+        reason: `Fits` where no rule keeps it.
+    """
+
+    namespace: str
+    name: str
+    queue: QueueName
+    since: str
+    is_gated: bool
+    reason: str
+    sentence: str
+
+
+def pod_row(world: World, pod: PodView) -> PodRow | None:
+    """None for a pod that does not wait, or asks for nothing that is accounted."""
+    if not _waits(world, pod):
+        return None
+    found = waiting_pod(pod, None, world)
+    return PodRow(
+        namespace=pod.namespace,
+        name=pod.name,
+        queue=found.queue,
+        since=pod.created,
+        is_gated=pod.is_gated,
+        reason=found.reason or FITS,
+        sentence=found.message,
+    )
+
+
+def _waits(world: World, pod: PodView) -> bool:
+    if not pod.may_be_bound:
+        return False
+    entry = world.ledger.pod(pod.uid)
+    return (
+        QUOTA_GATE in pod.gates
+        or bool(pod.admission)
+        or bool(entry and entry.cost)
+        or any(world.ledger.claim(claim.uid) for claim in world.facts.claims_of(pod))
+    )

@@ -1,0 +1,74 @@
+"""Claims with their owners, and who shares them, by queue."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.names import QueueName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRow:
+    """An accounted claim, as those who may read claims see it.
+
+    Attributes:
+        owner: Who is charged; "" for nobody.
+        cost: Of each class; what it is at most while it is not allocated.
+        devices: Names, as their drivers have them.
+        consumers: How many pods it is reserved for.
+    """
+
+    namespace: str
+    name: str
+    owner: QueueName
+    is_allocated: bool
+    cost: tuple[tuple[str, int], ...]
+    devices: tuple[str, ...]
+    consumers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sharers:
+    """Pods of one queue that use a claim; "" for pods without a queue."""
+
+    queue: QueueName
+    pods: tuple[str, ...]
+
+
+def claim_row(world: World, claim: ClaimView) -> ClaimRow | None:
+    """None for a claim that is not accounted."""
+    entry = world.ledger.claim(claim.uid)
+    if entry is None:
+        return None
+    return ClaimRow(
+        namespace=claim.namespace,
+        name=claim.name,
+        owner=entry.owner,
+        is_allocated=claim.is_allocated,
+        cost=tuple((str(key), amount) for key, amount in entry.cost),
+        devices=tuple(result.device for result in claim.results or ()),
+        consumers=len(claim.reserved_for) + claim.other_consumers,
+    )
+
+
+def sharer_counts(world: World, claim: ClaimView) -> tuple[tuple[QueueName, int], ...]:
+    """How many pods of each queue use a claim, its owner's first, then the most."""
+    entry = world.ledger.claim(claim.uid)
+    owner = entry.owner if entry else None
+    counts = Counter(world.facts.queue_of(pod) for pod in world.facts.consumers(claim))
+    order = sorted(counts.items(), key=lambda item: (item[0] != owner, -item[1], item[0]))
+    return tuple(order)
+
+
+def sharers(world: World, claim: ClaimView) -> tuple[Sharers, ...]:
+    """The same with the pods' names."""
+    named: dict[QueueName, list[str]] = {}
+    for pod in world.facts.consumers(claim):
+        named.setdefault(world.facts.queue_of(pod), []).append(f"{pod.namespace}/{pod.name}")
+    return tuple(
+        Sharers(queue=queue, pods=tuple(sorted(named[queue])))
+        for queue, _ in sharer_counts(world, claim)
+    )

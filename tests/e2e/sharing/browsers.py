@@ -1,0 +1,133 @@
+"""A real browser, and a way from it to the plugin, which listens on its node's loopback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from local_cluster import debian
+from local_cluster.api import Cluster, Component, Mode
+from tests.e2e.sharing.installation import NODE, ROOT
+
+PACKAGES = {"chromium": "chromium"}
+PORT = 10264
+
+RELAY = """
+import asyncio, sys
+host, port = sys.argv[1], int(sys.argv[2])
+
+async def copy(reader, writer):
+    try:
+        while piece := await reader.read(65536):
+            writer.write(piece)
+            await writer.drain()
+    except OSError:
+        pass
+    finally:
+        writer.close()
+
+async def meet(reader, writer):
+    there = await asyncio.open_connection("127.0.0.1", 10262)
+    await asyncio.gather(copy(reader, there[1]), copy(there[0], writer), return_exceptions=True)
+
+async def main():
+    server = await asyncio.start_server(meet, host, port)
+    await server.serve_forever()
+
+asyncio.run(main())
+"""
+"""What `kubectl port-forward` is for the plugin's pod: the plugin of these stories is none."""
+
+
+@contextmanager
+def reached(cluster: Cluster) -> Iterator[str]:
+    """The dashboard's address, as seen from outside of the node."""
+    host = cluster.node(NODE).address
+    argv = (sys.executable, "-c", RELAY, host, str(PORT))
+    handle = cluster.start_component(
+        Component(name="dashboard-relay", argv=argv, node=NODE, cwd=ROOT), Mode.PROCESS
+    )
+    try:
+        url = f"http://{host}:{PORT}/dashboard/"
+        ask = ("curl", "--silent", "--fail", "--max-time", "2", url)
+        cluster.wait_until(
+            "the dashboard is reached", lambda: subprocess.run(ask, check=False).returncode == 0
+        )
+        yield url
+    finally:
+        handle.stop()
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium."""
+    debian.ensure_packages(PACKAGES)
+    with sync_playwright() as play:
+        found = play.chromium.launch(executable_path=debian.find("chromium"), args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+class Board:
+    """The dashboard as somebody sees it."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.errors: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", self._heard)
+        page.on("dialog", lambda dialog: self.errors.append(f"dialog: {dialog.message}"))
+        page.goto(url)
+
+    def _heard(self, message: object) -> None:
+        text = str(getattr(message, "text", message))
+        if getattr(message, "type", "") == "error" and "Failed to load resource" not in text:
+            self.errors.append(text)
+
+    def sign_in(self, token: str) -> None:
+        self.page.fill("#token", token)
+        self.page.click("button[type=submit]")
+
+    def show(self, part: str, text: str = "", namespace: str = "") -> None:
+        """One list, filtered."""
+        self.page.click(f"#tab-{part}")
+        self.page.fill("#filter", text)
+        self.page.fill("#namespace", namespace)
+
+    def row(self, *texts: str) -> str:
+        """What the row says that has these texts, once it is there."""
+        found = self.page.locator("#list .row")
+        for text in texts:
+            found = found.filter(has_text=text)
+        found.first.wait_for(timeout=30_000)
+        return found.first.inner_text().replace("\n", " ")
+
+    def open(self, *texts: str) -> str:
+        """What is said beside the list of a row."""
+        found = self.page.locator("#list .row")
+        for text in texts:
+            found = found.filter(has_text=text)
+        found.first.click(timeout=30_000)
+        self.page.locator("#detail").wait_for(timeout=10_000)
+        return self.page.locator("#detail-body").inner_text()
+
+    def says(self, text: str) -> None:
+        """Wait until the page says this somewhere."""
+        self.page.get_by_text(text).first.wait_for(timeout=30_000)
+
+    def settle(self) -> None:
+        """Wait until the rows that are seen are there."""
+        there = "#empty:not([hidden]), #list:not([hidden]) .row:not(.loading)"
+        self.page.locator(there).first.wait_for(timeout=10_000)
+        self.page.evaluate("document.activeElement.blur()")
+
+    def is_inside(self) -> bool:
+        """Whether nothing sticks out to the side."""
+        found = self.page.evaluate(
+            "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        )
+        return bool(found)

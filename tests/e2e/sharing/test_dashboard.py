@@ -1,0 +1,223 @@
+"""The dashboard in a real browser: who has which device, who pays, and what waits."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local_cluster import service_accounts
+from tests.e2e.sharing import browsers, objects
+from tests.e2e.sharing.browsers import Board
+from tests.e2e.sharing.stories import Story
+
+READ = {
+    "queues": "moorage.dev",
+    "resourceclaims": "resource.k8s.io",
+    "pods": "",
+    "instances": "akri.sh",
+    "events": "events.k8s.io",
+}
+
+
+@dataclass
+class Viewers:
+    """People with tokens of their own.
+
+    Attributes:
+        url: Where the dashboard is.
+        new_page: Opens a browser without any past.
+    """
+
+    story: Story
+    url: str
+    new_page: Any
+    roles: list[str] = field(default_factory=list)
+
+    def token(self, name: str, *resources: str, verbs: tuple[str, ...] = ("list",)) -> str:
+        """Of a ServiceAccount that may list these."""
+        story = self.story
+        meta = {"name": f"{name}-{story.namespace}"}
+        self.roles.append(meta["name"])
+        rules = [
+            {"apiGroups": [READ[resource]], "resources": [resource], "verbs": list(verbs)}
+            for resource in resources
+        ]
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": story.namespace}
+        api = "rbac.authorization.k8s.io"
+        ref = {"apiGroup": api, "kind": "ClusterRole", **meta}
+        ref_name = {"apiVersion": f"{api}/v1", "metadata": meta}
+        story.cluster.apply(
+            [
+                {**ref_name, "kind": "ClusterRole", "rules": rules},
+                {**ref_name, "kind": "ClusterRoleBinding", "roleRef": ref, "subjects": [subject]},
+            ]
+        )
+        with story.cluster.api() as api_server:
+            return service_accounts.request_token(api_server, story.namespace, name, None)
+
+    def board(self, token: str, **options: Any) -> Board:
+        board = Board(self.new_page(**options), self.url)
+        board.sign_in(token)
+        return board
+
+
+@pytest.fixture
+def viewers(story: Story) -> Iterator[Viewers]:
+    with browsers.reached(story.cluster) as url, browsers.browser() as browser:
+        found = Viewers(story, url, browser.new_page)
+        yield found
+        for name in found.roles:
+            story.cluster.kubectl("delete", "clusterrole,clusterrolebinding", name)
+
+
+def told(story: Story) -> tuple[str, str]:
+    """The demo's situation: two queues share a device, a third pod waits; payer and guest."""
+    payer = story.queue("payer", quota=1, limit=1)
+    guest = story.queue("guest")
+    story.devices(2)
+    story.claim()
+    story.pod("first", payer)
+    story.wait_bound("first")
+    story.pod("second", guest)
+    story.wait_bound("second")
+    story.claim("more")
+    story.pod("third", payer, "more")
+    return payer, guest
+
+
+def test_who_shares_who_pays_and_what_waits_is_seen(story: Story, viewers: Viewers) -> None:
+    payer, guest = told(story)
+    sentence = story.wait_refused("third", "OverLimit")
+    board = viewers.board(viewers.token("viewer", *READ))
+    board.says("live")
+
+    board.show("queues", payer)
+    assert "1 quota 1, limit 1" in board.row(payer, story.name)
+    assert "1 waiting" in board.row(payer)
+    past = board.open(payer)
+    assert "Fair share" in past
+    assert "The last hours" in past
+
+    board.show("claims", namespace=story.namespace)
+    shared = board.row("shared", f"{payer} 1", f"{guest} 1")
+    assert f"1 {story.name}" in shared
+    said = board.open("shared", payer)
+    assert f"{story.namespace}/second" in said
+    assert "uses it for free" in said
+
+    board.show("devices", namespace="", text=f"{story.namespace}/shared")
+    assert "anywhere" in board.row("shared")
+
+    board.show("waiting", namespace=story.namespace)
+    assert "OverLimit" in board.row("third")
+    why = board.open("third")
+    assert why.partition("\n")[0] == "Pod"
+    assert sentence.partition(": ")[2] in why or "would pass its limit of 1" in why
+    assert board.errors == []
+
+
+SIZES = {"wide": (1200, 640), "phone": (390, 780)}
+PARTS = {
+    "queues": "vision",
+    "claims": "camera-7",
+    "devices": "",
+    "waiting": "trainer",
+    "events": "",
+}
+
+
+def test_pictures(story: Story, viewers: Viewers, tmp_path: Path) -> None:
+    """Light, dark and on a phone; `make screenshots` keeps what it looked like."""
+    shown_in(story)
+    token = viewers.token("ada", *READ)
+    folder = Path(os.environ.get("MOORAGE_SCREENSHOTS") or tmp_path)
+    for scheme, size in itertools.product(("light", "dark"), SIZES):
+        width, height = SIZES[size]
+        viewport = {"width": width, "height": height}
+        board = Board(viewers.new_page(color_scheme=scheme, viewport=viewport), viewers.url)
+        board.page.screenshot(path=folder / f"dashboard-sign-in-{scheme}-{size}.png")
+        board.sign_in(token)
+        board.says("live")
+        for part, opened in PARTS.items():
+            board.show(part)
+            board.settle()
+            board.page.screenshot(path=folder / f"dashboard-{part}-{scheme}-{size}.png")
+            assert board.is_inside()
+            if opened:
+                board.open(opened)
+                assert board.is_inside()
+                board.page.screenshot(path=folder / f"dashboard-{part}-open-{scheme}-{size}.png")
+                board.page.keyboard.press("Escape")
+        assert board.errors == []
+        board.page.close()
+    assert all(path.stat().st_size < 200_000 for path in folder.glob("dashboard-*.png"))
+
+
+def shown_in(story: Story) -> None:
+    """Two teams that share cameras, and a pod that wants more than its team may have."""
+    story.name = "cameras"
+    share = {"cameras": {"quota": 3, "limit": 4}}
+    queues = (
+        objects.queue("research", parent="", shares={"cameras": {"quota": 4, "limit": 6}}),
+        objects.queue("vision", parent="research", shares=share),
+        objects.queue("robots", parent="research", shares={"cameras": {"quota": 1, "limit": 2}}),
+    )
+    for queue in queues:
+        story.create("queue", queue)
+        story.unseen.append(queue["metadata"]["name"])
+    story.devices(8)
+    for number in (6, 7):
+        story.claim(f"camera-{number}")
+        story.pod(f"recorder-{number}", "vision", f"camera-{number}")
+        story.wait_bound(f"recorder-{number}")
+    for name in ("detector", "tracker"):
+        story.pod(name, "robots", "camera-7")
+        story.wait_bound(name)
+    story.claim("camera-8")
+    story.pod("arm", "robots", "camera-8")
+    story.wait_bound("arm")
+    story.claim("all-others", count=3)
+    story.pod("trainer", "vision", "all-others")
+    story.wait_refused("trainer", "OverLimit")
+
+
+def test_a_change_is_seen_without_asking(story: Story, viewers: Viewers) -> None:
+    payer = story.queue("payer", quota=2, limit=2)
+    story.devices(1)
+    board = viewers.board(viewers.token("viewer", *READ))
+    board.show("claims", namespace=story.namespace)
+    board.says("Nothing matches the filter.")
+
+    story.claim()
+    board.row("shared", "not allocated")
+    story.pod("first", payer)
+    board.row("shared", f"{payer} 1")
+    assert board.errors == []
+
+
+def test_who_may_not_list_a_thing_does_not_see_it(story: Story, viewers: Viewers) -> None:
+    payer, _ = told(story)
+    board = viewers.board(viewers.token("clerk", "resourceclaims"))
+    board.says('verb "list" on "queues.moorage.dev"')
+    for part, kind in (("waiting", "pods"), ("devices", "instances.akri.sh")):
+        board.show(part)
+        board.says(f'verb "list" on "{kind}"')
+
+    board.show("claims", namespace=story.namespace)
+    assert "2 pods" in board.row("shared", payer)
+    assert "second" not in board.open("shared", payer)
+    assert board.errors == []
+
+
+def test_no_token_of_the_cluster_opens_nothing(story: Story, viewers: Viewers) -> None:
+    board = viewers.board("mallory")
+
+    board.says("The cluster does not know this token")
+    assert not board.page.locator("#app").is_visible()
+    assert board.errors == []
