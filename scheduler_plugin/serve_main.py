@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -38,10 +39,12 @@ from scheduler_plugin.extender.http_app import ExtenderApp
 from scheduler_plugin.extender.http_server import serving
 from scheduler_plugin.extender.kube_scheduler import Extender
 from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
+from scheduler_plugin.extender.prometheus_calls import REGISTRY as CALLS
 from scheduler_plugin.keeping.upkeep import Upkeep
 from scheduler_plugin.objects.names import FIELD_MANAGER
 from scheduler_plugin.pages.http_app import pages_app
-from scheduler_plugin.pages.prometheus import Figures
+from scheduler_plugin.pages.prometheus import Figures, counting_evictions
+from scheduler_plugin.pages.prometheus_queues import QueueFigures
 from scheduler_plugin.settings import ServeSettings
 
 logger = logging.getLogger(__name__)
@@ -102,7 +105,8 @@ class Plugin:
         self._snapshots = Snapshots(self._cluster.world, self._recent)
         self._reviews = Reviews(client)
         upkeep = Upkeep(self._cluster.world, settings.leftover_grace)
-        self._keeper = binder.keeper(upkeep, self._record, wall_clock)
+        record = counting_evictions(self._record)
+        self._keeper = binder.keeper(upkeep, record, wall_clock)
         self._statuses = QueueStatusWriter(client, self._cluster.world, self._lease)
         self._unattributed = WarningTeller(self._cluster.world, self._lease, self._record)
         self._queue_keeper = QueueKeeper(client, self._cluster, self._lease)
@@ -110,9 +114,16 @@ class Plugin:
         self.extender = Extender(self._cluster, keeping, self._lease, wall_clock)
         writes = GateWrites(client, self._cluster, self._lease)
         self.gates = GateWriter(writes, self.extender.refusals, wall_clock)
-        self.figures = Figures(self._cluster.world.ledger.unattributed)
+        queues = QueueFigures(self._cluster.world, self.gates.waiting_pods, time.monotonic)  # noqa: TID251
+        self.figures = Figures(
+            self._cluster.world.ledger.unattributed,
+            self.extender.why_not_ready,
+            self._cluster.watch_failures,
+            counted=(CALLS,),
+            families=(queues.families,),
+        )
         self._reclaimer = binder.reclaimer(
-            self._cluster.world, self.gates.lacking_room, self._record, wall_clock
+            self._cluster.world, self.gates.lacking_room, record, wall_clock
         )
         self._reclaimer.told = self._statuses.changed
 

@@ -4,6 +4,7 @@ POST /validate    an AdmissionReview: may the object be written?
 POST /mutate      an AdmissionReview: what does the object lack?
 GET  /healthz     the process answers
 GET  /readyz      its stores are filled, and its certificate can be verified
+GET  /metrics     figures for Prometheus
 
 Whatever comes in, an answer goes out, and soon. Any status but 200 leaves the object to the
 registered `failurePolicy`; its body is a `Status`, of which users see the message.
@@ -16,16 +17,17 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
-from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware import Middleware
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kube.api import ApiError
 from webhook import reviews
 from webhook.lookups import BusyError
+from webhook.prometheus import CONTENT_TYPE_LATEST, Answered, page
 from webhook.reviews import AdmissionReview, Answer, Review
 
 logger = logging.getLogger(__name__)
@@ -67,11 +69,13 @@ def http_app(admission: AnswersReviews, why_no_certificate: Callable[[], str] = 
 
     @app.post("/validate", dependencies=[Depends(started)], response_model_exclude_none=True)
     async def validate(review: AdmissionReview) -> Answer:
-        return await admission.validate(review.request)
+        with Answered("validate", review.request) as answered:
+            return answered.by(await admission.validate(review.request))
 
     @app.post("/mutate", dependencies=[Depends(started)], response_model_exclude_none=True)
     async def mutate(review: AdmissionReview) -> Answer:
-        return await admission.mutate(review.request)
+        with Answered("mutate", review.request) as answered:
+            return answered.by(await admission.mutate(review.request))
 
     @app.get("/healthz")
     async def healthz() -> str:
@@ -83,7 +87,12 @@ def http_app(admission: AnswersReviews, why_no_certificate: Callable[[], str] = 
             raise HTTPException(503, why)
         return "ok"
 
+    app.add_api_route("/metrics", _figures, response_class=PlainTextResponse)
     return app
+
+
+async def _figures() -> Response:
+    return Response(page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 class _BodyInTime:

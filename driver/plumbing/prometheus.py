@@ -93,6 +93,14 @@ ALLOCATION_SECONDS = _histogram(
     "allocation_duration_seconds",
     "How long the kubelet waited for the answer to Allocate.",
 )
+PUBLISHED_SECONDS = _histogram(
+    "discovery_to_published_duration_seconds",
+    "From when the driver knew of a change of its node's devices until ResourceSlices said so.",
+)
+SLOT_RELEASE_SECONDS = _histogram(
+    "slot_release_duration_seconds",
+    "From when a pod that asked for slots ended until slots of this node were free again.",
+)
 HANDLERS = Gauge(
     "discovery_handlers",
     "Discovery handlers. source is embedded or external; state is Waiting, Active or Offline.",

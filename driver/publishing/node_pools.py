@@ -19,6 +19,7 @@ from typing import NoReturn
 from driver.api import DRIVER_NAME, NodeName
 from driver.names import is_pool_of
 from driver.plumbing.apiserver_passes import Passes, put_right
+from driver.plumbing.prometheus import PUBLISHED_SECONDS
 from driver.plumbing.worker_threads import worked_out
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.apiserver_pools import BY_POOL, Pool, PoolPublisher, StoredSlices, read_owner
@@ -70,6 +71,9 @@ class LocalPool:
         self._listeners = listeners
         self._supply: Supply | None = None
         self._deciding: Supply | None = None
+        self._clock = asyncio.get_running_loop().time
+        # When the first change came that is not written yet; None where all is.
+        self._changed_at: float | None = None
 
     @property
     def shown(self) -> tuple[Publication, ...]:
@@ -94,18 +98,23 @@ class LocalPool:
         """This is what there is now."""
         if supply != self._supply:
             self._supply = supply
+            if self._changed_at is None:
+                self._changed_at = self._clock()
             self.passes.ask()
 
     async def _pass(self) -> float | None:
         if self._supply is None:
             return None
-        before = self._publisher.written
-        publication = await self._decided(self._supply, before)
+        before, supply = self._publisher.written, self._supply
+        publication = await self._decided(supply, before)
         try:
             with self._listeners.writing():
                 await self._publisher.write(publication)
         finally:
             self._on_written(publication)
+        if self._changed_at is not None and supply is self._supply:
+            PUBLISHED_SECONDS.observe(self._clock() - self._changed_at)
+            self._changed_at = None
         if before.offers.keys() - publication.offers.keys():
             self._listeners.gone()
         recheck_at = publication.recheck_at

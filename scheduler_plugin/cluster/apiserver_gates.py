@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import NoReturn
@@ -26,7 +26,7 @@ from scheduler_plugin.accounting.world_changes import (
 )
 from scheduler_plugin.cluster.apiserver_gate_writes import WRITE_SECONDS, GateWrites
 from scheduler_plugin.cluster.apiserver_waiting_pods import ConditionWriter, GateRemovals
-from scheduler_plugin.objects.names import ClaimUid, PodUid
+from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 from scheduler_plugin.waiting.aging import FIRST_TURN
 from scheduler_plugin.waiting.decisions import WaitingPod
 from scheduler_plugin.waiting.gates import GateKeeper
@@ -97,6 +97,10 @@ class GateWriter:
         if self._term is None:
             return self.why_not_told()
         return self._term.keeper.waiting(namespace, name)
+
+    def waiting_pods(self) -> Mapping[QueueName, int]:
+        """How many pods of each queue wait; none while that is not known here."""
+        return self._term.keeper.waiting_pods() if self._term is not None else {}
 
     def lacking_room(self) -> list[PodUid]:
         """The pods at the head of lines that were refused for a limit; none while not told."""

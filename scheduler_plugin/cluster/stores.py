@@ -66,6 +66,11 @@ class ClusterWorld:
                 return why
         return "" if self._fed.is_set() else "What was read is not taken in yet."
 
+    def watch_failures(self) -> dict[str, int]:
+        """How often in a row each kind could not be listed or watched; 0 while all is well."""
+        kinds = (kind for kind in self._kinds if kind.is_followed)
+        return {str(kind): kind.store.stats.failures_in_a_row for kind in kinds}
+
     async def in_sync(self) -> None:
         """Wait until the world knows all that was there at the start."""
         await self._fed.wait()

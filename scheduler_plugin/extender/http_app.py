@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Protocol, TypeAlias
 
 from starlette.types import Receive, Scope, Send
@@ -39,6 +40,7 @@ from scheduler_plugin.extender.messages import (
     encode_preempt,
     encode_preempt_error,
 )
+from scheduler_plugin.extender.prometheus_calls import note_bind, note_call, note_verdict
 from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.fields import JsonObject
 
@@ -117,6 +119,13 @@ class ExtenderApp:
         return await self._call(path, receive) if method == "POST" else not_allowed("POST")
 
     async def _call(self, path: str, receive: Receive) -> Response:
+        began = perf_counter()
+        try:
+            return await self._told(path, receive)
+        finally:
+            note_call(path, perf_counter() - began)
+
+    async def _told(self, path: str, receive: Receive) -> Response:
         call, failed = self._calls[path]
         limits = self._limits
         body = await read_body(receive, limits.body, limits.discarded, limits.receive_seconds)
@@ -136,6 +145,7 @@ class ExtenderApp:
         await self._backlog.next()
         await self._answers.settle()
         answer = await self._answers.filter_once_known(call.pod)
+        note_verdict("filter", answer)
         if isinstance(answer, Passed):  # Then the pod can be read.
             self._backlog.begin(call.pod["metadata"]["uid"])
         elif isinstance(answer, Refused):
@@ -146,7 +156,9 @@ class ExtenderApp:
         call = decode_preempt(body)
         if isinstance(call, NotAnswered):
             return encode_preempt_error(_logged("/preempt", call))
-        return encode_preempt(call, self._answers.preempt(call.pod))
+        answer = self._answers.preempt(call.pod)
+        note_verdict("preempt", answer)
+        return encode_preempt(call, answer)
 
     async def _bind(self, body: bytes) -> bytes:
         call = decode_bind(body)
@@ -154,7 +166,9 @@ class ExtenderApp:
             return encode_error(_logged("/bind", call))
         self._backlog.bind(call.uid)
         try:
-            return encode_error(await self._bound(call))
+            why_not = await self._bound(call)
+            note_bind(why_not)
+            return encode_error(why_not)
         finally:
             self._backlog.end(call.uid)
 

@@ -26,6 +26,7 @@ from scheduler_plugin.accounting.freshness import (
 )
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.extender.messages import BindArguments
+from scheduler_plugin.extender.prometheus_calls import WATCH_LAG_SECONDS
 from scheduler_plugin.judging.verdicts import (
     Admitted,
     Refused,
@@ -317,7 +318,10 @@ class Binds:
         return _unreserved(pod, missing) if missing else ""
 
     async def _is_or_becomes(self, condition: Callable[[], bool], about: Collection[str]) -> bool:
-        return condition() or await self._cluster.wait_for(condition, WATCH_SECONDS, about)
+        began = self._monotonic()
+        is_so = condition() or await self._cluster.wait_for(condition, WATCH_SECONDS, about)
+        WATCH_LAG_SECONDS.observe(self._monotonic() - began)
+        return is_so
 
 
 def _unreserved(pod: PodView, claims: Collection[str]) -> str:

@@ -75,7 +75,7 @@ def pages_app(
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
-        return Response(figures.page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        return Response(await figures.page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     _add(dashboard, app)
     return app

@@ -114,12 +114,12 @@ class GateKeeper:
         self._bottlenecks: list[Bottleneck] = []
         self._again = False
         self._next_look = float("-inf")
-        self._has_judged = False
-        self._away = AwayPods()
+        self._has_judged, self._away = False, AwayPods()
         self.untold = UntoldPods(world, self._waiting)
         aged = AgedPods(world, self._waiting.lines, first_turn)
         self._kept = KeptLines(self._waiting, self.untold, self._blockades, aged)
         self._recheck_at = float("-inf")
+        self.waiting_pods = self._waiting.counts
 
     def __len__(self) -> int:
         return len(self._waiting)

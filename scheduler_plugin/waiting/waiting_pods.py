@@ -7,13 +7,14 @@ be looked at, some at a time: until a pod's turn to be looked at comes, it stand
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.missing_claims import missing_claims
-from scheduler_plugin.objects.names import QUOTA_GATE, ClaimUid, PodUid, Reason
+from scheduler_plugin.objects.names import QUOTA_GATE, ClaimUid, PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.decisions import Place
 from scheduler_plugin.waiting.lines import (
@@ -101,6 +102,13 @@ class WaitingPods:
             return None
         ahead, waiting = found
         return Place(line.signature.queue, ahead + 1, waiting)
+
+    def counts(self) -> Counter[QueueName]:
+        """How many wait in line, by queue."""
+        found: Counter[QueueName] = Counter()
+        for signature, line in self.lines.items():
+            found[signature.queue] += len(line.turns)
+        return found
 
     def lacking_room(self) -> list[PodUid]:
         """The first of each line that was refused for a limit, the most urgent pod first.

@@ -48,6 +48,7 @@ from driver.kubelet_api.podresources.v1 import api_pb2 as v1
 from driver.plumbing.apiserver import each
 from driver.plumbing.apiserver_passes import Passes
 from driver.plumbing.kubelet_sockets import unix_channel
+from driver.plumbing.prometheus import SLOT_RELEASE_SECONDS
 from kube.api import (
     PODS,
     Added,
@@ -227,6 +228,8 @@ class SlotKeeper:
     def __post_init__(self) -> None:
         self._passes = Passes(self._pass, name="reconciling slots")
         self._waits = 0
+        # When the first pod ended of those whose slots may not be free yet.
+        self._ended_at: Moment | None = None
         self._alone_at = self.given.clock() + ALONE_SECONDS
         self._told: frozenset[SlotConflict] = frozenset()
 
@@ -238,6 +241,8 @@ class SlotKeeper:
         """A pod of this node came, changed or went."""
         if not _pod_of(change).requests:
             return
+        if isinstance(change, Deleted) or change.new.finished:
+            self._ended_at = self._ended_at or self.given.clock()
         came = isinstance(change, Added) and not change.new.finished
         self._wake(SOON_SECONDS if came else 0)
 
@@ -260,11 +265,14 @@ class SlotKeeper:
 
     async def _pass(self) -> float:
         self.given.forget_old()
+        ended_at = self._ended_at
         found = await self._reconciled()
         await each(found.writes, self._carry_out)
         for waiting in found.waiting:
             logger.debug("waiting slot=%s why=%s", waiting.subject, waiting.reason)
         self._waits = self._waits + 1 if found.waiting else 0
+        if not found.waiting and self._ended_at == ended_at:
+            self._ended_at = None
         # No jitter: the first looks are what people wait for, and nobody else is asked.
         return _AGAIN.delay(self._waits, lambda: 1.0) if self._waits else SAFETY_NET_SECONDS
 
@@ -306,6 +314,8 @@ class SlotKeeper:
                 return True
         if is_written:
             logger.info("slots follow use instance=%s slots=%s", write.instance, _said(write))
+            if self._ended_at is not None and None in write.changes.values():
+                SLOT_RELEASE_SECONDS.observe(self.given.clock() - self._ended_at)
         return is_written
 
     def _tell(self, conflicts: Sequence[SlotConflict]) -> None:
