@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from time import perf_counter
 from typing import NoReturn
 
 from driver.api import DRIVER_NAME, NodeName
@@ -71,7 +72,6 @@ class LocalPool:
         self._listeners = listeners
         self._supply: Supply | None = None
         self._deciding: Supply | None = None
-        self._clock = asyncio.get_running_loop().time
         # When the first change came that is not written yet; None where all is.
         self._changed_at: float | None = None
 
@@ -99,7 +99,7 @@ class LocalPool:
         if supply != self._supply:
             self._supply = supply
             if self._changed_at is None:
-                self._changed_at = self._clock()
+                self._changed_at = perf_counter()
             self.passes.ask()
 
     async def _pass(self) -> float | None:
@@ -113,7 +113,7 @@ class LocalPool:
         finally:
             self._on_written(publication)
         if self._changed_at is not None and supply is self._supply:
-            PUBLISHED_SECONDS.observe(self._clock() - self._changed_at)
+            PUBLISHED_SECONDS.observe(perf_counter() - self._changed_at)
             self._changed_at = None
         if before.offers.keys() - publication.offers.keys():
             self._listeners.gone()

@@ -7,8 +7,9 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from driver.api import Problem
 from webhook import prometheus, reviews
-from webhook.findings import Findings, Problem
+from webhook.findings import Findings
 from webhook.prometheus import Answered
 from webhook.reviews import Edit, Review
 

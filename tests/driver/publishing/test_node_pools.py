@@ -22,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from driver.api import ATTRIBUTE_INSTANCE, ConfigurationName, DeviceName
 from driver.instances.inventory import Heard, Inventory, inventory_of
+from driver.plumbing.prometheus import PUBLISHED_SECONDS
 from driver.publishing import node_pools
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.node_pools import NodePools, PoolListeners
@@ -264,6 +265,23 @@ async def test_a_device_has_its_home_as_soon_as_it_is_decided_about(
     machine.loop.close()
 
     assert [homes[0].get(i.device) for i in inventory.instances] == [NODE]
+
+
+async def test_how_soon_a_change_is_published_is_measured_once() -> None:
+    machine, before = LocalPools(), published()
+    machine.plug("camera", {"one"})
+    machine.pools.use({NODE: local_supply(machine.inventory())})
+    for _ in range(2):
+        await machine.pools._pools[NODE]._pass()
+    machine.loop.close()
+
+    assert published() == before + 1
+
+
+def published() -> float:
+    """How many publications were measured."""
+    (found,) = PUBLISHED_SECONDS.collect()
+    return next(s.value for s in found.samples if s.name.endswith("_count"))
 
 
 LocalPools.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)

@@ -16,6 +16,7 @@ from driver.device_plugin.kubelet.allocations import Given
 from driver.device_plugin.kubelet.usage import SlotKeeper
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
 from driver.instances.slots.slots import SlotWrite, instance_slots
+from driver.plumbing.prometheus import SLOT_RELEASE_SECONDS
 from kube.api import (
     Added,
     ApiError,
@@ -138,6 +139,29 @@ async def test_a_pod_that_goes_starts_a_pass() -> None:
         side.used, side.pods.stored = set(), ()
         side.keeper.pod_changed(Deleted(KEY, a_pod()))
         await until(lambda: side.slots.stored.usage() == {})
+
+
+async def test_how_soon_a_pods_slots_are_free_is_measured_once() -> None:
+    side, before = FakeNodeSide(), released()
+    side.by_hand(SLOT_0, NODE_A)
+    side.pods.stored = side.pods.seen = (a_pod(),)
+    side.used = {(USER, SLOT_0)}
+
+    async with side.kept():
+        await side.passes()
+        side.used, side.pods.stored = set(), ()
+        side.keeper.pod_changed(Deleted(KEY, a_pod()))
+        await until(lambda: released() > before)
+        side.keeper.pod_changed(Added(KEY, a_pod()))
+        await side.passes()
+
+    assert released() == before + 1
+
+
+def released() -> float:
+    """How many releases were measured."""
+    (found,) = SLOT_RELEASE_SECONDS.collect()
+    return next(s.value for s in found.samples if s.name.endswith("_count"))
 
 
 async def test_pods_without_devices_start_no_pass() -> None:
