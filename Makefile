@@ -8,7 +8,7 @@ WORKERS ?= 2
 CLUSTER ?= .cluster
 
 .DEFAULT_GOAL := help
-.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy crash-test demo image bench proto crds manifests reference docs lock cluster-up cluster-down clean
+.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy crash-test demo image images image-lock bench proto crds manifests reference docs lock cluster-up cluster-down clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,14 +52,16 @@ test: $(READY) ## All tests, those on the real Kubernetes included
 # Clusters that do not meet: most of a story is waiting.
 QUEUE_STORIES := $(addprefix tests/e2e/,binder failover plugin sharing webhook)
 
+RELEASE_STORIES := $(addprefix tests/,deploy/test_image_release.py e2e/test_documentation.py e2e/test_helm.py e2e/test_own_control_plane.py e2e/test_upgrade.py)
+
 e2e-devices: $(READY)
-	$(BIN)/pytest -q -m e2e $(addprefix --ignore=,$(QUEUE_STORIES)) --ignore=tests/e2e/test_helm.py --ignore=tests/e2e/test_own_control_plane.py --ignore=tests/e2e/test_documentation.py --ignore-glob='*/legacy/test_[!fp]*'
+	$(BIN)/pytest -q -m e2e $(addprefix --ignore=,$(QUEUE_STORIES) $(RELEASE_STORIES)) --ignore-glob='*/legacy/test_[!fp]*'
 
 e2e-queues: $(READY)
 	$(BIN)/pytest -q -m e2e $(QUEUE_STORIES)
 
 e2e-legacy: $(READY)
-	$(BIN)/pytest -q -m e2e tests/e2e/legacy tests/e2e/test_helm.py tests/e2e/test_own_control_plane.py tests/e2e/test_documentation.py --ignore-glob='*/test_[fp]*'
+	$(BIN)/pytest -q -m e2e tests/e2e/legacy $(RELEASE_STORIES) --ignore-glob='*/test_[fp]*'
 
 crash-test: $(READY) ## The driver killed before each of its system calls (some minutes)
 	MOORAGE_CRASHES=all $(BIN)/pytest -q tests/driver/crashes -n $(WORKERS)
@@ -88,6 +90,12 @@ manifests: $(READY) ## Render the chart into deploy/manifests, deploy/policies a
 image: $(READY) ## Build the container image (.artifacts/moorage.tar)
 	@mkdir -p .artifacts
 	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster.image_build -o .artifacts/moorage.tar
+
+images: $(READY) ## Build the image for all platforms, with SBOM and provenance (.artifacts/images)
+	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster.image_release -o .artifacts/images
+
+image-lock: $(READY) ## Pin the newest Debian packages of the image
+	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster.image_release --lock
 
 bench: $(READY) ## From plug to ResourceSlice, beside the least that a driver must do
 	@PYTHONPATH=deploy/local $(BIN)/python -m bench.hotplug

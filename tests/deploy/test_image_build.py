@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from local_cluster.go_toolchain import cache_dir
-from local_cluster.image_build import build_layers, read_sources
+from local_cluster.image_build import build_layers, read_sources, unpack
 from local_cluster.image_layers import Layer
 from local_cluster.image_recipe import CHECKOUT
 
@@ -27,9 +26,7 @@ def layers() -> tuple[Layer, ...]:
 @pytest.fixture(scope="module")
 def root(layers: tuple[Layer, ...], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("root")
-    for layer in layers:
-        with tarfile.open(layer.compressed) as tar:
-            tar.extractall(folder, filter="tar")
+    unpack(layers, folder)
     return folder
 
 

@@ -18,6 +18,7 @@ import argparse
 import re
 import shutil
 import sys
+import tarfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,8 +29,9 @@ from local_cluster import image_archive, image_debian, image_layers, image_pytho
 from local_cluster.errors import LocalClusterError
 from local_cluster.go_toolchain import cache_dir
 from local_cluster.image_archive import write_archive
-from local_cluster.image_debian import Apt, unpack_base
+from local_cluster.image_debian import PROCESSORS, Apt, Base
 from local_cluster.image_layers import Fill, Layer, ensure_layer
+from local_cluster.image_pins import Pins
 from local_cluster.image_python import (
     ImagePython,
     component_files,
@@ -60,6 +62,12 @@ class Sources:
         return self.files / "precompile.py"
 
     @property
+    def pins(self) -> Pins:
+        """Empty where a version has none yet."""
+        lock = self.files / "debian.lock"
+        return Pins.parse(lock.read_text() if lock.exists() else "")
+
+    @property
     def lock(self) -> Path:
         return self.checkout / "requirements.lock"
 
@@ -71,9 +79,9 @@ def build_image(work: Path, tag: str = TAG) -> Path:
     return archive
 
 
-def build_into(archive: Path, tag: str) -> tuple[Layer, ...]:
+def build_into(archive: Path, tag: str, checkout: Path = CHECKOUT) -> tuple[Layer, ...]:
     archive.parent.mkdir(parents=True, exist_ok=True)
-    layers = build_layers(read_sources(CHECKOUT), cache_dir())
+    layers = build_layers(read_sources(checkout), cache_dir())
     write_archive(archive, tag, image_debian.architecture(), layers)
     return layers
 
@@ -84,42 +92,68 @@ def read_sources(checkout: Path) -> Sources:
     return Sources(checkout, recipe, components)
 
 
-def build_layers(sources: Sources, cache: Path) -> tuple[Layer, ...]:
-    """Bottom layer first. A later one is compiled by the base's Python, so its key holds it."""
-    base = _ensure_base(sources, cache)
-    python = ImagePython(sources.recipe, base.tree, sources.precompile)
-    key = content_key(_shared_key(sources), base.digest)
+def build_layers(
+    sources: Sources, cache: Path, architecture: str | None = None
+) -> tuple[Layer, ...]:
+    """Bottom layer first. A later one is compiled by the base's Python, so its key holds it.
 
-    fill: Fill = partial(install_dependencies, sources.recipe, python, sources.lock)
+    Bytecode is the same for all processors, so this machine's own base compiles for others, too.
+    """
+    native = image_debian.architecture()
+    architecture = architecture or native
+    own = _ensure_base(sources, cache, native)
+    base = own if architecture == native else _ensure_base(sources, cache, architecture)
+    python = ImagePython(sources.recipe, own.tree, sources.precompile)
+    key = content_key(_shared_key(sources, architecture), base.digest)
+
+    other = "" if architecture == native else PROCESSORS[architecture]
+    fill: Fill = partial(install_dependencies, sources.recipe, python, sources.lock, other)
     lock_key = content_key(key, sources.lock.read_bytes())
-    dependencies = ensure_layer(cache, "dependencies", lock_key, fill)
+    dependencies = ensure_layer(cache, _shelf("dependencies", other), lock_key, fill)
 
     ours = sources.components
     fill = partial(install_components, sources.recipe, ours, python, sources.checkout)
     files = component_files(sources.checkout, ours)
     own_key = content_key(key, str(ours), files_key(sources.checkout, files))
-    return base, dependencies, ensure_layer(cache, "components", own_key, fill)
+    components = ensure_layer(cache, _shelf("components", other), own_key, fill)
+    return base, dependencies, components
 
 
-def _ensure_base(sources: Sources, cache: Path) -> Layer:
+def _shelf(name: str, other: str) -> str:
+    """Layers for another processor do not push those of this machine out of the cache."""
+    return f"{name}-{other}" if other else name
+
+
+def _ensure_base(sources: Sources, cache: Path, architecture: str) -> Layer:
+    native = image_debian.architecture()
+    apt = Apt(cache / "apt", architecture)
+
     def fill(tree: Path) -> tuple[str, ...]:
-        rootfs = sources.files / "rootfs"
-        contents = unpack_base(sources.recipe, Apt(cache / "apt"), rootfs, tree)
-        ImagePython(sources.recipe, tree, sources.precompile).compile(tree)
+        contents = Base(sources.recipe, apt, sources.pins, sources.files / "rootfs").unpack(tree)
+        home = tree if architecture == native else _ensure_base(sources, cache, native).tree
+        ImagePython(sources.recipe, home, sources.precompile).compile(tree)
         return contents
 
     files = (path for path in (sources.files / "rootfs").rglob("*") if path.is_file())
     names = sorted(path.relative_to(sources.files).as_posix() for path in files)
-    key = content_key(_shared_key(sources), files_key(sources.files, names))
-    return ensure_layer(cache, "base", key, fill, keep_tree=True)
+    pins = "".join(map(str, sorted(sources.pins.of(architecture))))
+    key = content_key(_shared_key(sources, architecture), pins, files_key(sources.files, names))
+    other = "" if architecture == native else PROCESSORS[architecture]
+    return ensure_layer(cache, _shelf("base", other), key, fill, keep_tree=True)
 
 
-def _shared_key(sources: Sources) -> str:
-    """What every layer depends on: the declaration, the machine, and how this tool builds."""
+def _shared_key(sources: Sources, architecture: str) -> str:
+    """What every layer depends on: the declaration, the platform, and how this tool builds."""
     builder = (Path(str(module.__file__)).read_bytes() for module in BUILDER)
-    return content_key(
-        image_debian.architecture(), sources.recipe.key, sources.precompile.read_bytes(), *builder
-    )
+    return content_key(architecture, sources.recipe.key, sources.precompile.read_bytes(), *builder)
+
+
+def unpack(layers: Sequence[Layer], folder: Path) -> None:
+    """The image's files, one layer over the other."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for layer in layers:
+        with tarfile.open(layer.compressed) as tar:
+            tar.extractall(folder, filter="tar")
 
 
 def forget(cache: Path) -> None:
@@ -134,7 +168,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--tag", default=TAG)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("-o", "--output", type=Path, metavar="FILE")
+    where.add_argument("--tree", type=Path, metavar="FOLDER", help="its files, and no archive")
     parser.add_argument(
         "--refresh", action="store_true", help="build all anew, from Debian's newest packages"
     )
@@ -143,14 +179,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if arguments.refresh:
             forget(cache_dir())
-        layers = build_into(arguments.output, arguments.tag)
+        if arguments.tree:
+            layers = build_layers(read_sources(CHECKOUT), cache_dir())
+            unpack(layers, arguments.tree)
+        else:
+            layers = build_into(arguments.output, arguments.tag)
     except LocalClusterError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     for layer in layers:
         megabytes = f"{layer.unpacked_bytes / 1e6:.1f} MB"
         say(f"image: {layer.name} {megabytes} unpacked, sha256:{layer.digest[:12]}")
-    say(f"image: {arguments.tag} in {arguments.output}, {time.monotonic() - started:.1f} s")
+    place = arguments.tree or arguments.output
+    say(f"image: {arguments.tag} in {place}, {time.monotonic() - started:.1f} s")
     return 0
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from local_cluster.errors import BuildError
 from local_cluster.image_layers import remove_matching
+from local_cluster.image_pins import Package, Pins
 from local_cluster.image_recipe import Recipe
 from local_cluster.linux_commands import attempt, run
 from local_cluster.progress import say
@@ -35,6 +38,10 @@ OPTIONS = (
     *("-o", "Debug::NoLocking=true"),
 )
 
+EMULATOR = "qemu-user-static"
+PROCESSORS: Mapping[str, str] = {"amd64": "x86_64", "arm64": "aarch64"}
+"""Debian's name of an architecture to that of the kernel, of wheels and of the emulator."""
+
 Graph = Mapping[str, tuple[str, ...]]
 
 
@@ -48,14 +55,23 @@ def architecture() -> str:
 
 
 class Apt:
-    """The package lists that apt reads: this machine's own, or fresh ones in the cache."""
+    """The package lists that apt reads: this machine's own, or fresh ones in the cache.
 
-    def __init__(self, state: Path) -> None:
-        self._state = state
+    Attributes:
+        architecture: Debian's name of the one whose packages are meant.
+    """
+
+    def __init__(self, state: Path, of: str | None = None) -> None:
+        native = architecture()
+        self.architecture = of or native
+        self._is_native = self.architecture == native
+        self._state = state / self.architecture
         self._options: tuple[str, ...] = OPTIONS
 
     def resolve(self, recipe: Recipe) -> tuple[str, ...]:
         """The roots and what they need, by name."""
+        if not self._is_native:
+            self.update()
         try:
             return closure(self._graph(recipe), recipe.debian_packages, recipe.debian_without)
         except BuildError:
@@ -87,11 +103,30 @@ class Apt:
         for folder in (lists / "partial", cache / "archives/partial"):
             folder.mkdir(parents=True, exist_ok=True)
         places = (f"Dir::State::lists={lists}", f"Dir::Cache={cache}")
-        self._options = (*OPTIONS, *(word for place in places for word in ("-o", place)))
+        # Not the machine's own architecture beside it: packages of both have one name.
+        meant = (f"APT::Architecture={self.architecture}",)
+        chosen = () if self._is_native else (*meant, f"APT::Architectures::={self.architecture}")
+        options = (word for option in (*places, *chosen) for word in ("-o", option))
+        self._options = (*OPTIONS, *options)
         done = attempt("apt-get", *self._options, "update", timeout_seconds=FETCH_SECONDS)
         # apt calls an update well done if it fetched nothing.
         if not any(lists.glob("*_Packages*")):
             raise BuildError(f"apt could not fetch its package lists: {_complaints(done.stderr)}")
+
+    def emulator(self) -> tuple[str, ...]:
+        """What programs of this architecture are run by; empty if by this machine itself."""
+        if self._is_native:
+            return ()
+        if (processor := PROCESSORS.get(self.architecture)) is None:
+            raise BuildError(f"no image is built for {self.architecture} on this machine")
+        program = self._state / "emulator" / f"usr/bin/qemu-{processor}-static"
+        if not program.is_file():
+            with tempfile.TemporaryDirectory() as folder:
+                say(f"image: fetching {EMULATOR}, for the {self.architecture} image")
+                native = Apt(self._state / "native")
+                for archive in native.download((EMULATOR,), Path(folder)):
+                    run("dpkg-deb", "-x", str(archive), str(self._state / "emulator"))
+        return (str(program),)
 
     def _graph(self, recipe: Recipe) -> Graph:
         depends = ("depends", "--recurse", *ONLY_DEPENDS)
@@ -142,23 +177,39 @@ def closure(graph: Graph, roots: Iterable[str], without: Collection[str]) -> tup
     return tuple(sorted(found))
 
 
-def unpack_base(recipe: Recipe, apt: Apt, files: Path, tree: Path) -> tuple[str, ...]:
-    """Fill the tree with the packages, pruned, and with our own files in `etc`."""
-    packages = apt.resolve(recipe)
-    say(f"image: fetching {len(packages)} Debian packages")
-    with tempfile.TemporaryDirectory() as folder:
-        archives = apt.download(packages, Path(folder))
-        if len(archives) != len(packages):
-            raise BuildError(f"apt fetched {len(archives)} of {len(packages)} packages")
-        for archive in archives:
-            run("dpkg-deb", "-x", str(archive), str(tree))
-        records = {archive: run("dpkg-deb", "-f", str(archive)) for archive in archives}
-    _join_certificates(tree)
-    remove_matching(tree, recipe.debian_prune)
-    shutil.copytree(files, tree, dirs_exist_ok=True)
-    _make_folders(tree)
-    _index_libraries(tree)
-    return _record_packages(tree, records.values())
+@dataclass(frozen=True)
+class Base:
+    """What the base is made of: the declaration, Debian's archive, and what is pinned of it."""
+
+    recipe: Recipe
+    apt: Apt
+    pins: Pins
+    files: Path
+
+    def unpack(self, tree: Path) -> tuple[str, ...]:
+        """Fill the tree with the packages, pruned, and with our own files in `etc`.
+
+        Returns:
+            Name, version and digest of each package.
+        """
+        packages = self.apt.resolve(self.recipe)
+        say(f"image: fetching {len(packages)} Debian packages for {self.apt.architecture}")
+        with tempfile.TemporaryDirectory() as folder:
+            archives = self.apt.download(packages, Path(folder))
+            if len(archives) != len(packages):
+                raise BuildError(f"apt fetched {len(archives)} of {len(packages)} packages")
+            for archive in archives:
+                run("dpkg-deb", "-x", str(archive), str(tree))
+            records = {_package(self.apt.architecture, one): _fields(one) for one in archives}
+        for problem in self.pins.problems(self.apt.architecture, records):
+            say(f"image: {problem}")
+        _join_certificates(tree)
+        remove_matching(tree, self.recipe.debian_prune)
+        shutil.copytree(self.files, tree, dirs_exist_ok=True)
+        _make_folders(tree)
+        _index_libraries(tree, self.apt)
+        _write_records(tree / PACKAGE_RECORDS, records)
+        return tuple(f"{p.name} {p.version} sha256:{p.sha256}" for p in sorted(records))
 
 
 def _join_certificates(tree: Path) -> None:
@@ -179,18 +230,24 @@ def _make_folders(tree: Path) -> None:
     (tree / "var/run").symlink_to("/run")
 
 
-def _index_libraries(tree: Path) -> None:
+def _index_libraries(tree: Path, apt: Apt) -> None:
     """`ldconfig -p`, which ctypes asks for libudev, only reads this index."""
-    run(str(tree / "sbin/ldconfig"), "-X", "-r", str(tree))
+    ldconfig = str(tree / "sbin/ldconfig")
+    run(*apt.emulator(), ldconfig, "-X", "-r", str(tree))
     shutil.rmtree(tree / "var/cache", ignore_errors=True)
 
 
-def _record_packages(tree: Path, records: Iterable[str]) -> tuple[str, ...]:
-    names: list[str] = []
-    folder = tree / PACKAGE_RECORDS
+def _fields(archive: Path) -> str:
+    return run("dpkg-deb", "-f", str(archive))
+
+
+def _package(architecture: str, archive: Path) -> Package:
+    fields = dict(re.findall(r"^(Package|Version): (.+)$", _fields(archive), re.MULTILINE))
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    return Package(architecture, fields["Package"], fields["Version"], digest)
+
+
+def _write_records(folder: Path, records: Mapping[Package, str]) -> None:
     folder.mkdir(parents=True)
-    for record in records:
-        fields = dict(re.findall(r"^(Package|Version): (.+)$", record, re.MULTILINE))
-        (folder / fields["Package"]).write_text(record)
-        names.append(f"{fields['Package']} {fields['Version']}")
-    return tuple(sorted(names))
+    for package, fields in records.items():
+        (folder / package.name).write_text(fields)

@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -24,6 +24,8 @@ PIP_SECONDS = 900
 COMPILE_SECONDS = 300
 # Fixed, not the number of cores: how files are split decides their bytes.
 COMPILERS = 2
+# Of wheels: the C library that a manylinux name allows, up to Debian 12's.
+OLDEST_LIBC, NEWEST_LIBC = 17, 36
 SCRIPT = """\
 #!/usr/bin/python{python} -sP
 import sys
@@ -72,8 +74,14 @@ class ImagePython:
             timeout=timeout_seconds,
         )
 
-    def install(self, lock: Path, target: Path) -> None:
-        """Install exactly the locked packages, as wheels for this interpreter and its libc."""
+    def install(self, lock: Path, target: Path, processor: str = "") -> None:
+        """Install exactly the locked packages, as wheels for this interpreter and its libc.
+
+        Args:
+            lock: Names and hashes of all packages, for every platform.
+            target: Folder of packages.
+            processor: Another one than this machine's, by the kernel's name.
+        """
         pip = importlib.util.find_spec("pip")
         if pip is None or pip.origin is None:
             raise BuildError("pip is missing: run this tool with the Python of the venv")
@@ -84,6 +92,7 @@ class ImagePython:
                 *("-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
                 *("--no-compile", "--no-deps", "--require-hashes", "--only-binary", ":all:"),
                 *("--root-user-action", "ignore", "--target", str(target), "-r", str(lock)),
+                *_platforms(processor),
                 environment={"PYTHONPATH": folder},
                 timeout_seconds=PIP_SECONDS,
             )
@@ -114,6 +123,14 @@ class ImagePython:
             raise BuildError(f"the image's Python: {done.stderr.strip()[-2000:]}")
 
 
+def _platforms(processor: str) -> Iterator[str]:
+    """Pip takes each name as it is: older ones that a wheel may have are not derived from one."""
+    if processor:
+        yield f"--platform=manylinux2014_{processor}"
+        for minor in range(OLDEST_LIBC, NEWEST_LIBC + 1):
+            yield f"--platform=manylinux_2_{minor}_{processor}"
+
+
 def _complaints(stderr: str) -> str:
     """What pip calls an error; its warnings tell of each attempt."""
     errors = [line for line in stderr.splitlines() if line.startswith("ERROR: ")]
@@ -121,11 +138,11 @@ def _complaints(stderr: str) -> str:
 
 
 def install_dependencies(
-    recipe: Recipe, python: ImagePython, lock: Path, tree: Path
+    recipe: Recipe, python: ImagePython, lock: Path, processor: str, tree: Path
 ) -> tuple[str, ...]:
     """Fill the tree with the locked packages, pruned and compiled."""
     site = tree / recipe.site_packages
-    python.install(lock, site)
+    python.install(lock, site, processor)
     remove_matching(site, recipe.dependencies_prune, anywhere=True)
     prefix = recipe.site_packages
     python.compile(tree, tuple(f"{prefix}/{name}/" for name in recipe.sourceless))
