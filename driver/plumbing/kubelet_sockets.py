@@ -45,6 +45,9 @@ logger = logging.getLogger(__name__)
 LONGEST_PATH = 107
 """Bytes of a UNIX socket's path, without the final NUL (`sockaddr_un.sun_path`)."""
 
+UID_CHARACTERS = 8
+"""Of a pod's UID, in names of sockets: random digits, so two pods of a node have others."""
+
 _GROUP_SOCKET = 0o770
 _GROUP_FOLDER = 0o2770
 """Sockets in it belong to its group."""
@@ -101,7 +104,8 @@ class KubeletPaths:
 
     @property
     def _suffix(self) -> str:
-        return f"-{self.pod_uid}" if self.pod_uid else ""
+        """The beginning of the UID: all of it has no room below folders such as those of snaps."""
+        return f"-{self.pod_uid[:UID_CHARACTERS]}" if self.pod_uid else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ _LONGEST_BYTES = 4096
 
 def socket_name(pod_uid: str) -> str:
     """Where the driver of a pod answers, in its own folder."""
-    return f"ready-{pod_uid}.sock" if pod_uid else "ready.sock"
+    # As long a part of the UID as `KubeletPaths` takes, which is too much to import.
+    return f"ready-{pod_uid[:8]}.sock" if pod_uid else "ready.sock"
 
 
 def why_not_ready(path: str) -> str:

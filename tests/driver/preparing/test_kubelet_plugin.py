@@ -21,12 +21,13 @@ import pytest
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.kubelet_api.dra_health.v1alpha1 import api_pb2 as health
 from driver.plumbing.disk import Folder, ProcessLock
-from driver.plumbing.kubelet_sockets import KubeletPaths, SocketError
+from driver.plumbing.kubelet_sockets import LONGEST_PATH, KubeletPaths, SocketError
 from driver.preparing import kubelet_plugin as dra_kubelet
 from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
 from driver.preparing.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import Registration, serve
+from driver.running.ready_main import socket_name
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
@@ -384,7 +385,7 @@ async def test_old_and_new_pod_overlap(world: World) -> None:
         assert await kubelet.prepare(WANTED) == before
 
     registered = [name for event, name in kubelet.history if event == "registered"]
-    assert registered == [f"moorage.dev-{uid}-reg.sock" for uid in (POD, NEXT_POD)]
+    assert registered == [f"moorage.dev-{uid}-reg.sock" for uid in ("10000000", "20000000")]
 
 
 async def test_successor_at_the_same_path_keeps_its_sockets(world: World) -> None:
@@ -416,25 +417,26 @@ async def test_sockets_of_dead_pods_are_removed_and_no_others(world: World) -> N
     assert names == {
         "nvidia.com-reg.sock",
         "moorage.dev-reg.sock",
-        f"moorage.dev-{NEXT_POD}-reg.sock",
+        "moorage.dev-20000000-reg.sock",
     }
 
 
 async def test_path_that_is_too_long_for_a_socket_is_told(world: World) -> None:
-    deep = World(world.root / ("x" * 50))
+    deep = World(world.root / ("x" * 90))
 
     with pytest.raises(SocketError, match=r"has a path of \d+ bytes, and 107 fit"):
         async with deep.plugin(POD):
             pass
 
 
-async def test_default_paths_fit_with_a_pod_uid() -> None:
-    paths = KubeletPaths(Path("/var/lib/kubelet"), POD)
+async def test_paths_fit_below_the_folders_of_snaps() -> None:
+    """A socket is made under a hidden name, of one character more."""
+    paths = KubeletPaths(Path("/var/snap/microk8s/common/var/lib/kubelet"), POD)
+    ready = paths.data / socket_name(POD)
+    sockets = (paths.registration_socket, paths.dra_socket, ready)
 
-    assert str(paths.registration_socket) == (
-        f"/var/lib/kubelet/plugins_registry/moorage.dev-{POD}-reg.sock"
-    )
-    assert str(paths.dra_socket) == f"/var/lib/kubelet/plugins/moorage.dev/dra-{POD}.sock"
+    assert paths.registration_socket.name == "moorage.dev-10000000-reg.sock"
+    assert max(len(str(path)) + 1 for path in sockets) <= LONGEST_PATH
 
 
 async def test_failed_start_leaves_no_socket(world: World) -> None:
