@@ -41,6 +41,7 @@ WRONG: Mapping[str, Any] = {
     "/image/digest": {"image": {"digest": "sha256:short"}},
     "/scheduler/replicas": {"scheduler": {"replicas": "two"}},
     "/driver/path": {"driver": {"path": "DRA"}},
+    "/driver/node/instanceHashDigits": {"driver": {"node": {"instanceHashDigits": 7}}},
     "/driver/node/host/kubelet": {"driver": {"node": {"host": {"kubelet": "var/lib"}}}},
     "/driver/node/extraArgs/0": {"driver": {"node": {"extraArgs": ["x"]}}},
     "/accounting/drivers": {"accounting": {"drivers": []}},
@@ -205,7 +206,12 @@ def test_values_reach_the_programs() -> None:
                 "ownerLifetime": "Claim",
                 "podGroups": [],
             },
-            "driver": {"path": "dra", "uniqueDevices": False, "logLevel": "DEBUG"},
+            "driver": {
+                "path": "dra",
+                "uniqueDevices": False,
+                "logLevel": "DEBUG",
+                "node": {"instanceHashDigits": 8},
+            },
             "webhook": {"hold": "Retry", "certificates": {"days": 30}},
             "scheduler": {"name": "devices"},
         }
@@ -226,6 +232,7 @@ def test_values_reach_the_programs() -> None:
     for driver in (node, shared):
         assert (driver.path, driver.log_level) == ("dra", "DEBUG")
         assert driver.unique_devices_default == "false"
+    assert node.instance_hash_digits == "8"
     assert (webhook.about_pods.hold, webhook.about_pods.other_schedulers) == ("Retry", "Allow")
     bound = {o["metadata"]["name"] for o in objects if o["kind"].endswith("PolicyBinding")}
     policies = {o["metadata"]["name"] for o in objects if o["kind"].endswith("AdmissionPolicy")}

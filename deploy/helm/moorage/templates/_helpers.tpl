@@ -98,6 +98,7 @@
 {{- define "moorage.nodeFlags" -}}
 {{- $found := list -}}
 {{- with .Values.driver.node -}}
+{{- with .instanceHashDigits }}{{ if ne (int .) 6 }}{{ $found = append $found (printf "--instance-hash-digits=%d" (int .)) }}{{ end }}{{ end -}}
 {{- if ne (int .metricsPort) 8090 }}{{ $found = append $found (printf "--metrics-address=:%d" (int .metricsPort)) }}{{ end -}}
 {{- if ne .host.kubelet "/var/lib/kubelet" }}{{ $found = append $found (printf "--kubelet-root=%s" .host.kubelet) }}{{ end -}}
 {{- if ne .host.cdi "/var/run/cdi" }}{{ $found = append $found (printf "--cdi-root=%s" .host.cdi) }}{{ end -}}
