@@ -55,10 +55,15 @@ EVERYTHING: Mapping[str, Any] = {
 
 
 @contextmanager
-def bare_cluster(name: str) -> Iterator[Cluster]:
+def bare_cluster(name: str, kubernetes: str = ClusterSettings.kubernetes) -> Iterator[Cluster]:
     """A cluster of one node that has the images, and nothing of Moorage's else."""
-    work_dir = CHECKOUT / f".cluster-{name}-{os.getpid()}"
-    own = Cluster.up(ClusterSettings(work_dir=work_dir, nodes=1, parts=installation.PARTS))
+    settings = ClusterSettings(
+        work_dir=CHECKOUT / f".cluster-{name}-{os.getpid()}",
+        kubernetes=kubernetes,
+        nodes=1,
+        parts=installation.PARTS,
+    )
+    own = Cluster.up(settings)
     try:
         installation.load_images(own)
         yield own

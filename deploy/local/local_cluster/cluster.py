@@ -253,7 +253,7 @@ class Cluster:
 
     def _handle(self, component: Component, mode: Mode) -> ComponentHandle:
         if mode is Mode.POD:
-            return ComponentPods(self.kubectl, self._kill_container, component)
+            return ComponentPods(self.kubectl, self.kill_container, component)
         node = component.node or self.nodes[0].name
         kubeconfig = self.service_account_kubeconfig(
             component.service_account, namespace=component.namespace, node=node
@@ -262,7 +262,8 @@ class Cluster:
         layout, addresses = self._blueprint.layout, self._blueprint.addresses
         return ComponentProcess(layout, addresses, placed, kubeconfig)
 
-    def _kill_container(self, node: str, container: str) -> None:
+    def kill_container(self, node: str, container: str) -> None:
+        """SIGKILL to all processes of a container, by its ID in containerd."""
         ctr = (self._blueprint.binaries.ctr, "--namespace", "k8s.io")
         self.node(node).exec((*ctr, "tasks", "kill", "--signal", "SIGKILL", container))
 

@@ -1,0 +1,78 @@
+"""The version that was landed before: its chart, its definitions, and its image.
+
+It is a commit, since no version was released yet. Whoever lands a version names here the one that
+clusters are to be upgraded from.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from local_cluster.image_build import build_into
+from moorage_demo.installation import ROOT
+
+COMMIT = "85c9c5af3b7e0f90bdd8c70f52457503e71debc4"
+TAG = "earlier"
+
+
+class EarlierError(Exception):
+    """Raised when the version before cannot be had."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A version before, unpacked.
+
+    Attributes:
+        checkout: Its files.
+        image: A docker-archive of its image, `moorage:earlier`.
+    """
+
+    checkout: Path
+    image: Path
+
+    @property
+    def chart(self) -> Path:
+        return self.checkout / "deploy/helm/moorage"
+
+
+def earlier(folder: Path) -> Earlier:
+    """Unpack the version before into a folder, and build its image by today's builder."""
+    checkout = folder / "earlier"
+    unpack(COMMIT, checkout)
+    image = folder / "earlier.tar"
+    build_into(image, f"moorage:{TAG}", checkout)
+    return Earlier(checkout, image)
+
+
+def unpack(commit: str, target: Path, repository: Path = ROOT) -> None:
+    """The files of a commit, which a shallow clone asks its origin for.
+
+    Raises:
+        EarlierError: If neither has it.
+    """
+    if not _has(repository, commit):
+        _git(repository, "fetch", "--quiet", "--depth=1", "origin", commit)
+    if not _has(repository, commit):
+        raise EarlierError(
+            f"the version to upgrade from, {commit[:7]}, is not in the history of {repository}, "
+            f"and its origin gives it to nobody: `git fetch --unshallow` brings all of them"
+        )
+    packed = _git(repository, "archive", "--format=tar", commit)
+    if packed.returncode != 0:
+        raise EarlierError(f"git archive {commit[:7]}: {packed.stderr.decode().strip()}")
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as tar:
+        tar.extractall(target, filter="data")
+
+
+def _has(repository: Path, commit: str) -> bool:
+    return _git(repository, "cat-file", "-e", f"{commit}^{{commit}}").returncode == 0
+
+
+def _git(repository: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
+    argv = ("git", "-C", str(repository), *args)
+    return subprocess.run(argv, capture_output=True, check=False)
