@@ -80,7 +80,7 @@ async function pod(row, signal) {
 function device(row) {
   return [
     ...heading(row.driver, row.name),
-    bar(row.used, row.slots, row.slots),
+    row.slots === null ? "" : bar(row.used, row.slots, row.slots),
     facts(
       fact("Slots", `${row.used} of ${row.slots ?? "unknown"}`),
       fact("Configuration", row.configuration || "none of Moorage's"),

@@ -79,11 +79,16 @@ function users(row) {
   return [...held, ...claims, ...more];
 }
 
+const slots = (row) =>
+  row.slots === null
+    ? [element("span", { class: "figures" }, `${row.used} in use`)]
+    : [bar(row.used, row.slots, row.slots), element("span", { class: "figures" }, `${row.used} of ${row.slots}`)];
+
 const deviceCells = (row) => [
   cell("node", row.nodes.length ? (row.nodes[0] === "*" ? muted("anywhere") : row.nodes.join(", ")) : muted("no node sees it")),
   cell("name", element("b", {}, row.name)),
   cell("class", row.configuration || muted(row.driver)),
-  cell("slots", bar(row.used, row.slots, row.slots), element("span", { class: "figures" }, `${row.used} of ${row.slots ?? "?"}`)),
+  cell("slots", ...slots(row)),
   cell("users", ...(row.used ? users(row) : [muted("free")])),
 ];
 
