@@ -8,7 +8,7 @@ WORKERS ?= 2
 CLUSTER ?= .cluster
 
 .DEFAULT_GOAL := help
-.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy crash-test demo image images image-lock bench proto crds manifests reference docs lock cluster-up cluster-down clean
+.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy crash-test hostile-test demo image images image-lock bench proto crds manifests reference docs lock cluster-up cluster-down clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ e2e-legacy: $(READY)
 
 crash-test: $(READY) ## The driver killed before each of its system calls (some minutes)
 	MOORAGE_CRASHES=all $(BIN)/pytest -q tests/driver/crashes -n $(WORKERS)
+
+hostile-test: $(READY) ## Nonsense at the driver's sockets, ten minutes at each
+	MOORAGE_HOSTILE_SECONDS=600 $(BIN)/pytest -q tests/driver/hostile -n $(WORKERS)
 
 demo: $(READY) ## The main job on a real cluster (KEEP=1 keeps it, LEGACY=1: without DRA)
 	@PYTHONPATH=deploy/local $(BIN)/python -m moorage_demo $(if $(KEEP),--keep) $(if $(LEGACY),--legacy)
