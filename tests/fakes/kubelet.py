@@ -96,12 +96,14 @@ class FakeKubelet:
                 lambda: [kind for kind, _ in self.history].count(event) >= times
             )
 
+    def is_current(self) -> bool:
+        """Whether all plugins are those whose sockets are there now, and one is."""
+        return self._sockets() == {p.socket: p.made for p in self.plugins} != {}
+
     async def until_current(self) -> None:
-        """Wait until all plugins are those whose sockets are there now, and one is."""
+        """Wait for that."""
         async with asyncio.timeout(HAPPENS_SECONDS), self._happened:
-            await self._happened.wait_for(
-                lambda: self._sockets() == {p.socket: p.made for p in self.plugins} != {}
-            )
+            await self._happened.wait_for(self.is_current)
 
     async def prepare(
         self, *claims: ClaimReference, seconds: float = CALL_SECONDS

@@ -28,7 +28,7 @@ from tests.driver.crashes.claims_process import (
     place,
     serve_claims,
 )
-from tests.driver.crashes.lives import SECONDS, Boundaries, Life, life
+from tests.driver.crashes.lives import SECONDS, Boundaries, Life, life, until
 from tests.fakes.kubelet import FakeKubelet
 
 LEAST = 15
@@ -204,8 +204,10 @@ async def test_killed_while_starting(root: Path) -> None:
 async def _serves(world: World, driver: Life) -> bool:
     with suppress(EOFError, ConnectionError):
         driver.begin()
-        await world.wait_serving(driver)
-        return True
+        await asyncio.to_thread(driver.orders.recv)
+        alive, current = driver.process.is_alive, world.kubelet.is_current
+        await asyncio.to_thread(until, lambda: current() or not alive())
+        return alive()
     return False
 
 
