@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES: Mapping[str, str] = {
     "proto/deviceplugin/v1beta1": "driver/kubelet_api/deviceplugin/v1beta1",
     "proto/discovery/v0": "driver/discovery_api/v0",
+    "proto/dra-health/v1": "driver/kubelet_api/dra_health/v1",
     "proto/dra-health/v1alpha1": "driver/kubelet_api/dra_health/v1alpha1",
     "proto/dra/v1": "driver/kubelet_api/dra/v1",
     "proto/dra/v1beta1": "driver/kubelet_api/dra/v1beta1",

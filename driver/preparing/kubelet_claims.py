@@ -80,6 +80,9 @@ class InstanceSource(Protocol):
     async def decided(self) -> None:
         """Wait until the first discovery is over."""
 
+    def on_changed(self, listener: Callable[[], None]) -> None:
+        """Call back whenever there may be another sight."""
+
 
 OnRenewed = Callable[[tuple[Renewal, ...]], None]
 """Hears of claims whose containers get something else from now on; returns at once."""

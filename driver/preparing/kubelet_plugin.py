@@ -23,8 +23,10 @@ from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.kubelet_api.dra.v1 import api_pb2_grpc as v1_grpc
 from driver.kubelet_api.dra.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.dra.v1beta1 import api_pb2_grpc as v1beta1_grpc
-from driver.kubelet_api.dra_health.v1alpha1 import api_pb2 as health
-from driver.kubelet_api.dra_health.v1alpha1 import api_pb2_grpc as health_grpc
+from driver.kubelet_api.dra_health.v1 import api_pb2 as health
+from driver.kubelet_api.dra_health.v1 import api_pb2_grpc as health_grpc
+from driver.kubelet_api.dra_health.v1alpha1 import api_pb2 as alpha_health
+from driver.kubelet_api.dra_health.v1alpha1 import api_pb2_grpc as alpha_health_grpc
 from driver.kubelet_api.pluginregistration.v1 import api_pb2 as registration
 from driver.kubelet_api.pluginregistration.v1 import api_pb2_grpc as registration_grpc
 from driver.plumbing.kubelet_sockets import KubeletPaths, Socket, remove_dead_sockets
@@ -36,11 +38,19 @@ from driver.preparing.prepared import ClaimReference, PreparedClaim, PreparedDev
 
 logger = logging.getLogger(__name__)
 
-SERVICES = ("v1.DRAPlugin", "v1beta1.DRAPlugin", "v1alpha1.DRAResourceHealth")
-"""Names that the kubelet knows the services by; it takes the first that it supports."""
+SERVICES = (
+    "v1.DRAPlugin",
+    "v1beta1.DRAPlugin",
+    "v1.DRAResourceHealth",
+    "v1alpha1.DRAResourceHealth",
+)
+"""Names that the kubelet knows the services by; it takes the first of a kind that it supports."""
 
 WATCH_SECONDS = 1.0
-"""How soon a lost socket, or a device's change of health, is noticed."""
+"""How soon a lost socket is noticed."""
+
+BURST_SECONDS = 0.05
+"""For what changes together with a device's health, so that it is one list."""
 
 RESEND_SECONDS = 10.0
 """The kubelet takes a device that it has not heard of for 30 s for one of unknown health."""
@@ -137,29 +147,49 @@ class BetaPlugin(v1beta1_grpc.DRAPluginServicer):
 
 
 class Health(health_grpc.DRAResourceHealthServicer):
-    """`v1alpha1.DRAResourceHealth`: the complete list at once, on each change, and repeatedly."""
+    """`v1.DRAResourceHealth`: the complete list at once, on each change, and repeatedly."""
 
     def __init__(self, source: InstanceSource) -> None:
         self._source = source
         self._ended = asyncio.Event()
+        self._streams: set[asyncio.Event] = set()
+        source.on_changed(self._wake)
 
     def end(self) -> None:
         """End all streams, which otherwise last as long as the kubelet."""
         self._ended.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        for changed in self._streams:
+            changed.set()
 
     async def NodeWatchResources(
         self, request: health.NodeWatchResourcesRequest, context: _Context
     ) -> AsyncIterator[health.NodeWatchResourcesResponse]:
+        changed = asyncio.Event()
+        self._streams.add(changed)
+        try:
+            async for devices in self._lists(changed):
+                yield devices
+        finally:
+            self._streams.discard(changed)
+
+    async def _lists(
+        self, changed: asyncio.Event
+    ) -> AsyncIterator[health.NodeWatchResourcesResponse]:
         clock = asyncio.get_running_loop()
         sent, due = None, clock.time()
         while (known := await self._unless_ended()) is not None:
+            changed.clear()
             devices = _health(known)
             if devices != sent or clock.time() >= due:
                 yield devices
                 sent, due = devices, clock.time() + RESEND_SECONDS
             with suppress(TimeoutError):
-                async with asyncio.timeout(WATCH_SECONDS):
-                    await self._ended.wait()
+                async with asyncio.timeout_at(due):
+                    await changed.wait()
+                    await asyncio.sleep(BURST_SECONDS)
 
     async def _unless_ended(self) -> Instances | None:
         """What is known now; None if the end comes before the first discovery is over."""
@@ -172,6 +202,20 @@ class Health(health_grpc.DRAResourceHealthServicer):
         finally:
             known.cancel()
             ended.cancel()
+
+
+class AlphaHealth(alpha_health_grpc.DRAResourceHealthServicer):
+    """`v1alpha1.DRAResourceHealth`, whose messages are on the wire those of v1."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+
+    async def NodeWatchResources(
+        self, request: alpha_health.NodeWatchResourcesRequest, context: _Context
+    ) -> AsyncIterator[alpha_health.NodeWatchResourcesResponse]:
+        wanted = health.NodeWatchResourcesRequest()
+        async for devices in self._health.NodeWatchResources(wanted, context):
+            yield alpha_health.NodeWatchResourcesResponse.FromString(devices.SerializeToString())
 
 
 def _references(claims: Iterable[v1.Claim]) -> list[ClaimReference]:
@@ -237,6 +281,8 @@ async def serve(
         v1_grpc.add_DRAPluginServicer_to_server(plugin, server)
         v1beta1_grpc.add_DRAPluginServicer_to_server(BetaPlugin(plugin), server)
         health_grpc.add_DRAResourceHealthServicer_to_server(devices_health, server)
+        alpha = AlphaHealth(devices_health)
+        alpha_health_grpc.add_DRAResourceHealthServicer_to_server(alpha, server)
 
     def add_registration(server: grpc.aio.Server) -> None:
         registration_grpc.add_RegistrationServicer_to_server(accepted, server)

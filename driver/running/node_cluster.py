@@ -135,6 +135,10 @@ class NodeCluster:
         """Where this node's devices are; None before the first decision."""
         return self._sight.where
 
+    def on_changed(self, listener: Callable[[], None]) -> None:
+        """Call back whenever there may be another sight."""
+        self._sight.listeners.append(listener)
+
     def on_seen(self, listener: Callable[[], None]) -> None:
         """Call back whenever devices may be elsewhere than before."""
         self._on_seen.append(listener)

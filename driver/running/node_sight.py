@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from driver.api import DeviceName
 from driver.instances.instances import Instance
@@ -28,6 +28,7 @@ class NodeSight:
         publications: What was decided last, by pool; what the kubelet plugin prepares from.
         inventory: What it was decided from; None before the first pass.
         taken: How devices are offered; None before that is known.
+        listeners: Hear that there may be another sight; they return at once.
     """
 
     instances: NodeInstances
@@ -35,6 +36,7 @@ class NodeSight:
     publications: Callable[[], Mapping[str, Publication]]
     inventory: Inventory | None = None
     taken: TakenPath | None = None
+    listeners: list[Callable[[], None]] = field(default_factory=list)
     # None if that is to be found out, or made, anew.
     _shared: Mapping[tuple[str, DeviceName], Instance] | None = None
     _where: Whereabouts | None = None
@@ -53,11 +55,18 @@ class NodeSight:
 
     def forget_shared(self) -> None:
         """Shared Instances may be others."""
-        self._shared = self._sight = None
+        self._shared = None
+        self._forget()
 
     def forget_where(self) -> None:
         """Devices may be elsewhere."""
-        self._where = self._sight = None
+        self._where = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._sight = None
+        for listener in self.listeners:
+            listener()
 
     @property
     def whole(self) -> Sight | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -171,6 +171,16 @@ class FakeSource:
     unheard: frozenset[ConfigurationName] = frozenset()
     unreported: set[str] = field(default_factory=set)
     discovered: asyncio.Event = field(default_factory=asyncio.Event)
+    listeners: list[Callable[[], None]] = field(default_factory=list)
+
+    def on_changed(self, listener: Callable[[], None]) -> None:
+        self.listeners.append(listener)
+
+    def see(self, instance: Instance) -> None:
+        """A device is another by now, and whoever listens is told."""
+        self.known.update(some_instances(instance))
+        for listener in self.listeners:
+            listener()
 
     @property
     def sight(self) -> Sight | None:

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import grpc.aio
 
@@ -21,8 +21,10 @@ from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.kubelet_api.dra.v1 import api_pb2_grpc as v1_grpc
 from driver.kubelet_api.dra.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.dra.v1beta1 import api_pb2_grpc as v1beta1_grpc
-from driver.kubelet_api.dra_health.v1alpha1 import api_pb2 as health
-from driver.kubelet_api.dra_health.v1alpha1 import api_pb2_grpc as health_grpc
+from driver.kubelet_api.dra_health.v1 import api_pb2 as health
+from driver.kubelet_api.dra_health.v1 import api_pb2_grpc as health_grpc
+from driver.kubelet_api.dra_health.v1alpha1 import api_pb2 as alpha_health
+from driver.kubelet_api.dra_health.v1alpha1 import api_pb2_grpc as alpha_health_grpc
 from driver.kubelet_api.pluginregistration.v1 import api_pb2 as registration
 from driver.kubelet_api.pluginregistration.v1 import api_pb2_grpc as registration_grpc
 from driver.plumbing.kubelet_sockets import unix_channel
@@ -138,12 +140,23 @@ class FakeKubelet:
         return v1.NodeUnprepareResourcesResponse.FromString(answer.SerializeToString()).claims
 
     @asynccontextmanager
-    async def health(self) -> AsyncIterator[AsyncIterator[health.NodeWatchResourcesResponse]]:
-        """NodeWatchResources."""
-        stub = health_grpc.DRAResourceHealthStub(self.plugins[-1].channel)
-        call = stub.NodeWatchResources(health.NodeWatchResourcesRequest())
+    async def health(
+        self, version: str = "v1alpha1"
+    ) -> AsyncIterator[AsyncIterator[health.NodeWatchResourcesResponse]]:
+        """NodeWatchResources; by default as the kubelet of 1.36 asks."""
+        channel = self.plugins[-1].channel
+        call: Any
+        if version == "v1":
+            stub = health_grpc.DRAResourceHealthStub(channel)
+            call = stub.NodeWatchResources(health.NodeWatchResourcesRequest())
+        else:
+            alpha_stub = alpha_health_grpc.DRAResourceHealthStub(channel)
+            call = alpha_stub.NodeWatchResources(alpha_health.NodeWatchResourcesRequest())
         try:
-            yield aiter(call)
+            yield (
+                health.NodeWatchResourcesResponse.FromString(answer.SerializeToString())
+                async for answer in call
+            )
         finally:
             call.cancel()
 

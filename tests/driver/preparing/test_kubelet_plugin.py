@@ -19,7 +19,7 @@ import grpc.aio
 import pytest
 
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
-from driver.kubelet_api.dra_health.v1alpha1 import api_pb2 as health
+from driver.kubelet_api.dra_health.v1 import api_pb2 as health
 from driver.plumbing.disk import Folder, ProcessLock
 from driver.plumbing.kubelet_sockets import LONGEST_PATH, KubeletPaths, SocketError
 from driver.preparing import kubelet_plugin as dra_kubelet
@@ -165,6 +165,7 @@ async def test_plugin_tells_what_it_serves(world: World) -> None:
     assert list(plugin.info.supported_versions) == [
         "v1.DRAPlugin",
         "v1beta1.DRAPlugin",
+        "v1.DRAResourceHealth",
         "v1alpha1.DRAResourceHealth",
     ]
     assert plugin.service == "v1.DRAPlugin"
@@ -273,36 +274,41 @@ async def _first_report(kubelet: FakeKubelet) -> None:
         await anext(reports)
 
 
-async def test_health_is_told_at_once_on_change_and_repeatedly(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dra_kubelet, "WATCH_SECONDS", 0.02)
+def a_report(
+    status: health.HealthStatus.ValueType, message: str = ""
+) -> health.NodeWatchResourcesResponse:
+    device = health.DeviceIdentifier(pool_name="node-a", device_name="loop-aaaaaa")
+    return health.NodeWatchResourcesResponse(
+        devices=[health.DeviceHealth(device=device, health=status, message=message)]
+    )
+
+
+async def test_health_is_told_repeatedly(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dra_kubelet, "RESEND_SECONDS", 0.1)
 
-    def report(
-        status: health.HealthStatus.ValueType, message: str
-    ) -> health.NodeWatchResourcesResponse:
-        device = health.DeviceIdentifier(pool_name="node-a", device_name="loop-aaaaaa")
-        return health.NodeWatchResourcesResponse(
-            devices=[health.DeviceHealth(device=device, health=status, message=message)]
-        )
-
     async with world.plugin(), world.kubelet() as kubelet, kubelet.health() as reports:
-        online = report(health.HEALTHY, "")
-        assert await anext(reports) == online
-        assert await anext(reports) == online
-        said = {"moorage.dev/health": "degraded", "moorage.dev/health-message": "it is hot"}
-        world.source.known.update(some_instances(an_instance(properties=said)))
-        async with asyncio.timeout(5):
-            while (degraded := await anext(reports)) == online:
-                pass
-        world.source.known.update(some_instances(an_instance(online=False)))
-        async with asyncio.timeout(5):
-            while (last := await anext(reports)) == degraded:
-                pass
+        assert [await anext(reports) for _ in range(3)] == [a_report(health.HEALTHY)] * 3
 
-    assert degraded == report(health.UNHEALTHY, "it is hot")
-    assert last == report(health.UNHEALTHY, "the device is offline")
+
+@pytest.mark.parametrize("version", ["v1", "v1alpha1"])
+async def test_health_is_told_at_once_when_it_changes(
+    version: str, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dra_kubelet, "RESEND_SECONDS", 3600.0)
+    said = {"moorage.dev/health": "degraded", "moorage.dev/health-message": "it is hot"}
+
+    async with world.plugin(), world.kubelet() as kubelet, kubelet.health(version) as reports:
+        told = [await anext(reports)]
+        for changed in (an_instance(properties=said), an_instance(online=False)):
+            world.source.see(changed)
+            async with asyncio.timeout(5):
+                told.append(await anext(reports))
+
+    assert told == [
+        a_report(health.HEALTHY),
+        a_report(health.UNHEALTHY, "it is hot"),
+        a_report(health.UNHEALTHY, "the device is offline"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""The kubelet's contracts: stubs that `make proto` generates from proto/."""
