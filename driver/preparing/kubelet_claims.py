@@ -38,7 +38,7 @@ from driver.preparing.prepared import (
     PreparedClaims,
 )
 from driver.preparing.renewals import Renewal, current, renew, with_real_paths
-from driver.preparing.sight import Sight
+from driver.preparing.sight import InstanceSource, Sight
 from driver.preparing.whereabouts import Whereabouts
 
 logger = logging.getLogger(__name__)
@@ -68,20 +68,6 @@ class ClaimReader(Protocol):
 
     async def claim_of(self, uid: ClaimUid) -> Mapping[str, Any] | None:
         """The same by its UID alone, which takes far longer."""
-
-
-class InstanceSource(Protocol):
-    """The devices of this node."""
-
-    @property
-    def sight(self) -> Sight | None:
-        """What is known now; None until the first discovery is over."""
-
-    async def decided(self) -> None:
-        """Wait until the first discovery is over."""
-
-    def on_changed(self, listener: Callable[[], None]) -> None:
-        """Call back whenever there may be another sight."""
 
 
 OnRenewed = Callable[[tuple[Renewal, ...]], None]

@@ -33,8 +33,9 @@ from driver.plumbing.kubelet_sockets import KubeletPaths, Socket, remove_dead_so
 from driver.plumbing.prometheus import CLAIM_REQUEST_SECONDS, CLAIM_REQUESTS
 from driver.preparing import cdi
 from driver.preparing.claims import Failure, Instances
-from driver.preparing.kubelet_claims import InstanceSource, KubeletClaims
+from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.prepared import ClaimReference, PreparedClaim, PreparedDevice
+from driver.preparing.sight import InstanceSource
 
 logger = logging.getLogger(__name__)
 

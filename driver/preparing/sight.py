@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from driver.instances.instances import Instance
 from driver.names import is_pool_of
@@ -34,3 +36,17 @@ class Sight:
             ),
             None,
         )
+
+
+class InstanceSource(Protocol):
+    """The devices of this node."""
+
+    @property
+    def sight(self) -> Sight | None:
+        """What is known now; None until the first discovery is over."""
+
+    async def decided(self) -> None:
+        """Wait until the first discovery is over."""
+
+    def on_changed(self, listener: Callable[[], None]) -> None:
+        """Call back whenever there may be another sight."""
