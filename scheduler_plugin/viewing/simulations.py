@@ -62,7 +62,7 @@ class Charged:
     queue: QueueName
     device_class: str
     added: int
-    for_: str
+    what: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -323,9 +323,9 @@ def _verdict(pod: PodView, world: World) -> Refused | list[tuple[PodView, Admitt
 def _charged(pod: PodView, admitted: Admitted) -> Iterator[Charged]:
     for use in admitted.claims:
         for key, amount in use.adds:
-            yield Charged(queue=use.owner, device_class=key, added=amount, for_=str(use.claim))
+            yield Charged(queue=use.owner, device_class=key, added=amount, what=str(use.claim))
     for key, amount in admitted.requests:
-        yield Charged(queue=admitted.queue, device_class=key, added=amount, for_=str(pod))
+        yield Charged(queue=admitted.queue, device_class=key, added=amount, what=str(pod))
 
 
 def _named(pod: PodView) -> str:

@@ -175,7 +175,7 @@ def simulation_text(found: Simulation) -> list[Text | Table]:
     for pod in found.pods:
         said += [Text(f"{pod.pod}: {pod.reason}", "bold"), Text(pod.sentence)]
         said += [
-            Text(f"  charged to {c.queue}: {c.added} {c.device_class}, for {c.for_}")
+            Text(f"  charged to {c.queue}: {c.added} {c.device_class}, for {c.what}")
             for c in pod.charged
         ]
         said += [Text(f"  evicted: {name}") for name in pod.evicted]

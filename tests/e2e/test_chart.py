@@ -115,12 +115,24 @@ def test_a_wrong_value_is_refused_with_its_path(path: str) -> None:
             "cert-manager.io/v1",
         ),
         ({"prometheus": {"enabled": True}}, "prometheus.enabled", "monitoring.coreos.com/v1"),
+        ({"prometheus": {"rules": True}}, "prometheus.rules", "monitoring.coreos.com/v1"),
     ],
 )
 def test_what_the_cluster_lacks_is_said_before_anything_is_made(
     values: Mapping[str, Any], path: str, missing: str
 ) -> None:
     assert f"{path}: the cluster does not serve {missing}" in refusal(values)
+
+
+def test_alerts_and_dashboard_are_those_of_the_files() -> None:
+    found = render({"prometheus": {"rules": True, "dashboard": True}})
+
+    rules = named(found, "PrometheusRule", "moorage")["spec"]
+    assert rules == yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())
+    shown = named(found, "ConfigMap", "moorage-dashboard")
+    assert shown["metadata"]["labels"]["grafana_dashboard"] == "1"
+    written = json.loads((CHART / "files" / "dashboard.json").read_text())
+    assert json.loads(shown["data"]["moorage.json"]) == written
 
 
 def test_another_queue_label_is_the_same_everywhere() -> None:

@@ -179,7 +179,7 @@ def test_what_is_simulated_is_what_happens_then(story: Story, tmp_path: Path) ->
     assert (one["reason"], two["reason"]) == ("OverLimit", "Admitted")
     (charged,) = two["charged"]
     assert (charged["queue"], charged["added"]) == (queue, 1)
-    assert charged["for_"] == f"ResourceClaim {story.namespace}/more"
+    assert charged["what"] == f"ResourceClaim {story.namespace}/more"
     assert f"ResourceClaim {story.namespace}/shared" in lost["devices"][0]["sentence"]
     assert story.find("pod", "second") is None, "nothing was written"
     story.pod("second", queue, "more")
