@@ -95,6 +95,7 @@ class FakeApiServer:
         asked: Method and last part of the path of each request that arrived.
         labels: Each label that was stored on a claim, in order; "" for its removal.
         bound: UIDs of the pods that were bound, in order.
+        slices: The ResourceSlices that it lists.
         budgets: The PodDisruptionBudgets that it lists; what they refuse is `protected`.
         protected: Names of the pods that may not be evicted.
         evicted: Names of the pods that were, in order.
@@ -107,6 +108,7 @@ class FakeApiServer:
         self.labels: list[str] = []
         self.bound: list[str] = []
         self.budgets: list[dict[str, Any]] = []
+        self.slices: list[dict[str, Any]] = []
         self.protected: set[str] = set()
         self.evicted: list[str] = []
         self.next_happening: Callable[[], Awaitable[Happening]] = self._scripted
@@ -125,6 +127,9 @@ class FakeApiServer:
         """Create or replace a claim or a pod as somebody else."""
         metadata = obj["metadata"]
         self._store(_path(plural, metadata["namespace"], metadata["name"]), deepcopy(dict(obj)))
+
+    def put_node(self, obj: Mapping[str, Any]) -> None:
+        self._store(f"/api/v1/nodes/{obj['metadata']['name']}", deepcopy(dict(obj)))
 
     def claim(self, name: str = "cam") -> dict[str, Any]:
         return self.objects[_path("resourceclaims", "default", name)]
@@ -169,11 +174,8 @@ class FakeApiServer:
         self.asked.append(f"{method} {last}{' (dry)' if is_dry else ''}")
         try:
             match method, last:
-                case "GET", "poddisruptionbudgets":
-                    metadata = {"resourceVersion": str(self._version)}
-                    found = {"metadata": metadata, "items": self.budgets}
                 case "GET", _:
-                    found = self._found(path)
+                    found = self._listed(last) or self._found(path)
                 case "PATCH", "status":
                     found = self._patch_status(path.removesuffix("/status"), body)
                 case "PATCH", _:
@@ -185,6 +187,19 @@ class FakeApiServer:
         except RefusedError as error:
             return _refusal(error)
         return Answer(200, json.dumps(found).encode())
+
+    def _listed(self, plural: str) -> dict[str, Any] | None:
+        """A list, where the path names a kind and no object."""
+        match plural:
+            case "poddisruptionbudgets":
+                items = self.budgets
+            case "resourceslices":
+                items = self.slices
+            case "pods":
+                items = [obj for path, obj in self.objects.items() if "/pods/" in path]
+            case _:
+                return None
+        return {"metadata": {"resourceVersion": str(self._version)}, "items": items}
 
     def _found(self, path: str) -> dict[str, Any]:
         if path not in self.objects:
@@ -210,6 +225,9 @@ class FakeApiServer:
             if patch["metadata"].get(key, after["metadata"][key]) != after["metadata"][key]:
                 raise RefusedError(409, "Conflict", f"{key} differs")
         merged = {**after["status"], **patch["status"]}
+        if "conditions" in patch["status"]:
+            each = (*after["status"].get("conditions", ()), *patch["status"]["conditions"])
+            merged["conditions"] = list({entry["type"]: entry for entry in each}.values())
         after["status"] = {key: value for key, value in merged.items() if value is not None}
         return self._store(path, after)
 

@@ -175,3 +175,26 @@ def test_a_pod_written_for_the_device_plugin_is_charged_until_it_ends(story: Sto
 
     story.wait_bound("second")
     story.wait_figures({vision: 1})
+
+
+@pytest.mark.usefixtures("disk")
+def test_a_device_is_taken_back_from_all_who_run_on_it_and_who_waited_runs(story: Story) -> None:
+    """The other node has a device that is free, and that does not serve."""
+    mine, robots = story.queue("mine", quota=1), story.queue("robots", quota=0)
+    others = story.queue("others")
+    story.claim("held")
+    story.pod("owner", robots, "held", **HERE)
+    story.wait_running("owner")
+    story.pod("foreign", others, "held", **HERE)
+    story.wait_running("foreign")
+
+    story.claim("w")
+    story.pod("w", mine, "w", **HERE)
+
+    story.wait_running("w")
+    assert story.bound() == {"w"}
+    why = story.wait_told("foreign", "Reclaimed")
+    assert "is given up by all who use it (2 pods)" in why
+    assert why.endswith(f'on node "{NODE}".')
+    assert story.wait_told("owner", "Reclaimed") == why
+    story.wait_figures({mine: 1, robots: 0})
