@@ -128,6 +128,7 @@ PERMISSIONS = tuple(
         ("", "pods/eviction", "create"),
         ("", "pods/status", "patch"),
         ("", "namespaces", "list watch"),
+        ("", "nodes", "get"),
         (_DRA, "resourceclaims", "get list watch patch"),
         (_DRA, "resourceclaims/status", "patch"),
         (_DRA, "resourceclaims/binding", "patch"),
@@ -139,6 +140,8 @@ PERMISSIONS = tuple(
         ("akri.sh", "instances", "list watch"),
         ("policy", "poddisruptionbudgets", "list"),
         ("events.k8s.io", "events", "create patch"),
+        ("authentication.k8s.io", "tokenreviews", "create"),
+        ("authorization.k8s.io", "subjectaccessreviews", "create"),
     )
     for verb in verbs.split()
 )
