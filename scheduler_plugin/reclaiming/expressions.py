@@ -38,7 +38,7 @@ def _program(expression: str) -> Any:
 
 @lru_cache(maxsize=1)
 def _library() -> Any:
-    """Its compiled part alone: the package would import a command line, ten times the memory."""
+    """Its compiled part: the package itself imports a command line, and what colours that."""
     package = find_spec("cel")
     folders = package.submodule_search_locations if package is not None else None
     assert folders, "it is installed with this program"
