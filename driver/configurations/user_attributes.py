@@ -34,7 +34,6 @@ _BUILD = r"[0-9A-Za-z-]+"
 _VERSION = re.compile(
     rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PART}(\.{_PART})*)?(\+{_BUILD}(\.{_BUILD})*)?"
 )
-_INTEGERS = range(-(2**63), 2**63)
 
 
 def user_attributes(given: Mapping[str, Attribute] | None) -> dict[str, Attribute]:
@@ -74,5 +73,10 @@ def _value_flaws(value: Attribute) -> Iterator[str]:
         yield f"{size} bytes are too many; {VALUE_LIMIT} may be used."
     if "version" in value and not _VERSION.fullmatch(text):
         yield f"{text!r:.60} is no version such as 1.2.3."
-    if value.get("int", 0) not in _INTEGERS:
+    if not _is_integer(value.get("int", 0)):
         yield f"{value['int']!r:.60} is no integer of 64 bits."
+
+
+def _is_integer(value: object) -> bool:
+    """Of 64 bits. A float is none, and is not looked for in a range: that takes ages."""
+    return isinstance(value, int) and -(2**63) <= value < 2**63

@@ -92,6 +92,8 @@ def test_one_attribute_under_two_names_is_refused() -> None:
     ("value", "sentence"),
     [
         ({"int": 2**63}, "9223372036854775808 is no integer of 64 bits."),
+        ({"int": 2.0}, "2.0 is no integer of 64 bits."),
+        ({"int": 1.5}, "1.5 is no integer of 64 bits."),
         ({"string": "é" * 33}, "66 bytes are too many; 64 may be used."),
         ({"version": "1.2"}, "'1.2' is no version such as 1.2.3."),
         ({"version": "v1.2.3"}, "'v1.2.3' is no version such as 1.2.3."),
