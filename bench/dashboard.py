@@ -24,7 +24,7 @@ from playwright.async_api import Page, async_playwright
 from bench import filter_handler, verdicts
 from bench.filter_handler import Size
 from kube.api import ApiClient
-from kube.http_server import serving
+from kube.http_server import Ending, serving
 from local_cluster import debian
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.dashboard.apiserver_reviews import TOKEN_REVIEWS, Reviews
@@ -123,7 +123,7 @@ async def browser(views: Views) -> None:
     debian.ensure_packages({"chromium": "chromium"})
     address = ("127.0.0.1", 0)
     async with (
-        serving(dashboard_app(views), address, stop_seconds=1) as bound,
+        serving(dashboard_app(views), address, ending=Ending(1)) as bound,
         async_playwright() as play,
     ):
         path = debian.find("chromium")

@@ -29,7 +29,7 @@ from typing import Any
 import uvloop
 
 from kube.api import LiveTls, Resource, TlsFiles, connect, show_files
-from kube.http_server import serving
+from kube.http_server import Ending, serving
 from local_cluster.api import CONTROL_PLANE, Certificate, Cluster, ClusterSettings
 from scheduler_plugin.api import QUEUE_LABEL
 from tests.e2e.webhook.installation import WebhookProcess, install
@@ -247,7 +247,7 @@ async def serve_nothing(host: str, port: int, certificate: Path, key: Path) -> N
     tls = LiveTls(ciphers=CIPHERS)
     show_files(tls, TlsFiles(certificate, key))
     app = http_app(DoNothing())
-    async with serving(app, (host, port), tls=tls.context, stop_seconds=1) as bound:
+    async with serving(app, (host, port), tls=tls.context, ending=Ending(1)) as bound:
         print("listening", flush=True)
         await bound.server
 

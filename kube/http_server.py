@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import NamedTuple
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_SECONDS = 10.0
@@ -22,6 +22,9 @@ HEAD_SECONDS = 10.0
 KEEP_ALIVE_SECONDS = 120
 """More than the 90 s after which Go closes an idle connection: were we first, a call could cross
 the closing, and Go does not send a POST again."""
+
+
+_DRAIN_POLL_SECONDS = 0.05
 
 
 class CannotListenError(Exception):
@@ -38,6 +41,19 @@ class Bound(NamedTuple):
     host: str
     port: int
     server: asyncio.Task[None]
+
+
+class Ending(NamedTuple):
+    """How a server ends.
+
+    Attributes:
+        stop_seconds: How long requests under way have to be answered.
+        drain_seconds: For clients that keep connections: how long calls are answered before that,
+            each as its connection's last, unless all connections are closed sooner.
+    """
+
+    stop_seconds: int
+    drain_seconds: float = 0.0
 
 
 class Protocol(HttpToolsProtocol):
@@ -80,26 +96,62 @@ async def serving(
     address: tuple[str, int],
     *,
     tls: ssl.SSLContext | None = None,
-    stop_seconds: int,
+    ending: Ending,
     protocol: type[Protocol] = Protocol,
 ) -> AsyncIterator[Bound]:
-    """Serve until the context ends; then requests under way have `stop_seconds` to be answered.
+    """Serve until the context ends.
 
-    `address` is a host and a port; without a host all addresses, of both families where there are
-    both.
+    Args:
+        app: What answers.
+        address: A host and a port; without a host all addresses, of both families where there are
+            both.
+        tls: Over TLS.
+        ending: How long it takes when the context ends.
+        protocol: What reads requests.
 
     Raises:
         CannotListenError: The address is not to be had.
     """
     listener = _listener(*address)
-    server = _Server(_config(app, protocol, tls, stop_seconds))
+    farewell = _Farewell(app)
+    server = _Server(_config(farewell, protocol, tls, ending.stop_seconds))
     task = asyncio.create_task(server.serve(sockets=[listener]))
     host, port = listener.getsockname()[:2]
     try:
         yield Bound(host, port, task)
     finally:
+        farewell.is_said = True
+        await _drained(server, ending.drain_seconds)
         server.should_exit = True
         await task
+
+
+class _Farewell:
+    """Says with each answer that the connection ends, once the server is to end.
+
+    A client that was not told may send a call into the closing, and gets no answer: the API server
+    goes on with its connections to a webhook after the pod has left its Service.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self.is_said = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def told(message: Message) -> None:
+            if self.is_said and message["type"] == "http.response.start":
+                headers = [*message.get("headers", ()), (b"connection", b"close")]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        await self._app(scope, receive, told)
+
+
+async def _drained(server: uvicorn.Server, seconds: float) -> None:
+    clock = asyncio.get_running_loop().time
+    end = clock() + seconds
+    while server.server_state.connections and clock() < end:  # noqa: ASYNC110  It tells nobody.
+        await asyncio.sleep(_DRAIN_POLL_SECONDS)
 
 
 def _listener(host: str, port: int) -> socket.socket:

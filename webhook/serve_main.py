@@ -8,7 +8,7 @@ import logging
 from typing import NoReturn
 
 from kube.api import ApiClient, LiveTls, TlsFiles, connect, follow_files, show_files
-from kube.http_server import serving
+from kube.http_server import Ending, serving
 from webhook.apiserver import Admission
 from webhook.arguments import WebhookSettings
 from webhook.certificates.apiserver import CertificateKeeper
@@ -23,6 +23,10 @@ CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 STOP_SECONDS = 5
 """For reviews under way when it stops: as long as the API server waits for them."""
+
+
+DRAIN_SECONDS = 5.0
+"""For connections that the API server keeps: those in use are told to end with their next call."""
 
 
 async def serve_webhook(settings: WebhookSettings) -> None:
@@ -46,7 +50,7 @@ async def serve_webhook(settings: WebhookSettings) -> None:
                 application,
                 settings.listen_address,
                 tls=tls.context,
-                stop_seconds=STOP_SECONDS,
+                ending=Ending(STOP_SECONDS, DRAIN_SECONDS),
             ) as bound:
                 await asyncio.wait([bound.server])
                 raise RuntimeError("the server ended") from bound.server.exception()

@@ -12,7 +12,7 @@ from pathlib import Path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kube.api import CertificateError, LiveTls, TlsFiles, follow_files, show_files
-from kube.http_server import Bound, CannotListenError, Protocol
+from kube.http_server import Bound, CannotListenError, Ending, Protocol
 from kube.http_server import serving as serving_all
 from scheduler_plugin.extender.http_app import DEFAULT_LIMITS, Limits
 from scheduler_plugin.extender.http_bodies import plain, respond
@@ -40,7 +40,7 @@ async def serving(
             app,
             (listening.host, listening.port),
             tls=tls,
-            stop_seconds=limits.stop_seconds,
+            ending=Ending(limits.stop_seconds),
             protocol=_protocol(listening.tls),
         ) as bound,
     ):

@@ -38,7 +38,7 @@ def test_a_nodes_mirror_pods_charge_no_closed_queue_and_no_more_than_the_node_ho
     story.delete("pod", "greedy")
     story.wait_figures({open_to_all: 2, victim: 0})
     story.until("its queue says it no more", lambda: not _condition(story, victim))
-    assert f'device_class="{story.name}"' not in story.plugin.page("/metrics")
+    assert f'{UNATTRIBUTED}{{device_class="{story.name}"' not in story.plugin.page("/metrics")
     story.delete("pod", "first")
     story.delete("pod", "second")
     story.wait_figures({open_to_all: 1, victim: 0})
