@@ -8,7 +8,6 @@ What stands above a schema, names, columns and subresources, is written by hand 
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ import yaml
 from driver.models import ConfigurationModel, InstanceModel
 from kube.models import Model
 from scheduler_plugin.models import QueueModel
+from tests.generated import run
 
 CRDS = Path(__file__).resolve().parent.parent / "deploy" / "crds"
 MODELS: Mapping[str, type[Model]] = {
@@ -103,18 +103,15 @@ def stale(folder: Path) -> Iterator[str]:
             yield f"differs from its model: {file.name}"
 
 
+def write() -> None:
+    for name in MODELS:
+        file = CRDS / f"{name}.yaml"
+        file.write_text(generated(file))
+
+
 def main() -> str | None:
     """What to complain about, or None."""
-    parser = argparse.ArgumentParser(prog="python -m tests.crds", description=__doc__)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--write", action="store_true", help="generate into the files")
-    what.add_argument("--check", action="store_true", help="compare, and change nothing")
-    if parser.parse_args().write:
-        for name in MODELS:
-            file = CRDS / f"{name}.yaml"
-            file.write_text(generated(file))
-        return None
-    problems = list(stale(CRDS))
+    problems = run("tests.crds", __doc__, write, lambda: stale(CRDS))
     return "\n".join([*problems, "Run `make crds`."]) if problems else None
 
 

@@ -9,7 +9,6 @@ the name of its template.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from local_cluster.helm import run_helm
 from moorage_demo.release import CHART, VALUES
+from tests import generated
 
 DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
 FOLDERS = ("manifests", "policies", "webhook")
@@ -71,14 +71,9 @@ def _write(files: dict[str, str]) -> None:
 
 def main() -> str | None:
     """What to complain about, or None."""
-    parser = argparse.ArgumentParser(prog="python -m tests.manifests", description=__doc__)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--write", action="store_true", help="render into the files")
-    what.add_argument("--check", action="store_true", help="compare, and change nothing")
-    if parser.parse_args().write:
-        _write(rendered())
-        return None
-    problems = list(stale(rendered()))
+    problems = generated.run(
+        "tests.manifests", __doc__, lambda: _write(rendered()), lambda: stale(rendered())
+    )
     hint = "Change the templates in deploy/helm/moorage, and run `make manifests`."
     return "\n".join([*problems, hint]) if problems else None
 

@@ -8,7 +8,6 @@ Fields come from the definitions, which come from the models; flags from the pro
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ import yaml
 from driver.running import settings as driver
 from scheduler_plugin import arguments as scheduler_plugin
 from scheduler_plugin import kubectl
+from tests import generated
 from tests.crds import CRDS
 from webhook import arguments as webhook
 
@@ -129,17 +129,14 @@ def stale() -> Iterator[str]:
             yield f"differs from what it is about: {file.name}"
 
 
+def write() -> None:
+    for name, generate in GENERATED.items():
+        (PAGES / name).write_text(generate())
+
+
 def main() -> str | None:
     """What to complain about, or None."""
-    parser = argparse.ArgumentParser(prog="python -m tests.reference", description=__doc__)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--write", action="store_true", help="generate into the files")
-    what.add_argument("--check", action="store_true", help="compare, and change nothing")
-    if parser.parse_args().write:
-        for name, generate in GENERATED.items():
-            (PAGES / name).write_text(generate())
-        return None
-    problems = list(stale())
+    problems = generated.run("tests.reference", __doc__, write, stale)
     return "\n".join([*problems, "Run `make reference`."]) if problems else None
 
 

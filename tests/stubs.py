@@ -10,13 +10,14 @@ The protobuf *package* stays upstream's, since it is part of the path of each gR
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
+
+from tests import generated
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -137,15 +138,8 @@ def write(root: Path) -> None:
 
 def main() -> str | None:
     """What to complain about, or None."""
-    parser = argparse.ArgumentParser(prog="python -m tests.stubs", description=__doc__)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--write", action="store_true", help="generate into the tree")
-    what.add_argument("--check", action="store_true", help="compare, and change nothing")
     try:
-        if parser.parse_args().write:
-            write(ROOT)
-            return None
-        problems = check(ROOT)
+        problems = generated.run("tests.stubs", __doc__, lambda: write(ROOT), lambda: check(ROOT))
     except StubsError as error:
         return str(error)
     return "\n".join([*problems, "Run `make proto`."]) if problems else None

@@ -6,7 +6,7 @@ What is taken from them, and what for, others decide.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from datetime import datetime
 from itertools import chain
 from typing import TypeAlias
@@ -134,6 +134,16 @@ class Candidates:
         over = (over_share(place, self._key, self.freed, self._world) for place in places)
         is_other = self.asker.queue not in self._tree.path(owner)
         self._ranks[owner] = is_other, tuple(rank for rank in over if rank is not None)
+
+    def rank_all(self, owners: Iterable[QueueName]) -> Generator[None, None, list[QueueName]]:
+        """Rank each, in steps; returns them."""
+        ranked: list[QueueName] = []
+        for owner in owners:
+            ranked.append(owner)
+            self.rank(owner)
+            if len(ranked) % IN_ONE_STEP == 0:
+                yield
+        return ranked
 
     def rank_anew(self, owners: Collection[QueueName]) -> None:
         """After something was taken; whoever is not concerned stays where it was."""

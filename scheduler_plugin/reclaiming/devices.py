@@ -85,12 +85,7 @@ class _Search:
 
     def run(self) -> Iterator[Step]:
         """See `decide_device`."""
-        owners: list[QueueName] = []
-        for owner in self._owners():
-            owners.append(owner)
-            self._all.rank(owner)
-            if len(owners) % IN_ONE_STEP == 0:
-                yield None
+        owners = yield from self._all.rank_all(self._owners())
         if not owners:
             yield self._nobody("nobody can be asked for one: no other queue is over its quota")
         elif self._evidence is None:

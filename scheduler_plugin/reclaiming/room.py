@@ -18,7 +18,7 @@ from scheduler_plugin.accounting.totals import Totals
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.candidates import IN_ONE_STEP, Candidates, given_up
+from scheduler_plugin.reclaiming.candidates import Candidates, given_up
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
 from scheduler_plugin.reclaiming.effects import freed_by
 from scheduler_plugin.reclaiming.victims import Asker, Protection, Victim
@@ -79,12 +79,7 @@ class _Search:
 
     def run(self) -> Iterator[Decision | None]:
         """See `decide`. Whom it has to ask last, it mostly does not ask at all."""
-        owners: list[QueueName] = []
-        for owner in self._owners():
-            owners.append(owner)
-            self._all.rank(owner)
-            if len(owners) % IN_ONE_STEP == 0:
-                yield None
+        owners = yield from self._all.rank_all(self._owners())
         for foreign_too in (False, True):
             self._all.take(())
             while self._lacks(self._all.freed):
