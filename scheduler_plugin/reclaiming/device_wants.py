@@ -18,7 +18,7 @@ from scheduler_plugin.judging.verdicts import Admitted, judge
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import Alternative, ClaimView, Request
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.wants import NoWant, hold_of_case
+from scheduler_plugin.reclaiming.wants import NoWant, hold_of_case, served_with_another
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +51,8 @@ def device_want_of(pod: PodView, world: World) -> DeviceWant | NoWant:
     open_claims = [claim for claim in claims if not claim.is_allocated]
     if not any(is_accounted(claim, world.facts.catalog) for claim in open_claims):
         return NoWant(f"{pod} waits for no device that queues count.")
+    if served := served_with_another(pod, claims, world):
+        return NoWant(served)
     hold = hold_of_case(case_of(pod, claims, world, at_bind=False))
     if doubt := _doubt(pod, open_claims, world):
         return NoWant(f"{pod} waits for a device, and {doubt}", hold.queue if hold else None)

@@ -145,7 +145,7 @@ def _amounts(quantities: JsonObject) -> dict[str, int]:
 def node_room(node: JsonObject, pods: Collection[JsonObject]) -> NodeRoom:
     """A node, as the API server has it and the pods that are bound to it."""
     metadata, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
-    there = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in _TERMINAL]
+    there = [pod for pod in pods if _stays(pod)]
     return NodeRoom(
         name=metadata["name"],
         labels=metadata.get("labels") or {},
@@ -155,6 +155,12 @@ def node_room(node: JsonObject, pods: Collection[JsonObject]) -> NodeRoom:
         pods={PodUid(pod["metadata"]["uid"]): asked_of_node(pod) for pod in there},
         repels=any(_repels(pod["spec"]) for pod in there),
     )
+
+
+def _stays(pod: JsonObject) -> bool:
+    """Whether a pod keeps its room: what is on its way out counts as free, as its devices do."""
+    ended = (pod.get("status") or {}).get("phase") in _TERMINAL
+    return not ended and not pod["metadata"].get("deletionTimestamp")
 
 
 def _repels(spec: JsonObject) -> bool:

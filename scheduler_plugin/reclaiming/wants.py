@@ -6,7 +6,7 @@ is still missing, however many of them are met at one time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from scheduler_plugin.accounting.holds import Hold
@@ -16,6 +16,7 @@ from scheduler_plugin.judging.cases import Case, case_of
 from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
 from scheduler_plugin.judging.verdicts import Admitted, Refused, judge
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
+from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
 
@@ -104,7 +105,19 @@ def want_of(pod: PodView, world: World, evicted: Totals) -> Want | NoWant:
         return NoWant(f"{pod} waits for no room.")
     if verdict.reason is not Reason.OVER_LIMIT:
         return NoWant(verdict.sentence)
+    if served := served_with_another(pod, claims, world):
+        return NoWant(served)
     return _want(case_of(pod, claims, world, at_bind=False), verdict, evicted)
+
+
+def served_with_another(pod: PodView, claims: Collection[ClaimView], world: World) -> str:
+    """Why nothing is taken for a pod whose claim another gets: it will share that; "" else."""
+    holds = world.assumptions.holds
+    for claim in (claim for claim in claims if not claim.is_allocated):
+        for other in world.facts.pods_naming(claim):
+            if other.uid != pod.uid and other.uid in holds:
+                return f"{pod} waits for {claim}, which is on its way to {other}."
+    return ""
 
 
 def _want(case: Case, refused: Refused, evicted: Totals) -> Want | NoWant:

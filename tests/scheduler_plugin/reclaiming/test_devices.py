@@ -260,6 +260,18 @@ def test_a_device_that_is_about_to_be_free_is_waited_for() -> None:
     assert isinstance(cluster.decide(), OnItsWay)
 
 
+def test_a_device_whose_node_is_about_to_have_room_is_waited_for() -> None:
+    """The pod that goes has the CPU, too; nobody else is evicted while it takes its time."""
+    leaving = a_pod_on_node("r1", "2")
+    leaving["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:30Z"
+    cluster = a_cluster(use("robots", "r1"), use("robots", "r2", on="d2"), waiting())
+    put(cluster.world, a_used_pod("r1", "robots", "r1", deleting=True))
+    cluster.pods["n"] = [leaving, a_pod_on_node("r2", "2")]
+    cluster.waiting = {"spec": {"containers": [asking("2")]}}
+
+    assert isinstance(cluster.decide(), OnItsWay)
+
+
 def test_what_was_taken_for_one_pod_is_nobody_elses() -> None:
     queues = [a_queue("mine", onvif=(2, -1)), a_queue("robots", onvif=(0, -1))]
     cluster = a_cluster(*FULL, waiting(), waiting(name="w2"), queues=queues)
@@ -270,6 +282,18 @@ def test_what_was_taken_for_one_pod_is_nobody_elses() -> None:
 
     assert isinstance(cluster.decide(), OnItsWay)
     assert cluster.taken("w2") == ["r2"]
+
+
+def test_for_a_claim_that_is_on_its_way_to_one_user_nobody_goes_for_another() -> None:
+    queues = [a_queue("mine", onvif=(2, -1)), a_queue("robots", onvif=(0, -1))]
+    sharer = a_pod("w2", queue="mine", claims=["w"], status=UNSCHEDULABLE)
+    cluster = a_cluster(*FULL, waiting(), [sharer], queues=queues)
+    first = cluster.decide()
+    assert isinstance(first, Take)
+
+    cluster.world.hold(first.hold)
+
+    assert cluster.taken("w2") == []
 
 
 def test_a_device_that_is_held_is_refused_to_others_from_when_it_is_free() -> None:

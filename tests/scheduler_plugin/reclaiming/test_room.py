@@ -293,6 +293,18 @@ def test_what_another_pod_of_the_queue_was_promised_counts_against_its_quota() -
     assert len(taken(world)) == 1
 
 
+def test_for_a_claim_that_is_on_its_way_to_one_user_nobody_goes_for_another() -> None:
+    sharer = a_pod("w2", queue="mine", claims=["w"], spec={"priority": 0})
+    world = a_full_world(*FULL, waiting(), sharer, mine=(3, 3), robots=(0, 3))
+    decision = decided(world)
+    assert isinstance(decision, Take)
+
+    world.assumptions.hold(decision.hold)
+
+    assert taken(world, "w2") == []
+    assert len(taken(world)) == 1
+
+
 def test_a_pods_other_claims_count_for_whoever_owns_them() -> None:
     """r1 uses a claim of another queue, too, which would be left with less than its quota."""
     both = [
