@@ -21,13 +21,14 @@ def test_without_flags_the_defaults_count() -> None:
 
 def test_flags_become_settings() -> None:
     settings = settings_from(
-        *("--profile", "dra-1.34", "--nodes", "1", "--no-audit"),
+        *("--profile", "dra-1.34", "--nodes", "1", "--no-audit", "--own-networks"),
         *("--feature-gate", "DRAAdminAccess=false"),
         *("--apiserver-flag", "v=4", "--runtime-config", "api/alpha=true"),
     )
 
     assert settings.profile is Profile.DRA_1_34
-    assert (settings.nodes, settings.audit) == (1, False)
+    assert (settings.nodes, settings.audit, settings.udevd) == (1, False, False)
+    assert settings.own_networks
     assert settings.feature_gates == {"DRAAdminAccess": False}
     assert settings.apiserver_flags == {"v": "4"}
     assert settings.runtime_config == {"api/alpha": "true"}

@@ -73,9 +73,18 @@ def test_changed_settings_reach_certain_parts_only(
     )
 
 
-def test_only_another_kubernetes_makes_a_new_cluster() -> None:
+def test_nodes_with_networks_of_their_own_have_a_proxy_each() -> None:
+    shared, own = parts_of(), parts_of(own_networks=True)
+
+    assert set(own) - set(shared) == {"kube-proxy-node-a", "kube-proxy-node-b"}
+    assert own["kube-proxy-node-b"].node == "node-b"
+    assert own["kube-proxy"] == shared["kube-proxy"]
+
+
+def test_only_another_kubernetes_or_network_makes_a_new_cluster() -> None:
     before = some_settings()
 
+    assert needs_new_cluster(before, some_settings(own_networks=True))
     assert needs_new_cluster(before, some_settings(kubernetes="1.33"))
     assert not needs_new_cluster(before, some_settings(nodes=1, audit=False, fake_nodes=5))
 
@@ -148,7 +157,7 @@ def test_all_that_a_node_mounts_lies_in_the_work_folder_and_is_made_before() -> 
 
     assert sources
     assert all(source.startswith(str(WORK_DIR)) for source in sources)
-    assert {source for source in sources if source != str(node.run)} <= made
+    assert set(sources) - {str(node.run), str(node.boot_id)} <= made
 
 
 def test_certificates_name_what_clients_call_the_api_server() -> None:

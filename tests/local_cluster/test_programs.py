@@ -12,6 +12,7 @@ from local_cluster.go_toolchain import MODULES, cache_dir
 
 ALL = (
     programs.kubernetes("1.36"),
+    programs.kubernetes("1.34"),
     programs.kubernetes("1.33"),
     programs.kube_scheduler("1.36"),
     programs.ETCD,

@@ -38,7 +38,7 @@ def test_single_gates_override_the_profile() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"kubernetes": "1.12"}, "1.12 is not one of 1.36, 1.33"),
+        ({"kubernetes": "1.12"}, "1.12 is not one of 1.36, 1.34, 1.33"),
         ({"parts": ("etcd",)}, "nothing works without kube-apiserver"),
         ({"parts": (*CONTROL_PLANE, "cloud")}, "unknown parts: cloud"),
         ({"nodes": -1}, "nodes must be 0 to 8"),

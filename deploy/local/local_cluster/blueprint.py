@@ -19,6 +19,8 @@ class PlannedNode:
     name: str
     index: int
     layout: NodeLayout
+    network: str
+    """The network namespace that it is in."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,13 @@ class Blueprint:
     def nodes(self) -> tuple[PlannedNode, ...]:
         names = (f"node-{chr(ord('a') + index)}" for index in range(self.settings.nodes))
         return tuple(
-            PlannedNode(name, index, self.layout.node(name)) for index, name in enumerate(names)
+            PlannedNode(name, index, self.layout.node(name), self._network(name))
+            for index, name in enumerate(names)
         )
+
+    def _network(self, node: str) -> str:
+        own = self.settings.own_networks
+        return self.layout.node_network(node) if own else self.layout.network_namespace
 
     def kubernetes(self, program: str) -> str:
         return str(self.binaries.kubernetes / program)

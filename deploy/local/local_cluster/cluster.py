@@ -189,6 +189,10 @@ class Cluster:
                 return node
         raise MachineError(f"no real node {name}")
 
+    def power_off(self, node: str) -> None:
+        """A power cut of a node; `reconfigure` boots it again."""
+        lifecycle.power_off(self._blueprint, node)
+
     def load_image(self, archive: Path) -> None:
         """Import a docker or OCI archive into every node."""
         containerd_images.import_archive(self._blueprint, archive)

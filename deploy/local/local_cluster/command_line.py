@@ -60,6 +60,7 @@ def _add_up(up: argparse.ArgumentParser) -> None:
     up.add_argument("--runtime-config", action="append", default=[], metavar="API=VALUE")
     up.add_argument("--scheduler-overlay", type=Path, help="fields of moorage's scheduler config")
     up.add_argument("--no-audit", action="store_true")
+    up.add_argument("--own-networks", action="store_true", help="a network namespace for each node")
     up.add_argument("--udevd", action="store_true", help="run udevd inside the cluster's network")
     up.add_argument(
         "--control-plane-only",
@@ -84,8 +85,7 @@ def settings_of(options: argparse.Namespace) -> ClusterSettings:
         values["scheduler_overlay"] = _read(options.scheduler_overlay)
     if options.no_audit:
         values["audit"] = False
-    if options.udevd:
-        values["udevd"] = True
+    values |= {name: True for name in ("own_networks", "udevd") if getattr(options, name)}
     if options.control_plane_only:
         values |= {"nodes": 0, "parts": CONTROL_PLANE}
     return settings_from_mapping({**values, "work_dir": options.dir})

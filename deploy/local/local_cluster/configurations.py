@@ -81,7 +81,7 @@ def merged(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any
 def kube_proxy(
     node: str, address: IPv4Address, kubeconfig_path: Path, gates: Mapping[str, bool]
 ) -> dict[str, Any]:
-    """One proxy for all nodes: they share the network namespace in which its rules stand."""
+    """One proxy for all nodes that share the network namespace in which its rules stand."""
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",

@@ -9,7 +9,7 @@ from typing import Any
 
 from local_cluster import addresses as ports
 from local_cluster import configurations
-from local_cluster.blueprint import Blueprint
+from local_cluster.blueprint import Blueprint, PlannedNode
 from local_cluster.configurations import document
 from local_cluster.parts import AliveProbe, HttpProbe, PartSpec, flags, joined
 
@@ -108,17 +108,22 @@ def moorage_scheduler(blueprint: Blueprint) -> PartSpec:
     return _scheduler(blueprint, "kube-scheduler-moorage", port, "moorage", overlay=overlay)
 
 
-def kube_proxy(blueprint: Blueprint) -> PartSpec:
-    path, kubeconfig = blueprint.kubeconfig("kube-proxy", "kube-proxy")
-    config = blueprint.layout.config / "kube-proxy.json"
-    address = blueprint.addresses.control_plane
-    node = blueprint.nodes[0].name if blueprint.nodes else blueprint.layout.network_namespace
-    proxy = configurations.kube_proxy(node, address, path, blueprint.settings.gates)
+def kube_proxy(blueprint: Blueprint, own: PlannedNode | None = None) -> PartSpec:
+    """For the cluster's network namespace, or for that of a node."""
+    name = f"kube-proxy-{own.name}" if own else "kube-proxy"
+    path, kubeconfig = blueprint.kubeconfig(name, "kube-proxy")
+    config = blueprint.layout.config / f"{name}.json"
+    addresses = blueprint.addresses
+    address = addresses.node(own.index) if own else addresses.control_plane
+    node = own or next(iter(blueprint.nodes), None)
+    called = node.name if node else blueprint.layout.network_namespace
+    proxy = configurations.kube_proxy(called, address, path, blueprint.settings.gates)
     return PartSpec(
-        name="kube-proxy",
+        name=name,
         argv=(blueprint.kubernetes("kube-proxy"), f"--config={config}"),
         probe=HttpProbe(f"http://{address}:{ports.KUBE_PROXY_HEALTH_PORT}/livez"),
         wave=2,
+        node=own.name if own else None,
         files={path: kubeconfig, config: document(proxy)},
     )
 

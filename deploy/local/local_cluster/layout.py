@@ -47,6 +47,11 @@ class NodeLayout:
         return self.dir.parent.parent / "udev"
 
     @property
+    def boot_id(self) -> Path:
+        """What identifies this boot of the node."""
+        return self.dir / "boot_id"
+
+    @property
     def ready_file(self) -> Path:
         """Exists once the node's mounts are in place."""
         return self.dir / "ready"
@@ -73,6 +78,10 @@ class Layout:
     @property
     def network_namespace(self) -> str:
         return f"moorage-{self.id}"
+
+    def node_network(self, node: str) -> str:
+        """The network namespace of a node that has one of its own."""
+        return f"{self.network_namespace}-{node}"
 
     @property
     def host_interface(self) -> str:

@@ -72,13 +72,23 @@ def down(work_dir: Path, *, purge: bool = False) -> None:
             _remove_folder(layout)
 
 
+def power_off(blueprint: Blueprint, node: str) -> None:
+    """End a node at once, as a power cut does; what it had in memory, `/run`, is gone.
+
+    `up` starts it again.
+    """
+    with locked(blueprint.layout.lock_file):
+        linux_nodes.remove_node(blueprint.layout, node)
+        shutil.rmtree(blueprint.layout.node(node).run)
+
+
 def _reason_to_start_afresh(settings: ClusterSettings, layout: Layout) -> str | None:
     """None when what is there, if anything, can become what is asked for."""
     before = load_record(layout)
     if before is None:
         return None
     if needs_new_cluster(before.settings, settings):
-        return f"this one runs Kubernetes {before.settings.kubernetes}"
+        return f"this one runs Kubernetes {before.settings.kubernetes} in another network"
     if not linux_network.exists(layout):
         # Its processes, if any live, are in a namespace that has no name any more.
         return "the network of this one is gone"
@@ -93,23 +103,31 @@ def _prepare(settings: ClusterSettings, layout: Layout) -> Blueprint:
     if settings.udevd:
         debian.ensure_packages(debian.UDEV_PACKAGES)
     binaries = go_toolchain.build_all(settings.kubernetes, with_nodes=settings.nodes > 0)
-    addresses = _ensure_network(settings, layout)
+    addresses = _ensure_network(layout)
     save_record(layout, Record(settings, addresses.subnet, binaries))
     blueprint = Blueprint(settings, layout, addresses, binaries)
+    _ensure_node_networks(blueprint)
     _ensure_trust(blueprint)
     return blueprint
 
 
-def _ensure_network(settings: ClusterSettings, layout: Layout) -> Addresses:
+def _ensure_node_networks(blueprint: Blueprint) -> None:
+    layout, addresses = blueprint.layout, blueprint.addresses
+    if not blueprint.settings.own_networks:
+        linux_network.set_node_addresses(layout, addresses, blueprint.settings.nodes)
+        return
+    for node in blueprint.nodes:
+        linux_network.ensure_node_network(layout, addresses, node.name, node.index)
+
+
+def _ensure_network(layout: Layout) -> Addresses:
     with locked(MACHINE_LOCK):
         before = load_record(layout)
         if before and linux_network.exists(layout):
-            addresses = Addresses(before.subnet)
-            linux_network.set_node_addresses(layout, addresses, settings.nodes)
-            return addresses
+            return Addresses(before.subnet)
         linux_network.remove(layout)
         addresses = Addresses(choose_subnet(layout.id, linux_network.taken_subnets()))
-        linux_network.create(layout, addresses, settings.nodes)
+        linux_network.create(layout, addresses)
         return addresses
 
 

@@ -68,7 +68,7 @@ def _start(layout: Layout, node: PlannedNode) -> Process:
     write_atomically(node.layout.private("/etc/cni") / "resolv.conf", "")
     linux_cgroups.create(f"{layout.cgroup}/{node.name}")
     script = ("--propagation", "private", "--", "/bin/sh", str(node.layout.setup_script))
-    argv = in_network(layout.network_namespace, (*ENTERING, *script))
+    argv = in_network(node.network, (*ENTERING, *script))
     outer = processes.start(argv, layout.log(node.name), {"PATH": SEARCH_PATH}, layout.id)
     inner = processes.only_child(outer)
     processes.save(layout.record(node.name), inner, FINGERPRINT)

@@ -14,7 +14,7 @@ def processes_of(layout: Layout) -> tuple[Process, ...]:
     """Whatever carries the cluster's mark or uses its network, except who asks."""
     found = {
         *processes.marked(layout.id),
-        *processes.inside(linux_network.namespace_file(layout)),
+        *(one for file in linux_network.namespace_files(layout) for one in processes.inside(file)),
     }
     asking = {os.getpid(), os.getppid()}
     return tuple(process for process in found if process.pid not in asking)
@@ -23,11 +23,10 @@ def processes_of(layout: Layout) -> tuple[Process, ...]:
 def traces_of(layout: Layout) -> tuple[str, ...]:
     """One entry for each mount, process, interface, namespace and cgroup."""
     interface = attempt("ip", "link", "show", layout.host_interface)
-    namespace = linux_network.namespace_file(layout)
     return (
         *(f"mount {target}" for target in linux_mounts.mounts_below(layout.work_dir)),
         *(f"process {process.pid}" for process in processes_of(layout)),
         *(f"cgroup {folder}" for folder in linux_cgroups.folders(layout.cgroup)),
         *((f"interface {layout.host_interface}",) if interface.returncode == 0 else ()),
-        *((f"network namespace {namespace}",) if namespace.exists() else ()),
+        *(f"network namespace {file}" for file in linux_network.namespace_files(layout)),
     )

@@ -76,7 +76,7 @@ def udevd(node: PlannedNode) -> PartSpec:
 
 
 def setup_script(node: NodeLayout) -> str:
-    """What the node's first process runs before it goes to sleep for good.
+    """What the node's first process runs before it goes to sleep for good: the node boots.
 
     It starts in new mount, UTS and PID namespaces whose mounts are private, so nothing
     here is seen outside. References to other clusters' network namespaces are dropped
@@ -87,6 +87,8 @@ def setup_script(node: NodeLayout) -> str:
         "set -eu",
         "umount -R /run/netns 2>/dev/null || true",
         f"hostname {node.name}",
+        f"cat /proc/sys/kernel/random/uuid > {_quoted(node.boot_id)}",
+        f"mount --bind {_quoted(node.boot_id)} /proc/sys/kernel/random/boot_id",
         *(_overlay(node, target) for target in OVERLAID_DIRS),
         f"mount --bind {_quoted(node.run)} {RUN_DIR}",
         f"mount --bind {_quoted(node.udev)} {RUN_DIR}/udev",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from local_cluster.blueprint import Blueprint
-from local_cluster.control_plane import cluster_parts, fake_kubelets
+from local_cluster.control_plane import cluster_parts, fake_kubelets, kube_proxy
 from local_cluster.node_parts import node_parts, udevd
 from local_cluster.parts import PartSpec
 from local_cluster.settings import ClusterSettings
@@ -16,6 +16,8 @@ def planned_parts(blueprint: Blueprint) -> tuple[PartSpec, ...]:
     """Every part in the order of starting."""
     on_nodes = [part for node in blueprint.nodes for part in node_parts(blueprint, node)]
     parts = [*cluster_parts(blueprint), *on_nodes]
+    if blueprint.settings.own_networks and "kube-proxy" in blueprint.settings.parts:
+        parts += [kube_proxy(blueprint, node) for node in blueprint.nodes]
     if blueprint.settings.udevd:
         parts.append(udevd(blueprint.nodes[0]))
     if blueprint.settings.fake_nodes:
@@ -31,4 +33,4 @@ def waves(parts: Iterable[PartSpec]) -> Iterator[tuple[PartSpec, ...]]:
 
 def needs_new_cluster(before: ClusterSettings, after: ClusterSettings) -> bool:
     """Whether stored objects might not survive; everything else is a restart of some parts."""
-    return before.kubernetes != after.kubernetes
+    return (before.kubernetes, before.own_networks) != (after.kubernetes, after.own_networks)

@@ -10,7 +10,7 @@ from typing import Any
 
 from local_cluster.errors import SettingsError
 
-KUBERNETES_VERSIONS = ("1.36", "1.33")
+KUBERNETES_VERSIONS = ("1.36", "1.34", "1.33")
 CONTROL_PLANE = ("etcd", "kube-apiserver")
 CLUSTER_PARTS = (
     *CONTROL_PLANE,
@@ -66,12 +66,19 @@ class ClusterSettings:
     scheduler_overlay: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the KubeSchedulerConfiguration of `moorage`'s scheduler; `extenders` goes here."""
     audit: bool = True
+    own_networks: bool = False
+    """Each node has a network namespace of its own, as real ones have; else all share one."""
     udevd: bool = False
     """Run systemd-udevd inside the cluster's network namespace: its events stop at the border."""
 
     def __post_init__(self) -> None:
         for problem in problems_of(self):
             raise SettingsError(problem)
+
+    @property
+    def has_dra_by_hand(self) -> bool:
+        """Whether `resource.k8s.io/v1` lacks what Moorage wants before it uses it by itself."""
+        return self.kubernetes == "1.34" or self.profile is Profile.DRA_1_34
 
     @property
     def gates(self) -> Mapping[str, bool]:
