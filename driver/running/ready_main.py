@@ -2,7 +2,7 @@
 
     python3.11 -m driver.running.ready_main <folder>
 
-It runs every few seconds on every node, so it imports next to nothing.
+It runs every few seconds until the driver is ready, so it imports next to nothing.
 """
 
 from __future__ import annotations

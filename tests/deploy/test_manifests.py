@@ -238,22 +238,21 @@ def test_probes_go_where_the_driver_answers(workload: tuple[str, str]) -> None:
     address = driver_settings(pod).metrics_address
     (container,) = pod["containers"]
     ports = {port["name"]: port["containerPort"] for port in container.get("ports", ())}
-    kinds = ("livenessProbe", "readinessProbe")
-    probes = {kind: container[kind]["httpGet"] for kind in kinds if "httpGet" in container[kind]}
+    probes = {kind: container[kind]["httpGet"] for kind in ("livenessProbe", "readinessProbe")}
 
     assert address is not None
     assert {ports.get(probe["port"], probe["port"]) for probe in probes.values()} == {address.port}
     assert probes["livenessProbe"]["path"] == "/healthz"
-    if not pod.get("hostNetwork"):
-        assert probes["readinessProbe"]["path"] == "/readyz"
-    else:
-        assert not ports, "two pods of an update would not fit on a node"
+    assert probes["readinessProbe"]["path"] == "/readyz"
+    fits = not (pod.get("hostNetwork") and ports)
+    assert fits, "two pods of an update would not fit on a node"
 
 
-def test_whether_a_pod_is_ready_no_other_pod_of_its_node_is_asked() -> None:
+def test_until_a_pod_is_ready_no_other_pod_of_its_node_is_asked() -> None:
+    """The kubelet asks nothing else before this one probe was answered."""
     pod = pod_spec(*DAEMON)
     (container,) = pod["containers"]
-    *command, folder = container["readinessProbe"]["exec"]["command"]
+    *command, folder = container["startupProbe"]["exec"]["command"]
 
     assert command == ["python3.11", "-m", ready_main.__name__]
     settings = driver_settings(pod)

@@ -55,12 +55,15 @@ EVERYTHING: Mapping[str, Any] = {
 
 
 @contextmanager
-def bare_cluster(name: str, kubernetes: str = ClusterSettings.kubernetes) -> Iterator[Cluster]:
-    """A cluster of one node that has the images, and nothing of Moorage's else."""
+def bare_cluster(
+    name: str, kubernetes: str = ClusterSettings.kubernetes, *, nodes: int = 1
+) -> Iterator[Cluster]:
+    """A cluster that has the images, and nothing of Moorage's else; its nodes share no network."""
     settings = ClusterSettings(
         work_dir=CHECKOUT / f".cluster-{name}-{os.getpid()}",
         kubernetes=kubernetes,
-        nodes=1,
+        nodes=nodes,
+        own_networks=nodes > 1,
         parts=installation.PARTS,
     )
     own = Cluster.up(settings)

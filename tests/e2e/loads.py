@@ -35,12 +35,14 @@ class Seen:
         rejected: Pods that the kubelet did not admit while no device plugin served. Without DRA it
             takes all devices of a resource for gone when the plugin that is replaced ends.
         done: How many pods have come to their good end.
+        nodes: Where they did.
     """
 
     refused: list[tuple[float, str]] = field(default_factory=list)
     wrong: set[str] = field(default_factory=set)
     rejected: set[str] = field(default_factory=set)
     done: int = 0
+    nodes: set[str] = field(default_factory=set)
 
 
 class Load:
@@ -108,6 +110,7 @@ class Load:
             if pod["status"]["phase"] in ("Succeeded", "Failed"):
                 api.delete(f"/api/v1/namespaces/{NAMESPACE}/pods/{name}")
                 self.seen.done += pod["status"]["phase"] == "Succeeded"
+                self.seen.nodes.add(pod["spec"].get("nodeName", "none"))
             elif name.startswith("load-"):
                 alive.append(name)
         self.seen.wrong.update(self._overcharged(api))

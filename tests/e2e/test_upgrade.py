@@ -30,10 +30,10 @@ KILLED_SECONDS = 20.0
 
 
 @contextmanager
-def earlier_release(kubernetes: str, folder: Path) -> Iterator[Cluster]:
+def earlier_release(kubernetes: str, folder: Path, *, nodes: int = 1) -> Iterator[Cluster]:
     """A cluster on which the version before is installed as its own INSTALL.md said."""
     before = earlier(folder)
-    with bare_cluster(f"upgrade-{kubernetes}", kubernetes) as cluster:
+    with bare_cluster(f"upgrade-{kubernetes}", kubernetes, nodes=nodes) as cluster:
         cluster.load_image(before.image)
         documented.prepare(folder)
         install(cluster, before, folder)
@@ -65,7 +65,7 @@ def status(cluster: Cluster) -> str:
 
 
 def test_pods_come_and_go_through_upgrades_and_rollbacks(tmp_path: Path) -> None:
-    with earlier_release("1.36", tmp_path) as cluster:
+    with earlier_release("1.36", tmp_path, nodes=2) as cluster:
         assert images(cluster) == {OLDER}
         with under_load(cluster, claims=True) as load:
             load.goes_on()
@@ -89,6 +89,7 @@ def test_pods_come_and_go_through_upgrades_and_rollbacks(tmp_path: Path) -> None
             load.goes_on()
 
         assert load.seen.wrong == set()
+        assert load.seen.nodes == {node.name for node in cluster.nodes}
         assert bindings_of_each_pod(cluster) == {1}
         cluster.wait_until(
             "only the keepers' claim is charged, once",
