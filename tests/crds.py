@@ -39,8 +39,8 @@ Schema = dict[str, Any]
 def structural_schema(model: type[Model]) -> Schema:
     """A model's schema as `openAPIV3Schema` may have it."""
     found = model.model_json_schema()
-    schema = _structural(found, found["$defs"])
-    del schema["properties"]["metadata"]  # The API server's own.
+    schema = _structural(found, found.get("$defs", {}))
+    schema["properties"].pop("metadata", None)  # The API server's own.
     required = [name for name in schema.pop("required") if name != "metadata"]
     return _ordered(schema | ({"required": required} if required else {}))
 
@@ -52,7 +52,8 @@ def _structural(schema: Schema, definitions: Schema) -> Schema:
     found = {name: value for name, value in schema.items() if name not in ("title", "$defs")}
     if "description" in found:
         found["description"] = " ".join(found["description"].split())
-    if found.get("additionalProperties") is True:  # x-kubernetes-preserve-unknown-fields says so.
+    if isinstance(found.get("additionalProperties"), bool):
+        # Unknown fields are pruned, or x-kubernetes-preserve-unknown-fields says otherwise.
         del found["additionalProperties"]
     for keyword in found.keys() & {"items", "additionalProperties"}:
         found[keyword] = _structural(found[keyword], definitions)

@@ -16,11 +16,12 @@ from typing import Any
 import typer
 import yaml
 
+from driver.models import DeviceConfigModel
 from driver.running import settings as driver
 from scheduler_plugin import arguments as scheduler_plugin
 from scheduler_plugin import kubectl
 from tests import generated
-from tests.crds import CRDS
+from tests.crds import CRDS, structural_schema
 from webhook import arguments as webhook
 
 PAGES = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -35,15 +36,31 @@ def objects_page() -> str:
     for name in KINDS:
         definition = yaml.safe_load((CRDS / f"{name}.yaml").read_text())
         parts.append(_kind(definition["spec"]))
+    parts.append(_device_config())
     return "\n".join(parts)
 
 
 def _kind(spec: Mapping[str, Any]) -> str:
     (version,) = spec["versions"]
-    schema = version["schema"]["openAPIV3Schema"]
-    rows = [f"| `{path}` | {kind} | {text} |" for path, kind, text in _fields(schema, "")]
-    head = f"## {spec['names']['kind']}\n\n`{spec['group']}/{version['name']}`, "
-    head += f"{spec['scope'].lower()}. {schema['description']}\n\n"
+    place = f"`{spec['group']}/{version['name']}`, {spec['scope'].lower()}"
+    return _table(spec["names"]["kind"], place, version["schema"]["openAPIV3Schema"])
+
+
+def _device_config() -> str:
+    """It is no object of its own; what `kubectl explain` does not know."""
+    place = "Opaque parameters of claims and DeviceClasses, see [DeviceConfig](../device-config.md)"
+    schema = structural_schema(DeviceConfigModel)
+    return _table("DeviceConfig", place, {**schema, "description": _first(schema)})
+
+
+def _first(schema: Mapping[str, Any]) -> str:
+    """The first sentence, which is for users."""
+    return str(schema["description"]).partition(". ")[0] + "."
+
+
+def _table(kind: str, place: str, schema: Mapping[str, Any]) -> str:
+    rows = [f"| `{path}` | {type_} | {text} |" for path, type_, text in _fields(schema, "")]
+    head = f"## {kind}\n\n{place}. {schema['description']}\n\n"
     return head + "| field | type | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
@@ -57,7 +74,7 @@ def _fields(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, str, st
 def _type(field: Mapping[str, Any]) -> str:
     if "items" in field:
         return f"list of {_type(field['items'])}s"
-    if field.get("additionalProperties") and not field.get("properties"):
+    if field.keys() & {"additionalProperties", "patternProperties"} and "properties" not in field:
         return "map"
     if field.get("x-kubernetes-int-or-string"):
         return "integer or string"
@@ -68,7 +85,9 @@ def _meaning(field: Mapping[str, Any]) -> str:
     said = [field.get("description", "")]
     if choices := field.get("enum") or field.get("items", {}).get("enum"):
         said.append(f"One of {', '.join(f'`{choice}`' for choice in choices)}.")
-    if "default" in field:
+    if "const" in field:
+        said.append(f"Always `{field['const']}`.")
+    if field.get("default") is not None:
         said.append(f"Default: `{field['default']}`.")
     return " ".join(filter(None, said))
 
