@@ -29,6 +29,7 @@ from kube.api import (
     ConflictError,
     NotFoundError,
     PermanentError,
+    naming,
 )
 from scheduler_plugin.api import (
     ClaimUid,
@@ -210,7 +211,8 @@ class ClaimKeeper:
         """Do what the claim needs while nobody else does; after a failure wait for a while."""
         self._agenda.begin(uid)
         try:
-            is_over = await self._do(uid)
+            with naming(claimUID=uid):
+                is_over = await self._do(uid)
             self._failures = 0 if is_over else self._failures + 1
             await asyncio.sleep(_BACKOFF.delay(self._failures, random.random))
         finally:

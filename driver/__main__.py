@@ -30,7 +30,7 @@ def main() -> NoReturn:
     settings = parse_settings(sys.argv[1:], os.environ)
     from kube.api import log_to_stderr, run_process  # `--help` does without it.
 
-    log_to_stderr(settings.log_level, "driver")
+    log_to_stderr(settings.log_level, "driver", form=settings.log_format)
     work = _work(settings)
     # What was imported stays; to look through it for garbage takes 20 ms each time.
     gc.freeze()

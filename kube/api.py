@@ -15,7 +15,9 @@ from kube.changes import Added, Change, Deleted, Modified
 from kube.command_settings import (
     Config,
     Kubeconfig,
+    LogFormat,
     LogLevel,
+    TracingEndpoint,
     commands,
     not_empty,
     parsed,
@@ -65,7 +67,8 @@ from kube.objects import (
     JsonObject,
     ObjectKey,
 )
-from kube.processes import log_to_stderr, run_process
+from kube.opentelemetry import TracingError, note_span, now_ns, trace_to
+from kube.processes import log_to_stderr, naming, run_process
 from kube.requests import Preconditions, WriteOptions
 from kube.resources import ObjectPath, Resource, Selection
 from kube.wall_clock import wall_clock

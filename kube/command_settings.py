@@ -67,6 +67,18 @@ Config = Annotated[
     ),
 ]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], typer.Option()]
+LogFormat = Annotated[
+    Literal["text", "json"],
+    typer.Option(help="Lines for people, or a JSON object in each."),
+]
+TracingEndpoint = Annotated[
+    str,
+    typer.Option(
+        metavar="URL",
+        help="Send traces here, by OTLP over gRPC, such as http://collector:4317; needs the"
+        " packages of moorage[tracing].",
+    ),
+]
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(

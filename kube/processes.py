@@ -6,10 +6,16 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable, Coroutine
-from typing import NoReturn
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from pythonjsonlogger.json import JsonFormatter
 
 from kube.errors import KubeconfigError
+from kube.opentelemetry import TracingError, flush_spans
 
 logger = logging.getLogger(__name__)
 
@@ -17,11 +23,60 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
+_named: ContextVar[Mapping[str, str]] = ContextVar("named", default=MappingProxyType({}))
 
-def log_to_stderr(level: str, *ours: str) -> None:
-    """Log what our packages say at this level; libraries never say more than INFO."""
-    form = "%(asctime)s %(levelname)s %(name)s %(message)s"
-    logging.basicConfig(level=max(logging.INFO, logging.getLevelName(level)), format=form)
+
+@contextmanager
+def naming(**uids: str) -> Iterator[None]:
+    """Each line that is logged meanwhile names these UIDs; so do those of tasks begun meanwhile.
+
+    As Kubernetes' own logs do, such as `podUID`: one search finds what all processes did.
+    """
+    before = _named.set({**_named.get(), **uids})
+    try:
+        yield
+    finally:
+        _named.reset(before)
+
+
+class _TextLines(logging.Formatter):
+    """As people read them, with the UIDs behind."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        uids = "".join(f" {name}={uid}" for name, uid in _named.get().items())
+        return super().formatMessage(record) + uids
+
+
+class _JsonLines(JsonFormatter):
+    """An object in each line, with a field for each UID."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "%(levelname)s %(name)s %(message)s",
+            timestamp="time",
+            rename_fields={"levelname": "level", "name": "logger"},
+        )
+
+    def add_fields(
+        self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]
+    ) -> None:
+        found: dict[str, Any] = {}
+        super().add_fields(found, record, message_dict)
+        log_data |= {"time": found.pop("time"), **found, **_named.get()}  # in an order to sort by
+
+
+def log_to_stderr(level: str, *ours: str, form: str = "text") -> None:
+    """Log what our packages say at this level; libraries never say more than INFO.
+
+    Args:
+        level: Such as `DEBUG`.
+        ours: The packages, beside this one.
+        form: `text` or `json`.
+    """
+    text = "%(asctime)s %(levelname)s %(name)s %(message)s"
+    handler = logging.StreamHandler()
+    handler.setFormatter(_JsonLines() if form == "json" else _TextLines(text))
+    logging.basicConfig(level=max(logging.INFO, logging.getLevelName(level)), handlers=[handler])
     for package in (*ours, "kube"):
         logging.getLogger(package).setLevel(level)
 
@@ -40,11 +95,12 @@ def run_process(
     Args:
         work: Cancelled by the first SIGINT or SIGTERM.
         plain_errors: Errors whose sentence says it all, so that no traceback is logged; those of
-            the kubeconfig are.
+            the kubeconfig and of tracing are.
         loop_factory: None for asyncio's own event loop.
     """
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        status = runner.run(_until_signal(work, (KubeconfigError, *plain_errors)))
+        status = runner.run(_until_signal(work, (KubeconfigError, TracingError, *plain_errors)))
+        flush_spans()
         logging.shutdown()
         os._exit(status)
 

@@ -47,7 +47,7 @@ def _serve(settings: ServeSettings) -> NoReturn:
     from kube.http_server import CannotListenError
     from scheduler_plugin.serve_main import run_serve
 
-    log_to_stderr(settings.log_level, "scheduler_plugin", "binder")
+    log_to_stderr(settings.log_level, "scheduler_plugin", "binder", form=settings.log_format)
     run_process(
         run_serve(settings),
         plain_errors=(CannotListenError,),

@@ -14,8 +14,10 @@ from driver.api import Problem
 from kube.api import (
     Config,
     Kubeconfig,
+    LogFormat,
     LogLevel,
     Resource,
+    TracingEndpoint,
     commands,
     not_empty,
     parsed,
@@ -142,6 +144,8 @@ CLUSTERS_SCHEDULERS = ("default-scheduler",)
 def serve(
     kubeconfig: Kubeconfig = None,
     log_level: LogLevel = "INFO",
+    log_format: LogFormat = "text",
+    tracing_endpoint: TracingEndpoint = "",
     config: Config = "",
     pod_name: Annotated[str, typer.Option(envvar="POD_NAME", hidden=True)] = "",
     lease: Lease = LEASE,
@@ -224,6 +228,8 @@ def serve(
     return ServeSettings(
         kubeconfig=kubeconfig,
         log_level=log_level,
+        log_format=log_format,
+        tracing_endpoint=tracing_endpoint,
         instance=pod_name or socket.gethostname(),
         listening=_safe(parse_listening(listen_address, tls)),
         pages=_safe(parse_pages_address(pages_address)),

@@ -13,7 +13,7 @@ from typing import NoReturn
 from starlette.types import ASGIApp
 
 from binder.api import Binder, ClaimKeeper
-from kube.api import ApiClient, Event, EventRecorder, connect, wall_clock
+from kube.api import ApiClient, Event, EventRecorder, connect, trace_to, wall_clock
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
@@ -71,6 +71,7 @@ async def run_serve(settings: ServeSettings) -> None:
     It is answered from the first moment, with the reason why nothing is judged yet. What fails for
     good ends everything; when this is cancelled, requests under way are finished first.
     """
+    trace_to(settings.tracing_endpoint, USER_AGENT)
     async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
         plugin = Plugin(client, settings)
         async with asyncio.TaskGroup() as tasks:

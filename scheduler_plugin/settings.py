@@ -21,6 +21,8 @@ class ServeSettings:
 
     Attributes:
         kubeconfig: None for the ServiceAccount of the pod.
+        log_format: `text` or `json`.
+        tracing_endpoint: Where traces are sent; "" for nowhere.
         instance: This process's name in Events.
         listening: Where kube-scheduler calls.
         pages: Where people and probes read.
@@ -30,6 +32,8 @@ class ServeSettings:
 
     kubeconfig: Path | None
     log_level: str
+    log_format: str
+    tracing_endpoint: str
     instance: str
     listening: Listening
     pages: Listening

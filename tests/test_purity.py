@@ -19,9 +19,10 @@ COMPONENTS = ("driver", "scheduler_plugin", "binder", "webhook", "kube")
 
 OUTSIDE = frozenset(
     {
-        *("aiohttp", "asyncio", "asyncua", "grpc", "httptools", "kubernetes", "logging", "os"),
-        *("pathlib", "prometheus_client", "pyudev", "random", "select", "signal", "socket", "ssl"),
-        *("subprocess", "tempfile", "threading", "time", "uvicorn", "uvloop"),
+        *("aiohttp", "asyncio", "asyncua", "grpc", "httptools", "kubernetes", "logging"),
+        *("opentelemetry", "os", "pathlib", "prometheus_client", "pyudev", "random", "select"),
+        *("signal", "socket", "ssl", "subprocess", "tempfile", "threading", "time", "uvicorn"),
+        "uvloop",
     }
 )
 """What it takes to see or change anything outside."""
@@ -36,6 +37,7 @@ PARTIES = frozenset(
             "channel",
             "channels",
             "client",
+            "opentelemetry",
             "sdk",
             "server",
             "service",

@@ -17,7 +17,7 @@ from webhook.serve_main import serve_webhook
 def main() -> NoReturn:
     """Run until a signal."""
     settings = parse_settings(sys.argv[1:], os.environ)
-    log_to_stderr(settings.log_level, "webhook", "scheduler_plugin")
+    log_to_stderr(settings.log_level, "webhook", "scheduler_plugin", form=settings.log_format)
     run_process(
         serve_webhook(settings),
         plain_errors=(CertificateError, CannotListenError),

@@ -14,6 +14,7 @@ import typer
 from kube.api import (
     Config,
     Kubeconfig,
+    LogFormat,
     LogLevel,
     TlsFiles,
     commands,
@@ -46,6 +47,7 @@ class WebhookSettings:
     certificate: TlsFiles | OwnCa
     kubeconfig: Path | None
     log_level: str
+    log_format: str
     about_pods: PodSettings
     accounting: AccountingSettings
 
@@ -152,6 +154,7 @@ def serve(
     ] = QUEUE_LABEL,
     kubeconfig: Kubeconfig = None,
     log_level: LogLevel = "INFO",
+    log_format: LogFormat = "text",
     config: Config = "",
     tls_cert_file: Annotated[
         Path | None,
@@ -217,6 +220,7 @@ def serve(
         certificate=certificate,
         kubeconfig=kubeconfig,
         log_level=log_level,
+        log_format=log_format,
         about_pods=PodSettings(
             scheduler_names=tuple(scheduler_names), hold=hold, other_schedulers=other_schedulers
         ),

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
@@ -24,7 +24,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kube.api import ApiError
+from kube.api import ApiError, naming
 from webhook import reviews
 from webhook.lookups import BusyError
 from webhook.prometheus import CONTENT_TYPE_LATEST, Answered, page
@@ -69,13 +69,11 @@ def http_app(admission: AnswersReviews, why_no_certificate: Callable[[], str] = 
 
     @app.post("/validate", dependencies=[Depends(started)], response_model_exclude_none=True)
     async def validate(review: AdmissionReview) -> Answer:
-        with Answered("validate", review.request) as answered:
-            return answered.by(await admission.validate(review.request))
+        return await _answered("validate", review.request, admission.validate)
 
     @app.post("/mutate", dependencies=[Depends(started)], response_model_exclude_none=True)
     async def mutate(review: AdmissionReview) -> Answer:
-        with Answered("mutate", review.request) as answered:
-            return answered.by(await admission.mutate(review.request))
+        return await _answered("mutate", review.request, admission.mutate)
 
     @app.get("/healthz")
     async def healthz() -> str:
@@ -89,6 +87,26 @@ def http_app(admission: AnswersReviews, why_no_certificate: Callable[[], str] = 
 
     app.add_api_route("/metrics", _figures, response_class=PlainTextResponse)
     return app
+
+
+async def _answered(
+    path: str, review: Review, answer: Callable[[Review], Awaitable[Answer]]
+) -> Answer:
+    with naming(**_uids(review)), Answered(path, review) as answered:
+        found = answered.by(await answer(review))
+        said = "allowed" if found.response.allowed else "refused"
+        logger.debug("%s %s %s: %s", path, review.operation, review.kind.kind, said)
+        return found
+
+
+def _uids(review: Review) -> dict[str, str]:
+    """The object's, by its kind; what is about to be created has one when it is validated."""
+    metadata = (review.new or review.old or {}).get("metadata")
+    uid = metadata.get("uid") if isinstance(metadata, dict) else None
+    return {_UIDS[review.kind.kind]: str(uid)} if uid and review.kind.kind in _UIDS else {}
+
+
+_UIDS = {"Pod": "podUID", "ResourceClaim": "claimUID"}
 
 
 async def _figures() -> Response:

@@ -103,6 +103,12 @@ def allocated_claim(
     return AllocatedClaim(wanted, devices, annotations.get(POD_CLAIM, ""))
 
 
+def consumers(claim: Mapping[str, Any]) -> tuple[str, ...]:
+    """UIDs of the pods that a ResourceClaim is reserved for; which of them asks, nobody says."""
+    reserved = claim.get("status", {}).get("reservedFor") or ()
+    return tuple(found["uid"] for found in reserved if found["resource"] == "pods")
+
+
 def _allocated_device(result: Mapping[str, Any], configs: ClaimConfigs) -> AllocatedDevice:
     return AllocatedDevice(
         request=result["request"].partition("/")[0],

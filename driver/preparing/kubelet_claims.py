@@ -25,6 +25,7 @@ from driver.preparing.claims import (
     Conflict,
     Failure,
     allocated_claim,
+    consumers,
     is_prepared,
     plan_prepare,
     reference_problem,
@@ -40,6 +41,7 @@ from driver.preparing.prepared import (
 from driver.preparing.renewals import Renewal, current, renew, with_real_paths
 from driver.preparing.sight import InstanceSource, Sight
 from driver.preparing.whereabouts import Whereabouts
+from kube.api import naming, note_span, now_ns
 
 logger = logging.getLogger(__name__)
 
@@ -232,6 +234,7 @@ class KubeletClaims:
     async def _prepare_once(self, wanted: ClaimReference) -> PreparedClaim | Failure:
         # Other processes are kept from this claim from the first look to the last write, and from
         # the checkpoint only while that is read and written: what is waited for may take long.
+        began = now_ns()
         async with (
             asyncio.timeout(CLAIM_SECONDS) as deadline,
             self._lock(wanted.uid),
@@ -243,7 +246,11 @@ class KubeletClaims:
                 deadline.reschedule(None)  # a write that has begun is waited for
                 claim = self._allocation(found, wanted, prepared)
                 granted = claim if isinstance(claim, Failure) else await self._grant(claim)
-        _log_prepared(granted, prepared.get(wanted.uid))
+        pods = () if found is None or isinstance(found, Failure) else consumers(found)
+        with naming(podUIDs=",".join(pods)):
+            _log_prepared(granted, prepared.get(wanted.uid))
+        failure = granted.sentence if isinstance(granted, Failure) else ""
+        note_span("NodePrepareResources", began, pods, failure=failure, claim_uid=wanted.uid)
         self._note_prepared()
         return granted
 
@@ -360,7 +367,8 @@ async def _answered(
     if problem := reference_problem(wanted):
         return problem
     try:
-        return await work(wanted)
+        with naming(claimUID=wanted.uid):
+            return await work(wanted)
     except TimeoutError:
         return Failure(f"ResourceClaim {wanted} was not served within {CLAIM_SECONDS:.0f} s")
     except Exception as error:

@@ -41,7 +41,7 @@ from driver.running.prometheus_figures import (
 )
 from driver.running.ready_main import socket_name
 from driver.running.settings import NodeSettings
-from kube.api import ApiClient, Event, EventRecorder, connect
+from kube.api import ApiClient, Event, EventRecorder, connect, trace_to
 
 USER_AGENT = "moorage-driver-node"
 """What audit logs tell its requests by."""
@@ -53,6 +53,7 @@ async def run_node(settings: NodeSettings) -> None:
     The kubelet is served from the first moment, from the checkpoint if need be: what was granted
     is kept up although the API server may be away.
     """
+    trace_to(settings.tracing_endpoint, USER_AGENT)
     paths = KubeletPaths(settings.kubelet_root, settings.pod_uid)
     node = _node(settings, paths)
     external = _external(settings, paths)

@@ -43,7 +43,17 @@ from driver.running.arguments import (
     positive,
     tls_files,
 )
-from kube.api import Config, Kubeconfig, LogLevel, commands, not_empty, parsed, settings_of
+from kube.api import (
+    Config,
+    Kubeconfig,
+    LogFormat,
+    LogLevel,
+    TracingEndpoint,
+    commands,
+    not_empty,
+    parsed,
+    settings_of,
+)
 
 _EMBEDDED = frozenset(HANDLER_NAMES)
 _NETWORK_HANDLERS_GROUP = 65532
@@ -67,6 +77,7 @@ class _ProcessSettings:
     """What every command has."""
 
     log_level: LogLevel = "INFO"
+    log_format: LogFormat = "text"
     config: Config = ""
 
 
@@ -169,6 +180,7 @@ class NodeSettings(_DriverSettings, _DiscoverySettings):
             help="Keeps the sockets of an old and a new pod apart while they overlap.",
         ),
     ] = ""
+    tracing_endpoint: TracingEndpoint = ""
     kubelet_root: Annotated[
         Path, typer.Option(metavar="DIR", help="The kubelet's --root-dir, as it itself has it.")
     ] = Path("/var/lib/kubelet")

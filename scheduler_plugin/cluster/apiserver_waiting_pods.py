@@ -26,7 +26,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import NoReturn
 
-from kube.api import ApiError, Backoff, ConflictError, NotFoundError, UnavailableError
+from kube.api import ApiError, Backoff, ConflictError, NotFoundError, UnavailableError, naming
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.cluster.apiserver_gate_writes import (
     WRITE_SECONDS,
@@ -118,7 +118,8 @@ class GateRemovals:
             decision = self._pending.pop(next(iter(self._pending)))
             self._under_way += 1
             try:
-                await self._let_go(decision)
+                with naming(podUID=decision.uid):
+                    await self._let_go(decision)
             finally:
                 self._under_way -= 1
             self._done()

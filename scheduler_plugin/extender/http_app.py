@@ -18,6 +18,7 @@ from typing import Protocol, TypeAlias
 
 from starlette.types import Receive, Scope, Send
 
+from kube.api import naming, note_span, now_ns
 from scheduler_plugin.extender.http_bodies import (
     Cut,
     Response,
@@ -143,8 +144,11 @@ class ExtenderApp:
         if isinstance(call, NotAnswered):
             return encode_error(_logged("/filter", call))
         await self._backlog.next()
-        await self._answers.settle()
-        answer = await self._answers.filter_once_known(call.pod)
+        began, uid = now_ns(), _uid(call.pod)
+        with naming(podUID=uid):
+            await self._answers.settle()
+            answer = await self._answers.filter_once_known(call.pod)
+            _told("Filter", began, uid, _why_not(answer))
         note_verdict("filter", answer)
         if isinstance(answer, Passed):  # Then the pod can be read.
             self._backlog.begin(call.pod["metadata"]["uid"])
@@ -156,7 +160,10 @@ class ExtenderApp:
         call = decode_preempt(body)
         if isinstance(call, NotAnswered):
             return encode_preempt_error(_logged("/preempt", call))
-        answer = self._answers.preempt(call.pod)
+        began, uid = now_ns(), _uid(call.pod)
+        with naming(podUID=uid):
+            answer = self._answers.preempt(call.pod)
+            _told("Preempt", began, uid, _why_not(answer))
         note_verdict("preempt", answer)
         return encode_preempt(call, answer)
 
@@ -165,8 +172,11 @@ class ExtenderApp:
         if isinstance(call, NotAnswered):
             return encode_error(_logged("/bind", call))
         self._backlog.bind(call.uid)
+        began = now_ns()
         try:
-            why_not = await self._bound(call)
+            with naming(podUID=call.uid):
+                why_not = await self._bound(call)
+                _told("Bind", began, call.uid, why_not)
             note_bind(why_not)
             return encode_error(why_not)
         finally:
@@ -206,6 +216,28 @@ class ExtenderApp:
                 # Not awaited: work that is slow to give up must not delay the answer.
                 work.cancel()
                 work.add_done_callback(_given_up)
+
+
+def _uid(pod: JsonObject) -> str:
+    """As it was sent, which may be anything."""
+    metadata = pod.get("metadata")
+    return str(metadata.get("uid", "")) if isinstance(metadata, dict) else ""
+
+
+def _why_not(answer: Answer) -> str:
+    match answer:
+        case Passed():
+            return ""
+        case Refused():
+            return f"{answer.reason}: {answer.sentence}"
+        case NotAnswered(why):
+            return why
+
+
+def _told(verb: str, began: int, uid: str, why_not: str) -> None:
+    """What was answered, for who looks at one pod; everybody else reads its conditions."""
+    logger.debug("%s: %s", verb, why_not or "yes")
+    note_span(verb, began, (uid,), failure=why_not)
 
 
 def _given_up(work: asyncio.Future[str]) -> None:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
-from kube.api import ApiError, KeyLocks
+from kube.api import ApiError, KeyLocks, naming
 from scheduler_plugin.accounting.freshness import (
     awaits_claims,
     claims_to_read,
@@ -232,7 +232,8 @@ class Binds:
             return self._failed(pod, outcome)
         self._failures.forget(pod.uid)
         self._passes.pop(pod.uid, None)
-        logger.info("bound pod=%s/%s node=%s", pod.namespace, pod.name, request.node)
+        with naming(claimUIDs=",".join(claim.uid for claim in request.claims)):
+            logger.info("bound pod=%s/%s node=%s", pod.namespace, pod.name, request.node)
         return ""
 
     def _failed(self, pod: PodView, failure: BindFailed) -> str:

@@ -226,6 +226,8 @@ def test_values_reach_the_programs() -> None:
             },
             "webhook": {"hold": "Retry", "certificates": {"days": 30}},
             "scheduler": {"name": "devices"},
+            "logFormat": "json",
+            "tracing": {"endpoint": "http://collector:4317"},
         }
     )
     plugin, node = plugin_settings(objects), node_settings(objects)
@@ -240,6 +242,8 @@ def test_values_reach_the_programs() -> None:
     assert plugin.accounting.orphan_policy == "Unattributed"
     assert plugin.accounting.owner_lifetime == "Claim"
     assert plugin.accounting.scheduler_names == {"devices"} == {*webhook.about_pods.scheduler_names}
+    assert {s.log_format for s in (plugin, node, webhook, shared)} == {"json"}
+    assert {s.tracing_endpoint for s in (plugin, node)} == {"http://collector:4317"}
     assert isinstance(shared, SharedSettings)
     for driver in (node, shared):
         assert (driver.path, driver.log_level) == ("dra", "DEBUG")

@@ -18,6 +18,11 @@ from tests.e2e.test_policies import POD_GROUP_CRD
 PAGES = (documented.DOCS / "tutorial.md", *sorted((documented.DOCS / "how-to").glob("*.md")))
 GROUPS = "crd/podgroups.scheduling.run.ai"
 USB_STICKS = 'SUBSYSTEM=="block", KERNEL=="sd?", ENV{ID_BUS}=="usb"'
+SAYING_ALL = (
+    "--set=logFormat=json,scheduler.plugin.logLevel=DEBUG",
+    "--set=webhook.logLevel=DEBUG",
+)
+"""As the page about logs wants them."""
 KINDS = "queues.moorage.dev,akric,akrii,deviceclasses,resourceclaims"
 
 
@@ -27,7 +32,7 @@ def installed() -> Iterator[Cluster]:
     with bare_cluster("documentation") as own:
         own.apply(POD_GROUP_CRD)
         own.kubectl("wait", GROUPS, "--for=condition=Established", "--timeout=30s")
-        install_release(own)
+        install_release(own, *SAYING_ALL)
         yield own
         rights.note(own.logs)
 

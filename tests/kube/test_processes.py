@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
+from datetime import datetime, timedelta
 
 STUCK = """
 import asyncio, time
@@ -72,3 +74,61 @@ def test_any_other_error_is_told_with_its_traceback() -> None:
 
     assert "stopped by an error" in said
     assert "ValueError: what is this" in said
+
+
+def lines(form: str) -> list[str]:
+    """What a process logs in this form."""
+    argv = [sys.executable, "-c", NAMING, form]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=True)
+    return done.stderr.splitlines()
+
+
+NAMING = """
+import asyncio, logging, sys
+from kube.api import log_to_stderr, naming
+
+async def say(what):
+    logging.getLogger("ours.room").info("bound pod=%s", what)
+
+async def work():
+    with naming(podUID="u1"):
+        task = asyncio.ensure_future(say("a\\nb"))
+        with naming(claimUID="u2"):
+            await say("a")
+    await task
+    await say("c")
+    try:
+        1 / 0
+    except ArithmeticError:
+        logging.getLogger("ours").exception("failed")
+
+log_to_stderr("INFO", "ours", form=sys.argv[1])
+asyncio.run(work())
+"""
+
+
+def test_lines_name_the_pod_and_the_claim_that_they_are_about() -> None:
+    said = [line.split(" INFO ")[-1] for line in lines("text")]
+
+    assert said[:2] == [
+        "ours.room bound pod=a podUID=u1 claimUID=u2",
+        "ours.room bound pod=a",
+    ]
+    assert said[2:4] == ["b podUID=u1", "ours.room bound pod=c"]
+
+
+def test_each_line_may_be_an_object() -> None:
+    first, second, third, failed = map(json.loads, lines("json"))
+
+    assert first == {
+        "time": first["time"],
+        "level": "INFO",
+        "logger": "ours.room",
+        "message": "bound pod=a",
+        "podUID": "u1",
+        "claimUID": "u2",
+    }
+    assert datetime.fromisoformat(first["time"]).utcoffset() == timedelta(0)
+    assert (second["message"], second["podUID"]) == ("bound pod=a\nb", "u1")
+    assert "podUID" not in third
+    assert failed["exc_info"].startswith("Traceback")

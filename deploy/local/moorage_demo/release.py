@@ -14,15 +14,15 @@ CHART = ROOT / "deploy/helm/moorage"
 VALUES = ROOT / "deploy/helm/local-values.yaml"
 
 
-def install_release(cluster: Cluster) -> None:
-    """Load the images, install the chart, and wait until all pods serve."""
+def install_release(cluster: Cluster, *options: str) -> None:
+    """Load the images, install the chart with further options, and wait until all pods serve."""
     with ThreadPoolExecutor() as pool:
         helm = pool.submit(ensure_built, programs.HELM)
         load_images(cluster)
         helm.result()
     run_helm(
         *("install", "moorage", str(CHART), f"--namespace={NAMESPACE}", "--create-namespace"),
-        *(f"--values={VALUES}", "--set=namespace.create=false"),
+        *(f"--values={VALUES}", "--set=namespace.create=false", *options),
         *("--wait", f"--timeout={SECONDS:.0f}s"),
         kubeconfig=cluster.kubeconfig,
     )

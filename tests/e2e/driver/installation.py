@@ -45,19 +45,19 @@ class Drivers:
             handle.wait_ready()
 
 
-def start_processes(cluster: Cluster) -> Drivers:
+def start_processes(cluster: Cluster, *node_flags: str) -> Drivers:
     """The drivers as processes in the nodes' namespaces, under their ServiceAccounts."""
-    nodes = {node: cluster.start_component(node_driver(node)) for node in NODES}
+    nodes = {node: cluster.start_component(node_driver(node, *node_flags)) for node in NODES}
     drivers = Drivers(nodes, cluster.start_component(shared_driver()))
     for handle in nodes.values():
         handle.wait_ready()
     return drivers
 
 
-def node_driver(node: str) -> Component:
+def node_driver(node: str, *flags: str) -> Component:
     return Component(
         name="driver-node",
-        argv=(sys.executable, "-m", "driver", "node", *NODE_FLAGS),
+        argv=(sys.executable, "-m", "driver", "node", *NODE_FLAGS, *flags),
         namespace=NAMESPACE,
         service_account="driver-node",
         node=node,

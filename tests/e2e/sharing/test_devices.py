@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from driver.api import NODE_LABEL
+from tests.collector import Collector
 from tests.e2e.driver import installation
 from tests.e2e.driver.installation import Drivers
 from tests.e2e.driver.stories import Story as DriverStory
@@ -56,8 +58,16 @@ def _elsewhere(story: Story) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def drivers(plugin: Plugin) -> Iterator[Drivers]:
-    running = installation.start_processes(plugin.cluster)
+def collector(plugin: Plugin) -> Iterator[Collector]:
+    """Of traces."""
+    with Collector.listening(plugin.cluster.host_address) as collector:
+        yield collector
+
+
+@pytest.fixture(scope="module")
+def drivers(plugin: Plugin, collector: Collector) -> Iterator[Drivers]:
+    flags = (f"--tracing-endpoint={collector.endpoint}", "--log-format=json")
+    running = installation.start_processes(plugin.cluster, *flags)
     yield running
     running.stop()
 
@@ -198,3 +208,32 @@ def test_a_device_is_taken_back_from_all_who_run_on_it_and_who_waited_runs(story
     assert why.endswith(f'on node "{NODE}".')
     assert story.wait_told("owner", "Reclaimed") == why
     story.wait_figures({mine: 1, robots: 0})
+
+
+@pytest.mark.usefixtures("disk")
+def test_one_uid_finds_what_was_done_for_a_pod_in_logs_and_traces(
+    story: Story, drivers: Drivers, collector: Collector
+) -> None:
+    vision = story.queue("vision")
+    story.claim()
+    tracing = f"--tracing-endpoint={collector.endpoint}"
+    with story.plugin.started_with(tracing, "--log-level=DEBUG", "--log-format=json"):
+        story.pod("reader", vision, **HERE)
+        story.wait_running("reader")
+        pod, claim = story.uid("pod", "reader"), story.uid("claim", CLAIM)
+        texts = (story.plugin.handle.logs(), drivers.nodes[NODE].logs())
+
+    said = [line for text in texts for line in text.splitlines() if pod in line]
+    lines = sorted(map(json.loads, said), key=lambda line: str(line["time"]))
+    messages = [line["message"].partition(" ")[0] for line in lines]
+    assert messages == ["Filter:", "bound", "Bind:", "Prepared"]
+    assert {line["podUID"] for line in lines[:3]} == {lines[3]["podUIDs"]} == {pod}
+    assert (lines[1]["claimUIDs"], lines[3]["claimUID"]) == (claim, claim)
+    trace = pod.replace("-", "")
+    story.until(
+        "its trace is whole",
+        lambda: (
+            {span.name for span in collector.spans if span.trace_id.hex() == trace}
+            == {"Filter", "Bind", "NodePrepareResources"}
+        ),
+    )

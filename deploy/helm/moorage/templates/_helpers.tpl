@@ -81,13 +81,27 @@
 {{- $found | join "," -}}
 {{- end }}
 
+{{/* How a component logs: of the root and the values of the component. */}}
+{{- define "moorage.logFlagList" -}}
+{{- $found := list -}}
+{{- with (index . 1).logLevel }}{{ if ne . "INFO" }}{{ $found = append $found (printf "--log-level=%s" .) }}{{ end }}{{ end -}}
+{{- with (index . 0).Values.logFormat }}{{ if ne . "text" }}{{ $found = append $found (printf "--log-format=%s" .) }}{{ end }}{{ end -}}
+{{- $found | toJson -}}
+{{- end }}
+
+{{- define "moorage.tracingFlagList" -}}
+{{- $found := list -}}
+{{- with .Values.tracing }}{{ with .endpoint }}{{ $found = append $found (printf "--tracing-endpoint=%s" .) }}{{ end }}{{ end -}}
+{{- $found | toJson -}}
+{{- end }}
+
 {{- define "moorage.driverFlagList" -}}
 {{- $found := list -}}
 {{- with .Values.driver -}}
 {{- if ne .path "auto" }}{{ $found = append $found (printf "--path=%s" .path) }}{{ end -}}
 {{- if not .uniqueDevices }}{{ $found = append $found "--unique-devices-default=false" }}{{ end -}}
-{{- if ne .logLevel "INFO" }}{{ $found = append $found (printf "--log-level=%s" .logLevel) }}{{ end -}}
 {{- end -}}
+{{- $found = concat $found (include "moorage.logFlagList" (list . .Values.driver) | fromJsonArray) -}}
 {{- $found | toJson -}}
 {{- end }}
 
@@ -105,6 +119,7 @@
 {{- if ne .host.discoveryHandlers "/var/lib/akri" }}{{ $found = append $found (printf "--handler-registration-socket=%s/agent-registration.sock" .host.discoveryHandlers) }}{{ end -}}
 {{- range .extraArgs }}{{ $found = append $found . }}{{ end -}}
 {{- end -}}
+{{- $found = concat $found (include "moorage.tracingFlagList" . | fromJsonArray) -}}
 {{- include "moorage.flags" $found -}}
 {{- end }}
 
@@ -123,7 +138,7 @@
 {{- with .discoveryNetworks }}{{ $found = append $found (printf "--discovery-networks=%s" (join "," .)) }}{{ end -}}
 {{- with .serviceNetworks }}{{ $found = append $found (printf "--service-networks=%s" (join "," .)) }}{{ end -}}
 {{- end -}}
-{{- if ne .Values.driver.logLevel "INFO" }}{{ $found = append $found (printf "--log-level=%s" .Values.driver.logLevel) }}{{ end -}}
+{{- $found = concat $found (include "moorage.logFlagList" (list . .Values.driver) | fromJsonArray) -}}
 {{- include "moorage.flags" $found -}}
 {{- end }}
 
@@ -154,7 +169,8 @@
 {{- $groups := join "," .podGroups -}}
 {{- if ne $groups "podgroups.v2alpha2.scheduling.run.ai,podgroups.v1alpha1.scheduling.x-k8s.io,podgroups.v1alpha2.scheduling.k8s.io" }}{{ $found = append $found (printf "--pod-groups=%s" $groups) }}{{ end -}}
 {{- end -}}
-{{- if ne .Values.scheduler.plugin.logLevel "INFO" }}{{ $found = append $found (printf "--log-level=%s" .Values.scheduler.plugin.logLevel) }}{{ end -}}
+{{- $found = concat $found (include "moorage.logFlagList" (list . .Values.scheduler.plugin) | fromJsonArray) -}}
+{{- $found = concat $found (include "moorage.tracingFlagList" . | fromJsonArray) -}}
 {{- range $found }}, {{ . | quote }}{{ end -}}
 {{- end }}
 
@@ -162,7 +178,7 @@
 {{- $found := list -}}
 {{- if ne .Values.webhook.hold "Gate" }}{{ $found = append $found (printf "--hold=%s" .Values.webhook.hold) }}{{ end -}}
 {{- if ne .Values.accounting.otherSchedulers "Refuse" }}{{ $found = append $found (printf "--other-schedulers=%s" .Values.accounting.otherSchedulers) }}{{ end -}}
-{{- if ne .Values.webhook.logLevel "INFO" }}{{ $found = append $found (printf "--log-level=%s" .Values.webhook.logLevel) }}{{ end -}}
+{{- $found = concat $found (include "moorage.logFlagList" (list . .Values.webhook) | fromJsonArray) -}}
 {{- with .Values.webhook.certificates -}}
 {{- if eq .source "CertManager" }}{{ $found = append $found "--tls-cert-file=/etc/moorage/certificate/tls.crt" }}{{ $found = append $found "--tls-private-key-file=/etc/moorage/certificate/tls.key" }}
 {{- else if ne (int .days) 90 }}{{ $found = append $found (printf "--certificate-days=%d" (int .days)) }}{{ end -}}
