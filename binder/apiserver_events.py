@@ -96,8 +96,8 @@ def reclaimed(take: Take, tree: QueueTree) -> Iterator[Event]:
     yield _normal(_pod_reference(take.pod), reason, take.sentence)
     yield _normal(_queue_reference(take.hold.queue, tree), reason, take.sentence)
     for victim in take.victims:
-        if victim.claim is not None:
-            yield _normal(_reference(victim.claim), "ClaimReclaimed", take.sentence)
+        for claim in victim.claims:
+            yield _normal(_reference(claim), "ClaimReclaimed", take.sentence)
     for owner in dict.fromkeys(victim.owner for victim in take.victims):
         yield _normal(_queue_reference(owner, tree), "ClaimsReclaimed", take.sentence)
 

@@ -161,7 +161,7 @@ class Reclaimer:
         self._vain: Rests[PodUid] = Rests()
         self._held_back: Rests[PodUid] = Rests(120.0)
         self._evicted: Due[PodUid] = Due()
-        self._taking: PodUid | None = None
+        self._taking: frozenset[PodUid] = frozenset()
         self._over: dict[PodUid, None] = {}
         # What was decided of pods for which nobody could go, and until when that holds.
         self._nobody: dict[PodUid, Nobody] = {}
@@ -185,7 +185,7 @@ class Reclaimer:
         self._devices.follow(uid)
         pod, holds = self.world.facts.pod(uid), self.world.assumptions.holds
         if pod is None or not pod.reclaiming or not pod.may_be_bound:
-            if uid != self._taking and uid in holds:
+            if uid not in self._taking and uid in holds:
                 self.world.end_hold(uid)
                 self._deadlines.drop(uid)
             if pod is not None and pod.reclaiming and pod.is_bound:
@@ -222,9 +222,11 @@ class Reclaimer:
         self._tell_unmet()
 
     def _may_ask(self, uid: PodUid) -> bool:
-        moment = self.monotonic()
-        rests = self._vain.until(uid, moment) or self._decided_until.until(uid, moment)
-        return rests is None
+        moment, pod = self.monotonic(), self.world.facts.pod(uid)
+        # What one of a group did not take is taken for no other of it.
+        group = self.world.facts.pods_in_group((pod.namespace, pod.group)) if pod else ()
+        vain = any(self._vain.until(each, moment) is not None for each in (uid, *group))
+        return not vain and self._decided_until.until(uid, moment) is None
 
     def _note(self, uid: PodUid, decision: Decision) -> None:
         if isinstance(decision, Nobody):
@@ -314,25 +316,32 @@ class Reclaimer:
 
     async def _take(self, take: Take, pods: Sequence[PodToEvict]) -> None:
         """The room is the pod's from here on; whoever comes after a restart sees its condition."""
-        pod = take.pod
-        self._taking = pod.uid
+        self._taking = frozenset(hold.pod for hold in take.holds)
         try:
-            self.world.hold(take.hold)
-            self._deadlines.set(pod.uid, self.monotonic() + HOLD_SECONDS)
-            reason = DEVICE_RECLAIMED if take.hold.is_device else "Reclaimed"
-            await self.writes.tell(pod, holds=True, reason=reason, message=take.sentence)
+            for hold in take.holds:
+                self.world.hold(hold)
+                self._deadlines.set(hold.pod, self.monotonic() + HOLD_SECONDS)
+            await self._tell_held(take)
             await self._evict(take, pods)
         except (ApiError, FencedError) as error:
-            logger.warning("not reclaimed pod=%s: %s", pod, error)
+            logger.warning("not reclaimed pod=%s: %s", take.pod, error)
         finally:
-            self._taking = None
-            self._follow(pod.uid)
+            uids, self._taking = self._taking, frozenset()
+            for uid in uids:
+                self._follow(uid)
+
+    async def _tell_held(self, take: Take) -> None:
+        reason = DEVICE_RECLAIMED if take.hold.is_device else "Reclaimed"
+        for hold in take.holds:
+            pod = self.world.facts.pod(hold.pod)
+            if pod is not None:
+                await self.writes.tell(pod, holds=True, reason=reason, message=take.sentence)
 
     async def _evict(self, take: Take, pods: Sequence[PodToEvict]) -> None:
         """Evict one after the other while it is for somebody; who is left is decided about anew."""
         count = 0
         for pod in pods:
-            if take.pod.uid not in self.world.assumptions.holds:
+            if not any(hold.pod in self.world.assumptions.holds for hold in take.holds):
                 return
             try:
                 is_evicted = await self.writes.evictor.evict(pod)

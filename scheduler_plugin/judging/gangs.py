@@ -21,7 +21,7 @@ from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.names import QUOTA_GATE, Reason
 from scheduler_plugin.objects.pods import PodView
 
-_AT_ONCE = datetime.min.replace(tzinfo=UTC)
+AT_ONCE = datetime.min.replace(tzinfo=UTC)
 """Nothing of a trial lasts, whenever it lapses."""
 
 MayCome = Callable[[PodView], PodView | None]
@@ -84,7 +84,7 @@ def tried_together(
 
     Meanwhile those are assumed that were admitted; afterwards nothing of it is left.
     """
-    found = _who_goes(pod, world, may_come)
+    found = who_goes(pod, world, may_come)
     if isinstance(found, Refused):
         yield NotTogether(found)
         return
@@ -104,7 +104,7 @@ def _tried(pods: list[PodView], world: World) -> Together | NotTogether:
         verdict = judge(pod, world.facts.claims_of(pod), world)
         if isinstance(verdict, Refused):
             return NotTogether(_of_group(verdict, pods), pod, verdict, tuple(pods))
-        assume(pod, verdict, world, _AT_ONCE)
+        assume(pod, verdict, world, AT_ONCE)
         admitted.append((pod, verdict))
     return Together(tuple(admitted))
 
@@ -117,7 +117,7 @@ def _of_group(refused: Refused, pods: list[PodView]) -> Refused:
     return Refused(refused.reason, sentence)
 
 
-def _who_goes(pod: PodView, world: World, may_come: MayCome) -> list[PodView] | Refused:
+def who_goes(pod: PodView, world: World, may_come: MayCome) -> list[PodView] | Refused:
     """The pod, and the first of the others that have to go with it."""
     facts = world.facts
     group = facts.group(pod.namespace, pod.group)
@@ -127,7 +127,7 @@ def _who_goes(pod: PodView, world: World, may_come: MayCome) -> list[PodView] | 
         sentence = f"{pod} goes with its {name}, which is not there."
         lone = Refused(Reason.POD_GROUP_INCOMPLETE, sentence)
         return verdict if isinstance(verdict, Refused) else lone
-    members = [p for p in _members(pod, facts) if p.uid != pod.uid]
+    members = [p for p in living_members(pod, facts) if p.uid != pod.uid]
     least = group.min_member or len(members) + 1
     others = [p for p in members if goes_with(p, world)]
     lacking = max(0, least - len(others) - 1)
@@ -140,7 +140,7 @@ def _who_goes(pod: PodView, world: World, may_come: MayCome) -> list[PodView] | 
     return [pod, *coming[:lacking]]
 
 
-def _members(pod: PodView, facts: Facts) -> Iterator[PodView]:
+def living_members(pod: PodView, facts: Facts) -> Iterator[PodView]:
     """The pods of a pod's group that live."""
     for uid in facts.pods_in_group((pod.namespace, pod.group)):
         member = facts.pod(uid)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from typing import TypeAlias
@@ -24,6 +25,7 @@ from scheduler_plugin.reclaiming.victims import (
     held_by_pod,
     in_order,
     protection,
+    whole,
 )
 
 IN_ONE_STEP = 20
@@ -114,8 +116,9 @@ class Candidates:
     def _assumed(self, place: QueueName, key: ResourceKey) -> int:
         """What decisions in flight add, apart from those about the pod itself."""
         assumptions = self._world.assumptions
-        counted, _ = assumptions.counted_for(self.asker.pod.uid)
-        return assumptions.usage.amount(place, key) - counted.amount(place, key)
+        counted = (assumptions.counted_for(pod.uid)[0] for pod in self.asker.pods)
+        own = sum(totals.amount(place, key) for totals in counted)
+        return assumptions.usage.amount(place, key) - own
 
     def may_be_over(self, owner: QueueName) -> bool:
         """Whether any amount can be taken from an owner at all: most queues are asked no more."""
@@ -173,11 +176,10 @@ class Candidates:
         ledger, found = self._world.ledger, []
         claims = (held_by_claim(uid, self._world) for uid in ledger.owned_by(owner))
         pods = (held_by_pod(uid, self._world) for uid in ledger.bound_of(owner))
-        for number, victim in enumerate(chain(claims, pods), start=1):
+        for number, held in enumerate(chain(claims, pods), start=1):
+            victim = self._if_it_may_go(held, self.asker.evicted)
             if isinstance(victim, Protection):
                 self.protected[victim] += 1
-            elif (why := self._protection(victim)) is not None:
-                self.protected[why] += 1
             else:
                 found.append(victim)
             if number % IN_ONE_STEP == 0:
@@ -193,16 +195,38 @@ class Candidates:
         """What of an owner's may go, in that order."""
         return self._held[owner]
 
-    def _protection(self, victim: Victim) -> Protection | None:
-        return protection(victim, self.asker, self._world, self._now)
+    def _if_it_may_go(
+        self, victim: Victim | Protection, gone: Collection[PodUid]
+    ) -> Victim | Protection:
+        """It, and who goes with it when these are gone; else why it stays."""
+        if not isinstance(victim, Protection):
+            victim = whole(victim, gone, self.asker.evicted, self._world)
+        if isinstance(victim, Protection):
+            return victim
+        return protection(victim, self.asker, self._world, self._now) or victim
 
-    def is_as_it_was(self, victim: Victim) -> bool:
-        """Whether exactly these users still hold it, and may go."""
+    def beside(self, victim: Victim, others: Collection[Victim]) -> Victim | None:
+        """It, and who goes with it beside others; None where somebody of them stays."""
+        if not any(pod.group for pod in victim.users):
+            return victim
+        found = self._if_it_may_go(victim, self.gone_with(others))
+        return None if isinstance(found, Protection) else found
+
+    def are_as_they_were(self, victims: Collection[Victim]) -> bool:
+        """Whether exactly these users still hold all that, and may go."""
+        gone = self.gone_with(victims)
+        return all(self._is_as_it_was(victim, gone) for victim in victims)
+
+    def _is_as_it_was(self, victim: Victim, gone: Collection[PodUid]) -> bool:
         if victim.claim is not None:
             now = held_by_claim(victim.claim.uid, self._world)
         else:
             now = held_by_pod(victim.users[0].uid, self._world)
-        return now == victim and self._protection(victim) is None
+        if isinstance(now, Protection) or not now.pods <= victim.pods:
+            return False
+        may_go = self._if_it_may_go(replace(victim, what=now.what), gone)
+        same = all(self._world.facts.pod(pod.uid) == pod for pod in victim.users)
+        return same and not isinstance(may_go, Protection) and may_go.pods == victim.pods
 
     # What is taken.
 
@@ -228,7 +252,7 @@ class Candidates:
     def claim_to(self, victims: Collection[Victim]) -> str:
         """What gives the pod a right to what these hold."""
         if all(self.asker.queue in self._tree.path(victim.owner) for victim in victims):
-            return f"has priority {self.asker.pod.priority}"
+            return f"has priority {self.asker.priority}"
         share = self._tree.share(self.asker.queue, self._key)
         quota = share.quota if share is not None else 0
         used = left_to(self.asker.queue, self._key, self.base, self._world)

@@ -18,14 +18,19 @@ class Take:
 
     Attributes:
         pod: Who waits.
-        hold: What is to be held for it.
+        holds: What is to be held for it, and for those that go with it.
         sentence: Who, for whom, and why these.
     """
 
     pod: PodView
-    hold: Hold
+    holds: tuple[Hold, ...]
     victims: tuple[Victim, ...]
     sentence: str
+
+    @property
+    def hold(self) -> Hold:
+        """The first of them: all are for one queue, and all for room or all for devices."""
+        return self.holds[0]
 
     @property
     def pods(self) -> tuple[PodView, ...]:

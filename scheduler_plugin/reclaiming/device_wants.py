@@ -51,7 +51,7 @@ def device_want_of(pod: PodView, world: World) -> DeviceWant | NoWant:
     open_claims = [claim for claim in claims if not claim.is_allocated]
     if not any(is_accounted(claim, world.facts.catalog) for claim in open_claims):
         return NoWant(f"{pod} waits for no device that queues count.")
-    if served := served_with_another(pod, claims, world):
+    if served := served_with_another([pod], world):
         return NoWant(served)
     hold = hold_of_case(case_of(pod, claims, world, at_bind=False))
     if doubt := _doubt(pod, open_claims, world):

@@ -106,7 +106,9 @@ class _Search:
     def confirms(self, take: Take, evidence: Evidence) -> bool:
         """Whether a set still serves, all of it may go, and nothing else has become free."""
         owners = set(self._owners())
-        if not all(v.owner in owners and self._all.is_as_it_was(v) for v in take.victims):
+        if any(victim.owner not in owners for victim in take.victims):
+            return False
+        if not self._all.are_as_they_were(take.victims):
             return False
         deque(self._use.read(), maxlen=0)
         if any(step is not None for step in self._free(evidence)):
@@ -221,7 +223,7 @@ class _Search:
             f" that would do for {want.claim} is free. So {given_up(victims)}, which leaves it"
             f' {device} on node "{place}".'
         )
-        return Take(want.pod, hold, tuple(victims), sentence)
+        return Take(want.pod, (hold,), tuple(victims), sentence)
 
     # What is said.
 

@@ -47,7 +47,8 @@ def decide(
     elif not want.shortages:
         yield OnItsWay(pod)
     else:
-        yield from _search(want, Asker(pod, want.payer, evicted, held_back), world, now).run()
+        asker = Asker(want.pod, want.payer, evicted, held_back, want.others)
+        yield from _search(want, asker, world, now).run()
 
 
 def is_due(take: Take, world: World, now: datetime, evicted: Collection[PodUid]) -> bool:
@@ -61,7 +62,8 @@ def is_due(take: Take, world: World, now: datetime, evicted: Collection[PodUid])
     want = want_of(pod, world, freed_by(evicted, world))
     if isinstance(want, NoWant) or not want.shortages:
         return False
-    return _search(want, Asker(pod, want.payer, evicted), world, now).confirms(take.victims)
+    asker = Asker(want.pod, want.payer, evicted, others=want.others)
+    return _search(want, asker, world, now).confirms(take.victims)
 
 
 def _search(want: Want, asker: Asker, world: World, now: datetime) -> _Search:
@@ -95,7 +97,9 @@ class _Search:
     def confirms(self, victims: Collection[Victim]) -> bool:
         """Whether a set still serves, and all of it may go."""
         owners = set(self._owners())
-        if not all(v.owner in owners and self._all.is_as_it_was(v) for v in victims):
+        if any(victim.owner not in owners for victim in victims):
+            return False
+        if not self._all.are_as_they_were(victims):
             return False
         freed = self._all.freed_with(victims)
         return not self._lacks(freed) and self._all.leaves_quotas(freed)
@@ -119,8 +123,9 @@ class _Search:
             for victim in self._all.held(owner):
                 if victim.has_foreign > foreign_too or victim.pods <= pods:
                     continue
-                if self._helps(victim):
-                    self._all.take([*self._all.taken, victim])
+                going = self._all.beside(victim, self._all.taken)
+                if going is not None and self._helps(going):
+                    self._all.take([*self._all.taken, going])
                     return
             yield None
 
@@ -154,14 +159,14 @@ class _Search:
             if not self._lacks(freed) and self._all.leaves_quotas(freed):
                 needed = others
         want = self._want
-        return Take(want.pod, want.hold, tuple(needed), self._sentence(needed))
+        return Take(want.pod, want.holds, tuple(needed), self._sentence(needed))
 
     # What is said.
 
     def _sentence(self, victims: list[Victim]) -> str:
         want, shortage = self._want, self._want.shortages[0]
         return (
-            f'{want.pod} of queue "{want.payer}" {self._all.claim_to(victims)}, and queue'
+            f'{want} of queue "{want.payer}" {self._all.claim_to(victims)}, and queue'
             f' "{shortage.place}" has no room below its limit for {shortage.amount}'
             f" {shortage.key} more. So {given_up(victims)}."
         )
@@ -169,7 +174,7 @@ class _Search:
     def _nobody(self, has_owners: bool) -> Nobody:
         want, shortage = self._want, self._want.shortages[0]
         lacks = (
-            f'{want.pod} waits: queue "{shortage.place}" has no room below its limit for'
+            f'{want} waits: queue "{shortage.place}" has no room below its limit for'
             f" {shortage.amount} {shortage.key} more"
         )
         if not self._all.stays_within(want.payer):

@@ -6,14 +6,16 @@ They go together or not at all. Whoever is protected says why; in doubt everybod
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.gangs import is_of_gang, living_members
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.reclaiming.effects import is_left_without
 
 
 class Protection(StrEnum):
@@ -36,7 +38,9 @@ class Victim:
     Attributes:
         what: The claim, or the pod, for a sentence.
         claim: None where it is the pod's own requests.
-        users: All pods that use it and have not ended, those on their way out included.
+        claims: All that end with these users.
+        users: All pods that use it and have not ended, those on their way out included; and those
+            that go with them, since of their PodGroup too few would be left.
         is_begun: Whether some of them are on their way out already.
         has_foreign: Whether pods of other queues than the owner use it and are to stay.
         priority: The highest among them.
@@ -46,6 +50,7 @@ class Victim:
     what: str
     owner: QueueName
     claim: ClaimView | None
+    claims: tuple[ClaimView, ...]
     users: tuple[PodView, ...]
     is_begun: bool
     has_foreign: bool
@@ -78,6 +83,7 @@ class Asker:
     """For whom somebody is to go.
 
     Attributes:
+        others: Those that go with the pod or not at all.
         evicted: Pods that were evicted and are not seen to go yet.
         held_back: Pods that may not be evicted now.
     """
@@ -86,6 +92,16 @@ class Asker:
     queue: QueueName
     evicted: Collection[PodUid] = frozenset()
     held_back: Collection[PodUid] = frozenset()
+    others: tuple[PodView, ...] = ()
+    priority: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        # None of them goes without the others: the least of them says what they may take.
+        object.__setattr__(self, "priority", min(pod.priority for pod in self.pods))
+
+    @property
+    def pods(self) -> tuple[PodView, ...]:
+        return (self.pod, *self.others)
 
 
 def held_by_claim(uid: ClaimUid, world: World) -> Victim | Protection:
@@ -126,6 +142,7 @@ def _victim(
         what=what,
         owner=owner,
         claim=claim,
+        claims=() if claim is None else (claim,),
         users=users,
         is_begun=any(pod.deleting for pod in users),
         has_foreign=any(world.facts.queue_of(p) != owner for p in users if not p.deleting),
@@ -134,15 +151,68 @@ def _victim(
     )
 
 
+def whole(
+    victim: Victim, gone: Collection[PodUid], evicted: Collection[PodUid], world: World
+) -> Victim | Protection:
+    """The same with all of those PodGroups of which too few would be left.
+
+    Args:
+        victim: What some users hold.
+        gone: Pods that go anyway, by this decision or an earlier one.
+        evicted: The latter.
+        world: What is known.
+    """
+    if not any(pod.group for pod in victim.users):
+        return victim
+    users = {pod.uid: pod for pod in victim.users}
+    broken: dict[str, None] = {}
+    for pod in victim.users:
+        if pod.deleting or not is_of_gang(pod, world.facts):
+            continue
+        group = world.facts.group(pod.namespace, pod.group)
+        members = [m for m in living_members(pod, world.facts) if m.uid not in evicted]
+        left = [m for m in members if m.uid not in (users.keys() | gone) and m.is_bound]
+        if group is None or any(_is_about_to_run(other, world) for other in members):
+            return Protection.UNKNOWN
+        if left and (group.min_member is None or len(left) < group.min_member):
+            users |= {other.uid: other for other in members if other.is_bound}
+            broken[f" with all of PodGroup {pod.namespace}/{pod.group}"] = None
+    if not broken:
+        return victim
+    return _as_one(victim, users, "".join(broken), gone, world)
+
+
+def _is_about_to_run(pod: PodView, world: World) -> bool:
+    return not pod.is_bound and world.assumptions.is_assumed(pod.uid)
+
+
+def _as_one(
+    victim: Victim,
+    users: dict[PodUid, PodView],
+    more: str,
+    gone: Collection[PodUid],
+    world: World,
+) -> Victim | Protection:
+    pods = tuple(users.values())
+    found = _victim(victim.what + more, victim.owner, victim.claim, pods, world)
+    if isinstance(found, Protection):
+        return found
+    uids = dict.fromkeys(uid for pod in pods for uid in world.facts.claims_consumed_by(pod.uid))
+    known = (claim for uid in uids if (claim := world.facts.claim(uid)) is not None)
+    gone = {*gone, *users}
+    claims = tuple(claim for claim in known if is_left_without(claim, gone, world))
+    return replace(found, claims=claims)
+
+
 def protection(victim: Victim, asker: Asker, world: World, now: datetime) -> Protection | None:
     """Why these users stay although nothing else speaks for them; None where they may go."""
     going = [pod for pod in victim.users if not pod.deleting and pod.uid not in asker.evicted]
     if not going:
         return Protection.UNUSED
-    if victim.claim is not None and _names(asker.pod, victim.claim):
+    if any(_is_its_own(pod, victim) for pod in asker.pods):
         return Protection.ITS_OWN
     within = asker.queue in world.facts.tree.path(victim.owner)
-    if within and any(pod.priority >= asker.pod.priority for pod in going):
+    if within and any(pod.priority >= asker.priority for pod in going):
         return Protection.PRIORITY
     if any(_goes_before(pod, asker, world) for pod in going):
         return Protection.ITS_OWN
@@ -170,13 +240,18 @@ def _is_young(pod: PodView, least: timedelta, now: datetime) -> bool:
         return True
 
 
-def _names(pod: PodView, claim: ClaimView) -> bool:
-    return claim.namespace == pod.namespace and claim.name in pod.claim_names
+def _is_its_own(pod: PodView, victim: Victim) -> bool:
+    """Whether a pod that waits uses it as well, or those who do are of its own group."""
+    claim = victim.claim
+    if claim is not None and claim.namespace == pod.namespace and claim.name in pod.claim_names:
+        return True
+    group = (pod.namespace, pod.group)
+    return bool(pod.group) and any((user.namespace, user.group) == group for user in victim.users)
 
 
 def _goes_before(pod: PodView, asker: Asker, world: World) -> bool:
     """Whether a foreign user is of the asker's queue, and no less urgent than it."""
-    return pod.priority >= asker.pod.priority and world.facts.queue_of(pod) == asker.queue
+    return pod.priority >= asker.priority and world.facts.queue_of(pod) == asker.queue
 
 
 def in_order(victims: Collection[Victim]) -> Iterator[Victim]:

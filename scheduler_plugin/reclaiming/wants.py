@@ -1,22 +1,25 @@
 """What a pod lacks that is guaranteed to its queue: room below a limit.
 
+Of pods that go together or not at all it is what all of them lack, as one.
+
 What is on its way out counts as free, and what is held for others as used: so each want is for what
 is still missing, however many of them are met at one time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.totals import Totals
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.cases import Case, case_of
 from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
-from scheduler_plugin.judging.verdicts import Admitted, Refused, judge
+from scheduler_plugin.judging.gangs import AT_ONCE, is_of_gang, waits_with, who_goes
+from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
-from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
 
@@ -36,27 +39,33 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Want:
-    """A pod that waits for room.
+    """A pod that waits for room, or several that go together.
 
     Attributes:
-        hold: What is to be held for it.
+        pod: Whose turn it is.
+        others: Those that go with it.
+        holds: What is to be held for each of those that pay.
         shortages: Where that does not fit, the nearest limit first; none where what is on its way
             out is enough.
     """
 
     pod: PodView
-    hold: Hold
+    others: tuple[PodView, ...]
+    holds: tuple[Hold, ...]
     shortages: tuple[Shortage, ...]
 
     @property
     def payer(self) -> QueueName:
         """The queue that would be charged for all that it adds."""
-        return self.hold.queue
+        return self.holds[0].queue
 
     @property
     def added(self) -> Charges:
         """What it would be charged."""
-        return self.hold.usage
+        return summed(hold.usage for hold in self.holds)
+
+    def __str__(self) -> str:
+        return names_of((self.pod, *self.others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,42 +101,93 @@ def hold_of_case(case: Case) -> Hold | None:
 
 
 def want_of(pod: PodView, world: World, evicted: Totals) -> Want | NoWant:
-    """What a waiting pod lacks.
+    """What a waiting pod lacks, and those that go with it.
 
     Args:
         pod: One that waits, at its gate or refused without one.
         world: What is known.
         evicted: What is on its way out and is not seen as such yet.
     """
-    claims = world.facts.claims_of(pod)
-    verdict = judge(pod, claims, world)
-    if isinstance(verdict, Admitted):
-        return NoWant(f"{pod} waits for no room.")
-    if verdict.reason is not Reason.OVER_LIMIT:
-        return NoWant(verdict.sentence)
-    if served := served_with_another(pod, claims, world):
+    pods = together_with(pod, world)
+    if isinstance(pods, NoWant):
+        return pods
+    cases = tried_cases(pods, world)
+    if isinstance(cases, NoWant):
+        return cases
+    if not any(lacks_room for _, lacks_room in cases):
+        return NoWant(f"{names_of(pods)} waits for no room.")
+    if served := served_with_another(pods, world):
         return NoWant(served)
-    return _want(case_of(pod, claims, world, at_bind=False), verdict, evicted)
+    return _want([case for case, _ in cases], evicted)
 
 
-def served_with_another(pod: PodView, claims: Collection[ClaimView], world: World) -> str:
-    """Why nothing is taken for a pod whose claim another gets: it will share that; "" else."""
-    holds = world.assumptions.holds
-    for claim in (claim for claim in claims if not claim.is_allocated):
-        for other in world.facts.pods_naming(claim):
-            if other.uid != pod.uid and other.uid in holds:
-                return f"{pod} waits for {claim}, which is on its way to {other}."
+def together_with(pod: PodView, world: World) -> list[PodView] | NoWant:
+    """The pod, and those without which it does not go."""
+    if not is_of_gang(pod, world.facts):
+        return [pod]
+    pods = who_goes(pod, world, partial(waits_with, world=world))
+    return NoWant(pods.sentence) if isinstance(pods, Refused) else pods
+
+
+def tried_cases(pods: Sequence[PodView], world: World) -> list[tuple[Case, bool]] | NoWant:
+    """Each as if those before it were bound, and whether it lacks room.
+
+    Nobody wants anything where one of them waits for something else.
+    """
+    if len(pods) == 1:
+        return _tried(pods, world)
+    with world.assumptions.trial():
+        return _tried(pods, world)
+
+
+def _tried(pods: Sequence[PodView], world: World) -> list[tuple[Case, bool]] | NoWant:
+    found = []
+    for pod in pods:
+        claims = world.facts.claims_of(pod)
+        verdict = judge(pod, claims, world)
+        if isinstance(verdict, Refused) and verdict.reason is not Reason.OVER_LIMIT:
+            return NoWant(verdict.sentence)
+        case = case_of(pod, claims, world, at_bind=False)
+        if why := _over_quota(case):
+            return NoWant(why)
+        found.append((case, isinstance(verdict, Refused)))
+        if len(pods) > 1:
+            admitted = Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
+            assume(pod, admitted, world, AT_ONCE)
+    return found
+
+
+def served_with_another(pods: Sequence[PodView], world: World) -> str:
+    """Why nothing is taken for pods whose claim another gets: they will share it; "" else."""
+    facts, uids = world.facts, {pod.uid for pod in pods}
+    for pod in pods:
+        for claim in (found for found in facts.claims_of(pod) if not found.is_allocated):
+            for other in facts.pods_naming(claim):
+                if other.uid not in uids and other.uid in world.assumptions.holds:
+                    return f"{pod} waits for {claim}, which is on its way to {other}."
     return ""
 
 
-def _want(case: Case, refused: Refused, evicted: Totals) -> Want | NoWant:
-    hold = hold_of_case(case)
-    if hold is None:
-        return NoWant(f"{case.pod} would be charged to several queues: {refused.sentence}")
-    if why := _over_quota(case):
-        return NoWant(why)
-    shortages = tuple(_shortages(case, hold.queue, hold.usage, evicted))
-    return Want(pod=case.pod, hold=hold, shortages=shortages)
+def holds_of(cases: Sequence[Case]) -> tuple[Hold, ...]:
+    """What is to be held for each that pays; none where several queues would."""
+    if len({owner for case in cases for _, owner, adds in usage_added(case) if adds}) != 1:
+        return ()
+    return tuple(hold for case in cases if (hold := hold_of_case(case)) is not None)
+
+
+def _want(cases: Sequence[Case], evicted: Totals) -> Want | NoWant:
+    pods, holds = [case.pod for case in cases], holds_of(cases)
+    if not holds:
+        return NoWant(f"{names_of(pods)} would be charged to several queues.")
+    shortages = tuple(_shortages(cases, holds, evicted))
+    return Want(pod=pods[0], others=tuple(pods[1:]), holds=holds, shortages=shortages)
+
+
+def names_of(pods: Sequence[PodView]) -> str:
+    """Who waits, for a sentence."""
+    if len(pods) == 1:
+        return str(pods[0])
+    return f"PodGroup {pods[0].namespace}/{pods[0].group} ({len(pods)} pods)"
 
 
 def _over_quota(case: Case) -> str:
@@ -140,20 +200,16 @@ def _over_quota(case: Case) -> str:
     return ""
 
 
-def _shortages(case: Case, payer: QueueName, added: Charges, evicted: Totals) -> Iterator[Shortage]:
-    world = case.world
-    for key, amount in added:
-        for place, share in world.facts.tree.checks(payer, key):
+def _shortages(cases: Sequence[Case], holds: Sequence[Hold], evicted: Totals) -> Iterator[Shortage]:
+    world = cases[0].world
+    for key, amount in summed(hold.usage for hold in holds):
+        for place, share in world.facts.tree.checks(holds[0].queue, key):
             if share.most.most is None:
                 continue
-            used = used_without(case.counted_usage, place, key, world)
+            used = world.ledger.usage.amount(place, key)
+            used += world.assumptions.usage.amount(place, key)
+            used -= sum(case.counted_usage.amount(place, key) for case in cases)
             soon_free = world.ledger.leaving.amount(place, key) + evicted.amount(place, key)
             missing = used + amount - soon_free - share.most.most
             if missing > 0:
                 yield Shortage(place, key, missing)
-
-
-def used_without(counted: Totals, place: QueueName, key: ResourceKey, world: World) -> int:
-    """What is charged and assumed, apart from what counts for the pod itself."""
-    used = world.ledger.usage.amount(place, key) + world.assumptions.usage.amount(place, key)
-    return used - counted.amount(place, key)

@@ -325,7 +325,9 @@ class GateKeeper:
             self._kept.block(line, found.refused, needed_together(lacks, self._world))
             self._kept.grow_old(line, pod, asked_together(found.pods, self._world.facts), now)
             return ()
-        if self._kept.leaves_room(line, (verdict for _, verdict in found.admitted), now):
+        is_held = any(each.uid in self._world.assumptions.holds for each, _ in found.admitted)
+        verdicts = (verdict for _, verdict in found.admitted)
+        if not is_held and self._kept.leaves_room(line, verdicts, now):
             return ()
         self._wake(line.signature)
         in_line = [(p, verdict) for p, verdict in found.admitted if p.uid in self._waiting]

@@ -113,10 +113,9 @@ class WaitingPods:
     def lacking_room(self) -> list[PodUid]:
         """The first of each line that was refused for a limit, the most urgent pod first.
 
-        Room for one of several that go together would be taken from others in vain.
+        Those that go together stand in one line.
         """
-        refused = (x for x in self.lines.values() if x.reason == Reason.OVER_LIMIT)
-        lines = (line for line in refused if not line.signature.gang)
+        lines = (x for x in self.lines.values() if x.reason == Reason.OVER_LIMIT)
         return [turn[-1] for turn in sorted(line.turns[0] for line in lines)]
 
     def wake_held(self) -> None:

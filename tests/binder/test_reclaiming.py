@@ -13,8 +13,8 @@ from binder import apiserver_reclaims
 from kube.api import Event, JsonObject
 from scheduler_plugin.accounting.world_changes import PodChanged
 from scheduler_plugin.objects.claims import claim_view
-from scheduler_plugin.objects.names import QueueName
-from scheduler_plugin.objects.pods import pod_view
+from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, QueueName
+from scheduler_plugin.objects.pods import PodGroupView, pod_view
 from tests.binder.builders import FakeFence, a_binder
 from tests.binder.fake_apiserver import QUEUE, FakeApiServer
 from tests.scheduler_plugin.builders import (
@@ -211,6 +211,34 @@ async def test_whoever_leads_next_takes_the_hold_up_and_evicts_nobody_twice() ->
 
     assert second.held == ["Pod default/w"]
     assert second.evicted == ["r2"]
+
+
+async def test_for_a_group_room_is_held_by_the_name_of_each_and_taken_once() -> None:
+    scene = Scene()
+    put(scene.world, a_queue("mine", parent="root", onvif=(2, 2)))
+    scene.world.put_group(PodGroupView("default", "train", NO_QUEUE, 2))
+    scene.use("r1")
+    scene.use("r2")
+    for name in ("w", "w2"):
+        scene.wait(name, annotations={POD_GROUP_ANNOTATION: "train"})
+
+    async with scene.running():
+        await scene.rounds()
+        assert sorted(scene.evicted) == ["r1", "r2"]
+        assert scene.held == ["Pod default/w", "Pod default/w2"]
+        assert scene.condition() == scene.condition("w2") == ("True", "Reclaimed")
+        scene.remove("r1")
+        scene.remove("r2")
+        scene.moment = 61.0
+        await scene.rounds()
+        assert scene.held == []
+        scene.use("r3")
+        scene.use("r4")
+        scene.waiting = [pod_uid("w2")]
+        scene.moment = 120.0
+        await scene.rounds()
+
+    assert sorted(scene.evicted) == ["r1", "r2"]
 
 
 async def test_a_budget_sends_it_to_the_next_and_is_told() -> None:

@@ -87,14 +87,41 @@ def test_of_two_groups_one_runs_and_then_the_other(story: Story) -> None:
     story.wait_figures({vision: 3})
 
 
+def test_a_group_gets_its_quota_back_as_one_and_of_another_all_go(story: Story) -> None:
+    """One pod of each would do for nobody: robots' two need each other, and so do ours."""
+    story.priority_class(50)
+    root = story.queue("root", limit=3, quota=3)
+    mine = story.queue("mine", parent=root, quota=2)
+    robots = story.queue("robots", parent=root, quota=0)
+    story.devices(9)
+    a_group(story, "theirs", robots, 2)
+    theirs = members(story, "theirs", range(2))
+    story.wait_bound(*theirs)
+    story.claim("other")
+    story.pod("other", robots, "other", priorityClassName=story.name)
+    story.wait_bound("other")
+
+    a_group(story, "ours", mine, 2)
+    ours = members(story, "ours", range(2))
+
+    story.wait_bound(*ours)
+    assert story.bound() == {*ours, "other"}
+    story.wait_figures({mine: 2, robots: 1})
+    why = story.wait_told("theirs-0", "Reclaimed")
+    assert why == story.wait_told("theirs-1", "Reclaimed")
+    assert f'PodGroup {story.namespace}/ours (2 pods) of queue "{mine}"' in why
+    assert f"with all of PodGroup {story.namespace}/theirs" in why
+
+
 def test_too_few_wait_and_a_group_that_shrinks_lets_them_go(story: Story) -> None:
     vision = story.queue("vision", limit=9)
     story.devices(9)
     path = a_group(story, "train", vision, 4)
     waiting = members(story, "train", range(2))
 
+    # It is told once, perhaps before the second comes.
     sentence = wait_told(story, "train-0", "PodGroupIncomplete: ")
-    assert "4 pods at one time, and 2 are there" in sentence
+    assert "goes as a whole, 4 pods at one time, and " in sentence
     story.api.patch(path, {"spec": {"minMember": 2}})
 
     story.wait_bound(*waiting)

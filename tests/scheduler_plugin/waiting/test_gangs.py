@@ -274,10 +274,10 @@ def test_a_group_of_one_and_a_cluster_without_groups_change_nothing() -> None:
     assert [found.name for found in GateKeeper(world).decide(NOW, 0.0)] == ["unknown0"]
 
 
-def test_nothing_is_taken_from_others_for_one_of_a_group() -> None:
+def test_a_group_lacks_room_once_however_many_of_it_wait() -> None:
     scene = Scene(1, a_group(2))
     scene.pods(*members(2), a_member("lone", "", requests={"akri.sh/onvif": 2}))
 
     assert scene.gone() == []
 
-    assert scene.keeper.lacking_room() == [pod_uid("lone")]
+    assert scene.keeper.lacking_room() == [pod_uid("g0"), pod_uid("lone")]
