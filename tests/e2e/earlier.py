@@ -15,7 +15,7 @@ from pathlib import Path
 from local_cluster.image_build import build_into
 from moorage_demo.installation import ROOT
 
-COMMIT = "85c9c5af3b7e0f90bdd8c70f52457503e71debc4"
+COMMIT = "ecc52a9538c94e998759b2fc6105bd37ce86efe1"
 TAG = "earlier"
 
 
