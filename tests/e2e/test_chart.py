@@ -18,7 +18,7 @@ from moorage_demo.release import CHART
 from scheduler_plugin.arguments import parse_settings as parse_plugin_settings
 from scheduler_plugin.settings import ServeSettings
 from tests.deploy.documents import CRDS
-from tests.e2e import documented
+from tests.e2e import documented, others
 from tests.e2e.charts import (
     EVERYTHING,
     OTHERS_APIS,
@@ -347,68 +347,15 @@ def test_documented_values_are_values(text: str) -> None:
     assert render(yaml.safe_load(text))
 
 
-def stand_in(group: str, plural: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A definition of a kind of others, with the fields that the chart writes and no more."""
-    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"plural": plural, "kind": kind},
-            "versions": [version],
-        },
-    }
-
-
-TEXT = {"type": "string"}
-FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-STAND_INS = [
-    stand_in(
-        "monitoring.coreos.com",
-        "podmonitors",
-        "PodMonitor",
-        {
-            "selector": FREE,
-            "podMetricsEndpoints": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "port": TEXT,
-                        "targetPort": {"x-kubernetes-int-or-string": True},
-                    },
-                },
-            },
-        },
-    ),
-    stand_in(
-        "cert-manager.io",
-        "certificates",
-        "Certificate",
-        {
-            "secretName": TEXT,
-            "dnsNames": {"type": "array", "items": TEXT},
-            "duration": TEXT,
-            "privateKey": FREE,
-            "issuerRef": FREE,
-        },
-    ),
-    stand_in("cert-manager.io", "issuers", "Issuer", {"selfSigned": FREE}),
-]
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """An API server of its own with the definitions of everybody, and the objects' namespaces."""
     work_dir = tmp_path_factory.mktemp("chart") / "cluster"
     own = Cluster.up(ClusterSettings(work_dir=work_dir, nodes=0, parts=CONTROL_PLANE))
     try:
-        own.apply(STAND_INS)
-        own.kubectl("apply", "-f", str(CRDS))
+        for definitions in (CRDS, *others.definitions()):
+            # Others' are too long for the annotation of client-side apply.
+            own.kubectl("apply", "--server-side", "-f", str(definitions))
         own.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=30s")
         for name in (SYSTEM, "moorage-driver"):
             own.kubectl("create", "namespace", name)
