@@ -4,6 +4,7 @@ moorage-driver node     on each node: discovery, Instances, ResourceSlices, the 
 moorage-driver shared   for the cluster: DeviceClasses, and the status of Configurations
 moorage-driver handler  one discovery handler in a process of its own, for Moorage's or Akri's agent
 moorage-driver permissions  prints the Roles by which drivers may read what Configurations name
+moorage-driver from-akri    prints what becomes of an Akri that runs in the cluster
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import NoReturn, assert_never
 
 from driver.configurations.permissions import InputError
 from driver.running.settings import (
+    FromAkriSettings,
     HandlerProcessSettings,
     NodeSettings,
     PermissionsSettings,
@@ -56,6 +58,10 @@ def _work(settings: Settings) -> Coroutine[None, None, None]:
             from driver.running.permissions_main import run_permissions
 
             return run_permissions(settings)
+        case FromAkriSettings():
+            from driver.running.from_akri_main import run_from_akri
+
+            return run_from_akri(settings)
         case _:
             assert_never(settings)
 

@@ -396,7 +396,16 @@ class PermissionsSettings(_ProcessSettings):
         return Account(self.namespace, self.service_account)
 
 
-Settings = NodeSettings | SharedSettings | HandlerProcessSettings | PermissionsSettings
+@dataclass(frozen=True, kw_only=True)
+class FromAkriSettings(_ProcessSettings):
+    """Settings of `moorage-driver from-akri`."""
+
+    kubeconfig: Kubeconfig = None
+
+
+Settings = (
+    NodeSettings | SharedSettings | HandlerProcessSettings | PermissionsSettings | FromAkriSettings
+)
 
 app.command("node", help="Serve one node: run it on each.")(NodeSettings)
 app.command("shared", help="Serve the cluster: run one, or several elected.")(SharedSettings)
@@ -407,3 +416,6 @@ app.command(
     "permissions",
     help="Print the Roles by which drivers may read what Configurations name.",
 )(PermissionsSettings)
+app.command(
+    "from-akri", help="Say what becomes of an Akri that runs in a cluster. Changes nothing."
+)(FromAkriSettings)

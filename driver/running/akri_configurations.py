@@ -1,0 +1,196 @@
+"""What becomes of one Configuration of Akri's, of its Instances, and of who uses its devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from driver.api import NodeName, ValueReference
+from driver.configurations.configurations import Verdict
+from driver.device_ids import configuration_resource, instance_resource, name_problems
+from driver.instances.slots.slots import InstanceSlots, instance_slots, usage_problems
+from driver.running.akri_values import Release
+
+JsonObject = Mapping[str, Any]
+
+SERVICES = ("instanceServiceSpec", "configurationServiceSpec")
+SHOWN = 3
+"""So many names of one kind are written out."""
+
+
+class Effect(StrEnum):
+    """What happens to something."""
+
+    KEPT = "kept"
+    CHANGED = "changed"
+    TO_DO = "to do"
+    """Somebody has to do something, before Moorage comes or after."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Akri:
+    """What was found.
+
+    Attributes:
+        configurations: Each as it is stored, and as it is judged.
+        workloads: Akri's own DaemonSets and Deployments, each with its kind.
+        pods: All of the cluster.
+        releases: Of Akri's chart.
+        unread: What could not be read, as sentences.
+        own_handlers: Names of handlers that Moorage has.
+        has_dra: Whether Moorage offers devices through DRA in this cluster unless told otherwise.
+    """
+
+    definitions: Sequence[JsonObject] = ()
+    configurations: Sequence[tuple[JsonObject, Verdict]] = ()
+    instances: Sequence[JsonObject] = ()
+    workloads: Sequence[tuple[str, JsonObject]] = ()
+    pods: Sequence[JsonObject] = ()
+    releases: Sequence[Release] = ()
+    unread: Sequence[str] = ()
+    own_handlers: frozenset[str] = frozenset()
+    has_dra: bool = False
+
+
+def configuration_changes(
+    akri: Akri, body: JsonObject, verdict: Verdict, holder: Verdict
+) -> Iterator[tuple[Effect, str]]:
+    spec = body.get("spec") or {}
+    resource = configuration_resource(verdict.name)
+    if problems := _refused(verdict, holder):
+        yield Effect.TO_DO, f"It would not be accepted: {problems}"
+    slots = [
+        instance_slots(one)
+        for one in akri.instances
+        if one["spec"]["configurationName"] == verdict.name
+        and one["metadata"]["namespace"] == verdict.namespace
+    ]
+    if configuration := verdict.configuration:
+        yield Effect.KEPT, _offered(resource, configuration.capacity, slots)
+        for problem in name_problems(configuration):
+            yield Effect.CHANGED, f"The device plugin does not offer its devices. {problem}"
+        if configuration.capacity > 1 and spec.get("uniqueDevices") is None:
+            yield (
+                Effect.CHANGED,
+                f"A node uses an Instance once through {resource};"
+                " uniqueDevices: false lets it use all slots.",
+            )
+        yield from _discovery(configuration.handler, akri.own_handlers)
+        yield from _properties(configuration.discovery_properties)
+    yield from _held(slots)
+    yield from _users(akri, resource, slots)
+    yield from _workloads(verdict, akri.pods, spec)
+    yield from _leftovers(body, akri)
+
+
+def _refused(verdict: Verdict, holder: Verdict) -> str:
+    if holder.uid != verdict.uid:
+        return f"the older Configuration {holder.namespace}/{holder.name} holds this name."
+    return " ".join(map(str, verdict.problems))
+
+
+def _offered(resource: str, capacity: int, slots: Sequence[InstanceSlots]) -> str:
+    devices = _names([one.name for one in slots], "Instance")
+    return f"{resource}, capacity {capacity}; {devices}."
+
+
+def _discovery(handler: str, own: frozenset[str]) -> Iterator[tuple[Effect, str]]:
+    if handler not in own:
+        said = f"Its devices are discovered while your handler {handler!r} registers in"
+        yield Effect.TO_DO, f"{said} driver.node.host.discoveryHandlers, /var/lib/akri."
+    elif handler in ("onvif", "opcua"):
+        said = "Devices are asked at the address that they answer from; others must be in"
+        yield Effect.CHANGED, f"{said} driver.networkHandlers.discoveryNetworks."
+
+
+def _properties(
+    properties: Mapping[str, str | ValueReference],
+) -> Iterator[tuple[Effect, str]]:
+    kept = {
+        f"{v.kind} {v.namespace}/{v.name}"
+        for v in properties.values()
+        if isinstance(v, ValueReference)
+    }
+    if kept:
+        said = f"The driver may not read {_names(sorted(kept), 'object')} yet"
+        yield Effect.TO_DO, f"{said}: moorage-driver permissions prints the Role."
+
+
+def _held(slots: Sequence[InstanceSlots]) -> Iterator[tuple[Effect, str]]:
+    held = sum(len(one.holders) for one in slots)
+    if held:
+        of = sum(one.capacity for one in slots)
+        yield Effect.KEPT, f"{held} of {of} slots are held and stay so."
+    for one in slots:
+        for sentence in usage_problems(one, NodeName("")):
+            yield Effect.TO_DO, f"deviceUsage of {one.name}: {sentence}."
+
+
+def _users(
+    akri: Akri, resource: str, slots: Sequence[InstanceSlots]
+) -> Iterator[tuple[Effect, str]]:
+    if any_device := _asking(akri.pods, {resource}):
+        yield Effect.KEPT, f"Any of its devices was asked for by {_names(any_device, 'pod')}."
+    if not (one_device := _asking(akri.pods, {instance_resource(one.name) for one in slots})):
+        return
+    said = f"One device was asked for by {_names(one_device, 'pod')}"
+    if akri.has_dra:
+        need = "in this cluster that needs driver.shared.instanceClasses: true"
+        yield Effect.TO_DO, f"{said}; {need}."
+    else:
+        yield Effect.KEPT, f"{said}."
+
+
+def _asking(pods: Iterable[JsonObject], resources: set[str]) -> list[str]:
+    """Names of the pods of which a container asks for one of these."""
+    return [
+        f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        for pod in pods
+        if not _is_broker(pod)
+        and any(
+            resources & (container.get("resources", {}).get("limits") or {}).keys()
+            for part in ("containers", "initContainers")
+            for container in pod["spec"].get(part) or ()
+        )
+    ]
+
+
+def _is_broker(pod: JsonObject) -> bool:
+    return (pod["metadata"].get("labels") or {}).get("controller") == "akri.sh"
+
+
+def _workloads(
+    verdict: Verdict, pods: Iterable[JsonObject], spec: JsonObject
+) -> Iterator[tuple[Effect, str]]:
+    brokers = [
+        f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        for pod in pods
+        if _is_broker(pod)
+        and pod["metadata"]["labels"].get("akri.sh/configuration") == verdict.name
+    ]
+    if spec.get("brokerSpec"):
+        said = f"Nobody makes its brokers any more ({_names(brokers, 'pod')} now): apply a workload"
+        yield Effect.TO_DO, f"{said} with {configuration_resource(verdict.name)} among its limits."
+    if services := [name for name in SERVICES if spec.get(name)]:
+        yield Effect.TO_DO, f"{', '.join(services)}: nobody makes these Services; apply your own."
+
+
+def _leftovers(body: JsonObject, akri: Akri) -> Iterator[tuple[Effect, str]]:
+    metadata = body["metadata"]
+    which = f"{metadata['name']} --namespace {metadata['namespace']}"
+    release = (metadata.get("annotations") or {}).get("meta.helm.sh/release-name")
+    if release in {one.name for one in akri.releases}:
+        said = f"It goes with the release {release}, which made it: keep it by kubectl get akric"
+        yield Effect.TO_DO, f"{said} {which} --output yaml, or by the values of Moorage's chart."
+    # An agent's finalizer is the bare name of its node; those of others have a domain.
+    if any("/" not in one for one in metadata.get("finalizers") or ()):
+        patch = """--type=merge --patch '{"metadata":{"finalizers":null}}'"""
+        yield Effect.TO_DO, f"Once the agents are gone: kubectl patch akric {which} {patch}"
+
+
+def _names(names: Sequence[str], kind: str) -> str:
+    """How many there are, and the first of them."""
+    shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+    return f"{len(names)} {kind}{'' if len(names) == 1 else 's'}{': ' if names else ''}{shown}"

@@ -1,0 +1,97 @@
+"""Runs `moorage-driver from-akri`: prints what becomes of an Akri that runs in a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from typing import Any
+
+from driver.configurations.permissions import InputError
+from driver.discovery.handlers import HANDLER_NAMES
+from driver.plumbing.apiserver import CONFIGURATIONS, INSTANCES
+from driver.running.akri_changes import as_text, changes
+from driver.running.akri_configurations import Akri
+from driver.running.akri_values import akri_release
+from driver.running.cluster_configurations import judged
+from driver.running.settings import FromAkriSettings
+from kube.api import (
+    DEFINITIONS,
+    PODS,
+    SECRETS,
+    ApiClient,
+    ApiError,
+    NotFoundError,
+    Resource,
+    Selection,
+    connect,
+)
+
+OF_AKRI = "app.kubernetes.io/part-of=akri"
+RELEASES = "owner=helm,status=deployed"
+DRA_MINOR = 36
+"""From here on pods that ask for `akri.sh/…` get a claim."""
+
+DAEMON_SETS = Resource("apps", "v1", "daemonsets")
+DEPLOYMENTS = Resource("apps", "v1", "deployments")
+
+
+async def run_from_akri(settings: FromAkriSettings) -> None:
+    """Read, judge, print; nothing is changed.
+
+    Raises:
+        InputError: If not even Configurations can be listed.
+    """
+    try:
+        async with connect(settings.kubeconfig) as client:
+            akri = await _read(client)
+    except ApiError as error:
+        raise InputError(f"Configurations cannot be listed: {error}") from error
+    sys.stdout.write(as_text(changes(akri)))
+    sys.stdout.flush()  # The process is left without.
+
+
+async def _read(client: ApiClient) -> Akri:
+    configurations = await _listed(client, CONFIGURATIONS.select())
+    unread: list[str] = []
+
+    async def others(selection: Selection, then: str) -> tuple[Any, ...]:
+        try:
+            return await _listed(client, selection)
+        except ApiError as error:
+            unread.append(f"{error}; {then}")
+            return ()
+
+    definitions, instances, daemon_sets, deployments, pods, secrets = await asyncio.gather(
+        others(DEFINITIONS.select(), "so whether they are Akri's is not known."),
+        others(INSTANCES.select(), "so nothing is said of slots."),
+        others(DAEMON_SETS.select(label_selector=OF_AKRI), "so nothing is said of agents."),
+        others(DEPLOYMENTS.select(label_selector=OF_AKRI), "so nothing is said of the controller."),
+        others(PODS.select(), "so nothing is said of brokers and of other users."),
+        others(SECRETS.select(label_selector=RELEASES), "so nothing is said of Akri's values."),
+    )
+    minor = re.match(r"v1\.(\d+)", (await client.server()).git_version)
+    return Akri(
+        definitions=definitions,
+        configurations=[
+            (body, judged(body, unique_devices_default=True).verdict) for body in configurations
+        ],
+        instances=instances,
+        workloads=[
+            *(("DaemonSet", body) for body in daemon_sets),
+            *(("Deployment", body) for body in deployments),
+        ],
+        pods=pods,
+        releases=[found for body in secrets if (found := akri_release(body))],
+        unread=unread,
+        own_handlers=frozenset(HANDLER_NAMES),
+        has_dra=minor is not None and int(minor[1]) >= DRA_MINOR,
+    )
+
+
+async def _listed(client: ApiClient, selection: Selection) -> tuple[Any, ...]:
+    """Nothing where the cluster does not have the kind."""
+    try:
+        return tuple((await client.list(selection)).items)
+    except NotFoundError:
+        return ()
