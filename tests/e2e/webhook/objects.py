@@ -99,6 +99,21 @@ def a_template(
     }
 
 
+def asking(body: Any, *path: str, **fields: Any) -> Any:
+    """An object that asks this of its devices."""
+    parameters = {"apiVersion": "moorage.dev/v1alpha1", "kind": "DeviceConfig", **fields}
+    inside = body
+    for field in path:
+        inside = inside.setdefault(field, {})
+    inside["config"] = [{"opaque": {"driver": "moorage.dev", "parameters": parameters}}]
+    return body
+
+
+def a_new_class(version: str = "v1") -> Any:
+    api = {"apiVersion": f"resource.k8s.io/{version}", "kind": "DeviceClass"}
+    return {**api, "metadata": {"name": new_name("class")}, "spec": {}}
+
+
 def a_pod(
     *,
     queue: str | None = None,

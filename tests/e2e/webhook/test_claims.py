@@ -18,8 +18,10 @@ from tests.e2e.webhook.objects import (
     TEMPLATES,
     VERSIONS,
     a_claim,
+    a_new_class,
     a_queue,
     a_template,
+    asking,
     new_name,
     refusal,
 )
@@ -103,27 +105,12 @@ async def test_a_queue_of_a_moment_ago_may_be_named(
     await admin.create(resources["v1"], make(name))
 
 
-def asking(body: Any, *path: str, **fields: Any) -> Any:
-    """An object that asks this of its devices."""
-    parameters = {"apiVersion": "moorage.dev/v1alpha1", "kind": "DeviceConfig", **fields}
-    inside = body
-    for field in path:
-        inside = inside.setdefault(field, {})
-    inside["config"] = [{"opaque": {"driver": "moorage.dev", "parameters": parameters}}]
-    return body
-
-
-def a_class(version: str = "v1") -> Any:
-    api = {"apiVersion": f"resource.k8s.io/{version}", "kind": "DeviceClass"}
-    return {**api, "metadata": {"name": new_name("class")}, "spec": {}}
-
-
 EACH_ASKING = pytest.mark.parametrize(
     ("make", "resources", "place"),
     [
         (a_claim, CLAIMS, ("spec", "devices")),
         (a_template, TEMPLATES, ("spec", "spec", "devices")),
-        (a_class, {v: replace(CLASSES, version=v) for v in VERSIONS}, ("spec",)),
+        (a_new_class, {v: replace(CLASSES, version=v) for v in VERSIONS}, ("spec",)),
     ],
     ids=["claim", "template", "class"],
 )
@@ -148,7 +135,7 @@ async def test_what_is_asked_of_devices_is_looked_at(
 
 
 async def test_a_class_is_looked_at_when_it_changes(admin: ApiClient) -> None:
-    right = asking(a_class(), "spec", mode="0660")
+    right = asking(a_new_class(), "spec", mode="0660")
     await admin.create(CLASSES, right)
     path = CLASSES.at(right["metadata"]["name"])
     config = asking({}, mode=1)["config"]

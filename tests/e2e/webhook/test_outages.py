@@ -13,15 +13,18 @@ from local_cluster.api import Cluster
 from tests.e2e.webhook.installation import NAMESPACE, WebhookProcess, filled_in
 from tests.e2e.webhook.objects import (
     CLAIMS,
+    CLASSES,
     OPEN,
     PODS,
     QUEUES,
     TEMPLATES,
     a_claim,
+    a_new_class,
     a_pod,
     a_queue,
     a_template,
     allocated,
+    asking,
     refusal,
 )
 
@@ -63,6 +66,9 @@ async def test_what_it_should_have_judged_is_refused(
         admin.create(PODS, a_pod(resources=USB, claims=[claim])),
         admin.create(CLAIMS["v1"], a_claim("open")),
         admin.create(TEMPLATES["v1"], a_template("open")),
+        admin.create(CLAIMS["v1"], asking(a_claim(), "spec", "devices", mode="0660")),
+        admin.create(TEMPLATES["v1"], asking(a_template(), "spec", "spec", "devices")),
+        admin.create(CLASSES, asking(a_new_class(), "spec", mode="0660")),
         admin.create(QUEUES, a_queue()),
         admin.merge_patch(queue, {"spec": {"parent": "open"}}),
         admin.delete(queue),
@@ -83,6 +89,8 @@ async def test_nothing_else_notices(
     await admin.create(PODS, a_pod(resources=USB, namespace="kube-system"))
     await admin.create(CLAIMS["v1"], a_claim())
     await admin.create(TEMPLATES["v1"], a_template())
+    device_class = await admin.create(CLASSES, a_new_class())
+    await admin.merge_patch(path_of(device_class, CLASSES), {"metadata": {"labels": {"a": "b"}}})
     # Whose devices a claim is about only a look at it could tell: others' users wait for nobody.
     used = {"limits": {"deviceclass.resource.kubernetes.io/gpu.example": "1"}}
     for pod_of_others in (

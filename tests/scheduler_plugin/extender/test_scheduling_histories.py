@@ -518,9 +518,14 @@ class Scheduling(RuleBasedStateMachine):
         first=numbers,
         then=st.sampled_from(["", "the watch is silent", "the watch is silent"]),
         drops=st.booleans(),
+        has_room=st.booleans(),
     )
-    def share(self, claim: str, first: int, then: str, drops: bool) -> None:
+    def share(self, claim: str, first: int, then: str, drops: bool, has_room: bool) -> None:
         """Whose queue became the owner is killed before its binding; the others go all the way."""
+        if has_room:
+            self.make_room()
+        for name, queue in (("p8", "right"), ("p9", "left")):
+            self.create_pod(name, queue, [claim], False, 0)
         known = [pod for pod in self.world.facts.pods() if claim in pod.claim_names]
         found = [pod for pod in known if pod.may_be_bound and pod.uid not in self.unseen]
         going = [found[(first + other) % len(found)] for other in range(len(found))]
@@ -533,6 +538,14 @@ class Scheduling(RuleBasedStateMachine):
                 self.write_binding(at, "killed" if pod == going[0] else then)
         if drops and going:
             self.drop_pod(going[0].name, whole=True)
+
+    def make_room(self) -> None:
+        """All pods go, and ceilings are what they were: else most pods wait mostly."""
+        for pod in list(self.world.facts.pods()):
+            self.drop_pod(pod.name, whole=True)
+        self.make_queues_anew()
+        for name, (quota, limit) in CEILINGS.items():
+            self.change_ceilings(name, limit, quota)
 
     @rule(back=st.booleans())
     def watch_pods(self, back: bool = False) -> None:
@@ -621,20 +634,38 @@ class Scheduling(RuleBasedStateMachine):
 
     def restart(self) -> None:
         """Everything that was not written is forgotten."""
-        world = new_world()
-        for name in CEILINGS:
-            world.delete_queue(QueueName(name))
-        for queue in self.world.facts.tree:
-            world.put_queue(queue)
         self.watch_pods()
-        for pod in self.world.facts.pods():
-            world.put_pod(pod)
-        for claim in [*self.world.facts.claims(), *self.late.values()]:
+        world = self.anew()
+        for claim in self.late.values():
             world.put_claim(claim)
         self.late.clear()
         # kube-scheduler beside it starts anew, too.
         self.world, self.decided, self.deleted = world, {}, []
         self.keeper = ChargedQueues(world)
+
+    def anew(self) -> World:
+        """What follows from the objects alone, those of the silent watch among them."""
+        world = new_world()
+        for name in CEILINGS:
+            world.delete_queue(QueueName(name))
+        for queue in self.world.facts.tree:
+            world.put_queue(queue)
+        for pod in self.world.facts.pods():
+            world.put_pod(self.unseen.get(pod.uid, pod))
+        for claim in self.world.facts.claims():
+            world.put_claim(claim)
+        return world
+
+    @invariant()
+    def a_silent_watch_hides_no_use(self) -> None:
+        """What will count once the watch speaks counts now, for the same queues."""
+        if not self.unseen:
+            return
+        told = self.anew().ledger.usage
+        for name in CEILINGS:
+            usage = (self.world.ledger.usage, self.world.assumptions.usage)
+            known = sum(totals.amount(QueueName(name), ONVIF) for totals in usage)
+            assert known >= told.amount(QueueName(name), ONVIF), name
 
     @invariant()
     def no_ceiling_is_passed(self) -> None:
