@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
+from itertools import islice
 from typing import Protocol, TypeVar
 
 from binder.apiserver_evidence import EvidenceReader
@@ -27,6 +29,9 @@ from scheduler_plugin.api import (
 
 T = TypeVar("T")
 
+_Turn = tuple[int, str, PodUid]
+"""Urgency, age and UID: whoever comes first is less."""
+
 AT_ONE_TIME = 10
 """How many of them are decided about before those that lack room have their turn again."""
 
@@ -47,25 +52,30 @@ class DeviceWants:
         self._reader = reader
         self._world = world
         self._clock = clock
-        self._pods: dict[PodUid, None] = {}
+        # The most urgent first: some are asked for five times a second, and thousands may wait.
+        self._turns: list[_Turn] = []
+        self._turn_of: dict[PodUid, _Turn] = {}
         self._evidence: dict[PodUid, Evidence] = {}
 
     def follow(self, uid: PodUid) -> None:
         """A pod came, changed or went."""
         pod = self._world.facts.pod(uid)
-        if pod is not None and may_want_device(pod):
-            self._pods[uid] = None
-        else:
-            self._pods.pop(uid, None)
+        turn = _turn(pod) if pod is not None and may_want_device(pod) else None
+        before = self._turn_of.pop(uid, None)
+        if before is not None and before != turn:
+            del self._turns[bisect_left(self._turns, before)]
+        if turn is not None:
+            self._turn_of[uid] = turn
+            if turn != before:
+                insort(self._turns, turn)
 
     def __contains__(self, uid: PodUid) -> bool:
-        return uid in self._pods
+        return uid in self._turn_of
 
     def waiting(self, is_due: Callable[[PodUid], bool]) -> list[PodUid]:
         """Those that are due, the most urgent first, and not too many."""
-        due = (self._world.facts.pod(uid) for uid in self._pods if is_due(uid))
-        pods = sorted((pod for pod in due if pod is not None), key=_turn)
-        return [pod.uid for pod in pods[:AT_ONE_TIME]]
+        due = (uid for _, _, uid in self._turns if is_due(uid))
+        return list(islice(due, AT_ONE_TIME))
 
     async def decided(
         self,
@@ -115,5 +125,5 @@ def not_read(pod: PodView, error: ApiError) -> Nobody:
     return Nobody(f"{pod} waits for a device, and what would serve it cannot be read: {error}")
 
 
-def _turn(pod: PodView) -> tuple[int, str, str]:
+def _turn(pod: PodView) -> _Turn:
     return -pod.priority, pod.created, pod.uid

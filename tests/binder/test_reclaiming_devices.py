@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from binder import apiserver_reclaims
+from binder.apiserver_device_wants import DeviceWants
 from tests.binder.fake_apiserver import Fault
 from tests.binder.test_reclaiming import Scene
-from tests.scheduler_plugin.builders import a_claim_object, a_queue, a_request, a_result, put
+from tests.scheduler_plugin.builders import (
+    a_claim_object,
+    a_pod,
+    a_queue,
+    a_request,
+    a_result,
+    pod_uid,
+    put,
+)
 from tests.scheduler_plugin.reclaiming.devices_builders import (
     UNSCHEDULABLE,
     a_node_object,
@@ -102,3 +113,28 @@ async def test_whoever_leads_next_holds_a_device_of_the_class_without_knowing_wh
 
     (hold,) = second.world.assumptions.holds.of_devices()
     assert (hold.name, hold.devices, hold.awaits) == ("Pod default/w", frozenset(), ())
+
+
+def test_the_most_urgent_have_their_turn_first_whoever_came_when() -> None:
+    scene = DeviceScene()
+    created = ["2026-11-21T10:00:03Z", "2026-11-21T10:00:01Z", "2026-11-21T10:00:02Z"]
+    waiting = [
+        replace(
+            a_pod(f"p{number}", claims=["w"], status=UNSCHEDULABLE),
+            created=time,
+            priority=number // 2,
+        )
+        for number, time in enumerate(created)
+    ]
+    devices = DeviceWants(scene.reclaimer.reader, scene.world, scene.reclaimer.clock)
+    put(scene.world, *waiting)
+    for pod in (*waiting, *waiting):
+        devices.follow(pod.uid)
+    assert devices.waiting(lambda uid: True) == [pod_uid(name) for name in ("p2", "p1", "p0")]
+
+    scene.world.delete_pod(pod_uid("p1"))
+    put(scene.world, replace(waiting[0], priority=9))
+    for pod in waiting:
+        devices.follow(pod.uid)
+    assert devices.waiting(lambda uid: True) == [pod_uid("p0"), pod_uid("p2")]
+    assert devices.waiting(lambda uid: uid != pod_uid("p0")) == [pod_uid("p2")]
