@@ -30,6 +30,8 @@ class Hold:
         is_device: Whether a device is held for it, and not only room below limits.
         devices: Which ones, where that is known: a restart forgets it.
         awaits: The claims whose users have to leave them first.
+        node: Where there is room for the pod then.
+        kind: What the pod asks of device and node: pods that ask for the same may change places.
     """
 
     pod: PodUid
@@ -40,6 +42,8 @@ class Hold:
     is_device: bool = False
     devices: frozenset[DeviceId] = frozenset()
     awaits: tuple[ClaimUid, ...] = ()
+    node: str = ""
+    kind: object = None
 
 
 class Holds:

@@ -18,6 +18,7 @@ from datetime import datetime
 from itertools import chain, product
 from typing import TypeAlias
 
+from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import PodUid, QueueName
@@ -92,9 +93,17 @@ class _Search:
             yield Unread(())
         elif doubt := self._evidence.doubt:
             yield self._nobody(f"nobody goes for it: {doubt}")
+        elif any(hold.kind != self._evidence.kind for hold in self._others()):
+            yield OnItsWay(self._want.pod)
         else:
             yield from self._use.read()
             yield from self._search(owners, self._evidence)
+
+    def _others(self) -> list[Hold]:
+        """What is on its way to other pods: kube-scheduler gives them any of it that will do."""
+        holds = self._world.assumptions.holds.of_devices()
+        pod, key = self._want.pod, self._want.key
+        return [hold for hold in holds if hold.pod != pod.uid and hold.usage[key]]
 
     def _search(self, owners: list[QueueName], evidence: Evidence) -> Iterator[Step]:
         for step in chain(self._free(evidence), self._taken(owners, evidence)):
@@ -190,9 +199,10 @@ class _Search:
         nodes = evidence.nodes_of(device, _nodes(victims))
         if unread := evidence.unread(nodes):
             yield Unread(unread)
-        place, why = evidence.place_for(device, nodes, self._all.gone_with(victims))
+        beside = Counter(hold.node for hold in self._others())
+        place, why = evidence.place_for(device, nodes, self._all.gone_with(victims), beside)
         if place:
-            yield self._take(victims, device, place)
+            yield self._take(victims, device, place, evidence)
         else:
             self._unfit[device] = why
 
@@ -214,10 +224,13 @@ class _Search:
         found = (victim for owner in self._all.looked_at for victim in self._all.held(owner))
         return [v for v in found if v is not first and device in _devices(v)]
 
-    def _take(self, victims: list[Victim], device: DeviceId, place: str) -> Take:
+    def _take(
+        self, victims: list[Victim], device: DeviceId, place: str, evidence: Evidence
+    ) -> Take:
         awaits = tuple(victim.claim.uid for victim in victims if victim.claim is not None)
-        want = self._want
-        hold = replace(want.hold, is_device=True, devices=frozenset((device,)), awaits=awaits)
+        want, devices = self._want, frozenset((device,))
+        hold = replace(want.hold, is_device=True, devices=devices, awaits=awaits)
+        hold = replace(hold, node=place, kind=evidence.kind)
         sentence = (
             f'{want.pod} of queue "{want.hold.queue}" {self._all.claim_to(victims)}, and no device'
             f" that would do for {want.claim} is free. So {given_up(victims)}, which leaves it"

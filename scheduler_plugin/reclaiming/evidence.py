@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import PodUid
@@ -44,6 +45,11 @@ class Evidence:
         """Why it cannot be said what would serve the pod; "" where it can."""
         return self.request.doubt or self.needs.doubt
 
+    @property
+    def kind(self) -> object:
+        """Equal for pods that the same devices and nodes serve."""
+        return self.request, self.needs
+
     def accepts(self, device: DeviceId) -> bool:
         """Whether a device would do for certain, were it free. It is asked for once."""
         if device not in self.accepted:
@@ -72,11 +78,15 @@ class Evidence:
         return any(name not in self.nodes for name in nodes)
 
     def place_for(
-        self, device: DeviceId, nodes: Collection[str], gone: Collection[PodUid]
+        self,
+        device: DeviceId,
+        nodes: Collection[str],
+        gone: Collection[PodUid],
+        beside: Mapping[str, int] = MappingProxyType({}),
     ) -> tuple[str, str]:
         """A node that can use the device and has room for the pod once these are gone.
 
-        Where there is none, "" and why.
+        Where there is none, "" and why. `beside` says how many such pods have their room there.
         """
         offer, why = self.offers[device], "none of its nodes is known"
         for name in nodes:
@@ -85,7 +95,7 @@ class Evidence:
                 continue
             if not offer.nodes.match(room.name, room.labels):
                 why = f'node "{name}" cannot use it'
-            elif not (reason := room.why_not(self.needs, gone)):
+            elif not (reason := room.why_not(self.needs, gone, beside.get(name, 0))):
                 return name, ""
             else:
                 why = self.needs.doubt or f'node "{name}" {reason}'

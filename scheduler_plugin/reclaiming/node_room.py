@@ -57,8 +57,11 @@ class NodeRoom:
     pods: Mapping[PodUid, Thousandths]
     repels: bool = False
 
-    def why_not(self, needs: PodNeeds, gone: Collection[PodUid]) -> str:
-        """Why a pod does not fit once these are gone, as a part of a sentence; "" where it does."""
+    def why_not(self, needs: PodNeeds, gone: Collection[PodUid], beside: int = 0) -> str:
+        """Why a pod does not fit once these are gone, as a part of a sentence; "" where it does.
+
+        `beside` so many that need the same.
+        """
         if needs.doubt:
             return needs.doubt
         if not self.is_open:
@@ -71,14 +74,14 @@ class NodeRoom:
             return f'has the taint "{taint}", which it does not tolerate'
         if self.repels:
             return "has pods whose anti-affinity may keep it away"
-        lacks = self._lacks(needs, gone)
+        lacks = self._lacks(needs, gone, beside)
         return f"has not enough {lacks} for it" if lacks else ""
 
-    def _lacks(self, needs: PodNeeds, gone: Collection[PodUid]) -> str:
+    def _lacks(self, needs: PodNeeds, gone: Collection[PodUid], beside: int) -> str:
         stay = [asked for uid, asked in self.pods.items() if uid not in gone]
         for name, more in needs.requests.items():
             used = sum(asked.get(name, 0) for asked in stay)
-            if more and used + more > self.allocatable.get(name, 0):
+            if more and used + more * (1 + beside) > self.allocatable.get(name, 0):
                 return name
         return ""
 

@@ -284,6 +284,32 @@ def test_what_was_taken_for_one_pod_is_nobody_elses() -> None:
     assert cluster.taken("w2") == ["r2"]
 
 
+def test_pods_that_could_take_each_others_devices_only_get_some_at_once_if_they_are_alike() -> None:
+    """Else one is left with a device that does not serve it, and somebody went in vain."""
+    queues = [a_queue("mine", onvif=(2, -1)), a_queue("robots", onvif=(0, -1))]
+    cluster = a_cluster(*FULL, waiting(), waiting(name="w2"), queues=queues)
+    first = cluster.decide()
+    assert isinstance(first, Take)
+    cluster.world.hold(first.hold)
+
+    cluster.request = {"selectors": [{"cel": {"expression": "true"}}]}
+    assert isinstance(cluster.decide("w2"), OnItsWay)
+
+    cluster.request = {}
+    assert cluster.taken("w2") == ["r2"]
+
+
+def test_room_on_a_node_is_for_one_pod_and_not_for_two() -> None:
+    queues = [a_queue("mine", onvif=(2, -1)), a_queue("robots", onvif=(0, -1))]
+    cluster = a_cluster(*FULL, waiting(), waiting(name="w2"), queues=queues)
+    cluster.waiting = {"spec": {"containers": [asking("3")]}}
+    first = cluster.decide()
+    assert isinstance(first, Take)
+    cluster.world.hold(first.hold)
+
+    assert cluster.taken("w2") == []
+
+
 def test_for_a_claim_that_is_on_its_way_to_one_user_nobody_goes_for_another() -> None:
     queues = [a_queue("mine", onvif=(2, -1)), a_queue("robots", onvif=(0, -1))]
     sharer = a_pod("w2", queue="mine", claims=["w"], status=UNSCHEDULABLE)
