@@ -57,7 +57,7 @@ class Holds:
         self._resting: set[PodUid] = set()
         self._of_devices: dict[PodUid, Hold] = {}
         self.turns = 0
-        """How often a device began or ceased to be held."""
+        """How often something began or ceased to be held."""
 
     def __contains__(self, pod: PodUid) -> bool:
         return pod in self._holds
@@ -74,9 +74,9 @@ class Holds:
         """Hold room for a pod; `rests` says whether it is assumed to be bound just now."""
         self.end(hold.pod)
         self._holds[hold.pod] = hold
+        self.turns += 1
         if hold.is_device:
             self._of_devices[hold.pod] = hold
-            self.turns += 1
         if rests:
             self._resting.add(hold.pod)
         else:
@@ -87,8 +87,8 @@ class Holds:
         hold = self._holds.pop(pod, None)
         if hold is None:
             return False
-        if self._of_devices.pop(pod, None) is not None:
-            self.turns += 1
+        self._of_devices.pop(pod, None)
+        self.turns += 1
         if pod in self._resting:
             self._resting.discard(pod)
         else:

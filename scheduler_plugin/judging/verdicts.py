@@ -18,7 +18,7 @@ from scheduler_plugin.accounting.assumptions import AssumedClaim, AssumedPod
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.queues import why_not_admitted
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.judging.awaited import is_awaited
+from scheduler_plugin.judging.awaited import is_awaited, is_given_up
 from scheduler_plugin.judging.cases import Case, ClaimUse, case_of
 from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
 from scheduler_plugin.judging.missing_claims import unknown_entries
@@ -322,6 +322,17 @@ def _devices_are_free(case: Case) -> Iterator[Refused]:
                 yield Refused(Reason.DEVICE_HELD, sentence)
 
 
+def _claims_are_let_go(case: Case) -> Iterator[Refused]:
+    """Whoever joined a claim that its users leave for somebody would keep it from him."""
+    facts = case.world.facts
+    for hold in case.world.assumptions.holds:
+        for use in case.claims if hold.pod != case.pod.uid else ():
+            is_of_kind = any(use.cost[key] for key, _ in hold.usage)
+            if is_of_kind and is_given_up(use.claim, case.pod.uid, facts):
+                sentence = f"{use.claim} is given up for {hold.name}: nobody else is to use it now."
+                yield Refused(Reason.DEVICE_HELD, sentence)
+
+
 RULES: tuple[Callable[[Case], Iterator[Refused]], ...] = (
     _queue_is_known,
     _owners_are_known,
@@ -337,6 +348,7 @@ RULES: tuple[Callable[[Case], Iterator[Refused]], ...] = (
     _limits_hold,
     _quotas_hold,
     _devices_are_free,
+    _claims_are_let_go,
 )
 
 

@@ -170,5 +170,5 @@ _HOLDS: Mapping[Reason, Callable[[Case], str]] = {
     Reason.FOREIGN_NON_PREEMPTIBLE: _preemptible,
     Reason.OVER_LIMIT: _limits,
     Reason.NON_PREEMPTIBLE_OVER_QUOTA: _quotas,
-    Reason.DEVICE_HELD: lambda _: "No device that it may get was taken back for another pod.",
+    Reason.DEVICE_HELD: lambda _: "Nothing that it may get was taken back for another pod.",
 }

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.verdicts import Admitted
 from scheduler_plugin.objects.claims import ClaimView
-from scheduler_plugin.objects.names import PodUid, Queue
+from scheduler_plugin.objects.names import PodUid, Queue, Reason
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
 from scheduler_plugin.reclaiming.room import decide
@@ -27,6 +28,8 @@ from tests.scheduler_plugin.builders import (
     an_allocated_claim,
     pod_uid,
     put,
+    refusal,
+    verdict,
 )
 
 
@@ -291,6 +294,23 @@ def test_what_another_pod_of_the_queue_was_promised_counts_against_its_quota() -
 
     assert isinstance(decided(world, "w2"), Nobody)
     assert len(taken(world)) == 1
+
+
+def test_nobody_joins_a_claim_whose_users_leave_it_for_another_pod() -> None:
+    """Such as the evicted pod's successor: the claim would never be free."""
+    successor = a_pod("next", queue="robots", claims=["r1"])
+    world = a_full_world(*FULL, waiting(), successor, **QUOTAS)
+    decision = decided(world)
+    assert isinstance(decision, Take)
+    assert [pod.name for pod in decision.pods] == ["r1"]
+    put(world, a_used_pod("r1", "robots", "r1", deleting=True))
+    assert isinstance(verdict(world, successor), Admitted)
+
+    world.assumptions.hold(decision.hold)
+
+    assert refusal(world, successor).reason is Reason.DEVICE_HELD
+    world.end_hold(decision.hold.pod)
+    assert isinstance(verdict(world, successor), Admitted)
 
 
 def test_for_a_claim_that_is_on_its_way_to_one_user_nobody_goes_for_another() -> None:
