@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,14 @@ class Viewers:
 
 @pytest.fixture
 def viewers(story: Story) -> Iterator[Viewers]:
-    with browsers.reached(story.cluster) as url, browsers.browser() as browser:
+    with looking(story) as found:
+        yield found
+
+
+@contextmanager
+def looking(story: Story, relay: str = browsers.RELAY) -> Iterator[Viewers]:
+    """By way of a relay."""
+    with browsers.reached(story.cluster, relay) as url, browsers.browser() as browser:
         found = Viewers(story, url, browser.new_page)
         yield found
         for name in found.roles:
@@ -199,6 +207,19 @@ def test_a_change_is_seen_without_asking(story: Story, viewers: Viewers) -> None
     story.pod("first", payer)
     board.row("shared", f"{payer} 1")
     assert board.errors == []
+
+
+def test_behind_a_proxy_that_holds_streams_back_the_page_asks(story: Story) -> None:
+    story.devices(1)
+    with looking(story, browsers.BUFFERING) as viewers:
+        board = viewers.board(viewers.token("viewer", *READ))
+        board.says("every 3 s")
+        board.show("claims", namespace=story.namespace)
+        board.says("Nothing matches the filter.")
+
+        story.claim()
+        board.row("shared", "not allocated")
+        assert board.errors == []
 
 
 def test_who_may_not_list_a_thing_does_not_see_it(story: Story, viewers: Viewers) -> None:
