@@ -5,6 +5,8 @@
     ParentCycle           where the path upwards leads into a cycle
     Unattributed          where pods name it that are charged to nobody
     QuotaUnmet            where pods wait within the quota, and nobody can make room
+    OverQuota             where more is used than is guaranteed
+    NearLimit             where nine tenths of a limit are used, or more
 
 A condition is True or not there. `requested` is the usage and what waiting pods ask for.
 """
@@ -19,7 +21,13 @@ from typing import Any
 from driver.api import timestamp
 from scheduler_plugin.accounting.ledger import unattributed_sentence
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, ResourceKey, for_status
+from scheduler_plugin.objects.amounts import (
+    NO_CHARGES,
+    Ceiling,
+    Charges,
+    ResourceKey,
+    for_status,
+)
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import Queue, QueueCondition, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue
@@ -44,6 +52,8 @@ _REASONS = {
     QueueCondition.PARENT_CYCLE: "Cycle",
     QueueCondition.UNATTRIBUTED: "NotJudged",
     QueueCondition.QUOTA_UNMET: "NobodyCanGo",
+    QueueCondition.OVER_QUOTA: "Borrowing",
+    QueueCondition.NEAR_LIMIT: "AlmostUsedUp",
 }
 
 
@@ -86,6 +96,7 @@ def queue_status(
     odd = [*world.facts.tree.conditions(queue.name), *_unattributed(queue.name, world)]
     if queue.name in world.unmet:
         odd.append((QueueCondition.QUOTA_UNMET, world.unmet[queue.name]))
+    odd += _stretched(queue, dict(world.ledger.of(queue.name).usage))
     conditions = [
         {
             "type": str(kind),
@@ -111,6 +122,24 @@ def _unattributed(name: QueueName, world: World) -> Iterator[tuple[QueueConditio
         sentences.append(f"{len(uids) - PODS_NAMED} more are like this.")
     if sentences:
         yield QueueCondition.UNATTRIBUTED, " ".join(sentences)
+
+
+def _stretched(
+    queue: Queue, used: Mapping[ResourceKey, int]
+) -> Iterator[tuple[QueueCondition, str]]:
+    """What it has beyond its quotas, and where its limits are about to end it."""
+    listed = [(key, share, used.get(key, 0)) for key, share in sorted(queue.shares.items())]
+    over = [f"{n} {key} (quota {s.quota})" for key, s, n in listed if not s.quota.allows(n)]
+    near = [f"{n} {key} (limit {s.most})" for key, s, n in listed if _is_near(n, s.most)]
+    if over:
+        what = "what is beyond the quota may be taken back for queues that are below theirs"
+        yield QueueCondition.OVER_QUOTA, f"It uses {', '.join(over)}: {what}."
+    if near:
+        yield QueueCondition.NEAR_LIMIT, f"It uses {', '.join(near)}: pods that need more wait."
+
+
+def _is_near(used: int, limit: Ceiling) -> bool:
+    return bool(limit.most) and 10 * used >= 9 * (limit.most or 0)
 
 
 def _figures(queue: Queue, world: World, share: Charges) -> dict[str, Any]:

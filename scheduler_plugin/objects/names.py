@@ -107,13 +107,15 @@ class Reason(StrEnum):
 
 
 class QueueCondition(StrEnum):
-    """Conditions of a Queue: whether it can be read, its place in the tree, and who names it."""
+    """Conditions of a Queue: of its spec, its place in the tree, who names it, and its use."""
 
     ACCEPTED = "Accepted"
     PARENT_MISSING = "ParentMissing"
     PARENT_CYCLE = "ParentCycle"
     UNATTRIBUTED = "Unattributed"
     QUOTA_UNMET = "QuotaUnmet"
+    OVER_QUOTA = "OverQuota"
+    NEAR_LIMIT = "NearLimit"
 
 
 class SharingPolicy(StrEnum):

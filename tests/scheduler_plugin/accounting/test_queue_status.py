@@ -90,6 +90,33 @@ def test_status_says_what_the_queue_and_its_descendants_are_charged() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("quota", "limit", "used", "told"),
+    [
+        (2, 20, 2, {}),
+        (0, -1, 0, {}),
+        (-1, -1, 3, {}),
+        (2, 20, 3, {"OverQuota": "It uses 3 onvif (quota 2): "}),
+        (20, 20, 17, {}),
+        (20, 20, 18, {"NearLimit": "It uses 18 onvif (limit 20): pods that need more wait."}),
+        (3, 0, 0, {}),
+        (0, 1, 1, {"OverQuota": "It uses 1 onvif (quota 0)", "NearLimit": "It uses 1 onvif"}),
+    ],
+)
+def test_a_queue_says_what_it_borrows_and_that_it_has_little_left(
+    quota: int, limit: int, used: int, told: dict[str, str]
+) -> None:
+    obj = a_queue_object("vision", onvif=(quota, limit))
+    world = a_world(*(an_allocated_claim(f"cam-{n}", "a", queue="vision") for n in range(used)))
+    put_object(world, obj)
+
+    status = status_of(world, obj)
+
+    found = {c["type"]: c["message"] for c in status["conditions"] if c["type"] != "Accepted"}
+    assert found.keys() == told.keys()
+    assert [kind for kind, said in told.items() if said not in found[kind]] == []
+
+
 def test_a_claim_that_nobody_owns_is_shown_by_the_queues_whose_pods_use_it() -> None:
     world = a_world(
         a_pod("a", queue="vision", node="n"),
