@@ -163,7 +163,8 @@ def serve(
         str,
         typer.Option(
             metavar="HOST:PORT",
-            help="Where /healthz, /readyz and /waiting/NAMESPACE/POD are read, over plain HTTP.",
+            help="Where the dashboard, /metrics, /healthz, /readyz and (from within the pod)"
+            " /waiting/NAMESPACE/POD are read, over plain HTTP; :PORT is all addresses.",
         ),
     ] = "127.0.0.1:10262",
     tls_cert_file: TlsCertFile = "",

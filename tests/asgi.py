@@ -27,6 +27,7 @@ async def call(
     path: str,
     messages: Iterable[Message],
     headers: Mapping[str, str] | None = None,
+    client: str = "127.0.0.1",
 ) -> list[Message]:
     """All that is sent. When the messages are used up the client says nothing any more."""
     waiting, sent = list(messages), []
@@ -47,6 +48,7 @@ async def call(
         "path": path.partition("?")[0],
         "query_string": (path.partition("?")[2] or "timeout=5s").encode(),
         "root_path": "",
+        "client": (client, 40000),
         "headers": [
             (b"content-type", b"application/json"),
             *((name.encode(), value.encode()) for name, value in (headers or {}).items()),
@@ -59,9 +61,13 @@ async def call(
 
 
 async def status_and_text(
-    app: ASGIApp, method: str, path: str, bodies: Iterable[bytes] = (b"",)
+    app: ASGIApp,
+    method: str,
+    path: str,
+    bodies: Iterable[bytes] = (b"",),
+    client: str = "127.0.0.1",
 ) -> tuple[int, str]:
-    start, *rest = await call(app, method, path, parts(bodies))
+    start, *rest = await call(app, method, path, parts(bodies), client=client)
     body = b"".join(message["body"] for message in rest)
     assert dict(start["headers"])[b"content-length"] == str(len(body)).encode()
     return start["status"], body.decode()

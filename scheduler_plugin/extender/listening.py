@@ -43,7 +43,7 @@ class Listening:
     """A place to listen that is safe.
 
     Attributes:
-        host: An IP address, without brackets.
+        host: An IP address, without brackets; "" for all, of both families.
         port: 0 for any that is free.
         tls: All three files; None for plain HTTP.
     """
@@ -72,7 +72,9 @@ def parse_listening(address: str, tls: TlsFiles) -> Listening | Problem:
 
 
 def parse_pages_address(address: str) -> Listening | Problem:
-    """Read `host:port` of what is only read: over plain HTTP, on any address."""
+    """Read `host:port` of what is only read: plain HTTP on any address, without a host on all."""
+    if address.startswith(":") and (port := _port(address[1:])) is not None:
+        return Listening(host="", port=port, tls=None)
     found = _address(PAGES_FLAG, address, "127.0.0.1:10262")
     if isinstance(found, Problem):
         return found

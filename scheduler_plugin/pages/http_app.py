@@ -2,7 +2,8 @@
 
 GET  /healthz                       the process answers
 GET  /readyz                        the kube-scheduler beside this process is served, or why not
-GET  /waiting/<namespace>/<pod>     a waiting pod's place in line, and why it waits
+GET  /waiting/<namespace>/<pod>     a waiting pod's place in line, and why it waits; no token is
+                                    asked for, so only on loopback, where a forwarded port ends
 GET  /metrics                       figures for Prometheus
 GET  /openapi.json                  what the answers look like
 GET  /dashboard/                    the page for people, an application of its own
@@ -10,9 +11,10 @@ GET  /dashboard/                    the page for people, an application of its o
 
 from __future__ import annotations
 
+from ipaddress import IPv6Address, ip_address
 from typing import Protocol
 
-from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from fastapi.responses import PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp
@@ -64,7 +66,7 @@ def pages_app(
             raise HTTPException(503, why)
         return "ok"
 
-    @app.get("/waiting/{namespace}/{name}")
+    @app.get("/waiting/{namespace}/{name}", dependencies=[Depends(_from_within)])
     async def waiting_pod(namespace: str, name: str) -> WaitingPodPage:
         if why := waiting.why_not_told():
             raise HTTPException(503, why)
@@ -86,6 +88,13 @@ def _add(dashboard: ASGIApp | None, app: FastAPI) -> None:
         app.add_route("/", _to_dashboard)
         app.add_route("/dashboard", _to_dashboard)
         app.mount("/dashboard", dashboard)
+
+
+async def _from_within(request: Request) -> None:
+    host = ip_address(request.client.host if request.client else "::")
+    mapped = host.ipv4_mapped if isinstance(host, IPv6Address) else None
+    if not (mapped or host).is_loopback:
+        raise HTTPException(403, "This page asks for no token: forward the port of the pod to it.")
 
 
 async def _to_dashboard(_request: Request) -> RedirectResponse:

@@ -46,6 +46,7 @@ EVERYTHING: Mapping[str, Any] = {
     "custom": {"configuration": {"enabled": True, "discoveryHandlerName": "other"}},
     "webhook": {"certificates": {"source": "CertManager"}, "tolerations": [{"operator": "Exists"}]},
     "scheduler": {"affinity": {"nodeAffinity": {}}, "tolerations": [{"key": "control"}]},
+    "dashboard": {"enabled": True},
     "prometheus": {"enabled": True, "rules": True, "dashboard": True},
     "networkPolicies": {"enabled": True},
     "resourceQuotas": {"enabled": True},

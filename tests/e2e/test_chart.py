@@ -16,6 +16,7 @@ from driver.running.settings import parse_settings as parse_driver_settings
 from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
 from moorage_demo.release import CHART
 from scheduler_plugin.arguments import parse_settings as parse_plugin_settings
+from scheduler_plugin.extender.listening import Listening
 from scheduler_plugin.settings import ServeSettings
 from tests.deploy.documents import CRDS
 from tests.e2e import documented, others
@@ -133,6 +134,64 @@ def test_alerts_and_dashboard_are_those_of_the_files() -> None:
     assert shown["metadata"]["labels"]["grafana_dashboard"] == "1"
     written = json.loads((CHART / "files" / "dashboard.json").read_text())
     assert json.loads(shown["data"]["moorage.json"]) == written
+
+
+def test_whom_prometheus_is_told_of_is_there_and_answers_it() -> None:
+    """Each PodMonitor is for the pods of one workload in its namespace, by one of its ports."""
+    objects = render({"prometheus": {"enabled": True}})
+
+    assert {
+        o["metadata"]["name"]: monitored_port(objects, o)
+        for o in objects
+        if o["kind"] == "PodMonitor"
+    } == {
+        "moorage-driver-node": 8090,
+        "moorage-driver-shared": 8090,
+        "moorage-scheduler-plugin": 10262,
+        "moorage-webhook": 9443,
+    }
+    assert plugin_settings(objects).pages == Listening(host="", port=10262, tls=None)
+    others = {"scheduler": {"mode": "Cluster"}, "webhook": {"enabled": False}}
+    left = render({"prometheus": {"enabled": True}, **others})
+    assert sum(o["kind"] == "PodMonitor" for o in left) == 2
+
+
+def monitored_port(objects: list[Any], monitor: Any) -> int:
+    wanted = monitor["spec"]["selector"]["matchLabels"].items()
+    (template,) = (
+        o["spec"]["template"]
+        for o in objects
+        if o["kind"] in ("DaemonSet", "Deployment")
+        and o["metadata"]["namespace"] == monitor["metadata"]["namespace"]
+        and wanted <= o["spec"]["template"]["metadata"]["labels"].items()
+    )
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    named_ports = {
+        port["name"]: port["containerPort"]
+        for c in template["spec"]["containers"]
+        for port in c.get("ports", ())
+    }
+    return int(endpoint.get("targetPort") or named_ports[endpoint["port"]])
+
+
+def test_the_dashboard_is_a_service_where_that_is_wanted() -> None:
+    objects = render({"dashboard": {"enabled": True}, "networkPolicies": {"enabled": True}})
+    service = named(objects, "Service", "moorage-dashboard")["spec"]
+    (port,) = container(objects, "Deployment", "moorage-scheduler", 1)["ports"]
+    pod = named(objects, "Deployment", "moorage-scheduler")["spec"]["template"]
+    (opened,) = named(objects, "NetworkPolicy", "moorage-scheduler-plugin")["spec"]["ingress"]
+
+    assert service["selector"].items() <= pod["metadata"]["labels"].items()
+    assert service["ports"][0]["targetPort"] == port["name"]
+    assert plugin_settings(objects).pages.port == port["containerPort"]
+    assert [p["port"] for p in opened["ports"]] == [10259, port["containerPort"]]
+    closed = render({"networkPolicies": {"enabled": True}})
+    assert plugin_settings(closed).pages.host == "127.0.0.1"
+    (opened,) = named(closed, "NetworkPolicy", "moorage-scheduler-plugin")["spec"]["ingress"]
+    assert [p["port"] for p in opened["ports"]] == [10259]
+    assert not [o for o in closed if o["metadata"]["name"] == "moorage-dashboard"]
+    said = refusal({"dashboard": {"enabled": True}, "scheduler": {"mode": "Cluster"}})
+    assert "dashboard.enabled: in mode Cluster" in said
 
 
 def test_another_queue_label_is_the_same_everywhere() -> None:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import subprocess
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from local_cluster import service_accounts
 from local_cluster.api import Cluster
 from local_cluster.helm import run_helm
 from moorage_demo.release import CHART
-from tests.e2e import documented, rights
+from tests.e2e import documented, others, rights
 from tests.e2e.charts import SYSTEM, bare_cluster
+from tests.e2e.scraping import scraping
 
 WHOLE = "Is it whole?"
 IN_SYSTEM = f"--namespace={SYSTEM}"
@@ -89,6 +96,8 @@ def test_a_release_lives_as_documented_and_leaves_nothing_that_blocks(
 
     a_look_at_it_finds_what_is_wrong(bare, tmp_path)
     an_upgrade_changes_what_it_says(bare, tmp_path)
+    the_dashboard_is_reached_by_its_service(bare)
+    prometheus_reaches_whom_it_is_told_of(bare, tmp_path)
     a_rollback_takes_it_back(bare)
     assert uid_of_user(bare) == uid
 
@@ -124,8 +133,14 @@ def an_upgrade_changes_what_it_says(cluster: Cluster, folder: Path) -> None:
     """Of the definitions, too, which Helm leaves as they are."""
     believed = authorities(cluster)
     forget_a_field(cluster)
+    (monitors,) = (file for file in others.definitions() if "podmonitors" in file.name)
+    cluster.kubectl("apply", "--server-side", "-f", str(monitors))
+    cluster.kubectl("wait", "-f", str(monitors), "--for=condition=Established")
+    changed: dict[str, Any] = {"webhook": {"hold": "Retry"}}
+    for switch in ("dashboard", "networkPolicies", "prometheus"):
+        changed[switch] = {"enabled": True}
     values = (folder / VALUES).read_text()
-    (folder / VALUES).write_text(values + "webhook: {hold: Retry}\n")
+    (folder / VALUES).write_text(values + yaml.safe_dump(changed))
 
     documented.run(cluster, "Upgrade", folder)
 
@@ -133,6 +148,119 @@ def an_upgrade_changes_what_it_says(cluster: Cluster, folder: Path) -> None:
     assert "--hold=Retry" in webhook_arguments(cluster)
     assert authorities(cluster) == believed
     assert "" not in believed
+
+
+NODE = "node-a"
+DASHBOARD = "http://127.0.0.1:18080/dashboard/api/"
+
+
+def the_dashboard_is_reached_by_its_service(cluster: Cluster) -> None:
+    """With a token that may list queues, and with one that may not."""
+    rules = [{"apiGroups": ["moorage.dev"], "resources": ["queues"], "verbs": ["list"]}]
+    api = "rbac.authorization.k8s.io"
+    ref = {"apiGroup": api, "kind": "ClusterRole", "name": "reader"}
+    subject = {"kind": "ServiceAccount", "name": "reader", "namespace": "default"}
+    head = {"apiVersion": f"{api}/v1", "metadata": {"name": "reader"}}
+    cluster.apply(
+        [
+            {**head, "kind": "ClusterRole", "rules": rules},
+            {**head, "kind": "ClusterRoleBinding", "roleRef": ref, "subjects": [subject]},
+        ]
+    )
+    reading = ("auth", "can-i", "list", "queues.moorage.dev")
+    him = "--as=system:serviceaccount:default:reader"
+    cluster.wait_until(
+        "he may list them", lambda: cluster.kubectl(*reading, him, check=False).returncode == 0
+    )
+    with cluster.api() as api_server:
+        reader, stranger = (
+            service_accounts.request_token(api_server, "default", name, None)
+            for name in ("reader", "stranger")
+        )
+
+    service = cluster.get("service", "moorage-dashboard", namespace=SYSTEM) or {}
+    inside = f"http://{service['spec']['clusterIP']}/dashboard/api/state"
+    asked = ("wget", "-q", "-T", "20", "-O", "-", f"--header=Authorization: Bearer {reader}")
+    shown = json.loads(cluster.node(NODE).exec((*asked, inside)).stdout)
+    assert shown["viewer"] == "system:serviceaccount:default:reader"
+    assert shown["parts"]["queues"] == {"total": 1, "denied": ""}
+    assert 'verb "list" on "pods"' in shown["parts"]["waiting"]["denied"]
+
+    with forwarded(cluster):
+        (row,) = json.loads(told("rows/queues", reader))["rows"]
+        assert (row["queue"], row["usage"]) == ("team", 1)
+        assert 'verb "list" on "queues.moorage.dev"' in told("rows/queues", stranger)
+        assert "The cluster does not know this token" in told("state", "nonsense")
+
+
+@contextmanager
+def forwarded(cluster: Cluster) -> Iterator[None]:
+    """As the documentation says it."""
+    words = ("-n", SYSTEM, "port-forward", "service/moorage-dashboard", "18080:80")
+    command = (str(cluster.kubectl_program), f"--kubeconfig={cluster.kubeconfig}", *words)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as forward:
+        try:
+            cluster.wait_until("the port is forwarded", lambda: told("state", ""))
+            yield
+        finally:
+            forward.terminate()
+
+
+def told(path: str, token: str) -> str:
+    """What a viewer is answered, be it a refusal; "" where nobody answers."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(DASHBOARD + path, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return str(answer.read().decode())
+    except urllib.error.HTTPError as error:
+        return error.read().decode()
+    except OSError:
+        return ""
+
+
+def prometheus_reaches_whom_it_is_told_of(cluster: Cluster, folder: Path) -> None:
+    """The operator makes such jobs of PodMonitors."""
+    jobs = [scraped(cluster, monitor, folder) for monitor in cluster.list("podmonitors")]
+
+    with scraping(cluster, NODE, folder, jobs) as prometheus:
+        wanted = {
+            "moorage-driver-node": 1.0,
+            "moorage-driver-shared": 2.0,
+            "moorage-scheduler-plugin": 2.0,
+            "moorage-webhook": 2.0,
+        }
+        up, serving = "sum by (job) (up)", "sum(moorage_scheduler_plugin_serving)"
+        cluster.wait_until("all are scraped", lambda: prometheus.values(up) == wanted)
+        cluster.wait_until("one replica serves", lambda: prometheus.value(serving) == 1)
+
+
+def scraped(cluster: Cluster, monitor: Any, folder: Path) -> dict[str, Any]:
+    namespace, name = monitor["metadata"]["namespace"], named(monitor)
+    labels = monitor["spec"]["selector"]["matchLabels"].items()
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    pods = [
+        pod
+        for pod in cluster.list("pods", namespace=namespace)
+        if labels <= pod["metadata"]["labels"].items()
+        and pod["status"]["phase"] == "Running"
+        and "deletionTimestamp" not in pod["metadata"]
+    ]
+    targets = [f"{pod['status']['podIP']}:{port_of(pod, endpoint)}" for pod in pods]
+    job: dict[str, Any] = {"job_name": name, "static_configs": [{"targets": targets}]}
+    if tls := endpoint.get("tlsConfig"):
+        secret = cluster.get("secret", tls["ca"]["secret"]["name"], namespace=namespace) or {}
+        file = folder / f"{name}.crt"
+        file.write_bytes(base64.b64decode(secret["data"][tls["ca"]["secret"]["key"]]))
+        job |= {"scheme": endpoint["scheme"]}
+        job |= {"tls_config": {"ca_file": str(file), "server_name": tls["serverName"]}}
+    return job
+
+
+def port_of(pod: Any, endpoint: Any) -> int:
+    ports = [p for c in pod["spec"]["containers"] for p in c.get("ports", ())]
+    known = {port.get("name"): port["containerPort"] for port in ports}
+    return int(endpoint.get("targetPort") or known[endpoint["port"]])
 
 
 def a_rollback_takes_it_back(cluster: Cluster) -> None:

@@ -2,69 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 import yaml
 
-from local_cluster.api import Component, Mode
-from local_cluster.debian import ensure_packages
+from tests.e2e.scraping import Prometheus, scraping
 from tests.e2e.sharing.installation import NODE, PAGES_URL, ROOT
 from tests.e2e.sharing.stories import Story
 
-URL = "http://127.0.0.1:19090"
 ALERTS = ROOT / "deploy" / "helm" / "moorage" / "files" / "alerts.yaml"
 PREFIX = "moorage_scheduler_plugin_"
 
 
-class Prometheus:
-    """One beside the plugin, asked from its node, as it listens on loopback."""
-
-    def __init__(self, story: Story) -> None:
-        self._story = story
-
-    def asked(self, path: str) -> Any:
-        ask = ("wget", "-q", "-T", "5", "-O", "-", f"{URL}{path}")
-        done = self._story.cluster.node(NODE).exec(ask, check=False)
-        return json.loads(done.stdout)["data"] if done.returncode == 0 else None
-
-    def value(self, query: str) -> float | None:
-        """The one value that a query has now."""
-        found = self.asked(f"/api/v1/query?query={quote(query)}")
-        results = found["result"] if found else []
-        return float(results[0]["value"][1]) if len(results) == 1 else None
-
-
-@contextmanager
-def scraping(story: Story, folder: Path) -> Iterator[Prometheus]:
-    ensure_packages({"prometheus": "prometheus"})
-    job = {"job_name": "plugin", "static_configs": [{"targets": [PAGES_URL.partition("//")[2]]}]}
-    times = {"scrape_interval": "1s", "evaluation_interval": "1s"}
-    file = folder / "prometheus.yaml"
-    file.write_text(
-        yaml.safe_dump({"global": times, "rule_files": [str(ALERTS)], "scrape_configs": [job]})
-    )
-    flags = (
-        f"--config.file={file}",
-        f"--storage.tsdb.path={folder / 'data'}",
-        f"--web.listen-address={URL.partition('//')[2]}",
-    )
-    component = Component(name="prometheus", argv=("prometheus", *flags), node=NODE, cwd=folder)
-    handle = story.cluster.start_component(component, Mode.PROCESS)
-    try:
-        yield Prometheus(story)
-    finally:
-        handle.stop()
-
-
 @pytest.fixture
 def prometheus(story: Story, tmp_path: Path) -> Iterator[Prometheus]:
-    with scraping(story, tmp_path) as found:
+    job = {"job_name": "plugin", "static_configs": [{"targets": [PAGES_URL.partition("//")[2]]}]}
+    with scraping(story.cluster, NODE, tmp_path, [job], rule_files=[str(ALERTS)]) as found:
         yield found
 
 

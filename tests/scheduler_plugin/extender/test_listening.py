@@ -79,13 +79,19 @@ def test_what_is_no_address_is_said(address: str) -> None:
 
 @pytest.mark.parametrize(
     ("address", "host", "port"),
-    [("127.0.0.1:10262", "127.0.0.1", 10262), ("0.0.0.0:1", "0.0.0.0", 1), ("[::]:1", "::", 1)],
+    [
+        ("127.0.0.1:10262", "127.0.0.1", 10262),
+        ("0.0.0.0:1", "0.0.0.0", 1),
+        ("[::]:1", "::", 1),
+        (":10262", "", 10262),
+    ],
 )
 def test_pages_are_read_on_any_address(address: str, host: str, port: int) -> None:
     assert parse_pages_address(address) == Listening(host=host, port=port, tls=None)
 
 
-def test_what_is_no_address_of_pages_is_said() -> None:
-    message = '"somewhere" is not an IP address and a port, such as 127.0.0.1:10262.'
+@pytest.mark.parametrize("address", ["somewhere", ":", ":x", "::1"])
+def test_what_is_no_address_of_pages_is_said(address: str) -> None:
+    message = f'"{address}" is not an IP address and a port, such as 127.0.0.1:10262.'
 
-    assert parse_pages_address("somewhere") == Problem("--pages-address", message)
+    assert parse_pages_address(address) == Problem("--pages-address", message)

@@ -89,6 +89,16 @@ async def test_a_waiting_pod_has_a_page(app: FastAPI) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("host", "code"), [("10.0.0.7", 403), ("::ffff:10.0.0.7", 403), ("::ffff:127.0.0.1", 200)]
+)
+async def test_who_waits_is_not_told_to_the_network(app: FastAPI, host: str, code: int) -> None:
+    asked = status_and_text(app, "GET", "/waiting/default/p0", client=host)
+
+    assert (await asked)[0] == code
+    assert (await status_and_text(app, "GET", "/metrics", client=host))[0] == 200
+
+
 async def test_who_is_in_no_line_has_no_place(app: FastAPI, plugin: FakePlugin) -> None:
     plugin.place = None
 

@@ -156,6 +156,11 @@
 {{- if include "moorage.dedicated" . }}moorage-scheduler{{ else }}kube-scheduler{{ end -}}
 {{- end }}
 
+{{/* Whether others than the pod itself read the plugin's pages. */}}
+{{- define "moorage.pagesOpen" -}}
+{{- if and (include "moorage.dedicated" .) (or .Values.dashboard.enabled .Values.prometheus.enabled) }}yes{{ end -}}
+{{- end }}
+
 {{- define "moorage.pluginFlags" -}}
 {{- $found := list -}}
 {{- if ne .Release.Namespace "moorage-system" }}{{ $found = append $found (printf "--lease=%s/moorage-scheduler" .Release.Namespace) }}{{ end -}}
@@ -171,6 +176,7 @@
 {{- end -}}
 {{- $found = concat $found (include "moorage.logFlagList" (list . .Values.scheduler.plugin) | fromJsonArray) -}}
 {{- $found = concat $found (include "moorage.tracingFlagList" . | fromJsonArray) -}}
+{{- if include "moorage.pagesOpen" . }}{{ $found = append $found "--pages-address=:10262" }}{{ end -}}
 {{- range $found }}, {{ . | quote }}{{ end -}}
 {{- end }}
 
