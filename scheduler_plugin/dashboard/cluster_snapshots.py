@@ -78,7 +78,8 @@ class Snapshots:
         self._world, self._recent = world, recent
         self._monotonic, self._clock = monotonic, clock
         self._shares = ShareFigures(world)
-        self._number = 0
+        # Of another replica, or of the process before this one, no snapshot has such a number.
+        self._number = int(clock() * 1000)
         self._listening = 0
         self._asked_at = float("-inf")
         self._looked_at = float("-inf")

@@ -2,13 +2,18 @@
 
 import { element } from "./dom.js";
 
+const LEAST_SECONDS = 600; // Of what is seen: a few samples are no trend.
+
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /* What was sampled, and the figures of this moment at the end. */
 export function plot(root, said, row) {
-  const times = [...said.past.times, Date.now() / 1000];
+  const now = Date.now() / 1000;
+  const before = said.past.times[0] > now - LEAST_SECONDS ? [now - LEAST_SECONDS] : [];
+  const times = [...before, ...said.past.times, now];
+  const sampled = (past, current) => [...before.map(() => null), ...past, current];
   const flat = (most) => times.map(() => most);
-  const data = [times, [...said.past.usage, row.usage], [...said.past.requested, row.requested]];
+  const data = [times, sampled(said.past.usage, row.usage), sampled(said.past.requested, row.requested)];
   const series = [
     {},
     { label: "usage", stroke: colour("--within"), fill: colour("--within-soft"), width: 2 },
@@ -31,6 +36,8 @@ export function plot(root, said, row) {
   series[0].value = (_, seconds) => (seconds == null ? "–" : clock(seconds));
   const stepped = uPlot.paths.stepped({ align: 1 });
   for (const one of series.slice(1)) Object.assign(one, { paths: stepped, points: { show: false } });
+  // What is told below is of the moment under the pointer; without one, of now.
+  const tell = (drawn) => drawn.cursor.idx == null && drawn.setLegend({ idx: times.length - 1 });
   // The panel is not in the document yet: its width is known one frame later.
   requestAnimationFrame(() => {
     const width = Math.max(220, root.clientWidth);
@@ -42,6 +49,7 @@ export function plot(root, said, row) {
         axes: [{ ...axis, space: 60, values: (_, moments) => moments.map(clock) }, { ...axis, size: 34, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000] }],
         scales: { y: { range: (_, __, high) => [0, Math.max(1, high) * 1.1] } },
         legend: { live: true },
+        hooks: { ready: [tell], setCursor: [tell] },
         cursor: { drag: { x: false, y: false } },
       },
       data,

@@ -63,6 +63,15 @@ web.run_app(app, host=sys.argv[1], port=int(sys.argv[2]))
 """A proxy that holds streams back, whatever it is asked."""
 
 
+INSIDE = """() => {
+    const page = document.documentElement;
+    const { right } = document.getElementById("list").getBoundingClientRect();
+    const cells = [...document.querySelectorAll("#list .row .cell")];
+    return page.scrollWidth <= page.clientWidth
+        && cells.every((cell) => cell.getBoundingClientRect().right <= right);
+}"""
+
+
 @contextmanager
 def reached(cluster: Cluster, relay: str = RELAY) -> Iterator[str]:
     """The dashboard's address, as seen from outside of the node."""
@@ -147,7 +156,4 @@ class Board:
 
     def is_inside(self) -> bool:
         """Whether nothing sticks out to the side."""
-        found = self.page.evaluate(
-            "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-        )
-        return bool(found)
+        return bool(self.page.evaluate(INSIDE))

@@ -72,6 +72,21 @@ async def test_a_change_is_a_new_number_and_none_is_not(world: World, snapshots:
     assert len(snapshots.latest.lines[Part.CLAIMS]) == 1
 
 
+async def test_another_replica_has_other_numbers(world: World) -> None:
+    """A viewer who came from there would take its rows for those that he has."""
+    numbers = set()
+    for started in (1000.0, 1000.5):
+        replica = Snapshots(world, Recent(), clock=lambda now=started: now)  # type: ignore[misc]
+        running = asyncio.create_task(replica.run())
+        found = await replica.now()
+        assert found is not None
+        numbers.add(found.number)
+        running.cancel()
+        await asyncio.wait((running,))
+
+    assert len(numbers) == 2
+
+
 async def test_others_have_their_turn_during_a_look(
     world: World, snapshots: Snapshots, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from kube.api import ApiClient, JsonObject, Resource
+from kube.api import ApiClient, JsonObject
 from scheduler_plugin.dashboard import apiserver_reviews
 from scheduler_plugin.dashboard.apiserver_reviews import (
     REMEMBERED_SECONDS,
@@ -90,19 +90,24 @@ async def test_no_answer_is_no_leave(reviews: Reviews, reviewer: FakeReviewer) -
 
 async def test_few_are_asked_about_at_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apiserver_reviews, "WAIT_SECONDS", 0.01)
-    asked: list[Resource] = []
+    under_way, most = 0, 0
 
     class Slow:
-        async def create(self, resource: Resource, body: JsonObject, **_: Any) -> JsonObject:
-            asked.append(resource)
-            await asyncio.Event().wait()
+        async def create(self, *_: Any, **__: Any) -> JsonObject:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            try:
+                await asyncio.Event().wait()
+            finally:
+                under_way -= 1
             raise AssertionError
 
     reviews = Reviews(cast(ApiClient, Slow()))
     calls = (reviews.viewer(f"token-{number}") for number in range(20))
     answers = await asyncio.gather(*calls, return_exceptions=True)
 
-    assert len(asked) == apiserver_reviews.AT_ONCE
+    assert most == apiserver_reviews.AT_ONCE
     assert {type(answer) for answer in answers} == {CannotReviewError}
 
 
