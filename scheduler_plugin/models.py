@@ -111,11 +111,11 @@ class Share(Model):
     limit, and where there is none unlimited."""
     limit: Ceiling = -1
     """The ceiling of all use. -1 is none."""
-    over_quota_weight: Annotated[
-        int, Field(ge=0, le=1_000_000, json_schema_extra={"format": "int32"})
-    ] = 1
+    over_quota_weight: (
+        Annotated[int, Field(ge=0, le=1_000_000, json_schema_extra={"format": "int32"})] | None
+    ) = None
     """How much of what is left beyond all quotas the queue gets beside its siblings: twice as much
-    with 2 as with 1. With 0 it never goes beyond its quota."""
+    with 2 as with 1. With 0 it never goes beyond its quota. Absent, it is 1."""
 
     @field_validator("limit")
     @classmethod

@@ -109,14 +109,13 @@ def test_the_fields_are_those_of_the_design() -> None:
 
 
 def test_what_is_inherited_has_no_default() -> None:
-    """A default would be there before the parent could be asked."""
+    """A default would be there before the parent could be asked, and be shown by `kubectl get`."""
     defaults = {path: node["default"] for path, node in nodes_below() if "default" in node}
 
     assert defaults == {
         ".spec.priority": 100,
         ".spec.resources[].quota": 0,
         ".spec.resources[].limit": -1,
-        ".spec.resources[].overQuotaWeight": 1,
     }
 
 

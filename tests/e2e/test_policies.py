@@ -944,14 +944,13 @@ async def test_queues_are_stored_as_they_were_written(name: str, user: ApiClient
 
 def _with_defaults(spec: JsonObject) -> JsonObject:
     """What an absent field means, the API server says."""
-    resources = [{"overQuotaWeight": 1, **entry} for entry in spec.get("resources", ())]
-    return {"priority": 100, **spec, **({"resources": resources} if resources else {})}
+    return {"priority": 100, **spec}
 
 
 async def test_only_figures_of_shares_have_defaults(user: ApiClient) -> None:
     stored = await user.create(QUEUES, a_queue(claimSharing={}, resources=[{"deviceClass": "a"}]))
 
-    share = {"deviceClass": "a", "quota": 0, "limit": -1, "overQuotaWeight": 1}
+    share = {"deviceClass": "a", "quota": 0, "limit": -1}
     assert stored["spec"] == {"priority": 100, "claimSharing": {}, "resources": [share]}
 
 
@@ -1005,7 +1004,7 @@ async def test_a_queue_shows_what_it_is_charged(server: Cluster, user: ApiClient
 
     assert stored["status"] == status
     assert table[0].split() == ["NAME", "PARENT", "OWNED", "USAGE", "QUOTA", "AGE"]
-    quota = '[{"deviceClass":"onvif","limit":8,"overQuotaWeight":1,"quota":4}]'
+    quota = '[{"deviceClass":"onvif","limit":8,"quota":4}]'
     assert table[1].split()[:5] == [name, "research", "2", '{"onvif":3}', quota]
 
 

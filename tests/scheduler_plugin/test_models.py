@@ -116,7 +116,7 @@ def assert_same(queue: Queue, model: QueueModel) -> None:
         key: (_number(s.quota), _number(s.limit), s.weight) for key, s in queue.shares.items()
     }
     assert shares == {
-        s.device_class: (_quota(s), s.limit, s.over_quota_weight) for s in spec.resources or ()
+        s.device_class: (_quota(s), s.limit, _weight(s)) for s in spec.resources or ()
     }
     selector = spec.namespace_selector
     assert (queue.namespaces is None) == (selector is None)
@@ -130,6 +130,10 @@ def assert_same(queue: Queue, model: QueueModel) -> None:
 
 def _number(ceiling: Ceiling) -> int:
     return -1 if ceiling.most is None else ceiling.most
+
+
+def _weight(share: Share) -> int:
+    return 1 if share.over_quota_weight is None else share.over_quota_weight
 
 
 def _quota(share: Share) -> int:
