@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -185,6 +190,30 @@ def test_a_file_that_makes_no_sense_is_refused_in_a_sentence(
 ) -> None:
     with pytest.raises(SnapshotError, match=sentence):
         read_document({**written(a_snapshot()), **change})
+
+
+@pytest.mark.parametrize("words", [("claims",), ("charge", "vision"), ("devices", "-o", "wide")])
+def test_no_table_of_a_snapshot_is_cut_where_nobody_looks(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """A line is as long as what it tells: whoever reads from a pipe looks for whole names."""
+    objects = raw()
+    pods = [f"{'long-name-' * 5}{number}" for number in range(4)]
+    objects["pods"] = [a_pod_object(n, queue="vision", claims=("cam",), node="n") for n in pods]
+    objects["resourceclaims"][0] = a_claim_object(
+        "cam", queue="vision", results=[a_result()], pods=pods
+    )
+    found = {kind: tuple(kept(kind, objs, QUEUE_LABEL)) for kind, objs in objects.items()}
+    file = tmp_path / "snapshot.json"
+    file.write_text(json.dumps(written(replace(a_snapshot(), objects=found))))
+
+    run = "import sys; from scheduler_plugin.kubectl import main; sys.exit(main())"
+    command = (sys.executable, "-c", run, *words, f"--snapshot={file}")
+    environment = {**os.environ, "COLUMNS": "80"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+
+    (line,) = (line for line in done.stdout.splitlines() if "cam" in line and pods[0] in line)
+    assert all(f"default/{pod}" in line for pod in pods)
 
 
 def test_what_is_no_object_is_no_snapshot() -> None:
