@@ -38,12 +38,9 @@ class Survives(Enum):
     """What of a written file a power cut leaves."""
 
     NOTHING = 0
-    """Anything may be there: files that are written anew after each boot."""
+    """Anything may be there, also half a file: what matters to nobody after a boot."""
 
-    WHOLE = 1
-    """The new file or the one before, whole: what matters to nobody after a boot."""
-
-    NEW = 2
+    NEW = 1
     """The new file, once it is written."""
 
 
@@ -93,7 +90,7 @@ class Folder:
             with self._opened(temporary) as file:
                 file.write(content)
                 file.flush()
-                if self._survives is not Survives.NOTHING:
+                if self._survives is Survives.NEW:
                     os.fsync(file.fileno())
             os.replace(temporary, self._path / name)
         except OSError:

@@ -28,7 +28,7 @@ from kube.api import (
 
 logger = logging.getLogger(__name__)
 
-SETTLE_SECONDS = 0.5
+SETTLE_SECONDS = 2.0
 """So that it is no part of a pod's start, and pods that end at once cost no write."""
 
 REFUSED_SECONDS = 300.0

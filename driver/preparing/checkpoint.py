@@ -21,8 +21,9 @@ that the guard of exclusive devices does not see. Killed
   kubelet, which has no answer, asks to unprepare again.
 
 Power cut. Whatever was prepared holds nothing in the next boot, and `bootID` says of which boot it
-is; so it does not matter whether the newest file or the one before is there, only that it is whole.
-CDI files of another boot are removed at the start.
+is. So nothing waits for the disk: what is there then may be the newest file, the one before, or
+half of one, which its checksum tells and which is put aside. A process that is killed leaves its
+writes with the kernel, whole. CDI files of another boot are removed at the start.
 
 One step in one file is all there is to a claim, so there is no 'prepare started' to record.
 """

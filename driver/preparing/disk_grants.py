@@ -133,8 +133,8 @@ class Node:
         self._leaving.add(uid)
         try:
             self._remove_file(uid)
-            if self.metadata is not None:
-                self.metadata.remove(uid)
+            if self.metadata is not None and (claim := self._checkpoint.claims.get(uid)):
+                self.metadata.remove(claim)
             step = partial(_without, uid)
             released: PreparedClaim | None = await self._checkpoint.commit(step)
         except OSError as error:
@@ -231,7 +231,7 @@ class Node:
     def _tidy(self) -> None:
         """Make the CDI files those of the checkpoint."""
         if self.metadata is not None:
-            self.metadata.tidy(self._checkpoint.claims.keys())
+            self.metadata.tidy(self._checkpoint.claims.values())
         lost = {uid for uid, claim in self._checkpoint.claims.items() if not claim.devices}
         claims = {uid: c for uid, c in self._checkpoint.claims.items() if uid not in lost}
         files = {uid: text for uid, text in self._cdi_contents().items() if uid not in lost}

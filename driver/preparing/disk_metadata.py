@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from driver.api import ClaimUid
 from driver.instances.instances import Instance
 from driver.preparing import metadata
 from driver.preparing.metadata import Known
@@ -56,36 +54,45 @@ class MetadataFiles:
         kept = claim, tuple(known(device) for device in allocated)
         if is_there and (None in kept[1] or self._kept.get(path.name) == kept):
             return  # not heard is not gone
-        self._write(path, claim, metadata.contents(claim, request, known))
+        contents = metadata.contents(claim, request, known)
+        if is_there:
+            _renew(path, claim, contents)
+        else:
+            self._create(path, metadata.dump(claim, contents, 1))
         self._kept[path.name] = kept
 
-    def _write(self, path: Path, claim: PreparedClaim, contents: dict[str, Any]) -> None:
-        with suppress(FileNotFoundError):
-            said, generation = metadata.load(before := path.read_bytes())
-            if said == contents:
-                return
-            text = metadata.dump(claim, contents, generation + 1)
-            _overwrite(path, text.ljust(len(before)))
-            return
-        self._folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
-        _create(path, metadata.dump(claim, contents, 1))
+    def _create(self, path: Path, text: bytes) -> None:
+        try:
+            _create(path, text)
+        except FileNotFoundError:
+            self._folder.mkdir(mode=_FOLDER_MODE, parents=True)
+            _create(path, text)
 
-    def remove(self, uid: ClaimUid) -> None:
+    def remove(self, claim: PreparedClaim) -> None:
         """Remove a claim's files; none is fine.
 
         Raises:
             OSError: If one stays.
         """
-        for path in self._folder.glob(f"{uid}_*.json"):
+        for request in metadata.requests(claim):
+            path = Path(self.path(claim, request))
             path.unlink(missing_ok=True)
             self._kept.pop(path.name, None)
 
-    def tidy(self, uids: Collection[ClaimUid]) -> None:
-        """Remove the files of all other claims."""
+    def tidy(self, claims: Iterable[PreparedClaim]) -> None:
+        """Remove all files but those of these claims."""
+        wanted = {self.path(claim, r) for claim in claims for r in metadata.requests(claim)}
         for path in self._folder.glob("*"):
-            if metadata.claim_of(path.name) not in uids:
+            if str(path) not in wanted:
                 logger.warning("Device metadata %s is of no prepared claim; removing", path.name)
                 path.unlink(missing_ok=True)
+
+
+def _renew(path: Path, claim: PreparedClaim, contents: dict[str, Any]) -> None:
+    said, generation = metadata.load(before := path.read_bytes())
+    if said != contents:
+        text = metadata.dump(claim, contents, generation + 1)
+        _overwrite(path, text.ljust(len(before)))
 
 
 def _overwrite(path: Path, text: bytes) -> None:

@@ -46,11 +46,6 @@ def file_name(uid: ClaimUid, request: str) -> str:
     return f"{uid}_{request}.json"
 
 
-def claim_of(name: str) -> ClaimUid:
-    """Whose file this is."""
-    return ClaimUid(name.partition("_")[0])
-
-
 def container_path(claim: PreparedClaim, request: str) -> str:
     """Where containers find it.
 
@@ -87,7 +82,7 @@ def dump(claim: PreparedClaim, contents: Mapping[str, Any], generation: int) -> 
         }
         for version in VERSIONS
     )
-    return b"".join(f"{json.dumps(document, indent=2)}\n".encode() for document in documents)
+    return b"".join(f"{json.dumps(document)}\n".encode() for document in documents)
 
 
 def load(text: bytes) -> tuple[Mapping[str, Any], int]:

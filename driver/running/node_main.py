@@ -99,7 +99,7 @@ def _node(settings: NodeSettings, paths: KubeletPaths) -> Node:
     node = Node(
         settings.node_name,
         boot_id(),
-        data=Folder(paths.data, Survives.WHOLE),
+        data=Folder(paths.data, Survives.NOTHING),
         cdi_files=Folder(settings.cdi_root, Survives.NOTHING),
         lock=ProcessLock(paths.lock),
     )

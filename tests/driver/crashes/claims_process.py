@@ -55,7 +55,7 @@ async def _main(root: Path, orders: Connection) -> None:
     node = Node(
         NODE,
         BOOT,
-        data=Folder(paths.data, Survives.WHOLE),
+        data=Folder(paths.data, Survives.NOTHING),
         cdi_files=Folder(root / "cdi", Survives.NOTHING),
         lock=ProcessLock(paths.lock),
     )

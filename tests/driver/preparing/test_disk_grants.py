@@ -364,6 +364,22 @@ async def test_corrupt_checkpoint_is_moved_aside_and_rebuilt_from_cdi_files(
     assert await grant(node, WANTED) == a_grant(WANTED)
 
 
+@pytest.mark.parametrize("kept", [0.0, 0.5, 0.99])
+async def test_half_a_checkpoint_of_the_boot_before_is_in_nobodys_way(
+    machine: Machine, kept: float
+) -> None:
+    await grant(await machine.start(), WANTED)
+    text = machine.data.files[CHECKPOINT]
+    machine.data.files[CHECKPOINT] = text[: int(len(text) * kept)].ljust(len(text), b"\0")
+    machine.cdi.files.clear()  # as /run is after a power cut
+
+    node = await machine.start("next boot")
+
+    assert node.claims_prepared == 0
+    assert await release(node, WANTED) is None
+    assert isinstance(await grant(node, OTHER), PreparedClaim)
+
+
 async def test_missing_checkpoint_is_rebuilt_from_cdi_files(machine: Machine) -> None:
     await grant(await machine.start(), WANTED)
     del machine.data.files[CHECKPOINT]
