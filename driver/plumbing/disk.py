@@ -52,6 +52,7 @@ class Folder:
 
     def __init__(self, path: Path, survives: Survives = Survives.NEW) -> None:
         self._path = path
+        self._prefix = f"{path}/"  # `Path` takes its time
         self._survives = survives
 
     def names(self) -> list[str]:
@@ -65,14 +66,14 @@ class Folder:
     def read(self, name: str) -> bytes | None:
         """Content of a file; None if there is none."""
         try:
-            return (self._path / name).read_bytes()
+            return Path(self._prefix + name).read_bytes()
         except FileNotFoundError:
             return None
 
     def signature(self, name: str) -> object:
         """Differs if the file was replaced in between."""
         try:
-            status = (self._path / name).stat()
+            status = os.stat(self._prefix + name)
         except FileNotFoundError:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
@@ -85,21 +86,21 @@ class Folder:
         """
         # Neither kubelet nor container runtime reads a name like this one. It is always the same,
         # so that what a killed process left behind is overwritten.
-        temporary = self._path / f".{name}.tmp"
+        temporary = f"{self._prefix}.{name}.tmp"
         try:
             with self._opened(temporary) as file:
                 file.write(content)
                 file.flush()
                 if self._survives is Survives.NEW:
                     os.fsync(file.fileno())
-            os.replace(temporary, self._path / name)
+            os.replace(temporary, self._prefix + name)
         except OSError:
             with suppress(OSError):
-                temporary.unlink()
+                os.unlink(temporary)
             raise
         self._sync()
 
-    def _opened(self, path: Path) -> BufferedWriter:
+    def _opened(self, path: str) -> BufferedWriter:
         try:
             return open(path, "wb", opener=_private)
         except FileNotFoundError:
@@ -109,7 +110,7 @@ class Folder:
     def remove(self, name: str) -> None:
         """Remove a file; none of that name is fine."""
         with suppress(FileNotFoundError):
-            (self._path / name).unlink()
+            os.unlink(self._prefix + name)
             self._sync()
 
     def move_aside(self, name: str) -> str:

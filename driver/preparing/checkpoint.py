@@ -61,24 +61,26 @@ class Texts:
     """Claims as JSON, each made once: of a thousand claims one changes at a time."""
 
     def __init__(self) -> None:
-        self._known: dict[ClaimUid, tuple[PreparedClaim, str]] = {}
+        self._known: dict[ClaimUid, tuple[PreparedClaim, bytes]] = {}
 
-    def of(self, claims: PreparedClaims) -> list[str]:
+    def of(self, claims: PreparedClaims) -> list[bytes]:
         """Of all, in the order of their UIDs; others are forgotten."""
-        self._known = {uid: self._text(uid, claims[uid]) for uid in sorted(claims)}
+        before = self._known
+        self._known = {
+            uid: known
+            if (known := before.get(uid)) and known[0] is claims[uid]
+            else (claims[uid], _canonical(dump_claim(claims[uid])))
+            for uid in sorted(claims)
+        }
         return [text for _, text in self._known.values()]
-
-    def _text(self, uid: ClaimUid, claim: PreparedClaim) -> tuple[PreparedClaim, str]:
-        known = self._known.get(uid)
-        return known if known and known[0] is claim else (claim, _canonical(dump_claim(claim)))
 
 
 def dump(claims: PreparedClaims, node: NodeName, texts: Texts | None = None) -> bytes:
     """The checkpoint of a node; the same bytes for the same claims, whatever `texts` remember."""
     parts = (texts or Texts()).of(claims)
-    data = f'{{"claims":[{",".join(parts)}],"node":{_canonical(node)}}}'
-    checksum = _checksum(data)
-    return f'{{"version":{VERSION},"checksum":"{checksum}","data":{data}}}\n'.encode()
+    data = b'{"claims":[%b],"node":%b}' % (b",".join(parts), _canonical(node))
+    head = f'{{"version":{VERSION},"checksum":"{_checksum(data)}","data":'
+    return b"%b%b}\n" % (head.encode(), data)
 
 
 def load(text: bytes, node: NodeName) -> PreparedClaims | Unreadable:
@@ -98,12 +100,15 @@ def load(text: bytes, node: NodeName) -> PreparedClaims | Unreadable:
     return {claim.reference.uid: claim for claim in claims}
 
 
-def _canonical(data: Any) -> str:
-    return json.dumps(data, sort_keys=True, separators=(",", ":"))
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
-def _checksum(canonical: str) -> str:
-    return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
+def _canonical(data: Any) -> bytes:
+    return _encode(data).encode()
+
+
+def _checksum(canonical: bytes) -> str:
+    return f"sha256:{hashlib.sha256(canonical).hexdigest()}"
 
 
 def dump_claim(claim: PreparedClaim) -> dict[str, Any]:
