@@ -7,11 +7,14 @@ handler in the process and one behind gRPC report the same thing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from driver.api import NodeName
 from driver.derived import Deriving
+
+NUMA_NODE = "resource.kubernetes.io/numaNode"
+"""What a handler tells it by, in digits: the one attribute of Kubernetes' own that is a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,26 @@ class Mount:
     container_path: str
     host_path: str
     read_only: bool = True
+
+
+def merged_specs(specs: Iterable[DeviceSpec]) -> dict[str, DeviceSpec]:
+    """What a container gets that has all of these: by its path, with all of their permissions."""
+    merged: dict[str, DeviceSpec] = {}
+    for spec in specs:
+        before = merged.setdefault(spec.container_path, spec)
+        permissions = "".join(p for p in "rwm" if p in before.permissions + spec.permissions)
+        merged[spec.container_path] = replace(before, permissions=permissions)
+    return merged
+
+
+def merged_mounts(mounts: Iterable[Mount]) -> dict[str, Mount]:
+    """What a container gets that has all of these: by its path, writable if one of them is."""
+    merged: dict[str, Mount] = {}
+    for mount in mounts:
+        before = merged.setdefault(mount.container_path, mount)
+        read_only = before.read_only and mount.read_only
+        merged[mount.container_path] = replace(before, read_only=read_only)
+    return merged
 
 
 @dataclass(frozen=True, slots=True)

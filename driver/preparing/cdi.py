@@ -18,7 +18,7 @@ from typing import Any
 
 from driver.api import DRIVER_NAME, ClaimUid
 from driver.device_configs import NOTHING_ASKED, DeviceConfig
-from driver.devices import DeviceSpec, Mount
+from driver.devices import DeviceSpec, Mount, merged_mounts, merged_specs
 from driver.instances.unusable_properties import UNUSABLE
 from driver.preparing import checkpoint, metadata
 from driver.preparing.checkpoint import Unreadable
@@ -72,11 +72,12 @@ def dump(claim: PreparedClaim, metadata_path: MetadataPath | None = None) -> byt
     it, and says its name. The kubelet tries again until it is there.
     """
     mounts = {} if metadata_path is None else _metadata_mounts(claim, metadata_path)
-    devices = [
-        (d.cdi_name, _with_mount(_edits(d), mounts.pop(d.allocated.request, None)))
-        for d in claim.devices
-        if not d.withheld
-    ]
+    given = [device for device in claim.devices if not device.withheld]
+    devices = []
+    for device in given:
+        mount = mounts.pop(device.allocated.request, None)
+        edits = _edits(device, _together(device, given))
+        devices.append((device.cdi_name, _with_mount(edits, mount)))
     record = json.dumps(checkpoint.dump_claim(claim), sort_keys=True)
     devices.append(
         (f"{claim.reference.uid}_{RECORD}", {"env": [f"{RECORD_VARIABLE}={record}"]}),
@@ -113,9 +114,21 @@ def load(text: bytes, uid: ClaimUid) -> PreparedClaim | Unreadable:
     return Unreadable("it has no record of its claim")
 
 
-def _edits(device: PreparedDevice) -> dict[str, Any]:
+def _together(device: PreparedDevice, given: Iterable[PreparedDevice]) -> list[PreparedDevice]:
+    """All that the containers get which get this one."""
+    return [other for other in given if other.allocated.request == device.allocated.request]
+
+
+def _edits(device: PreparedDevice, together: Iterable[PreparedDevice]) -> dict[str, Any]:
+    """Of two mounts at one path runtimes take the later, so both are what they are together."""
     env = [f"{name}={value}" for name, value in environment(device).items()]
-    on_host = host_edits(device.device_specs, device.mounts, device.allocated.config)
+    specs = merged_specs(spec for other in together for spec in other.device_specs)
+    mounts = merged_mounts(mount for other in together for mount in other.mounts)
+    on_host = host_edits(
+        [specs[spec.container_path] for spec in device.device_specs],
+        [mounts[mount.container_path] for mount in device.mounts],
+        device.allocated.config,
+    )
     edits = {**({"env": env} if env else {}), **on_host}
     # Without edits the whole file would be invalid, and without the device no container starts.
     return edits or {"env": [f"{NOTHING_VARIABLE}_{device.hash.upper()}={device.instance}"]}

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from driver.api import InstanceName
-from driver.devices import DeviceSpec, Mount
+from driver.devices import DeviceSpec, Mount, merged_mounts, merged_specs
 from driver.instances.instances import Instance
-from driver.preparing.cdi import is_variable
+from driver.preparing.cdi import variables
 from driver.preparing.claims import clash, unusable
 
 
@@ -93,40 +93,27 @@ def _environment(instances: Iterable[Instance]) -> dict[str, str]:
     """Properties that can be variables; the first Instance by name gives the plain ones."""
     environment: dict[str, str] = {}
     for instance in instances:
-        for name, value in sorted(instance.properties.items()):
-            if is_variable(name, value):
-                environment.setdefault(name, value)
-    for instance in instances:
-        for name, value in sorted(instance.properties.items()):
-            if is_variable(name, value):
-                environment[f"{name}_{instance.hash.upper()}"] = value
+        environment = {**variables(instance.properties, instance.hash), **environment}
     return environment
 
 
 def _device_specs(
     instances: Iterable[Instance], files: Mapping[InstanceName, Files]
 ) -> tuple[DeviceSpec, ...]:
-    """Each node once, with all permissions that any Instance gives it."""
-    merged: dict[str, DeviceSpec] = {}
-    for instance in instances:
-        for number, spec in enumerate(instance.device_specs):
-            link = _host_path(spec.host_path, f"device-{number}", instance.name, files)
-            before = merged.setdefault(spec.container_path, replace(spec, host_path=link))
-            permissions = "".join(p for p in "rwm" if p in before.permissions + spec.permissions)
-            merged[spec.container_path] = replace(before, permissions=permissions)
-    return tuple(merged.values())
+    linked = (
+        replace(spec, host_path=_host_path(spec.host_path, f"device-{number}", i.name, files))
+        for i in instances
+        for number, spec in enumerate(i.device_specs)
+    )
+    return tuple(merged_specs(linked).values())
 
 
 def _mounts(
     instances: Iterable[Instance], files: Mapping[InstanceName, Files]
 ) -> tuple[Mount, ...]:
-    """Each mount once, writable if any Instance makes it so."""
-    merged: dict[str, Mount] = {}
-    for instance in instances:
-        for number, mount in enumerate(instance.mounts):
-            link = _host_path(mount.host_path, f"mount-{number}", instance.name, files)
-            before = merged.setdefault(mount.container_path, replace(mount, host_path=link))
-            merged[mount.container_path] = replace(
-                before, read_only=before.read_only and mount.read_only
-            )
-    return tuple(merged.values())
+    linked = (
+        replace(mount, host_path=_host_path(mount.host_path, f"mount-{number}", i.name, files))
+        for i in instances
+        for number, mount in enumerate(i.mounts)
+    )
+    return tuple(merged_mounts(linked).values())

@@ -128,6 +128,33 @@ def test_first_instance_by_name_wins_the_plain_name(names: list[str]) -> None:
     }
 
 
+def test_of_two_devices_a_container_gets_what_both_give_it() -> None:
+    """A runtime takes the later of two mounts, and of two nodes, at one path."""
+    cameras = [
+        an_instance(
+            f"cam-{digits}",
+            mounts=(Mount("/calibration", "/var/cams", read_only=permissions == "r"),),
+            device_specs=(DeviceSpec("/dev/mux", "/dev/mux", permissions),),
+        )
+        for digits, permissions in (("aaaaaa", "r"), ("bbbbbb", "w"), ("cccccc", "r"))
+    ]
+    results = [a_result("cam-aaaaaa"), a_result("cam-bbbbbb"), a_result("cam-cccccc", "other")]
+    claim = prepared(WANTED, *results, instances=some_instances(*cameras))
+
+    found = {
+        name.rpartition("_")[2]: (
+            edits["deviceNodes"][0]["permissions"],
+            edits["mounts"][0]["options"][-1],
+        )
+        for name, edits in devices(claim).items()
+    }
+    assert found == {
+        "cam-aaaaaa": ("rw", "rw"),
+        "cam-bbbbbb": ("rw", "rw"),
+        "cam-cccccc": ("r", "ro"),
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "value", "reaches_the_container"),
     [
