@@ -18,7 +18,8 @@ from driver.device_plugin.containers import instance_cdi
 from driver.device_plugin.containers.instance_cdi import GivenChange, GivenFile, given_file
 from driver.device_plugin.containers.responses import Files
 from driver.instances.instances import Instance
-from driver.plumbing.disk import Folder, Survives
+from driver.plumbing.disk import Folder, Survives, real_path
+from driver.preparing.renewals import with_real_paths
 from driver.preparing.whereabouts import Whereabouts
 
 
@@ -193,9 +194,9 @@ class InstanceCdiFiles:
             return None
 
     def _as_it_was(self, instance: Instance) -> _Written | None:
-        """What was written for this very Instance, if it is still there; that is a quick look."""
+        """What was written for this Instance, if it is still there; that is a quick look."""
         before = self._known.written.get(instance.name)
-        if before is None or before.instance is not instance:
+        if before is None or before.instance != instance:
             return None
         if not self._links.do_lead(instance.name, instance_cdi.links(instance)):
             return None
@@ -239,7 +240,7 @@ class InstanceCdiFiles:
             instance = where.named(name)
             try:
                 change = (
-                    self._renew(instance)
+                    self._renew(with_real_paths(instance, real_path))
                     if instance
                     else self._withdraw_if(name, where, shared=held[name])
                 )

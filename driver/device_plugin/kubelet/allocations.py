@@ -28,7 +28,9 @@ from driver.device_plugin.slots.preferences import preferred_devices
 from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import Listing, PodName
 from driver.instances.slots.slots import InstanceSlots, Moment, SlotWrite, undo
+from driver.plumbing.disk import real_path
 from driver.plumbing.prometheus import ALLOCATION_SECONDS, ALLOCATIONS
+from driver.preparing.renewals import with_real_paths
 from kube.api import ApiError, KeyLocks
 
 logger = logging.getLogger(__name__)
@@ -97,6 +99,7 @@ class _Call:
 
     plugin: Plugin
     containers: Sequence[Sequence[str]]
+    names: Sequence[InstanceName]
     files: Mapping[InstanceName, Files]
 
 
@@ -165,7 +168,7 @@ class KubeletAllocations:
             if unwritten:
                 answer: Allocation | Refused = Refused(_unwritten(plugin, unwritten))
             else:
-                answer = await self._allocate(_Call(plugin, containers, files))
+                answer = await self._allocate(_Call(plugin, containers, names, files))
             self._given.note(devices)
         if isinstance(answer, Refused):
             logger.warning("refused resource=%s why=%s", plugin, answer.sentence)
@@ -175,8 +178,9 @@ class KubeletAllocations:
         return answer.responses
 
     def _known(self, names: Iterable[InstanceName]) -> list[Instance]:
+        """What discovery knows now of these, by where the links of its paths lead."""
         instances = self._offer().instances
-        return [instances[name] for name in names if name in instances]
+        return [with_real_paths(instances[n], real_path) for n in names if n in instances]
 
     async def _allocate(self, call: _Call) -> Allocation | Refused:
         taken: list[SlotWrite] = []
@@ -191,7 +195,8 @@ class KubeletAllocations:
     async def _granted(self, call: _Call, taken: list[SlotWrite]) -> Allocation | Refused:
         read: set[InstanceName] = set()
         for _ in range(ATTEMPTS):
-            offer = replace(self._offer(), files=call.files)
+            known = {instance.name: instance for instance in self._known(call.names)}
+            offer = replace(self._offer(), instances=known, files=call.files)
             plan = plan_allocate(call.plugin, call.containers, offer)
             if isinstance(plan, Refused):
                 return plan

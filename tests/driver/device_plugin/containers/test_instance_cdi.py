@@ -285,3 +285,19 @@ def test_pods_are_told_what_their_containers_hold() -> None:
         f"/dev/a is Instance {CAMERA_2}'s now. Containers that were started when the device of"
         f" Instance {CAMERA_1} was there hold it: start them anew."
     )
+
+
+async def test_what_was_given_follows_a_link_of_the_host(tmp_path: Path) -> None:
+    files, link = instance_files(tmp_path / "cdi"), tmp_path / "by-id"
+    link.symlink_to("/dev/null")
+    where = Whereabouts([at(str(link))])
+    await files.follow({CAMERA_1: False}, where)
+    assert leads(tmp_path / "cdi") == "/dev/null"
+
+    link.unlink()
+    link.symlink_to("/dev/zero")
+    (change,) = await files.follow({CAMERA_1: False}, where)
+
+    assert leads(tmp_path / "cdi") == "/dev/zero"
+    assert change.after is not None
+    assert change.after.paths == ("/dev/zero",)

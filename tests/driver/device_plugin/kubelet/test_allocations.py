@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ from driver.device_plugin.slots.allocation import (
     Plugin,
     Refused,
 )
+from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import ListedDevice, Listing, PodName
 from driver.instances.slots.slots import SlotWrite
@@ -52,6 +54,7 @@ class FakeKubeletSide:
         self.given = Given(lambda: self.now)
         self.refused: list[Plugin] = []
         self.unwritable: set[InstanceName] = set()
+        self.given_files: list[Instance] = []
         self.allocations = KubeletAllocations(
             self.slots, self._offer, self, given=self.given, on_refused=self._is_refused
         )
@@ -61,7 +64,8 @@ class FakeKubeletSide:
 
     async def write(self, instances: Iterable[Instance]) -> Mapping[InstanceName, Files]:
         """CDI files and links: those that are asked for, as far as they can be written."""
-        written = (i for i in instances if i.name not in self.unwritable)
+        written = [i for i in instances if i.name not in self.unwritable]
+        self.given_files += written
         return {i.name: Files(i.cdi_name, f"/links/{i.hash}") for i in written}
 
     def _offer(self) -> Offer:
@@ -263,6 +267,22 @@ async def test_devices_come_with_their_cdi_names_and_by_links() -> None:
         "/links/8120fe/device-0",
         "/links/a19705/device-0",
     }
+
+
+async def test_what_a_link_of_the_host_leads_to_is_given(tmp_path: Path) -> None:
+    """A CDI device node must not be a link, and two links may lead to one device."""
+    side = FakeKubeletSide()
+    for link, name in (("by-id", CAMERA_1), ("by-path", CAMERA_2)):
+        (tmp_path / link).symlink_to("/dev/null")
+        spec = DeviceSpec("/dev/camera", str(tmp_path / link), "rw")
+        side.instances[name] = a_camera(name, device_specs=(spec,))
+
+    await side.allocate(CL, [CAMERA_1, CAMERA_2])
+
+    assert [[spec.host_path for spec in i.device_specs] for i in side.given_files] == [
+        ["/dev/null"],
+        ["/dev/null"],
+    ]
 
 
 async def test_what_could_not_follow_its_device_is_not_given() -> None:
