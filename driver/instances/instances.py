@@ -11,6 +11,7 @@ in `shared`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +25,14 @@ from driver.api import (
 )
 from driver.derived import Deriving, derived
 from driver.device_health import Degraded, degraded
-from driver.devices import Device, DeviceSpec, Mount, device_digest, device_hash
+from driver.devices import (
+    NUMA_NODE,
+    Device,
+    DeviceSpec,
+    Mount,
+    device_digest,
+    device_hash,
+)
 from driver.instances.names import (
     NONE_TAKEN,
     Candidate,
@@ -33,6 +41,8 @@ from driver.instances.names import (
     candidate,
     name_devices,
 )
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +79,12 @@ class Instance(Deriving):
     def degraded(self) -> Degraded | None:
         """What its handler says of it while it is there and not well."""
         return degraded(self.properties) if self.online else None
+
+    @property
+    def numa_node(self) -> int | None:
+        """The NUMA node that it is nearest to; None if its handler tells of none."""
+        told = self.device_attributes.get(NUMA_NODE) or self.properties.get(NUMA_NODE, "")
+        return int(told) if _NUMBER.fullmatch(told) else None
 
     @property
     def cdi_name(self) -> str:

@@ -34,6 +34,7 @@ class Client:
     plugin: v1beta1_grpc.DevicePluginAsyncStub
     options: v1beta1.DevicePluginOptions
     lists: list[dict[str, bool]] = field(default_factory=list)
+    topology: dict[str, list[int]] = field(default_factory=dict)
     stream: asyncio.Task[None] | None = None
 
 
@@ -166,6 +167,7 @@ class FakeDeviceManager(v1beta1_grpc.RegistrationServicer):
             async for answer in client.plugin.ListAndWatch(v1beta1.Empty()):
                 devices = {device.ID: device.health == "Healthy" for device in answer.devices}
                 client.lists.append(devices)
+                client.topology = {d.ID: [n.ID for n in d.topology.nodes] for d in answer.devices}
                 self.capacity[resource] = devices
                 await self._tell()
                 if self.deaf:

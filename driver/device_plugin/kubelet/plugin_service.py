@@ -192,12 +192,14 @@ async def _abort(
 
 
 def _list(devices: Iterable[PluginDevice]) -> v1beta1.ListAndWatchResponse:
-    return v1beta1.ListAndWatchResponse(
-        devices=[
-            v1beta1.Device(ID=device.id, health="Healthy" if device.healthy else "Unhealthy")
-            for device in devices
-        ]
-    )
+    return v1beta1.ListAndWatchResponse(devices=map(_device, devices))
+
+
+def _device(device: PluginDevice) -> v1beta1.Device:
+    told = v1beta1.Device(ID=device.id, health="Healthy" if device.healthy else "Unhealthy")
+    if device.numa_node is not None:
+        told.topology.nodes.add(ID=device.numa_node)
+    return told
 
 
 def _container_response(response: ContainerResponse) -> v1beta1.ContainerAllocateResponse:

@@ -19,7 +19,7 @@ has Instances here.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -39,10 +39,15 @@ from driver.instances.stored.device_usage import ByInstance
 
 @dataclass(frozen=True, slots=True, order=True)
 class PluginDevice:
-    """One device of a list for the kubelet."""
+    """One device of a list for the kubelet.
+
+    Attributes:
+        numa_node: What the kubelet's topology manager is to place its containers near to.
+    """
 
     id: str
     healthy: bool
+    numa_node: int | None = None
 
 
 def healthy_devices(devices: Iterable[PluginDevice]) -> int:
@@ -124,6 +129,7 @@ class Facts(NamedTuple):
     online: bool
     contested: bool
     kind: Kind
+    numa_node: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +165,14 @@ def part_of(slots: InstanceSlots, node: NodeName, facts: Facts) -> Part:
     is_long = len(slot_id(slots.name, slots.capacity)) > LONGEST
     if is_long or facts.kind.bad_name or not (slots.is_offered_on(node) or slots.held_by(node)):
         return Part(slots, facts, plugins)
-    own = None if facts.contested else _of_instance(slots, node, facts)
-    return Part(slots, facts, plugins, own, _of_configuration(slots, node, facts))
+    own = None if facts.contested else _placed(_of_instance(slots, node, facts), facts)
+    return Part(slots, facts, plugins, own, _placed(_of_configuration(slots, node, facts), facts))
+
+
+def _placed(devices: tuple[PluginDevice, ...], facts: Facts) -> tuple[PluginDevice, ...]:
+    if facts.numa_node is None:
+        return devices
+    return tuple(replace(device, numa_node=facts.numa_node) for device in devices)
 
 
 def _is_heard(slots: InstanceSlots, facts: Facts) -> bool:
@@ -202,12 +214,14 @@ class Offered:
         online: Instances whose devices are reported now, and well.
         names: Of all Configurations that hold their name, heard of or not.
         unheard: Those of which not all devices are known.
+        numa_nodes: Of the Instances that are near to one.
     """
 
     configurations: Mapping[ConfigurationName, Configuration]
     online: Collection[InstanceName]
     names: Collection[ConfigurationName]
     unheard: Collection[ConfigurationName] = ()
+    numa_nodes: Mapping[InstanceName, int] = field(default_factory=dict)
 
 
 def offered_by(inventory: Inventory) -> Offered:
@@ -217,6 +231,7 @@ def offered_by(inventory: Inventory) -> Offered:
         online=frozenset(i.name for i in inventory.instances if i.online and not i.degraded),
         names=inventory.configurations.keys() | inventory.unheard,
         unheard=inventory.unheard,
+        numa_nodes={i.name: n for i in inventory.instances if (n := i.numa_node) is not None},
     )
 
 
@@ -254,7 +269,12 @@ class PluginListing:
         parts: dict[InstanceName, Part] = {}
         for slots in known:
             name = slots.name
-            facts = Facts(name in offered.online, name in contested, kinds[slots.configuration])
+            facts = Facts(
+                name in offered.online,
+                name in contested,
+                kinds[slots.configuration],
+                offered.numa_nodes.get(name),
+            )
             parts[name] = self._part(slots, facts)
         before, self._parts = self._parts, parts
         if parts != before:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from driver.devices import NUMA_NODE
 from driver.discovery.udev.passthrough import pci_address
 from driver.discovery.udev.rules import DeviceView, self_and_ancestors
 from driver.names import VALUE_LIMIT
@@ -66,17 +67,28 @@ def attributes_of(device: DeviceView) -> dict[str, str]:
     told = {**_of_usb(device), **device.properties}
     fitting = {name: value for name, value in told.items() if _fits(name, value)}
     names = [*(name for name in _FIRST if name in fitting), *sorted(fitting.keys() - set(_FIRST))]
-    return {**_standard(device.path), **{name: fitting[name] for name in names}}
+    return {**_standard(device), **{name: fitting[name] for name in names}}
 
 
-def _standard(path: str) -> Mapping[str, str]:
-    standard = {}
+def _standard(device: DeviceView) -> Mapping[str, str]:
+    standard, path = {}, device.path
     if root := _ROOT.search(path):
         standard[PCIE_ROOT] = root[1]
     address = pci_address(path)
     if address is not None and _BUS_ID.fullmatch(address):
         standard[PCI_BUS_ID] = address
+    if (node := _numa_node(device)) is not None:
+        standard[NUMA_NODE] = node
     return standard
+
+
+def _numa_node(device: DeviceView) -> str | None:
+    """As the first that knows says: the device, or a bus that it hangs on; -1 is no node."""
+    if device.path.startswith("/devices/virtual/"):
+        return None
+    told = (each.attribute("numa_node") for each in self_and_ancestors(device))
+    known = next((text.strip() for text in told if text is not None), "")
+    return known if known.isdecimal() else None
 
 
 def _of_usb(device: DeviceView) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from driver.api import ATTRIBUTE_CONFIGURATION, ATTRIBUTE_HEALTH, ATTRIBUTE_INSTANCE
 from driver.device_health import HEALTH
+from driver.devices import NUMA_NODE
 from driver.instances.instances import Instance
 from driver.names import VALUE_LIMIT, attribute_value
 
@@ -45,8 +46,10 @@ def attributes(instance: Instance, *, capacities: int = 0) -> dict[str, Mapping[
         chosen[ATTRIBUTE_HEALTH] = {"string": health}
     for name, value in instance.user_attributes.items():
         chosen.setdefault(name, value)
+    if instance.numa_node is not None:
+        chosen.setdefault(NUMA_NODE, {"int": instance.numa_node})
     for name, text in _told(instance):
-        if name not in chosen and _fits(name, text):
+        if name not in chosen and name != NUMA_NODE and _fits(name, text):
             chosen[name] = {"string": text}
     return dict(islice(chosen.items(), ENTRIES_LIMIT - capacities))
 

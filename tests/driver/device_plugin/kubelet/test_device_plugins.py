@@ -147,6 +147,16 @@ async def test_plugin_is_registered_with_its_options_and_lists_at_once(world: Wo
         assert client.options == request.options
 
 
+async def test_kubelet_hears_of_numa_nodes_where_they_are_known(world: World) -> None:
+    listed = (PluginDevice("a", True, numa_node=0), PluginDevice("b", True))
+
+    async with world.kubelet() as kubelet, world.plugins({INSTANCE: listed}):
+        await kubelet.until(lambda: str(INSTANCE) in kubelet.capacity)
+
+        (client,) = kubelet.clients[str(INSTANCE)]
+        assert client.topology == {"a": [0], "b": []}
+
+
 async def test_container_gets_environment_mounts_nodes_and_cdi_names(world: World) -> None:
     async with world.kubelet() as kubelet, world.plugins():
         await kubelet.until_listed(str(INSTANCE), camera_a1b2c3_0=True, camera_a1b2c3_1=False)

@@ -15,8 +15,10 @@ from driver.device_plugin.slots.lists import (
     PluginDevice,
     PluginListing,
     PluginLists,
+    offered_by,
     plugin_lists,
 )
+from driver.instances.inventory import Inventory
 from driver.instances.slots.slots import InstanceSlots, instance_slots
 from tests.driver.builders import a_configuration
 from tests.driver.slot_builders import (
@@ -27,6 +29,7 @@ from tests.driver.slot_builders import (
     NODE_A,
     NODE_B,
     RESOURCE,
+    a_camera,
     an_instance_object,
     by_configuration,
     some_slots,
@@ -214,3 +217,26 @@ def test_a_change_that_no_list_shows_makes_no_other_lists() -> None:
 
     assert listing.lists([taken, second], offered(cameras())) is before
     assert listing.lists([second], offered(cameras())) is not before
+
+
+def test_the_kubelet_is_told_which_numa_node_a_device_is_near_to() -> None:
+    found = replace(offered(cameras()), numa_nodes={CAMERA_1: 1})
+
+    plugins = plugin_lists(two_cameras(), NODE_A, found)
+
+    told = {(str(p), device.id): device.numa_node for p, all_ in plugins.items() for device in all_}
+    assert told == {
+        (IL_1, f"{CAMERA_1}-0"): 1,
+        (IL_1, f"{CAMERA_1}-1"): 1,
+        (IL_2, f"{CAMERA_2}-0"): None,
+        (IL_2, f"{CAMERA_2}-1"): None,
+        (RESOURCE, CAMERA_1): 1,
+        (RESOURCE, CAMERA_2): None,
+    }
+
+
+def test_what_an_inventory_knows_of_numa_nodes_is_offered() -> None:
+    near = a_camera(device_attributes={"resource.kubernetes.io/numaNode": "0"})
+    inventory = Inventory({}, (near, a_camera(CAMERA_2)), frozenset())
+
+    assert offered_by(inventory).numa_nodes == {CAMERA_1: 0}

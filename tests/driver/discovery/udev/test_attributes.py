@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from driver.discovery.udev.attributes import attributes_of
 from tests.driver.discovery.udev.views import FakeDevice
 
@@ -44,6 +46,23 @@ def test_kubernetes_own_attributes_come_first() -> None:
         ("resource.kubernetes.io/pciBusID", "0000:65:00.0"),
         ("ID_VENDOR", "ACME"),
     ]
+
+
+def test_the_numa_node_is_that_of_the_first_bus_that_knows_one() -> None:
+    bridge = FakeDevice(path="/devices/pci0000:00", attributes={"numa_node": "0\n"})
+    device = FakeDevice(
+        path="/devices/pci0000:00/x", attributes={"numa_node": "1\n"}, parent=bridge
+    )
+    part = FakeDevice(path="/devices/pci0000:00/x/y", parent=device)
+
+    assert attributes_of(part)["resource.kubernetes.io/numaNode"] == "1"
+
+
+@pytest.mark.parametrize("told", ["-1\n", "", "near"])
+def test_a_device_without_a_numa_node_tells_of_none(told: str) -> None:
+    device = FakeDevice(path="/devices/platform/x", attributes={"numa_node": told})
+
+    assert attributes_of(device) == {}
 
 
 def test_a_usb_device_has_a_root_and_is_no_pci_device() -> None:

@@ -150,3 +150,23 @@ def test_nothing_crowds_out_what_the_user_gave() -> None:
 
     assert found.keys() >= user.keys()
     assert len(found) == ENTRIES_LIMIT - 1
+
+
+@pytest.mark.parametrize("where", ["user", "handler", "another"])
+def test_the_numa_node_is_a_number(where: str) -> None:
+    name = "resource.kubernetes.io/numaNode"
+    told = {name: "3"}
+    instance = {
+        "user": a_labelled_instance({name: {"int": 3}}, {name: "0"}),
+        "handler": a_labelled_instance({}, told),
+        "another": an_instance(**told),
+    }[where]
+
+    assert attributes(instance)[name] == {"int": 3}
+
+
+@pytest.mark.parametrize("told", ["", "-1", "near", "1.5", "\u0663", "9" * 30])
+def test_what_is_no_numa_node_is_left_out(told: str) -> None:
+    name = "resource.kubernetes.io/numaNode"
+
+    assert name not in attributes(an_instance(**{name: told}))
