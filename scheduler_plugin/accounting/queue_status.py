@@ -26,6 +26,7 @@ from scheduler_plugin.objects.amounts import (
     Ceiling,
     Charges,
     ResourceKey,
+    charges,
     for_status,
 )
 from scheduler_plugin.objects.fields import JsonObject
@@ -45,7 +46,10 @@ PODS_NAMED = 3
 """How many pods a condition names."""
 
 _LONGEST_MESSAGE = 32768
-_FIGURES = ("usage", "usageNonPreemptible", "requested", "share", "held", "claims")
+_FIGURES = (
+    *("usage", "usageNonPreemptible", "requested"),
+    *("share", "reclaimable", "held", "claims"),
+)
 _REASONS = {
     QueueCondition.ACCEPTED: "Valid",
     QueueCondition.PARENT_MISSING: "ParentNotFound",
@@ -154,12 +158,25 @@ def _figures(queue: Queue, world: World, share: Charges) -> dict[str, Any]:
         "usageNonPreemptible": _amounts(usage.non_preemptible, keys),
         "requested": _amounts(usage.requested, keys),
         "share": _amounts(share, ()),
+        "reclaimable": _amounts(reclaimable(queue, world), ()),
         "held": _amounts(world.held(queue.name), ()),
     }
     claims = {"owned": usage.owned, "sharedOut": usage.shared_out}
     if usage.orphans:
         claims["orphans"] = usage.orphans
     return {**{name: found for name, found in amounts.items() if found}, "claims": claims}
+
+
+def reclaimable(queue: Queue, world: World) -> Charges:
+    """What is beyond a queue's quota, as far as preemptible pods have it."""
+    usage = world.ledger.of(queue.name)
+    found: dict[ResourceKey, int] = {}
+    for key, used in usage.usage:
+        share = queue.shares.get(key)
+        quota = share.quota.most if share is not None else 0
+        if quota is not None:
+            found[key] = max(0, used - max(quota, usage.non_preemptible[key]))
+    return charges(found)
 
 
 def _amounts(found: Charges, listed: Iterable[ResourceKey]) -> dict[str, int]:

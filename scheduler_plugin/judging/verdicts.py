@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from scheduler_plugin.accounting.assumptions import AssumedClaim, AssumedPod
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.queues import why_not_admitted
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.judging.awaited import is_awaited, is_given_up
+from scheduler_plugin.judging.awaited import claims_given_up, devices_held
 from scheduler_plugin.judging.cases import Case, ClaimUse, case_of
 from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
 from scheduler_plugin.judging.missing_claims import unknown_entries
@@ -302,35 +303,9 @@ def _quotas_hold(case: Case) -> Iterator[Refused]:
         yield Refused(Reason.NON_PREEMPTIBLE_OVER_QUOTA, sentence)
 
 
-def _devices_are_free(case: Case) -> Iterator[Refused]:
-    """A device that was taken back is the pod's: until it has it, others get none of its kind.
-
-    At Bind others have their devices already, and those are not the one that is held.
-    """
-    world = case.world
-    holds = world.assumptions.holds.of_devices()
-    if not holds or case.at_bind or any(hold.pod == case.pod.uid for hold in holds):
-        return
-    asked = {key: what for what, _, adds in usage_added(case) for key, _ in adds}
-    for hold in holds:
-        for key, _ in hold.usage:
-            if key in asked and not is_awaited(hold, world.facts):
-                sentence = (
-                    f"{asked[key]} has to wait: {key} was taken back for {hold.name}, and until"
-                    " that has it nobody else is given any."
-                )
-                yield Refused(Reason.DEVICE_HELD, sentence)
-
-
-def _claims_are_let_go(case: Case) -> Iterator[Refused]:
-    """Whoever joined a claim that its users leave for somebody would keep it from him."""
-    facts = case.world.facts
-    for hold in case.world.assumptions.holds:
-        for use in case.claims if hold.pod != case.pod.uid else ():
-            is_of_kind = any(use.cost[key] for key, _ in hold.usage)
-            if is_of_kind and is_given_up(use.claim, case.pod.uid, facts):
-                sentence = f"{use.claim} is given up for {hold.name}: nobody else is to use it now."
-                yield Refused(Reason.DEVICE_HELD, sentence)
+def _is_not_held(case: Case) -> Iterator[Refused]:
+    for sentence in chain(devices_held(case), claims_given_up(case)):
+        yield Refused(Reason.DEVICE_HELD, sentence)
 
 
 RULES: tuple[Callable[[Case], Iterator[Refused]], ...] = (
@@ -347,8 +322,7 @@ RULES: tuple[Callable[[Case], Iterator[Refused]], ...] = (
     _foreign_pods_are_preemptible,
     _limits_hold,
     _quotas_hold,
-    _devices_are_free,
-    _claims_are_let_go,
+    _is_not_held,
 )
 
 

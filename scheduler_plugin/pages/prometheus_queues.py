@@ -14,6 +14,7 @@ from itertools import islice
 
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
+from scheduler_plugin.accounting.queue_status import reclaimable
 from scheduler_plugin.accounting.share_figures import ShareFigures
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Ceiling, ResourceKey
@@ -33,7 +34,15 @@ MEANINGS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "queue_quota": (ROW, "The queue's quota; +Inf for none."),
     "queue_limit": (ROW, "The queue's limit; +Inf for none."),
     "queue_share": (ROW, "What it would have if devices were given anew; a few seconds old."),
+    "queue_reclaimable": (
+        ROW,
+        "What of the usage is beyond the quota and held by preemptible pods: others may have it.",
+    ),
     "queue_held": (ROW, "Room that is held for pods others were evicted for."),
+    "queue_quota_unmet": (
+        ("queue",),
+        "1 where pods wait within the quota and nobody can go for them, else 0.",
+    ),
     "queue_claims": (("queue",), "Allocated claims that a queue itself is charged for."),
     "queue_claims_shared_out": (("queue",), "Of these, those that pods of other queues use, too."),
     "queue_foreign_claims": (("queue",), "Claims of other queues that pods of this one use."),
@@ -93,7 +102,7 @@ class QueueFigures:
     ) -> None:
         name = queue.name
         usage, held = self._world.ledger.of(name), self._world.held(name)
-        shares = self._shares.of(name, self._monotonic())
+        shares, spare = self._shares.of(name, self._monotonic()), reclaimable(queue, self._world)
         for key in keys:
             share, row = queue.shares.get(key), (name, key)
             found["queue_usage"].add_metric(row, usage.usage[key])
@@ -102,7 +111,9 @@ class QueueFigures:
             found["queue_quota"].add_metric(row, _number(share.quota) if share else 0)
             found["queue_limit"].add_metric(row, _number(share.limit) if share else float("inf"))
             found["queue_share"].add_metric(row, shares[key])
+            found["queue_reclaimable"].add_metric(row, spare[key])
             found["queue_held"].add_metric(row, held[key])
+        found["queue_quota_unmet"].add_metric((name,), name in self._world.unmet)
         found["queue_claims"].add_metric((name,), usage.owned)
         found["queue_claims_shared_out"].add_metric((name,), usage.shared_out)
 

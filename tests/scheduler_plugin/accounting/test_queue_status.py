@@ -59,6 +59,23 @@ def message(status: Any, kind: str) -> str:
     return str(found)
 
 
+def test_status_says_what_queues_under_their_quota_may_take_back() -> None:
+    """What is beyond the quota, as far as preemptible pods have it."""
+    quotas = {"lent": 1, "kept": 0, "own": 3, "all": -1}
+    for name, quota in quotas.items():
+        claims = [an_allocated_claim(f"{name}{n}", f"{name}{n}", queue=name) for n in range(3)]
+        kept = {f"{name}0", f"{name}1"} if name == "kept" else ()
+        pods = [
+            a_pod(c.name, queue=name, claims=[c.name], node="n", non_preemptible=c.name in kept)
+            for c in claims
+        ]
+        obj = a_queue_object(name, onvif=(quota, -1))
+        world = a_world(*claims, *pods)
+        put_object(world, obj)
+        expected = {"lent": {"onvif": 2}, "kept": {"onvif": 1}}.get(name)
+        assert status_of(world, obj).get("reclaimable") == expected
+
+
 def test_status_says_what_the_queue_and_its_descendants_are_charged() -> None:
     obj = a_queue_object("vision", onvif=(4, 8), gpu=(0, 2))
     world = a_world(an_allocated_claim("cam", "a", "b", queue="vision"))

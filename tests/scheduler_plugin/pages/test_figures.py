@@ -78,6 +78,19 @@ async def test_what_queues_have_is_what_the_ledger_says() -> None:
     assert told["queue_rows_left_out{}"] == 0
 
 
+async def test_what_may_be_taken_back_and_whose_quota_is_not_met_is_told() -> None:
+    world = shared_world()
+    world.put_queue(a_queue("vision", onvif=(0, 4)))
+    world.put_pod(a_pod("a", queue="vision", claims=("cam",), node="n", phase="Running"))
+    world.tell_unmet({QueueName("robots"): "Nobody can go."})
+
+    told = await figures(world)
+
+    assert told["queue_reclaimable{onvif,vision}"] == 1
+    assert told["queue_reclaimable{onvif,robots}"] == 0
+    assert (told["queue_quota_unmet{robots}"], told["queue_quota_unmet{vision}"]) == (1, 0)
+
+
 async def test_whether_it_serves_and_what_it_does_not_hear_of_is_told() -> None:
     told = await figures(a_world())
 
