@@ -7,7 +7,8 @@ The state is a file of the kubelet's own (k8s.io/kubernetes, `pkg/kubelet/cm/dra
 in it from before it is prepared until it is unprepared, with its UID. Pod-resources is an API, but
 names claims without UIDs, and only those of pods that the kubelet still has: of a pod that was
 deleted by force it says nothing while its containers end. So nothing counts as unused where the
-state cannot be read.
+state cannot be read: in the chart's pods, since the file cannot be had alone. The kubelet replaces
+it at each write, which a mount of the file does not follow, and the folder has all pods' secrets.
 """
 
 from __future__ import annotations

@@ -371,6 +371,9 @@ async def _answered(
             return await work(wanted)
     except TimeoutError:
         return Failure(f"ResourceClaim {wanted} was not served within {CLAIM_SECONDS:.0f} s")
+    except OSError as error:  # of the lock's file, as on a disk that cannot be written
+        logger.error("Claim %s failed: %s", wanted, error)  # noqa: TRY400
+        return Failure(f"the driver failed: {error}")
     except Exception as error:
         logger.exception("Claim %s failed", wanted)
         return Failure(f"the driver failed: {error!r}")

@@ -194,6 +194,22 @@ async def test_claim_is_answered_before_the_kubelet_hangs_up(
     assert await plugin.prepare([WANTED]) == {WANTED.uid: prepared(WANTED)}
 
 
+async def test_a_folder_that_refuses_the_lock_is_named(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.reader.put(WANTED)
+    plugin = await world.plugin()
+    world.lock.unlink(missing_ok=True)
+    world.lock.mkdir()
+
+    answers = await plugin.prepare([WANTED])
+
+    why = f"[Errno 21] Is a directory: '{world.lock}'"
+    assert answers == {WANTED.uid: Failure(f"the driver failed: {why}")}
+    assert f"Claim {WANTED} failed: {why}" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
 async def test_slow_api_server_keeps_no_other_process_waiting(world: World) -> None:
     world.reader.put(WANTED)
     world.reader.put(OTHER, a_result("cam-bbbbbb"))
