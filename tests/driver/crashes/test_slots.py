@@ -104,7 +104,8 @@ async def test_killed_while_allocating(root: Path) -> None:
             answer = None
             async with world.life() as driver:
                 await driver.trace(boundaries.log, boundary)
-                with suppress(grpc.aio.AioRpcError):
+                # The kubelet hangs up as soon as it has seen the driver's stream end.
+                with suppress(grpc.aio.AioRpcError, asyncio.CancelledError):
                     answer = await world.allocate()
             assert world.usage() in ({}, {SLOT: NODE_A})
             assert answer is None or world.usage() == {SLOT: NODE_A}
