@@ -343,11 +343,18 @@ async def test_request_with_a_thousand_claims_is_answered(world: World) -> None:
 
 
 async def test_fifty_pods_at_one_time(world: World) -> None:
+    """While the kubelet listens to the health of devices, too."""
     wanted = [world.reader.put(a_reference(n), a_result(f"cam-{n:06x}")) for n in range(50)]
-    world.source.known.update(some_instances(*(an_instance(f"cam-{n:06x}") for n in range(50))))
-    async with world.plugin(), world.kubelet() as kubelet:
-        answers = await asyncio.gather(*(kubelet.prepare(claim) for claim in wanted))
+    world.source.known.update(some_instances(*(an_instance(f"cam-{n:06x}") for n in range(51))))
+    async with world.plugin(), world.kubelet() as kubelet, kubelet.health() as reports:
+        await anext(reports)
+        prepared = asyncio.gather(*(kubelet.prepare(claim) for claim in wanted))
+        world.source.see(an_instance("cam-000032", online=False))
+        told = await anext(reports)
+        answers = await prepared
 
+        unwell = {d.device.device_name for d in told.devices if d.health == health.UNHEALTHY}
+        assert unwell == {"cam-000032"}
         assert [a[claim.uid].error for a, claim in zip(answers, wanted, strict=True)] == [""] * 50
         assert world.prepared_uids() == [claim.uid for claim in wanted]
         assert len(list(world.cdi.iterdir())) == 50

@@ -144,6 +144,12 @@ class Story:
         (status,) = self.get("pod", pod)["status"]["containerStatuses"]
         return {name: status[name] for name in ("containerID", "restartCount", "state")}
 
+    def tells(self, pod: str, words: str) -> bool:
+        """Whether an event of a pod says these words."""
+        events = self.cluster.list("events", namespace=self.namespace)
+        mine = (event for event in events if event["involvedObject"]["name"] == pod)
+        return any(words in event["message"] for event in mine)
+
     def pod_node(self, pod: str = "reader") -> str:
         node: str = self.get("pod", pod)["spec"]["nodeName"]
         return node

@@ -135,3 +135,30 @@ def test_a_pod_written_for_the_device_plugin_has_metadata_too(story: Story) -> N
 
     story.wait_running()
     assert "/moorage.dev-metadata.json\n" in story.read()
+
+
+def test_the_status_of_a_pod_says_that_its_device_was_unplugged_and_is_back(story: Story) -> None:
+    """Through a restart of the driver, too: the kubelet watches the next one."""
+    disk = story.plug()
+    story.configure(offlineGracePeriod="1h")
+    story.claim()
+    story.pod(node="node-a")
+    story.wait_running()
+    story.until("it is well", lambda: health(story) == [("Healthy", None)])
+
+    disk.detach()
+    gone = ("Unhealthy", "the device is offline")
+    story.until("it is away", lambda: health(story) == [gone])
+
+    story.drivers.nodes["node-a"].kill()
+    story.drivers.nodes["node-a"].wait_ready()
+    disk.attach(story.folder / disk.name)
+    story.until("it is back", lambda: health(story) == [("Healthy", None)])
+
+
+def health(story: Story) -> list[tuple[str, str | None]]:
+    """Of the devices of the reader's container: how it is, and why."""
+    (status,) = story.get("pod", "reader")["status"]["containerStatuses"]
+    found = status.get("allocatedResourcesStatus", ())
+    each = [one for resource in found for one in resource["resources"]]
+    return [(one["health"], one.get("message") or None) for one in each]
