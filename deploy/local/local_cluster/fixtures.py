@@ -1,6 +1,7 @@
 """Fixtures for pytest: a whole cluster, an API server alone, and a namespace for each test.
 
     MOORAGE_CLUSTER_DIR   use the cluster in this folder (made if missing) and leave it up
+    MOORAGE_KUBERNETES    which Kubernetes the stories are told on; default the newest
     MOORAGE_KEEP          leave clusters up that the tests made
     MOORAGE_ARTIFACTS     where logs of failed tests go; default .artifacts
 
@@ -34,8 +35,9 @@ def artifacts_dir() -> Path:
 def cluster() -> Iterator[Cluster]:
     """One cluster with two nodes for all stories."""
     own = os.environ.get("MOORAGE_CLUSTER_DIR")
-    settings = settings_in(Path(own)) if own else ClusterSettings(work_dir=session_dir("e2e"))
-    yield from kept(settings, keep=own is not None)
+    version = os.environ.get("MOORAGE_KUBERNETES", ClusterSettings.kubernetes)
+    made = ClusterSettings(work_dir=session_dir("e2e"), kubernetes=version)
+    yield from kept(settings_in(Path(own)) if own else made, keep=own is not None)
 
 
 @pytest.fixture(scope="session")

@@ -17,14 +17,16 @@ from moorage_demo.story import Story
 from moorage_demo.table import Table
 
 WORK_DIR = ROOT / ".cluster-demo"
-WITHOUT_DRA = "1.33"
+WITHOUT_DRA, OLDEST = "1.33", "1.34"
 
 
 def main() -> int:
     """Returns the exit status; the last line says what it comes to."""
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="leave the cluster up")
-    parser.add_argument("--legacy", action="store_true", help="on Kubernetes 1.33, without DRA")
+    other = parser.add_mutually_exclusive_group()
+    other.add_argument("--legacy", action="store_true", help="on Kubernetes 1.33, without DRA")
+    other.add_argument("--oldest", action="store_true", help="on 1.34, the first with DRA's v1")
     options = parser.parse_args()
     if not options.legacy and not CONTROL.exists():
         print(f"{CONTROL} is missing: the demo plugs loop devices (modprobe loop).")
@@ -34,7 +36,7 @@ def main() -> int:
         return 1
     started = time.monotonic()
     try:
-        told = _run(legacy=options.legacy, keep=options.keep)
+        told = _run(_version(options), keep=options.keep)
     except LocalClusterError as error:
         print(f"The demo failed: {error}", file=sys.stderr)
         return 1
@@ -57,9 +59,14 @@ def kept_cluster(work_dir: Path) -> str | None:
     )
 
 
-def _run(*, legacy: bool, keep: bool) -> str:
+def _version(options: argparse.Namespace) -> str:
+    if options.legacy:
+        return WITHOUT_DRA
+    return OLDEST if options.oldest else ClusterSettings.kubernetes
+
+
+def _run(version: str, *, keep: bool) -> str:
     table = Table()
-    version = WITHOUT_DRA if legacy else ClusterSettings.kubernetes
     cluster = Cluster.up(ClusterSettings(work_dir=WORK_DIR, parts=PARTS, kubernetes=version))
     try:
         for node in cluster.nodes:
@@ -73,7 +80,7 @@ def _run(*, legacy: bool, keep: bool) -> str:
         for kind, name in workloads():
             table.row("installed", f"{kind} {name}", "its pods serve")
         scene = Scene(cluster, table)
-        told = SlotStory(scene).tell() if legacy else Story(scene).tell()
+        told = SlotStory(scene).tell() if version == WITHOUT_DRA else Story(scene).tell()
     except BaseException:
         cluster.collect(ROOT / ".artifacts" / "demo")
         print(f"Logs and events are in {ROOT / '.artifacts' / 'demo'}", file=sys.stderr)

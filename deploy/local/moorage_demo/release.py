@@ -20,9 +20,10 @@ def install_release(cluster: Cluster, *options: str) -> None:
         helm = pool.submit(ensure_built, programs.HELM)
         load_images(cluster)
         helm.result()
+    by_hand = ("--set=driver.path=dra",) if cluster.settings.has_dra_by_hand else ()
     run_helm(
         *("install", "moorage", str(CHART), f"--namespace={NAMESPACE}", "--create-namespace"),
-        *(f"--values={VALUES}", "--set=namespace.create=false", *options),
+        *(f"--values={VALUES}", "--set=namespace.create=false", *by_hand, *options),
         *("--wait", f"--timeout={SECONDS:.0f}s"),
         kubeconfig=cluster.kubeconfig,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from local_cluster.api import Cluster, Component, SocketReady
 from local_cluster.component_handles import ComponentHandle
@@ -47,11 +47,17 @@ class Drivers:
 
 def start_processes(cluster: Cluster, *node_flags: str) -> Drivers:
     """The drivers as processes in the nodes' namespaces, under their ServiceAccounts."""
-    nodes = {node: cluster.start_component(node_driver(node, *node_flags)) for node in NODES}
-    drivers = Drivers(nodes, cluster.start_component(shared_driver()))
+    nodes = {node: start(cluster, node_driver(node, *node_flags)) for node in NODES}
+    drivers = Drivers(nodes, start(cluster, shared_driver()))
     for handle in nodes.values():
         handle.wait_ready()
     return drivers
+
+
+def start(cluster: Cluster, driver: Component) -> ComponentHandle:
+    """A driver whose path is chosen by hand where it would not take DRA by itself."""
+    by_hand = ("--path", "dra") if cluster.settings.has_dra_by_hand else ()
+    return cluster.start_component(replace(driver, argv=(*driver.argv, *by_hand)))
 
 
 def node_driver(node: str, *flags: str) -> Component:

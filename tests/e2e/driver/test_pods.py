@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import tempfile
 from collections import defaultdict
@@ -33,12 +34,19 @@ def pods(installed: Cluster, drivers: Drivers) -> Iterator[Cluster]:
     drivers.stop()
     manifests = [ROOT / "deploy/manifests" / name for name in WORKLOADS]
     for manifest in manifests:
-        installed.apply(manifest)
+        installed.apply(_chosen(manifest.read_text(), installed))
     wait_rolled_out(installed)
     yield installed
     for manifest in manifests:
         installed.kubectl("delete", "-f", str(manifest), f"--timeout={ROLLOUT_SECONDS}s")
     drivers.start()
+
+
+def _chosen(manifest: str, cluster: Cluster) -> str:
+    """With the path that is chosen by hand where the driver would not take it by itself."""
+    if not cluster.settings.has_dra_by_hand:
+        return manifest
+    return re.sub(r"(- moorage-driver\n)( +- )(node|shared)\n", r"\1\2\3\n\2--path=dra\n", manifest)
 
 
 def wait_rolled_out(cluster: Cluster) -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from local_cluster import namespaces
-from local_cluster.api import Cluster, ClusterSettings, Component, Profile
-from local_cluster.component_handles import ComponentHandle
+from local_cluster.api import Cluster, ClusterSettings, Profile
 from tests.e2e import rights
 from tests.e2e.driver import echoes, installation
 from tests.e2e.driver.installation import NODES, ROOT, Drivers
@@ -39,15 +38,11 @@ def a_story(settings: ClusterSettings) -> Iterator[Story]:
 
 def start_drivers(cluster: Cluster) -> Drivers:
     installation.install_objects(cluster)
-    node = start(cluster, installation.node_driver("node-a"))
-    drivers = Drivers({"node-a": node}, start(cluster, installation.shared_driver()))
+    node = installation.start(cluster, installation.node_driver("node-a"))
+    shared = installation.start(cluster, installation.shared_driver())
+    drivers = Drivers({"node-a": node}, shared)
     node.wait_ready()
     return drivers
-
-
-def start(cluster: Cluster, driver: Component) -> ComponentHandle:
-    """A driver whose path is chosen by hand."""
-    return cluster.start_component(replace(driver, argv=(*driver.argv, "--path", "dra")))
 
 
 def work_dir(name: str) -> Path:
@@ -85,7 +80,7 @@ def test_with_1_34s_features_each_slot_is_a_device_and_no_taint_is_kept() -> Non
         disk.detach()
         story.configure(capacity=2, offlineGracePeriod="1s")
         story.until("it is gone", lambda: not story.devices() and not story.instances())
-        start(story.cluster, installation.node_driver("node-b")).wait_ready()
+        installation.start(story.cluster, installation.node_driver("node-b")).wait_ready()
         shares_a_device(replace(story, name="camera"))
 
 
