@@ -144,9 +144,11 @@ def slot_devices(slots: InstanceSlots, node: NodeName) -> dict[int, DeviceKey | 
     slot, or an id that a lower slot has already.
     """
     found: dict[int, DeviceKey | None] = {}
+    seen: set[DeviceKey | None] = set()
     for index, holder in slots.held_by(node).items():
         device = _device(slots, index, holder)
-        found[index] = None if device in found.values() else device
+        found[index] = None if device in seen else device
+        seen.add(device)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -241,3 +242,17 @@ def test_undo_releases_what_is_still_as_it_was_written() -> None:
     assert undone(some_slots(usage={f"{CAMERA_1}-0": NODE_B})) is None
     assert undone(some_slots()) is None
     assert undone(FakeInstances(other_uid).views()[0]) is None
+
+
+def test_many_slots_are_looked_at_once_each() -> None:
+    """Each change of an Instance looks at all of its slots, while the kubelet waits."""
+
+    def seconds(count: int) -> float:
+        usage = {f"{CAMERA_1}-{index}": NODE_A for index in range(count)}
+        slots = some_slots(CAMERA_1, usage, capacity=count)
+        began = time.thread_time()
+        assert len(slot_devices(slots, NODE_A)) == count
+        return time.thread_time() - began
+
+    few = min(seconds(50) for _ in range(5))
+    assert min(seconds(1000) for _ in range(3)) < 80 * few  # 20 times as many, not 400 times
