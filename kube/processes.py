@@ -6,8 +6,8 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -26,17 +26,28 @@ LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 _named: ContextVar[Mapping[str, str]] = ContextVar("named", default=MappingProxyType({}))
 
 
-@contextmanager
-def naming(**uids: str) -> Iterator[None]:
+class _Naming:
+    """A third of the time that a generator takes: each call of kube-scheduler is in one."""
+
+    __slots__ = ("_before", "_uids")
+
+    def __init__(self, uids: Mapping[str, str]) -> None:
+        self._uids = uids
+
+    def __enter__(self) -> None:
+        before = _named.get()
+        self._before = _named.set({**before, **self._uids} if before else self._uids)
+
+    def __exit__(self, *_: object) -> None:
+        _named.reset(self._before)
+
+
+def naming(**uids: str) -> AbstractContextManager[None]:
     """Each line that is logged meanwhile names these UIDs; so do those of tasks begun meanwhile.
 
     As Kubernetes' own logs do, such as `podUID`: one search finds what all processes did.
     """
-    before = _named.set({**_named.get(), **uids})
-    try:
-        yield
-    finally:
-        _named.reset(before)
+    return _Naming(uids)
 
 
 class _TextLines(logging.Formatter):
