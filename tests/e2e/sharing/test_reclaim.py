@@ -79,6 +79,22 @@ def test_the_evicted_pods_successor_does_not_slip_in(story: Story) -> None:
     assert not story.bound() & {"next0", "next1", "next2"}
 
 
+def test_whoever_comes_back_does_not_join_the_claim_again_that_is_taken(story: Story) -> None:
+    mine, robots = queues(story, limit=1)
+    story.devices(1)
+    use(story, "r1", robots, terminationGracePeriodSeconds=300)
+
+    story.claim("w")
+    story.pod("w", mine, "w", schedulingGates=[GATE])
+    story.wait_told("r1", "Reclaimed")
+    story.pod("next", robots, "r1")
+
+    story.wait_refused("next", "DeviceHeld")
+    assert story.bound() == {"r1"}
+    story.delete("pod", "r1")
+    story.wait_bound("w")
+
+
 def test_a_pod_without_a_gate_is_served_as_well(story: Story) -> None:
     mine, robots = queues(story, limit=1)
     story.devices(2)
