@@ -210,7 +210,7 @@ def conditions(status: JsonObject) -> dict[str, str]:
 
 async def test_status_follows_what_is_charged(stage: Stage) -> None:
     await stage.queue("research", onvif=(-1, -1))
-    await stage.queue("vision", parent=stage.name("research"), onvif=(1, 2))
+    await stage.queue("vision", parent=stage.name("research"), onvif=(0, 1))
     async with following(stage):
         ours, foreign = await stage.pod("a", "vision"), await stage.pod("b", "research")
         claim = await stage.claim("vision", ours, (ours, foreign))
@@ -218,13 +218,15 @@ async def test_status_follows_what_is_charged(stage: Stage) -> None:
         status = await stage.until_status("vision", lambda s: s.get("usage") == {"onvif": 1})
         above = await stage.until_status("research", lambda s: s.get("usage") == {"onvif": 1})
         await stage.client.replace(CLAIMS.path_of(claim, "status"), {**claim, "status": {}})
-        await stage.until_status("vision", lambda s: s["usage"] == {"onvif": 0})
+        free = await stage.until_status("vision", lambda s: s["usage"] == {"onvif": 0})
         await stage.until_status("research", lambda s: s["usage"] == {"onvif": 0})
 
     assert (status["claims"], above["claims"]) == (
         {"owned": 1, "sharedOut": 1},
         {"owned": 0, "sharedOut": 0},
     )
+    assert conditions(status).keys() == {"Accepted", "OverQuota", "NearLimit"}
+    assert conditions(above).keys() == conditions(free).keys() == {"Accepted"}
     assert status["usageNonPreemptible"] == {"onvif": 0}
     assert status["observedGeneration"] == 1
 
