@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from itertools import islice
 from typing import Protocol, TypeVar
@@ -13,7 +13,6 @@ from kube.api import ApiError, NotFoundError
 from scheduler_plugin.api import (
     Away,
     Decision,
-    DeviceWant,
     Evidence,
     Nobody,
     PodUid,
@@ -22,8 +21,9 @@ from scheduler_plugin.api import (
     Unread,
     World,
     decide_device,
-    device_want_of,
+    decide_room,
     is_device_due,
+    is_room_due,
     may_want_device,
 )
 
@@ -78,51 +78,43 @@ class DeviceWants:
         return list(islice(due, AT_ONE_TIME))
 
     async def decided(
-        self,
-        pod: PodView,
-        away: Away,
-        stepped: Stepped,
+        self, pod: PodView, away: Away, stepped: Stepped, *, for_room: bool
     ) -> Decision:
         """Decide about a pod, and read what is needed for that; it may be carried out after that.
 
         Raises ApiError.
         """
-        evidence: Evidence | None = None
+        decide, evidence = (decide_room if for_room else decide_device), None
         for _ in range(READS):
-            now = self._clock()
-            steps = decide_device(pod, self._world, now, evidence, away)
+            steps = decide(pod, self._world, self._clock(), evidence, away)
             found: Decision | Unread = await stepped(steps)
             if not isinstance(found, Unread):
                 if evidence is not None:
                     self._evidence = {pod.uid: evidence}
                 return found
-            evidence = await self._read(pod, evidence, found)
-            if evidence is None:
+            try:
+                evidence = await self._read(evidence, found)
+            except NotFoundError:
                 break
-        return Nobody(f"{pod} waits for a device, and what it needs changed meanwhile.")
+        return Nobody(f"{pod} waits, and what it needs changed meanwhile.")
 
-    async def _read(
-        self, pod: PodView, evidence: Evidence | None, unread: Unread
-    ) -> Evidence | None:
-        if evidence is not None:
-            return evidence.with_nodes(await self._reader.read_nodes(unread.nodes))
-        want = device_want_of(pod, self._world)
-        try:
-            return await self._reader.read(want) if isinstance(want, DeviceWant) else None
-        except NotFoundError:
-            return None
+    async def _read(self, evidence: Evidence | None, unread: Unread) -> Evidence:
+        if evidence is None:
+            return await self._reader.read(unread.seekers)
+        return evidence.with_nodes(await self._reader.read_nodes(unread.nodes))
 
-    def is_due(self, take: Take, evicted: Collection[PodUid]) -> bool:
+    def is_due(self, take: Take, away: Away, *, for_room: bool) -> bool:
         """Whether what was decided last is still to be carried out."""
         evidence = self._evidence.get(take.pod.uid)
         if evidence is None:
             return False
-        return is_device_due(take, self._world, self._clock(), evidence, evicted)
+        is_due = is_room_due if for_room else is_device_due
+        return is_due(take, self._world, self._clock(), evidence, away)
 
 
 def not_read(pod: PodView, error: ApiError) -> Nobody:
     """Nobody goes while it cannot be read what would serve."""
-    return Nobody(f"{pod} waits for a device, and what would serve it cannot be read: {error}")
+    return Nobody(f"{pod} waits, and what would serve it cannot be read: {error}")
 
 
 def _turn(pod: PodView) -> _Turn:

@@ -24,13 +24,18 @@ from kube.api import (
     Selection,
 )
 from scheduler_plugin.api import (
+    Ask,
     DeviceId,
     DeviceRequest,
-    DeviceWant,
     Evidence,
     NodeRoom,
     Offer,
+    PodNeeds,
+    PodUid,
+    Seeker,
     World,
+    by_node,
+    class_request,
     device_request,
     node_room,
     offers,
@@ -54,6 +59,7 @@ class _Listed:
     """Devices, and which of them do for which requests."""
 
     offers: Mapping[DeviceId, Offer]
+    on: Mapping[str, Sequence[DeviceId]]
     accepted: dict[DeviceRequest, dict[DeviceId, bool]] = field(default_factory=dict)
 
 
@@ -67,31 +73,42 @@ class EvidenceReader:
         self._client = client
         self._world = world
         self._seconds = seconds
-        self._listed: TTLCache[Sequence[str], _Listed] = TTLCache(4, SLICES_SECONDS, monotonic)
+        self._listed: TTLCache[frozenset[tuple[str, ...]], _Listed] = TTLCache(
+            4, SLICES_SECONDS, monotonic
+        )
         self._rooms: TTLCache[str, NodeRoom | None] = TTLCache(64, NODES_SECONDS, monotonic)
 
-    async def read(self, want: DeviceWant) -> Evidence:
-        """What a pod asks for, and which devices there are."""
-        pod = want.pod
-        body = await self._client.get(
-            PODS.at(pod.name, pod.namespace), timeout_seconds=self._seconds
-        )
-        claims = {
-            name: await self._client.get(
-                CLAIMS.at(name, pod.namespace), timeout_seconds=self._seconds
-            )
-            for name in pod.claim_names
-        }
-        found = self._world.facts.catalog.class_named(want.alternative.device_class)
-        selectors = found.selectors if found is not None else (None,)
-        request = device_request(claims[want.claim.name], want.alternative.slots, selectors)
-        listed = await self._list(found.drivers if found is not None else ())
+    async def read(self, seekers: Sequence[Seeker]) -> Evidence:
+        """What pods ask for, and which devices there are."""
+        claims: dict[str, JsonObject] = {}
+        needs: dict[PodUid, PodNeeds] = {}
+        for pod in (seeker.pod for seeker in seekers):
+            body = await self._get(PODS.at(pod.name, pod.namespace))
+            for name in pod.claim_names:
+                if name not in claims:
+                    claims[name] = await self._get(CLAIMS.at(name, pod.namespace))
+            needs[pod.uid] = pod_needs(body, [claims[name] for name in pod.claim_names])
+        asks = dict.fromkeys(ask for seeker in seekers for ask in seeker.asks)
+        requests = {ask: self._request(ask, claims) for ask in asks}
+        listed = await self._list(frozenset(map(self._drivers, asks)))
         return Evidence(
-            needs=pod_needs(body, list(claims.values())),
-            request=request,
+            needs=needs,
+            requests=requests,
             offers=listed.offers,
-            accepted=listed.accepted.setdefault(request, {}),
+            on=listed.on,
+            accepted={a: listed.accepted.setdefault(r, {}) for a, r in requests.items()},
         )
+
+    def _request(self, ask: Ask, claims: Mapping[str, JsonObject]) -> DeviceRequest:
+        found = self._world.facts.catalog.class_named(ask.alternative.device_class)
+        selectors = found.selectors if found is not None else (None,)
+        if not ask.claim:
+            return class_request(selectors)
+        return device_request(claims[ask.claim], ask.alternative, selectors)
+
+    def _drivers(self, ask: Ask) -> tuple[str, ...]:
+        found = self._world.facts.catalog.class_named(ask.alternative.device_class)
+        return found.drivers if found is not None else ()
 
     async def read_nodes(self, names: Sequence[str]) -> Mapping[str, NodeRoom | None]:
         """Nodes, and what the pods on them ask for; None for one that is not there."""
@@ -108,12 +125,17 @@ class EvidenceReader:
         there = PODS.select(field_selector=f"spec.nodeName={node['metadata']['name']}")
         return node_room(node, await self._list_all(there))
 
-    async def _list(self, drivers: Sequence[str]) -> _Listed:
-        """The devices of a driver, where a class names one; of all others too where not."""
+    async def _list(self, drivers: frozenset[tuple[str, ...]]) -> _Listed:
+        """The devices of some drivers, where each class names one; of all others too where not."""
         if drivers not in self._listed:
-            only = len(drivers) == 1 and _DRIVER.fullmatch(drivers[0])
-            slices = SLICES.select(field_selector=f"spec.driver={drivers[0]}" if only else "")
-            self._listed[drivers] = _Listed(offers(await self._list_all(slices)))
+            names = [one[0] for one in drivers if len(one) == 1 and _DRIVER.fullmatch(one[0])]
+            if len(names) < len(drivers):
+                names = [""]
+            found: dict[DeviceId, Offer] = {}
+            for name in names:
+                only = f"spec.driver={name}" if name else ""
+                found |= offers(await self._list_all(SLICES.select(field_selector=only)))
+            self._listed[drivers] = _Listed(found, by_node(found))
         return self._listed[drivers]
 
     async def _get(self, path: ObjectPath) -> JsonObject:

@@ -16,7 +16,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NoReturn, TypeVar
 
 from binder import apiserver_events
@@ -56,7 +56,6 @@ from scheduler_plugin.api import (
     decide,
     hold_of,
     is_awaited,
-    is_due,
 )
 
 logger = logging.getLogger(__name__)
@@ -81,6 +80,9 @@ HOLD_SECONDS = 60.0
 
 ON_ITS_WAY_SECONDS = 1.0
 """How soon it is looked again whether a device is free that was on its way out."""
+
+STUCK = timedelta(seconds=60)
+"""How long after its grace a pod may still be on its way out; then it counts as one that stays."""
 
 EVICTED_SECONDS = 10.0
 """How long evicted pods may take to be seen as such."""
@@ -161,6 +163,8 @@ class Reclaimer:
         self._vain: Rests[PodUid] = Rests()
         self._held_back: Rests[PodUid] = Rests(120.0)
         self._evicted: Due[PodUid] = Due()
+        # When the grace of those that are being deleted is over.
+        self._leaving: dict[PodUid, datetime] = {}
         self._taking: frozenset[PodUid] = frozenset()
         self._over: dict[PodUid, None] = {}
         # What was decided of pods for which nobody could go, and until when that holds.
@@ -184,6 +188,9 @@ class Reclaimer:
         """What is held is what the pod's condition says."""
         self._devices.follow(uid)
         pod, holds = self.world.facts.pod(uid), self.world.assumptions.holds
+        self._leaving.pop(uid, None)
+        if pod is not None and pod.leaves_at and not pod.ended:
+            self._leaving[uid] = datetime.fromisoformat(pod.leaves_at)
         if pod is None or not pod.reclaiming or not pod.may_be_bound:
             if uid not in self._taking and uid in holds:
                 self.world.end_hold(uid)
@@ -252,19 +259,19 @@ class Reclaimer:
         """Free what a pod lacks, if anybody has to; what is held back sends to the next choice."""
         decision = await self._decided(pod, for_room=for_room)
         for _ in range(CHOICES):
-            if not isinstance(decision, Take) or not await self._is_held_back(decision):
+            if not isinstance(decision, Take):
+                break
+            if not await self._is_held_back(decision, for_room=for_room):
                 break
             decision = await self._decided(pod, for_room=for_room)
         return decision
 
     async def _decided(self, pod: PodView, *, for_room: bool) -> Decision:
-        evicted, held_back = self._now_evicted(), self._now_held_back()
-        if for_room:
-            return await self._stepped(decide(pod, self.world, self.clock(), evicted, held_back))
+        away = Away(self._now_evicted(), self._now_held_back(), self._now_stuck())
         try:
-            return await self._devices.decided(pod, Away(evicted, held_back), self._stepped)
+            return await self._devices.decided(pod, away, self._stepped, for_room=for_room)
         except ApiError as error:
-            logger.warning("devices not read pod=%s: %s", pod, error)
+            logger.warning("not read what would serve pod=%s: %s", pod, error)
             return not_read(pod, error)
 
     async def _stepped(self, steps: Iterator[T | None]) -> T:
@@ -283,12 +290,17 @@ class Reclaimer:
         self._evicted.take(self.monotonic())
         return frozenset(self._evicted)
 
+    def _now_stuck(self) -> frozenset[PodUid]:
+        """Pods that are being deleted and whose grace is long over: nobody waits for their end."""
+        last = self.clock() - STUCK
+        return frozenset(uid for uid, moment in self._leaving.items() if moment < last)
+
     def _now_held_back(self) -> frozenset[PodUid]:
         moment = self.monotonic()
         found = (pod.uid for pod in self.world.facts.pods()) if len(self._held_back) else ()
         return frozenset(uid for uid in found if self._held_back.until(uid, moment) is not None)
 
-    async def _is_held_back(self, take: Take) -> bool:
+    async def _is_held_back(self, take: Take, *, for_room: bool) -> bool:
         """Carry it out; whether nothing was done since somebody may not be evicted now."""
         pods = [PodToEvict(pod.namespace, pod.name, pod.uid) for pod in take.pods]
         try:
@@ -299,14 +311,10 @@ class Reclaimer:
         except (ApiError, FencedError) as error:
             logger.warning("not reclaimed yet pod=%s: %s", take.pod, error)
             return False
-        if self._is_due(take):
+        away = Away(self._now_evicted(), stuck=self._now_stuck())
+        if self._devices.is_due(take, away, for_room=for_room):
             await self._take(take, pods)
         return False
-
-    def _is_due(self, take: Take) -> bool:
-        if take.hold.is_device:
-            return self._devices.is_due(take, self._now_evicted())
-        return is_due(take, self.world, self.clock(), self._now_evicted())
 
     def _hold_back(self, take: Take, pods: Sequence[PodToEvict], error: HeldBackError) -> None:
         for pod in pods if error.pod is None else [error.pod]:
@@ -382,10 +390,11 @@ class Reclaimer:
 
     def _is_on_its_way(self, pod: PodView) -> bool:
         """Whether the room is not there yet: pods that were evicted may take their time."""
+        stuck = self._now_stuck()
         for hold in self.world.assumptions.holds.of_devices():
             if hold.pod == pod.uid:
-                return bool(hold.awaits) and is_awaited(hold, self.world.facts)
-        decision = next(decide(pod, self.world, self.clock()))
+                return not stuck and is_awaited(hold, self.world.facts)
+        decision = next(decide(pod, self.world, self.clock(), Away(stuck=stuck)))
         return not isinstance(decision, Nobody) and bool(self.world.ledger.leaving.by_queue())
 
     async def _end(self, uid: PodUid, reason: str, message: str) -> None:

@@ -69,11 +69,24 @@ from scheduler_plugin.objects.pods import (
 from scheduler_plugin.objects.queue_objects import parse_queue
 from scheduler_plugin.objects.selectors import LabelSelector, Operator, Requirement
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
-from scheduler_plugin.reclaiming.device_wants import DeviceWant, device_want_of, may_want_device
+from scheduler_plugin.reclaiming.device_wants import (
+    Ask,
+    Seeker,
+    may_want_device,
+    seekers_of,
+)
 from scheduler_plugin.reclaiming.devices import decide_device, is_device_due
 from scheduler_plugin.reclaiming.evidence import Evidence, Unread
-from scheduler_plugin.reclaiming.node_room import NodeRoom, node_room, pod_needs
-from scheduler_plugin.reclaiming.offers import DeviceRequest, Offer, device_request, offers
-from scheduler_plugin.reclaiming.room import decide, is_due
+from scheduler_plugin.reclaiming.node_room import NodeRoom, PodNeeds, node_room, pod_needs
+from scheduler_plugin.reclaiming.offers import (
+    DeviceRequest,
+    Offer,
+    by_node,
+    class_request,
+    device_request,
+    offers,
+)
+from scheduler_plugin.reclaiming.room import decide
+from scheduler_plugin.reclaiming.room_places import decide_room, is_room_due, room_want_of
 from scheduler_plugin.reclaiming.victims import Away
 from scheduler_plugin.reclaiming.wants import hold_of

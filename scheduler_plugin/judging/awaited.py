@@ -14,6 +14,9 @@ from scheduler_plugin.objects.names import ClaimUid, PodUid
 
 def is_awaited(hold: Hold, facts: Facts) -> bool:
     """Whether some user of what was taken has not ended yet: until then nobody else can get it."""
+    pods = (facts.pod(uid) for uid in hold.awaits_pods)
+    if any(pod is not None and pod.is_bound and not pod.ended for pod in pods):
+        return True
     return any(_has_users(uid, facts) for uid in hold.awaits)
 
 

@@ -90,6 +90,7 @@ class PodView:
         unschedulable: Whether kube-scheduler tried it and found no node. It may say so of what it
             found long ago, or of our own refusal.
         deleting: Whether it is on its way out; until it is gone it may still run.
+        leaves_at: When its grace is over then, as `created`; "" where it is not.
         scheduler: The scheduler that it names; one that names none has Kubernetes' own.
         claim_names: All claims that exist for it, in the order of its spec.
     """
@@ -116,6 +117,7 @@ class PodView:
     reclaiming_device: bool = False
     unschedulable: bool = False
     deleting: bool = False
+    leaves_at: str = ""
     scheduler: str = DEFAULT_SCHEDULER
     queue_is_bound: bool = False
     is_mirror: bool = False
@@ -226,6 +228,7 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
         reclaiming_device=(reclaiming.status, reclaiming.reason) == ("True", DEVICE_RECLAIMED),
         unschedulable=(scheduled.status, scheduled.reason) == ("False", "Unschedulable"),
         deleting=metadata.deletion_timestamp is not None,
+        leaves_at=metadata.deletion_timestamp or "",
         scheduler=intern(spec.scheduler_name or DEFAULT_SCHEDULER),
     )
 

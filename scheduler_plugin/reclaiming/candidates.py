@@ -55,7 +55,7 @@ class Candidates:
     ) -> None:
         """`added` is what the asker's queue would be charged, `keys` what of it is lacking."""
         self.asker = asker
-        self.base = self.freed = freed_by(asker.evicted, world)
+        self.base = self.freed = freed_by(asker.away.evicted, world, asker.away.stuck)
         self.taken: list[Victim] = []
         self.protected: Counter[Protection] = Counter()
         self.path = world.facts.tree.path(asker.queue)
@@ -177,7 +177,7 @@ class Candidates:
         claims = (held_by_claim(uid, self._world) for uid in ledger.owned_by(owner))
         pods = (held_by_pod(uid, self._world) for uid in ledger.bound_of(owner))
         for number, held in enumerate(chain(claims, pods), start=1):
-            victim = self._if_it_may_go(held, self.asker.evicted)
+            victim = self._if_it_may_go(held, self.asker.away.evicted)
             if isinstance(victim, Protection):
                 self.protected[victim] += 1
             else:
@@ -200,7 +200,7 @@ class Candidates:
     ) -> Victim | Protection:
         """It, and who goes with it when these are gone; else why it stays."""
         if not isinstance(victim, Protection):
-            victim = whole(victim, gone, self.asker.evicted, self._world)
+            victim = whole(victim, gone, self.asker.away.evicted, self._world)
         if isinstance(victim, Protection):
             return victim
         return protection(victim, self.asker, self._world, self._now) or victim
@@ -237,11 +237,11 @@ class Candidates:
 
     def gone_with(self, victims: Collection[Victim]) -> frozenset[PodUid]:
         """All pods that are gone then, those that were evicted before included."""
-        return frozenset(self.asker.evicted).union(*(victim.pods for victim in victims))
+        return frozenset(self.asker.away.evicted).union(*(victim.pods for victim in victims))
 
     def freed_with(self, victims: Collection[Victim]) -> Totals:
         """What is freed once these are gone."""
-        return freed_by(self.gone_with(victims), self._world)
+        return freed_by(self.gone_with(victims), self._world, self.asker.away.stuck)
 
     def leaves_quotas(self, freed: Totals) -> bool:
         """Whether nobody is left with less than the quota."""

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.reclaiming.places import Place
 from scheduler_plugin.reclaiming.victims import Victim
 
 
@@ -20,12 +21,14 @@ class Take:
         pod: Who waits.
         holds: What is to be held for it, and for those that go with it.
         sentence: Who, for whom, and why these.
+        places: Where each that waits would be then, where that was looked at.
     """
 
     pod: PodView
     holds: tuple[Hold, ...]
     victims: tuple[Victim, ...]
     sentence: str
+    places: tuple[Place, ...] = ()
 
     @property
     def hold(self) -> Hold:

@@ -25,7 +25,9 @@ class DeviceUse:
         self._world = world
         self._parts: dict[DeviceId, list[tuple[ClaimView, int | None]]] = {}
         holds = world.assumptions.holds.of_devices()
-        others = (hold.devices for hold in holds if hold.pod != asker.pod.uid)
+        own = {pod.uid for pod in asker.pods}
+        others = (hold.devices for hold in holds if hold.pod not in own)
+        self._stuck = asker.away.stuck
         self._promised = frozenset[DeviceId]().union(*others)
 
     def read(self) -> Iterator[None]:
@@ -42,19 +44,23 @@ class DeviceUse:
         """Whether it is held for another pod."""
         return device in self._promised
 
-    def has_room(self, offer: Offer, slots: int, gone: Collection[PodUid] | None) -> bool:
+    def has_room(
+        self, offer: Offer, slots: int, gone: Collection[PodUid] | None, taken: int = 0
+    ) -> bool:
         """Whether a device has as many slots free, or all of it, once these are gone.
 
-        And those that are on their way out; None for what is free as it is.
+        And those that are on their way out; None for what is free as it is. `taken` are slots that
+        are somebody's already.
         """
         if self.is_promised(offer.device):
             return False
         parts = self._parts.get(offer.device, ())
         stay = [part for claim, part in parts if gone is None or not self._is_left(claim, gone)]
         if offer.slots is None:
-            return not stay
-        return sum(offer.slots if n is None else n for n in stay) + slots <= offer.slots
+            return not stay and not taken
+        used = sum(offer.slots if n is None else n for n in stay)
+        return used + taken + slots <= offer.slots
 
     def _is_left(self, claim: ClaimView, gone: Collection[PodUid]) -> bool:
         """Whether a claim ends with these: one that nobody has reserved does not."""
-        return bool(claim.reserved_for) and is_left_without(claim, gone, self._world)
+        return bool(claim.reserved_for) and is_left_without(claim, gone, self._world, self._stuck)

@@ -1,38 +1,50 @@
-"""Who goes for a pod that waits for a device which its queue is guaranteed.
+"""Who goes for a pod that waits for devices which its queue is guaranteed.
 
     want ──► owners that may be asked ──► none? ──► Nobody, and nothing was read
-                 └─► devices that would do ──► one is free, or about to be? ──► Nobody has to go
-                         └─► held by whom, with room on its node once they are gone? ──► Take
-                                                                       nobody ──► Nobody, and why
+                 └─► devices that would do ──► enough are free, or about to be? ──► Nobody has to go
+                         └─► held by whom, with room on their node once they are gone? ──► Take
+                                                                         nobody ──► Nobody, and why
 
-Slices and nodes are read only when it comes to them: `Unread` asks for more, and then it is decided
-from the beginning.
+Of pods that go together each gets a place beside those of the others, or nobody goes. Slices and
+nodes are read only when it comes to them: `Unread` asks for more, and then it is decided from the
+beginning.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import chain, product
+from itertools import product
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.catalog import LEGACY_PREFIX
 from scheduler_plugin.objects.claims import DeviceId
-from scheduler_plugin.objects.names import PodUid, QueueName
+from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.candidates import IN_ONE_STEP, Candidates, given_up
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
 from scheduler_plugin.reclaiming.device_use import DeviceUse
-from scheduler_plugin.reclaiming.device_wants import DeviceWant, device_want_of
+from scheduler_plugin.reclaiming.device_wants import DeviceWant, Seeker, device_want_of
 from scheduler_plugin.reclaiming.evidence import Evidence, Unread
-from scheduler_plugin.reclaiming.offers import Offer
+from scheduler_plugin.reclaiming.places import Gone, Place, Places
 from scheduler_plugin.reclaiming.victims import NOBODY_AWAY, Asker, Away, Protection, Victim
 from scheduler_plugin.reclaiming.wants import NoWant
 
 Step: TypeAlias = Decision | Unread | None
+Plan: TypeAlias = tuple[list[Place], list[Victim]]
+"""Where each pod would be, and who goes for that."""
+
+
+class NotReadError(Exception):
+    """Raised inside a search where nodes have to be read first."""
+
+    def __init__(self, nodes: tuple[str, ...]) -> None:
+        super().__init__(nodes)
+        self.nodes = nodes
 
 
 def decide_device(
@@ -51,214 +63,421 @@ def decide_device(
     if isinstance(want, NoWant):
         yield Nobody(want.sentence, want.unmet)
         return
-    asker = Asker(pod, want.hold.queue, away.evicted, away.held_back)
-    candidates = Candidates(asker, want.hold.usage, (want.key,), world, now)
-    yield from _Search(want, candidates, world, evidence).run()
+    yield from Search(want, away, world, now, evidence).run()
 
 
 def is_device_due(
-    take: Take, world: World, now: datetime, evidence: Evidence, evicted: Collection[PodUid]
+    take: Take, world: World, now: datetime, evidence: Evidence, away: Away = NOBODY_AWAY
 ) -> bool:
-    """As `room.is_due`: whether exactly these are still to go for that device."""
+    """As `room.is_due`: whether exactly these are still to go for those devices."""
     pod = world.facts.pod(take.pod.uid)
     want = device_want_of(pod, world) if pod is not None and pod.may_be_bound else None
-    if pod is None or not isinstance(want, DeviceWant):
+    if not isinstance(want, DeviceWant):
         return False
-    asker = Asker(pod, want.hold.queue, evicted)
-    candidates = Candidates(asker, want.hold.usage, (want.key,), world, now)
-    return _Search(want, candidates, world, evidence).confirms(take, evidence)
+    return Search(want, away, world, now, evidence).confirms(take)
 
 
-class _Search:
-    """One look for a device, and for those who hold it."""
+class Search:
+    """One look for places, and for those who hold what is lacking there."""
 
     def __init__(
-        self, want: DeviceWant, candidates: Candidates, world: World, evidence: Evidence | None
+        self,
+        want: DeviceWant,
+        away: Away,
+        world: World,
+        now: datetime,
+        evidence: Evidence | None,
     ) -> None:
+        self.world, self.now, self.away = world, now, away
         self._want = want
-        self._all = candidates
-        self._world = world
+        asker = Asker(want.pod, want.holds[0].queue, away, want.pods[1:])
+        added = want.added
+        self._all = Candidates(asker, added, want.keys, world, now)
         self._evidence = evidence
-        self._use = DeviceUse(world, candidates.asker)
-        # Devices that would do but for the node: why.
-        self._unfit: dict[DeviceId, str] = {}
+        self._use = DeviceUse(world, asker)
+        # Nodes, or what is held there, that would do but for something else: why.
+        self._unfit: dict[str, str] = {}
         self._guarding: set[str] = set()
 
     def run(self) -> Iterator[Step]:
         """See `decide_device`."""
-        owners = yield from self._all.rank_all(self._owners())
+        owners = yield from self.owners()
         if not owners:
             yield self._nobody("nobody can be asked for one: no other queue is over its quota")
         elif self._evidence is None:
-            yield Unread(())
+            yield Unread((), self._want.seekers)
         elif doubt := self._evidence.doubt:
             yield self._nobody(f"nobody goes for it: {doubt}")
-        elif any(hold.kind != self._evidence.kind for hold in self._others()):
+        elif not all(hold.kind == kind for hold in self._others_held() for kind in self._kinds):
             yield OnItsWay(self._want.pod)
         else:
-            yield from self._use.read()
-            yield from self._search(owners, self._evidence)
+            try:
+                yield from self.read()
+                yield (yield from self._searched(owners))
+            except NotReadError as error:
+                yield Unread(error.nodes)
 
-    def _others(self) -> list[Hold]:
+    @property
+    def _kinds(self) -> list[object]:
+        return [self._known.kind(seeker) for seeker in self._want.seekers]
+
+    def _others_held(self) -> list[Hold]:
         """What is on its way to other pods: kube-scheduler gives them any of it that will do."""
-        holds = self._world.assumptions.holds.of_devices()
-        pod, key = self._want.pod, self._want.key
-        return [hold for hold in holds if hold.pod != pod.uid and hold.usage[key]]
+        own = {pod.uid for pod in self._want.pods}
+        holds = (h for h in self.world.assumptions.holds.of_devices() if h.pod not in own)
+        return [hold for hold in holds if any(hold.usage[key] for key in self._want.keys)]
 
-    def _search(self, owners: list[QueueName], evidence: Evidence) -> Iterator[Step]:
-        for step in chain(self._free(evidence), self._taken(owners, evidence)):
-            yield step
-            if step is not None:
-                return
-        yield self._nobody(f"nobody {self._who_stays()}")
+    def _searched(self, owners: list[QueueName]) -> Generator[None, None, Decision]:
+        if (places := (yield from self.free_places(believes=True))) is not None:
+            return self._why_not_needed(places)
+        plan = yield from self.plan(owners)
+        if plan is None:
+            return self._nobody(f"nobody {self.who_stays()}")
+        return self._take(*plan)
 
-    def confirms(self, take: Take, evidence: Evidence) -> bool:
+    def confirms(self, take: Take) -> bool:
         """Whether a set still serves, all of it may go, and nothing else has become free."""
         owners = set(self._owners())
         if any(victim.owner not in owners for victim in take.victims):
             return False
         if not self._all.are_as_they_were(take.victims):
             return False
-        deque(self._use.read(), maxlen=0)
-        if any(step is not None for step in self._free(evidence)):
+        try:
+            deque(self.read(), maxlen=0)
+            if _result(self.free_places(believes=True)) is not None:
+                return False
+        except NotReadError:
             return False
-        (device,) = take.hold.devices
-        gone = self._all.gone_with(take.victims)
-        nodes = evidence.nodes_of(device, _nodes(take.victims))
-        return (
-            self._use.has_room(evidence.offers[device], evidence.request.slots, gone)
-            and self._all.leaves_quotas(self._all.freed_with(take.victims))
-            and bool(evidence.place_for(device, nodes, gone)[0])
-        )
+        leaves = self._all.leaves_quotas(self._all.freed_with(take.victims))
+        return leaves and self.has_places(take)
+
+    def has_places(self, take: Take) -> bool:
+        """Whether all have the places that were found for them."""
+        gone, before = self._all.gone_with(take.victims), list[Place]()
+        nodes = {place.pod: place.node for place in take.places}
+        for seeker in self._want.seekers:
+            node = nodes.get(seeker.pod.uid)
+            place = self._places.fit(seeker, node, gone, before) if node is not None else ""
+            if isinstance(place, str):
+                return False
+            before.append(place)
+        return True
+
+    @property
+    def _places(self) -> Places:
+        return Places(self._known, self._use, self.away.stuck)
+
+    @property
+    def _known(self) -> Evidence:
+        assert self._evidence is not None, "nobody looks for places before something is read"
+        return self._evidence
+
+    def owners(self) -> Generator[None, None, list[QueueName]]:
+        """Who may be asked."""
+        return self._all.rank_all(self._owners())
 
     def _owners(self) -> Iterator[QueueName]:
         return self._all.owners(len(self._all.path))
 
-    # Devices that nobody has to leave.
+    # Places that nobody else has to leave.
 
-    def _free(self, evidence: Evidence) -> Iterator[Step]:
-        """Why nobody has to go: a device that would do is free, or about to be."""
-        gone, slots = self._all.gone_with(()), evidence.request.slots
-        for number, (device, offer) in enumerate(evidence.offers.items(), start=1):
-            if number % IN_ONE_STEP == 0:
-                yield None
-            if not self._use.has_room(offer, slots, gone) or not evidence.accepts(device):
-                continue
-            nodes = evidence.nodes_of(device)
-            if unread := evidence.unread(nodes):
-                yield Unread(unread)
-            place, why = evidence.place_for(device, nodes, gone)
-            if not nodes or place or evidence.may_fit(nodes):
-                yield self._why_not_needed(device, place, offer, slots)
-            self._unfit[device] = why
+    def read(self) -> Iterator[None]:
+        """See which claims have what, in steps: before anything else is asked."""
+        return self._use.read()
 
-    def _why_not_needed(self, device: DeviceId, place: str, offer: Offer, slots: int) -> Decision:
-        if not self._use.has_room(offer, slots, None):
-            return OnItsWay(self._want.pod)
-        where = f', with room for it on node "{place}"' if place else ""
-        return self._nobody(f"{device} is free{where}: kube-scheduler has to find it")
+    def left_places(self, victims: Collection[Victim]) -> list[Place] | None:
+        """A place for each where these leave something; None where not all find one there."""
+        gone, places = self._all.gone_with(victims), list[Place]()
+        for seeker in self._want.seekers:
+            nodes = dict.fromkeys(n for v in victims for n in self._nodes_left_by(seeker, v))
+            fits = (self._fit(seeker, node, gone, places) for node in nodes)
+            place = next((found for found in fits if isinstance(found, Place)), None)
+            if place is None:
+                return None
+            places.append(place)
+        return places
 
-    # Devices that others have.
+    def free_places(
+        self, victims: Collection[Victim] = (), *, believes: bool = False
+    ) -> Generator[None, None, list[Place] | None]:
+        """A place for each once these are gone; None where one of them finds none.
 
-    def _taken(self, owners: list[QueueName], evidence: Evidence) -> Iterator[Step]:
-        """One claim that is enough, without foreign users if there is such; else several."""
+        `believes` says whether a node would do that is not read, since too many are.
+        """
+        places: list[Place] = []
+        for seeker in self._want.seekers:
+            gone = self._all.gone_with(victims)
+            place = yield from self._free_place(seeker, gone, places, believes=believes)
+            if place is None:
+                return None
+            places.append(place)
+        return places
+
+    def _free_place(
+        self, seeker: Seeker, gone: Gone, before: Sequence[Place], *, believes: bool
+    ) -> Generator[None, None, Place | None]:
+        nodes = yield from self._nodes_with_some(seeker, gone)
+        if seeker.beside:
+            nodes = tuple(place.node for place in before if place.pod == seeker.beside)
+        for node in self._known.in_order(seeker.pod.uid, nodes):
+            place = self._fit(seeker, node, gone, before, believes=believes)
+            if isinstance(place, Place):
+                return place
+            if place:
+                self._unfit[node] = place
+            yield
+        return None
+
+    def _nodes_with_some(
+        self, seeker: Seeker, gone: Gone
+    ) -> Generator[None, None, tuple[str, ...]]:
+        """Nodes that can use something of what is asked for; "" stands for such as nobody names."""
+        nodes: dict[str, None] = {}
+        if seeker.asks:
+            for number, device in enumerate(self._known.offers, start=1):
+                if self._places.has_device(seeker, device, gone):
+                    nodes |= dict.fromkeys(self._known.nodes_of(device) or ("",))
+                if number % IN_ONE_STEP == 0:
+                    yield
+        nodes |= dict.fromkeys(_nodes_of_resources(seeker, self.world))
+        return tuple(nodes) if nodes or seeker.asks or seeker.resources else ("",)
+
+    def _fit(
+        self,
+        seeker: Seeker,
+        node: str,
+        gone: Gone,
+        before: Sequence[Place],
+        *,
+        believes: bool = False,
+    ) -> Place | str:
+        """As `Places.fit`, with a node that was read."""
+        place = self._places.fit(seeker, node, gone, before)
+        if isinstance(place, str) or not node or node in self._known.nodes:
+            return place
+        if unread := self._known.unread((node,)):
+            raise NotReadError(unread)
+        return place if believes else "too many nodes would have to be looked at"
+
+    def _why_not_needed(self, places: Sequence[Place]) -> Decision:
+        before: list[Place] = []
+        for seeker, place in zip(self._want.seekers, places, strict=True):
+            if isinstance(self._places.fit(seeker, place.node, None, before), str):
+                return OnItsWay(self._want.pod)
+            before.append(place)
+        what, _, where = ", ".join(map(str, places)).partition(" on node ")
+        where = f", with room for it on node {where}" if where != '""' else ""
+        return self._nobody(f"{what} is free{where}: kube-scheduler has to find it")
+
+    # Places that others have.
+
+    def plan(self, owners: list[QueueName]) -> Generator[None, None, Plan | None]:
+        """A place for each, and who goes for that; None where one of them finds none."""
+        places: list[Place] = []
+        victims: list[Victim] = []
+        for seeker in self._want.seekers:
+            gone = self._all.gone_with(victims)
+            place = yield from self._free_place(seeker, gone, places, believes=False)
+            if place is None:
+                found = yield from self._taken(seeker, owners, places, victims)
+                if found is None:
+                    return None
+                place, victims = found
+            places.append(place)
+        return places, victims
+
+    def _taken(
+        self,
+        seeker: Seeker,
+        owners: list[QueueName],
+        places: Sequence[Place],
+        victims: Sequence[Victim],
+    ) -> Generator[None, None, tuple[Place, list[Victim]] | None]:
+        """One more that is enough, without foreign users if there is such; else several."""
         for foreign_too, alone in product((False, True), (True, False)):
             for owner in self._all.ranked(owners):
                 if not self._all.may_be_over(owner):
                     continue
                 yield from self._all.look_at(owner)
-                for victim in self._of_kind(owner, foreign_too=foreign_too):
-                    for device in _devices(victim):
-                        yield from self._for_device(device, victim, evidence, alone=alone)
-                    yield None
+                for first in self._of_kind(owner, foreign_too=foreign_too):
+                    for node in self._nodes_left_by(seeker, first):
+                        others = () if alone else self._others(seeker, node, first)
+                        found = self._gathered(seeker, node, (first, *others), places, victims)
+                        if found is not None:
+                            return found
+                    yield
+        return None
 
     def _of_kind(self, owner: QueueName, *, foreign_too: bool) -> list[Victim]:
-        """The claims of an owner that count as what is wanted."""
+        """What an owner's users hold that counts as what is wanted."""
         return [
             victim
             for victim in self._all.held(owner)
-            if victim.has_foreign <= foreign_too
-            and victim.claim is not None
-            and (entry := self._world.ledger.claim(victim.claim.uid)) is not None
-            and entry.cost[self._want.key] > 0
+            if victim.has_foreign <= foreign_too and self._counts(victim)
         ]
 
-    def _for_device(
-        self, device: DeviceId, first: Victim, evidence: Evidence, *, alone: bool
-    ) -> Iterator[Step]:
-        """What goes so that a device is free, if that serves."""
-        if self._use.is_promised(device) or not evidence.accepts(device):
-            return
-        victims = self._sufficient(evidence.offers[device], first, evidence, alone=alone)
-        if not victims:
-            return
-        freed = self._all.freed_with(victims)
-        if not self._all.leaves_quotas(freed):
-            self._guarding.add(first.what)
-            return
-        nodes = evidence.nodes_of(device, _nodes(victims))
-        if unread := evidence.unread(nodes):
-            yield Unread(unread)
-        beside = Counter(hold.node for hold in self._others())
-        place, why = evidence.place_for(device, nodes, self._all.gone_with(victims), beside)
-        if place:
-            yield self._take(victims, device, place, evidence)
-        else:
-            self._unfit[device] = why
+    def _counts(self, victim: Victim) -> bool:
+        ledger = self.world.ledger
+        costs = [c.cost for claim in victim.claims if (c := ledger.claim(claim.uid)) is not None]
+        costs += [p.cost for pod in victim.users if (p := ledger.pod(pod.uid)) is not None]
+        return any(cost[key] > 0 for cost in costs for key in self._want.keys)
 
-    def _sufficient(
-        self, offer: Offer, first: Victim, evidence: Evidence, *, alone: bool
-    ) -> list[Victim]:
-        """So many of those who share a device that it has room; none where all are not enough."""
-        victims, slots = [first], evidence.request.slots
-        others = () if alone else self._sharing(offer.device, first)
-        for other in (*others, None):
-            if self._use.has_room(offer, slots, self._all.gone_with(victims)):
-                return victims
-            if other is not None:
-                victims.append(other)
-        return []
+    def _nodes_left_by(self, seeker: Seeker, victim: Victim) -> tuple[str, ...]:
+        """Where it leaves something that would do."""
+        nodes: dict[str, None] = {}
+        own = dict.fromkeys(pod.node for pod in victim.users)
+        for device in _devices(victim):
+            if self._places.would_do(seeker, device):
+                nodes |= dict.fromkeys(self._known.nodes_of(device, tuple(own)))
+        names = {ask.alternative.name for ask in seeker.resources}
+        if any(name in names for pod in victim.users for name, _ in pod.requests):
+            nodes |= own
+        return tuple(nodes)
 
-    def _sharing(self, device: DeviceId, first: Victim) -> list[Victim]:
-        """Others who have a part of a device and may go, of queues that were looked at."""
+    def _others(self, seeker: Seeker, node: str, first: Victim) -> list[Victim]:
+        """Others who leave something there and may go, of queues that were looked at."""
         found = (victim for owner in self._all.looked_at for victim in self._all.held(owner))
-        return [v for v in found if v is not first and device in _devices(v)]
+        foreign_too = first.has_foreign
+        return [
+            victim
+            for victim in found
+            if victim is not first
+            and victim.has_foreign <= foreign_too
+            and node in self._nodes_left_by(seeker, victim)
+        ]
 
-    def _take(
-        self, victims: list[Victim], device: DeviceId, place: str, evidence: Evidence
-    ) -> Take:
-        awaits = tuple(victim.claim.uid for victim in victims if victim.claim is not None)
-        want, devices = self._want, frozenset((device,))
-        hold = replace(want.hold, is_device=True, devices=devices, awaits=awaits)
-        hold = replace(hold, node=place, kind=evidence.kind)
+    def _gathered(
+        self,
+        seeker: Seeker,
+        node: str,
+        more: Sequence[Victim],
+        places: Sequence[Place],
+        before: Sequence[Victim],
+    ) -> tuple[Place, list[Victim]] | None:
+        """So many of some that the pod has a place on a node, if that serves."""
+        victims = list(before)
+        asked = self._known.needs[seeker.pod.uid].requests
+        held = [Place(h.pod, h.node, (), (), asked) for h in self._others_held()]
+        places = (*held, *places)
+        for victim in more:
+            going = self._all.beside(victim, victims)
+            if going is None or going.pods <= self._all.gone_with(victims):
+                continue
+            victims.append(going)
+            place = self._places.fit(seeker, node, self._all.gone_with(victims), places)
+            if isinstance(place, Place):
+                break
+            if place:
+                self._unfit[more[0].what] = place
+                return None
+        else:
+            return None
+        needed = self._needed(seeker, node, victims, places, before)
+        if not self._all.leaves_quotas(self._all.freed_with(needed)):
+            self._guarding.add(more[0].what)
+            return None
+        place = self._fit(seeker, node, self._all.gone_with(needed), places)
+        return (place, needed) if isinstance(place, Place) else None
+
+    def _needed(
+        self,
+        seeker: Seeker,
+        node: str,
+        victims: Sequence[Victim],
+        places: Sequence[Place],
+        before: Sequence[Victim],
+    ) -> list[Victim]:
+        needed = list(victims)
+        for victim in victims[len(before) :]:
+            others = [other for other in needed if other is not victim]
+            if isinstance(
+                self._places.fit(seeker, node, self._all.gone_with(others), places), Place
+            ):
+                needed = others
+        return needed
+
+    def _take(self, places: list[Place], victims: list[Victim]) -> Take:
+        want = self._want
+        where = ", ".join(map(str, places))
         sentence = (
-            f'{want.pod} of queue "{want.hold.queue}" {self._all.claim_to(victims)}, and no device'
-            f" that would do for {want.claim} is free. So {given_up(victims)}, which leaves it"
-            f' {device} on node "{place}".'
+            f'{want} of queue "{want.holds[0].queue}" {self._all.claim_to(victims)}, and'
+            f" {_lacking(want, self.world)} is free. So {given_up(victims)}, which leaves it"
+            f" {where}."
         )
-        return Take(want.pod, (hold,), tuple(victims), sentence)
+        holds = self.holds_with(places, victims)
+        return Take(want.pod, holds, tuple(victims), sentence, tuple(places))
+
+    def holds_with(self, places: Sequence[Place], victims: Sequence[Victim]) -> tuple[Hold, ...]:
+        """The holds, each with what its pod finds, for which all of these have to go first."""
+        seekers = {seeker.pod.uid: seeker for seeker in self._want.seekers}
+        found = {place.pod: place for place in places}
+        claims = (claim.uid for victim in victims for claim in victim.claims)
+        pods = (pod.uid for v in victims if v.claim is None for pod in v.users)
+        awaits, awaits_pods = tuple(dict.fromkeys(claims)), tuple(dict.fromkeys(pods))
+        return tuple(
+            replace(
+                hold,
+                is_device=True,
+                devices=frozenset(device for device, _ in found[hold.pod].devices),
+                awaits=awaits,
+                awaits_pods=awaits_pods,
+                node=found[hold.pod].node,
+                kind=self._known.kind(seekers[hold.pod]),
+            )
+            for hold in self._want.holds
+        )
 
     # What is said.
 
     def _nobody(self, why: str) -> Nobody:
-        want = self._want
-        waits = f'{want.pod} waits for a device of class "{want.alternative.device_class}", and'
-        if not self._all.stays_within(want.hold.queue):
-            return Nobody(f'{waits} queue "{want.hold.queue}" would be over its quota with it.')
-        return Nobody(f"{waits} {why}.", want.hold.queue)
+        want, queue = self._want, self._want.holds[0].queue
+        classes = dict.fromkeys(
+            a.alternative for s in want.seekers for a in (*s.asks, *s.resources)
+        )
+        named = " or ".join(dict.fromkeys(f'"{a.device_class or a.name}"' for a in classes))
+        waits = f"{want} waits for a device of class {named}, and"
+        if not self._all.stays_within(queue):
+            return Nobody(f'{waits} queue "{queue}" would be over its quota with it.')
+        return Nobody(f"{waits} {why}.", queue)
 
-    def _who_stays(self) -> str:
+    def who_stays(self) -> str:
         self._all.protected[Protection.QUOTA] += len(self._guarding)
         counts = Counter(self._unfit.values())
         unfit = "".join(f"; {count} that would do: {why}" for why, count in counts.items())
         return self._all.who_stays() + unfit
 
 
-def _devices(victim: Victim) -> list[DeviceId]:
-    results = (victim.claim.results if victim.claim is not None else None) or ()
-    return [result.device_id for result in results if not result.admin_access]
+def _lacking(want: DeviceWant, world: World) -> str:
+    claims = dict.fromkeys(ask.claim for seeker in want.seekers for ask in seeker.asks if ask.claim)
+    asks = [ask for seeker in want.seekers for choice in seeker.choices for ask in choice]
+    what = "it"
+    if len(claims) == 1:
+        found = world.facts.claim_named(want.pod.namespace, next(iter(claims)))
+        what = str(found) if found is not None else what
+    if len(asks) == 1 and asks[0].alternative.count == 1:
+        return f"no device that would do for {what}"
+    return f"not what would do for {what}"
 
 
-def _nodes(victims: Collection[Victim]) -> list[str]:
-    """The nodes of whoever goes: there it leaves room beside the device."""
-    return list(dict.fromkeys(pod.node for victim in victims for pod in victim.users))
+def _nodes_of_resources(seeker: Seeker, world: World) -> Iterator[str]:
+    """Nodes whose device plugin may have some of what the pod asks for beside claims."""
+    names = {ask.alternative.name for ask in seeker.resources}
+    for instance in world.facts.catalog.instances() if names else ():
+        has = f"{LEGACY_PREFIX}{instance.configuration}", f"{LEGACY_PREFIX}{instance.name}"
+        if not names.isdisjoint(has):
+            yield from instance.nodes
+
+
+def _devices(victim: Victim) -> Iterator[DeviceId]:
+    for claim in victim.claims:
+        for result in claim.results or ():
+            if not result.admin_access:
+                yield result.device_id
+
+
+def _result(steps: Generator[None, None, list[Place] | None]) -> list[Place] | None:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]

@@ -11,8 +11,13 @@ from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 
-def freed_by(pods: Collection[PodUid], world: World) -> Totals:
-    """What is released once these are gone, beside what is on its way out anyway."""
+def freed_by(
+    pods: Collection[PodUid], world: World, stuck: Collection[PodUid] = frozenset()
+) -> Totals:
+    """What is released once these are gone, beside what is on its way out anyway.
+
+    What those use that are `stuck`, being deleted without an end, is not released.
+    """
     freed = Totals(world.facts.tree.path)
     claims: dict[ClaimUid, None] = {}
     for uid in pods:
@@ -24,23 +29,41 @@ def freed_by(pods: Collection[PodUid], world: World) -> Totals:
         claim, charged = world.facts.claim(name), world.ledger.claim(name)
         if claim is None or charged is None or not charged.is_charged or charged.leaving:
             continue
-        if is_left_without(claim, pods, world):
+        if is_left_without(claim, pods, world, stuck):
             freed.add(charged.owner, charged.cost)
     return freed
 
 
-def is_left_without(claim: ClaimView, pods: Collection[PodUid], world: World) -> bool:
+def is_left_without(
+    claim: ClaimView,
+    pods: Collection[PodUid],
+    world: World,
+    stuck: Collection[PodUid] = frozenset(),
+) -> bool:
     """Whether nobody uses a claim once these are gone, and those that are on their way out."""
     return not claim.other_consumers and all(
-        uid in pods or _is_going(uid, world) for uid in claim.reserved_for
+        uid in pods or _is_going(uid, world, stuck) for uid in claim.reserved_for
     )
 
 
-def _is_going(uid: PodUid, world: World) -> bool:
+def _is_going(uid: PodUid, world: World, stuck: Collection[PodUid]) -> bool:
     pod = world.facts.pod(uid)
     if pod is None:
         return not world.may_be_bound(uid)
-    return pod.ended or pod.deleting
+    return pod.ended or (pod.deleting and uid not in stuck)
+
+
+def kept_by(stuck: Collection[PodUid], world: World) -> Totals:
+    """What is on its way out as far as anybody can say, and is not: these do not end."""
+    kept = Totals(world.facts.tree.path)
+    claims = {name: None for uid in stuck for name in world.facts.claims_consumed_by(uid)}
+    for charged in (world.ledger.claim(name) for name in claims):
+        if charged is not None and charged.is_charged and charged.leaving:
+            kept.add(charged.owner, charged.cost)
+    for entry in (world.ledger.pod(uid) for uid in stuck):
+        if entry is not None and entry.bound and entry.leaving:
+            kept.add(entry.queue, entry.cost)
+    return kept
 
 
 def left_to(place: QueueName, key: ResourceKey, freed: Totals, world: World) -> int:

@@ -6,12 +6,13 @@ slices             ──► which devices would do            nodes, pods on th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from itertools import chain
 
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.reclaiming.device_wants import Ask, Seeker
 from scheduler_plugin.reclaiming.node_room import NodeRoom, PodNeeds
 from scheduler_plugin.reclaiming.offers import DeviceRequest, Offer
 
@@ -21,41 +22,56 @@ MOST_NODES = 8
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Nodes that have to be looked at before it can be decided."""
+    """What has to be looked at before it can be decided.
+
+    Attributes:
+        nodes: None at first, when it has to be read what is asked for.
+        seekers: For whom.
+    """
 
     nodes: tuple[str, ...]
+    seekers: tuple[Seeker, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What is known beyond the world for one pod.
+    """What is known beyond the world for a pod, and for those that go with it.
 
     Attributes:
+        needs: By pod.
+        requests: What is asked of a device.
+        offers: All devices.
+        on: Those of each node; under "" those that several nodes can use.
+        accepted: Which devices would do, as far as somebody asked.
         nodes: None for a node that is not there.
     """
 
-    needs: PodNeeds
-    request: DeviceRequest
+    needs: Mapping[PodUid, PodNeeds]
+    requests: Mapping[Ask, DeviceRequest]
     offers: Mapping[DeviceId, Offer]
+    on: Mapping[str, Sequence[DeviceId]]
+    accepted: Mapping[Ask, dict[DeviceId, bool]]
     nodes: Mapping[str, NodeRoom | None] = field(default_factory=dict)
-    accepted: dict[DeviceId, bool] = field(default_factory=dict)
 
     @property
     def doubt(self) -> str:
-        """Why it cannot be said what would serve the pod; "" where it can."""
-        return self.request.doubt or self.needs.doubt
+        """Why it cannot be said what would serve them; "" where it can."""
+        of_devices = (request.doubt for request in self.requests.values())
+        of_pods = (needs.doubt for needs in self.needs.values())
+        return next(filter(None, chain(of_devices, of_pods)), "")
 
-    @property
-    def kind(self) -> object:
+    def kind(self, seeker: Seeker) -> object:
         """Equal for pods that the same devices and nodes serve."""
-        return self.request, self.needs
+        asked = tuple((ask.alternative.count, self.requests[ask]) for ask in seeker.asks)
+        return asked, seeker.resources, self.needs[seeker.pod.uid]
 
-    def accepts(self, device: DeviceId) -> bool:
+    def accepts(self, ask: Ask, device: DeviceId) -> bool:
         """Whether a device would do for certain, were it free. It is asked for once."""
-        if device not in self.accepted:
+        known = self.accepted[ask]
+        if device not in known:
             offer = self.offers.get(device)
-            self.accepted[device] = offer is not None and self.request.accepts(offer)
-        return self.accepted[device]
+            known[device] = offer is not None and self.requests[ask].accepts(offer)
+        return known[device]
 
     def with_nodes(self, nodes: Mapping[str, NodeRoom | None]) -> Evidence:
         """The same, with more nodes."""
@@ -68,35 +84,12 @@ class Evidence:
             return (offer.node,)
         return tuple(dict.fromkeys((*others, *offer.nodes.names)))
 
+    def in_order(self, pod: PodUid, nodes: Collection[str]) -> list[str]:
+        """Nodes that the pod names go first, and then those that were read."""
+        named = self.needs[pod].names
+        return sorted(nodes, key=lambda name: (name not in named, name not in self.nodes))
+
     def unread(self, nodes: Collection[str]) -> tuple[str, ...]:
         """Those of some nodes that are to be read yet, no more than may be."""
         missing = [name for name in nodes if name not in self.nodes]
         return tuple(missing[: max(0, MOST_NODES - len(self.nodes))])
-
-    def may_fit(self, nodes: Collection[str]) -> bool:
-        """Whether some of the nodes were not looked at, since there are too many."""
-        return any(name not in self.nodes for name in nodes)
-
-    def place_for(
-        self,
-        device: DeviceId,
-        nodes: Collection[str],
-        gone: Collection[PodUid],
-        beside: Mapping[str, int] = MappingProxyType({}),
-    ) -> tuple[str, str]:
-        """A node that can use the device and has room for the pod once these are gone.
-
-        Where there is none, "" and why. `beside` says how many such pods have their room there.
-        """
-        offer, why = self.offers[device], "none of its nodes is known"
-        for name in nodes:
-            room = self.nodes.get(name)
-            if room is None:
-                continue
-            if not offer.nodes.match(room.name, room.labels):
-                why = f'node "{name}" cannot use it'
-            elif not (reason := room.why_not(self.needs, gone, beside.get(name, 0))):
-                return name, ""
-            else:
-                why = self.needs.doubt or f'node "{name}" {reason}'
-        return "", why

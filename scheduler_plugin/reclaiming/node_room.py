@@ -5,14 +5,19 @@ What is not looked at puts the answer in doubt, and in doubt the pod does not fi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from driver.api import effective_requests
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.requests import thousandths
-from scheduler_plugin.reclaiming.node_selection import NodeTerms, node_terms, untolerated
+from scheduler_plugin.reclaiming.node_selection import (
+    HOSTNAME_LABEL,
+    NodeTerms,
+    node_terms,
+    untolerated,
+)
 
 PODS = "pods"
 """The resource of which each pod takes one."""
@@ -40,12 +45,19 @@ class PodNeeds:
     tolerations: tuple[JsonObject, ...]
     doubt: str = ""
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Nodes that it names."""
+        host = self.labels.get(HOSTNAME_LABEL, "")
+        return frozenset((host,)).union(*(terms.names for terms in self.selections))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRoom:
     """A node and what the pods on it ask for.
 
     Attributes:
+        leaving: Those of its pods that are on their way out.
         repels: Whether a pod on it may keep others away by its labels.
     """
 
@@ -55,12 +67,23 @@ class NodeRoom:
     is_open: bool
     allocatable: Thousandths
     pods: Mapping[PodUid, Thousandths]
+    leaving: frozenset[PodUid] = frozenset()
     repels: bool = False
 
-    def why_not(self, needs: PodNeeds, gone: Collection[PodUid], beside: int = 0) -> str:
+    def why_not(
+        self,
+        needs: PodNeeds,
+        gone: Collection[PodUid],
+        asked: Thousandths,
+        beside: Sequence[Thousandths] = (),
+    ) -> str:
         """Why a pod does not fit once these are gone, as a part of a sentence; "" where it does.
 
-        `beside` so many that need the same.
+        Args:
+            needs: What it needs.
+            gone: Pods that are not there any more.
+            asked: What of its requests the node itself has to have.
+            beside: The same of others that come.
         """
         if needs.doubt:
             return needs.doubt
@@ -74,14 +97,17 @@ class NodeRoom:
             return f'has the taint "{taint}", which it does not tolerate'
         if self.repels:
             return "has pods whose anti-affinity may keep it away"
-        lacks = self._lacks(needs, gone, beside)
+        lacks = self.lacks(asked, gone, beside)
         return f"has not enough {lacks} for it" if lacks else ""
 
-    def _lacks(self, needs: PodNeeds, gone: Collection[PodUid], beside: int) -> str:
-        stay = [asked for uid, asked in self.pods.items() if uid not in gone]
-        for name, more in needs.requests.items():
-            used = sum(asked.get(name, 0) for asked in stay)
-            if more and used + more * (1 + beside) > self.allocatable.get(name, 0):
+    def lacks(
+        self, asked: Thousandths, gone: Collection[PodUid], beside: Sequence[Thousandths]
+    ) -> str:
+        """Of what it has too little; "" for nothing."""
+        stay = [each for uid, each in self.pods.items() if uid not in gone]
+        for name, more in asked.items():
+            used = sum(each.get(name, 0) for each in (*stay, *beside))
+            if more and used + more > self.allocatable.get(name, 0):
                 return name
         return ""
 
@@ -148,7 +174,8 @@ def _amounts(quantities: JsonObject) -> dict[str, int]:
 def node_room(node: JsonObject, pods: Collection[JsonObject]) -> NodeRoom:
     """A node, as the API server has it and the pods that are bound to it."""
     metadata, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
-    there = [pod for pod in pods if _stays(pod)]
+    there = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in _TERMINAL]
+    leaving = (pod["metadata"] for pod in there if pod["metadata"].get("deletionTimestamp"))
     return NodeRoom(
         name=metadata["name"],
         labels=metadata.get("labels") or {},
@@ -156,14 +183,9 @@ def node_room(node: JsonObject, pods: Collection[JsonObject]) -> NodeRoom:
         is_open=not spec.get("unschedulable") and not metadata.get("deletionTimestamp"),
         allocatable=_amounts(status.get("allocatable") or {}),
         pods={PodUid(pod["metadata"]["uid"]): asked_of_node(pod) for pod in there},
+        leaving=frozenset(PodUid(metadata["uid"]) for metadata in leaving),
         repels=any(_repels(pod["spec"]) for pod in there),
     )
-
-
-def _stays(pod: JsonObject) -> bool:
-    """Whether a pod keeps its room: what is on its way out counts as free, as its devices do."""
-    ended = (pod.get("status") or {}).get("phase") in _TERMINAL
-    return not ended and not pod["metadata"].get("deletionTimestamp")
 
 
 def _repels(spec: JsonObject) -> bool:

@@ -12,6 +12,7 @@ KEEPS_AWAY = ("NoSchedule", "NoExecute")
 """Effects of taints that keep whoever does not tolerate them."""
 
 NAME_FIELD = "metadata.name"
+HOSTNAME_LABEL = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class NodeTerms:
         for term in self.terms or ():
             parts = (*(term.get("matchFields") or ()), *(term.get("matchExpressions") or ()))
             for part in parts:
-                if part["key"] in (NAME_FIELD, "kubernetes.io/hostname") and _is_in(part):
+                if part["key"] in (NAME_FIELD, HOSTNAME_LABEL) and _is_in(part):
                     found |= dict.fromkeys(part.get("values") or ())
         return tuple(found)
 

@@ -6,11 +6,11 @@ for kube-scheduler.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_plugin.objects.claims import SLOTS_NAMES, DeviceId
+from scheduler_plugin.objects.claims import SLOTS_NAMES, Alternative, DeviceId
 from scheduler_plugin.objects.devices import expressions
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.requests import whole
@@ -72,20 +72,49 @@ class DeviceRequest:
 
 
 def device_request(
-    claim: JsonObject, slots: int, class_selectors: tuple[str | None, ...]
+    claim: JsonObject, alternative: Alternative, class_selectors: tuple[str | None, ...]
 ) -> DeviceRequest:
-    """The only request of a claim, which is for one device of one class."""
-    (request,) = claim["spec"]["devices"]["requests"]
-    exactly = request["exactly"]
+    """What a claim asks of each device by one of its requests, or one of their alternatives."""
+    devices = claim["spec"]["devices"]
+    exactly = _named(devices["requests"], alternative.name)
     capacity = (exactly.get("capacity") or {}).get("requests") or {}
     odd = capacity.keys() - set(SLOTS_NAMES)
     return DeviceRequest(
         selectors=class_selectors + expressions(exactly.get("selectors") or ()),
-        slots=slots,
+        slots=alternative.slots,
         names_slots=bool(capacity),
         tolerations=tuple(exactly.get("tolerations") or ()),
-        doubt=f"its capacity {min(odd)} is not looked at" if odd else "",
+        doubt=_doubt(odd, devices.get("constraints") or ()),
     )
+
+
+def _named(requests: Iterable[JsonObject], name: str) -> JsonObject:
+    request, _, choice = name.partition("/")
+    (found,) = (each for each in requests if each["name"] == request)
+    choices = found.get("firstAvailable") or ()
+    exactly: JsonObject = next(
+        (each for each in choices if each["name"] == choice), found.get("exactly", {})
+    )
+    return exactly
+
+
+def _doubt(odd: Collection[str], constraints: Collection[JsonObject]) -> str:
+    if odd:
+        return f"its capacity {min(odd)} is not looked at"
+    return "what its constraints demand of its devices is not looked at" if constraints else ""
+
+
+def class_request(class_selectors: tuple[str | None, ...]) -> DeviceRequest:
+    """What is asked of a device that stands for an extended resource."""
+    return DeviceRequest(selectors=class_selectors, slots=1, names_slots=False, tolerations=())
+
+
+def by_node(found: Mapping[DeviceId, Offer]) -> dict[str, list[DeviceId]]:
+    """The devices of each node; under "" those that several can use."""
+    nodes: dict[str, list[DeviceId]] = {}
+    for device, offer in found.items():
+        nodes.setdefault(offer.node, []).append(device)
+    return nodes
 
 
 def offers(slices: Iterable[JsonObject]) -> dict[DeviceId, Offer]:

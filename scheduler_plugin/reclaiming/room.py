@@ -11,17 +11,17 @@ asks `is_due` again, since the world may have changed meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 from scheduler_plugin.accounting.totals import Totals
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.names import PodUid, QueueName
+from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.candidates import Candidates, given_up
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
 from scheduler_plugin.reclaiming.effects import freed_by
-from scheduler_plugin.reclaiming.victims import Asker, Protection, Victim
+from scheduler_plugin.reclaiming.victims import NOBODY_AWAY, Asker, Away, Protection, Victim
 from scheduler_plugin.reclaiming.wants import NoWant, Shortage, Want, want_of
 
 
@@ -29,8 +29,8 @@ def decide(
     pod: PodView,
     world: World,
     now: datetime,
-    evicted: Collection[PodUid] = frozenset(),
-    held_back: Collection[PodUid] = frozenset(),
+    away: Away = NOBODY_AWAY,
+    first: Sequence[Victim] = (),
 ) -> Iterator[Decision | None]:
     """Decide about one waiting pod: None while there is more to look at, the decision last.
 
@@ -38,20 +38,20 @@ def decide(
         pod: One that waits, at its gate or refused without one.
         world: What is known.
         now: The time.
-        evicted: Pods that were evicted and are not seen to go yet.
-        held_back: Pods that may not be evicted now.
+        away: Pods that are not to be asked.
+        first: These go in any case.
     """
-    want = want_of(pod, world, freed_by(evicted, world))
+    want = want_of(pod, world, freed_by(away.evicted, world, away.stuck), away.stuck)
     if isinstance(want, NoWant):
         yield Nobody(want.sentence)
     elif not want.shortages:
         yield OnItsWay(pod)
     else:
-        asker = Asker(want.pod, want.payer, evicted, held_back, want.others)
-        yield from _search(want, asker, world, now).run()
+        asker = Asker(want.pod, want.payer, away, want.others)
+        yield from _search(want, asker, world, now).run(first)
 
 
-def is_due(take: Take, world: World, now: datetime, evicted: Collection[PodUid]) -> bool:
+def is_due(take: Take, world: World, now: datetime, away: Away = NOBODY_AWAY) -> bool:
     """Whether exactly these are still to go: the same users, for the same pod, by the same rules.
 
     Which of several that serve alike was chosen is not asked again.
@@ -59,10 +59,10 @@ def is_due(take: Take, world: World, now: datetime, evicted: Collection[PodUid])
     pod = world.facts.pod(take.pod.uid)
     if pod is None or not pod.may_be_bound:
         return False
-    want = want_of(pod, world, freed_by(evicted, world))
+    want = want_of(pod, world, freed_by(away.evicted, world, away.stuck), away.stuck)
     if isinstance(want, NoWant) or not want.shortages:
         return False
-    asker = Asker(want.pod, want.payer, evicted, others=want.others)
+    asker = Asker(want.pod, want.payer, away, want.others)
     return _search(want, asker, world, now).confirms(take.victims)
 
 
@@ -79,18 +79,18 @@ class _Search:
         self._all = candidates
         self._guarding: set[str] = set()
 
-    def run(self) -> Iterator[Decision | None]:
+    def run(self, first: Sequence[Victim]) -> Iterator[Decision | None]:
         """See `decide`. Whom it has to ask last, it mostly does not ask at all."""
         owners = yield from self._all.rank_all(self._owners())
         for foreign_too in (False, True):
-            self._all.take(())
+            self._all.take(first)
             while self._lacks(self._all.freed):
                 before = len(self._all.taken)
                 yield from self._take_next(owners, foreign_too)
                 if len(self._all.taken) == before:
                     break
             if not self._lacks(self._all.freed):
-                yield self._take()
+                yield self._take(first)
                 return
         yield self._nobody(bool(owners))
 
@@ -150,10 +150,10 @@ class _Search:
             if freed.amount(s.place, s.key) - base.amount(s.place, s.key) < s.amount
         ]
 
-    def _take(self) -> Take:
+    def _take(self, first: Sequence[Victim]) -> Take:
         """Those that are needed: whoever was chosen first, and proved not to be, stays."""
         needed = list(self._all.taken)
-        for victim in self._all.taken:
+        for victim in self._all.taken[len(first) :]:
             others = [other for other in needed if other is not victim]
             freed = self._all.freed_with(others)
             if not self._lacks(freed) and self._all.leaves_quotas(freed):

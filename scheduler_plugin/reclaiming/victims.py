@@ -23,6 +23,7 @@ class Protection(StrEnum):
 
     ITS_OWN = "are used by whoever waits, or by pods of its queue that go before it"
     UNKNOWN = "have users that are not known, or are not bound yet"
+    STUCK = "have users that are being deleted, and do not end"
     UNUSED = "are used by nobody who could go"
     NON_PREEMPTIBLE = "have users that are not preemptible"
     PRIORITY = "have users of the same or a higher priority"
@@ -69,10 +70,12 @@ class Away:
     Attributes:
         evicted: Those that were evicted and are not seen to go yet.
         held_back: Those that may not be evicted now.
+        stuck: Those that are being deleted, and do not end.
     """
 
     evicted: Collection[PodUid] = frozenset()
     held_back: Collection[PodUid] = frozenset()
+    stuck: Collection[PodUid] = frozenset()
 
 
 NOBODY_AWAY = Away()
@@ -83,15 +86,13 @@ class Asker:
     """For whom somebody is to go.
 
     Attributes:
+        away: Pods that are not to be asked.
         others: Those that go with the pod or not at all.
-        evicted: Pods that were evicted and are not seen to go yet.
-        held_back: Pods that may not be evicted now.
     """
 
     pod: PodView
     queue: QueueName
-    evicted: Collection[PodUid] = frozenset()
-    held_back: Collection[PodUid] = frozenset()
+    away: Away = NOBODY_AWAY
     others: tuple[PodView, ...] = ()
     priority: int = field(init=False)
 
@@ -206,7 +207,10 @@ def _as_one(
 
 def protection(victim: Victim, asker: Asker, world: World, now: datetime) -> Protection | None:
     """Why these users stay although nothing else speaks for them; None where they may go."""
-    going = [pod for pod in victim.users if not pod.deleting and pod.uid not in asker.evicted]
+    away = asker.away
+    if any(pod.uid in away.stuck for pod in victim.users):
+        return Protection.STUCK
+    going = [pod for pod in victim.users if not pod.deleting and pod.uid not in away.evicted]
     if not going:
         return Protection.UNUSED
     if any(_is_its_own(pod, victim) for pod in asker.pods):
@@ -218,7 +222,7 @@ def protection(victim: Victim, asker: Asker, world: World, now: datetime) -> Pro
         return Protection.ITS_OWN
     if any(_is_young(pod, _min_runtime(victim, asker, world), now) for pod in going):
         return Protection.YOUNG
-    if any(pod.uid in asker.held_back for pod in going):
+    if any(pod.uid in away.held_back for pod in going):
         return Protection.HELD_BACK
     return None
 

@@ -8,7 +8,7 @@ is still missing, however many of them are met at one time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -20,8 +20,9 @@ from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, u
 from scheduler_plugin.judging.gangs import AT_ONCE, is_of_gang, waits_with, who_goes
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
-from scheduler_plugin.objects.names import QueueName, Reason
+from scheduler_plugin.objects.names import PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.reclaiming.effects import kept_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +101,16 @@ def hold_of_case(case: Case) -> Hold | None:
     return Hold(case.pod.uid, str(case.pod), payer, added, non_preemptible)
 
 
-def want_of(pod: PodView, world: World, evicted: Totals) -> Want | NoWant:
+def want_of(
+    pod: PodView, world: World, evicted: Totals, stuck: Collection[PodUid] = frozenset()
+) -> Want | NoWant:
     """What a waiting pod lacks, and those that go with it.
 
     Args:
         pod: One that waits, at its gate or refused without one.
         world: What is known.
         evicted: What is on its way out and is not seen as such yet.
+        stuck: Pods that are being deleted and do not end.
     """
     pods = together_with(pod, world)
     if isinstance(pods, NoWant):
@@ -118,7 +122,7 @@ def want_of(pod: PodView, world: World, evicted: Totals) -> Want | NoWant:
         return NoWant(f"{names_of(pods)} waits for no room.")
     if served := served_with_another(pods, world):
         return NoWant(served)
-    return _want([case for case, _ in cases], evicted)
+    return _want([case for case, _ in cases], evicted, kept_by(stuck, world))
 
 
 def together_with(pod: PodView, world: World) -> list[PodView] | NoWant:
@@ -175,11 +179,11 @@ def holds_of(cases: Sequence[Case]) -> tuple[Hold, ...]:
     return tuple(hold for case in cases if (hold := hold_of_case(case)) is not None)
 
 
-def _want(cases: Sequence[Case], evicted: Totals) -> Want | NoWant:
+def _want(cases: Sequence[Case], evicted: Totals, kept: Totals) -> Want | NoWant:
     pods, holds = [case.pod for case in cases], holds_of(cases)
     if not holds:
         return NoWant(f"{names_of(pods)} would be charged to several queues.")
-    shortages = tuple(_shortages(cases, holds, evicted))
+    shortages = tuple(_shortages(cases, holds, evicted, kept))
     return Want(pod=pods[0], others=tuple(pods[1:]), holds=holds, shortages=shortages)
 
 
@@ -200,7 +204,9 @@ def _over_quota(case: Case) -> str:
     return ""
 
 
-def _shortages(cases: Sequence[Case], holds: Sequence[Hold], evicted: Totals) -> Iterator[Shortage]:
+def _shortages(
+    cases: Sequence[Case], holds: Sequence[Hold], evicted: Totals, kept: Totals
+) -> Iterator[Shortage]:
     world = cases[0].world
     for key, amount in summed(hold.usage for hold in holds):
         for place, share in world.facts.tree.checks(holds[0].queue, key):
@@ -210,6 +216,7 @@ def _shortages(cases: Sequence[Case], holds: Sequence[Hold], evicted: Totals) ->
             used += world.assumptions.usage.amount(place, key)
             used -= sum(case.counted_usage.amount(place, key) for case in cases)
             soon_free = world.ledger.leaving.amount(place, key) + evicted.amount(place, key)
+            soon_free -= kept.amount(place, key)
             missing = used + amount - soon_free - share.most.most
             if missing > 0:
                 yield Shortage(place, key, missing)

@@ -29,6 +29,7 @@ from tests.scheduler_plugin.builders import (
     pod_uid,
     put,
 )
+from tests.scheduler_plugin.reclaiming.devices_builders import a_node_object, a_slice_object
 
 CONDITION = "moorage.dev/Reclaiming"
 
@@ -51,6 +52,8 @@ class Scene:
             a_queue("robots", parent="root", onvif=(0, 2)),
         )
         self.waiting = [pod_uid("w")]
+        self.server.slices = [a_slice_object("d1", "d2", "d3", "d4")]
+        self.server.put_node(a_node_object())
         binder = a_binder(self.server, FakeFence(), self._note_claim, self._note_pod)
         self.reclaimer = binder.reclaimer(
             self.world, lambda: self.waiting, self.events.append, lambda: NOW, lambda: self.moment

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from driver.api import DRIVER_NAME
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.claims import DeviceId
+from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Decision, Take
-from scheduler_plugin.reclaiming.device_wants import DeviceWant, device_want_of
+from scheduler_plugin.reclaiming.device_wants import Ask, Seeker
 from scheduler_plugin.reclaiming.devices import decide_device, is_device_due
 from scheduler_plugin.reclaiming.evidence import Evidence, Unread
-from scheduler_plugin.reclaiming.node_room import node_room, pod_needs
-from scheduler_plugin.reclaiming.offers import device_request, offers
+from scheduler_plugin.reclaiming.node_room import PodNeeds, node_room, pod_needs
+from scheduler_plugin.reclaiming.offers import (
+    DeviceRequest,
+    by_node,
+    class_request,
+    device_request,
+    offers,
+)
+from scheduler_plugin.reclaiming.room_places import decide_room
 from scheduler_plugin.reclaiming.victims import Away
 from tests.scheduler_plugin.builders import NOW, a_claim_object, a_pod_object, a_request, pod_uid
 
@@ -61,34 +69,54 @@ class Cluster:
         self.nodes: dict[str, Any] = {"n": a_node_object()}
         self.pods: dict[str, list[Any]] = {}
         self.request: dict[str, Any] = {}
+        self.requests: dict[str, list[Any]] = {}
+        self.constraints: list[Any] = []
         self.waiting: dict[str, Any] = {}
         self.read: list[str] = []
         self.known: Evidence | None = None
 
-    def evidence(self, want: DeviceWant) -> Evidence:
-        request = a_request(**self.request)
-        claim = a_claim_object(want.claim.name, requests=[request])
-        body = a_pod_object(want.pod.name, claims=[want.claim.name], **self.waiting)
-        asked = device_request(claim, want.alternative.slots, self.class_selectors)
-        return Evidence(needs=pod_needs(body, [claim]), request=asked, offers=offers(self.slices))
+    def evidence(self, seekers: Sequence[Seeker]) -> Evidence:
+        found = offers(self.slices)
+        asks = dict.fromkeys(ask for seeker in seekers for ask in seeker.asks)
+        return Evidence(
+            needs={seeker.pod.uid: self._needs(seeker.pod) for seeker in seekers},
+            requests={ask: self._request(ask) for ask in asks},
+            offers=found,
+            on=by_node(found),
+            accepted={ask: {} for ask in asks},
+        )
 
-    def decide(self, name: str = "w", away: Away | None = None) -> Decision:
+    def _needs(self, pod: PodView) -> PodNeeds:
+        requests = {name: str(count) for name, count in pod.requests}
+        body = a_pod_object(pod.name, claims=pod.claim_names, requests=requests, **self.waiting)
+        return pod_needs(body, [])
+
+    def _request(self, ask: Ask) -> DeviceRequest:
+        if not ask.claim:
+            return class_request(self.class_selectors)
+        requests = self.requests.get(ask.claim) or [a_request(**self.request)]
+        claim = a_claim_object(ask.claim, requests=requests)
+        claim["spec"]["devices"]["constraints"] = self.constraints
+        return device_request(claim, ask.alternative, self.class_selectors)
+
+    def decide(
+        self, name: str = "w", away: Away | None = None, *, for_room: bool = False
+    ) -> Decision:
         """The decision about a pod that waits, with all that it asks to be read."""
         pod = self.world.facts.pod(pod_uid(name))
         assert pod is not None
         evidence: Evidence | None = None
         self.known = None
         for _ in range(30):
-            steps = decide_device(pod, self.world, NOW, evidence, away or Away())
+            decide = decide_room if for_room else decide_device
+            steps = decide(pod, self.world, NOW, evidence, away or Away())
             found = list(steps)[-1]
             assert found is not None
             if not isinstance(found, Unread):
                 self.known = evidence
                 return found
             if evidence is None:
-                want = device_want_of(pod, self.world)
-                assert isinstance(want, DeviceWant)
-                evidence = self.evidence(want)
+                evidence = self.evidence(found.seekers)
                 continue
             assert found.nodes, "it asks for what is not read yet"
             self.read += found.nodes
@@ -100,7 +128,7 @@ class Cluster:
     def is_due(self, take: Take) -> bool:
         """Whether the last decision is still to be carried out."""
         assert self.known is not None
-        return is_device_due(take, self.world, NOW, self.known, frozenset())
+        return is_device_due(take, self.world, NOW, self.known)
 
     def _pods_on(self, node: str) -> list[Any]:
         """Those of the world, which ask for nothing, and what else is said to be there."""
@@ -109,6 +137,8 @@ class Cluster:
         bare = [a_pod_object(pod.name, node=node) for pod in used if pod.name not in named]
         return [*self.pods.get(node, ()), *bare]
 
-    def taken(self, name: str = "w", away: Away | None = None) -> list[str]:
-        decision = self.decide(name, away)
+    def taken(
+        self, name: str = "w", away: Away | None = None, *, for_room: bool = False
+    ) -> list[str]:
+        decision = self.decide(name, away, for_room=for_room)
         return sorted(pod.name for pod in decision.pods) if isinstance(decision, Take) else []

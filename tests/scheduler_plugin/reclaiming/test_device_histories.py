@@ -613,9 +613,9 @@ def _only_the_owners_pods_go(patch: pytest.MonkeyPatch) -> None:
 def _any_device_has_room(patch: pytest.MonkeyPatch) -> None:
     before = DeviceUse.has_room
 
-    def has_room(self: DeviceUse, offer: Offer, slots: int, gone: Any) -> bool:
+    def has_room(self: DeviceUse, offer: Offer, slots: int, gone: Any, taken: int = 0) -> bool:
         is_free = not self.is_promised(offer.device) and bool(gone)
-        return is_free or before(self, offer, slots, gone)
+        return is_free or before(self, offer, slots, gone, taken)
 
     patch.setattr(DeviceUse, "has_room", has_room)
 

@@ -58,7 +58,7 @@ def test_what_a_group_lacks_is_freed_for_all_of_it_at_one_time() -> None:
         'PodGroup default/train (2 pods) of queue "mine" is within its quota (it uses 0 of 2 onvif)'
         ', and queue "root" has no room below its limit for 2 onvif more. So '
     )
-    assert is_due(decision, world, NOW, frozenset())
+    assert is_due(decision, world, NOW)
 
 
 def test_nobody_goes_for_a_part_of_a_group() -> None:
@@ -122,7 +122,7 @@ def test_of_a_group_that_needs_them_all_no_one_is_taken_alone() -> None:
     assert {claim.name for claim in victim.claims} == {"g1", "g2"}
     assert "with all of PodGroup default/job" in decision.sentence
     assert decision.sentence.endswith("is given up by all who use it (2 pods).")
-    assert is_due(decision, world, NOW, frozenset())
+    assert is_due(decision, world, NOW)
 
 
 def test_of_a_group_with_more_than_it_needs_one_is_taken() -> None:
@@ -138,7 +138,7 @@ def test_of_a_group_with_one_more_than_it_needs_not_two_are_taken_apart() -> Non
 
     assert isinstance(decision, Take)
     assert sorted(pod.name for pod in decision.pods) == ["g1", "g2", "g3"]
-    assert is_due(decision, world, NOW, frozenset())
+    assert is_due(decision, world, NOW)
 
 
 def test_a_group_stays_where_its_quota_covers_a_part_of_it_or_one_of_it_may_not_go() -> None:
@@ -160,7 +160,7 @@ def test_what_was_decided_is_not_carried_out_once_the_group_has_grown() -> None:
 
     put(world, *working("g3"))
 
-    assert not is_due(decision, world, NOW, frozenset())
+    assert not is_due(decision, world, NOW)
 
 
 @given(

@@ -14,6 +14,7 @@ from scheduler_plugin.objects.names import PodUid, Queue, Reason
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
 from scheduler_plugin.reclaiming.room import decide
+from scheduler_plugin.reclaiming.victims import Away
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -81,7 +82,7 @@ def a_full_world(*objects: object, **quotas: tuple[int, int]) -> World:
 def decided(world: World, name: str = "w", held_back: Collection[PodUid] = frozenset()) -> Decision:
     pod = world.facts.pod(pod_uid(name))
     assert pod is not None
-    decision = list(decide(pod, world, NOW, held_back=held_back))[-1]
+    decision = list(decide(pod, world, NOW, Away(held_back=held_back)))[-1]
     assert decision is not None
     return decision
 

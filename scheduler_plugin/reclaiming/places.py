@@ -1,0 +1,178 @@
+"""Whether pods would find a node with devices and room once others are gone.
+
+As kube-scheduler looks: any devices of the node will do that satisfy the requests, each for one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from scheduler_plugin.objects.claims import DeviceId
+from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.reclaiming.device_use import DeviceUse
+from scheduler_plugin.reclaiming.device_wants import Ask, Seeker
+from scheduler_plugin.reclaiming.evidence import Evidence
+from scheduler_plugin.reclaiming.node_room import NodeRoom, Thousandths
+
+Gone = Collection[PodUid] | None
+"""Pods that are gone, and all that are on their way out; None for what is there as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a pod would be.
+
+    Attributes:
+        node: "" for any of those that can use the devices.
+        devices: With how many slots of each.
+        own: The resources that the node has for it.
+        asked: What of the node would be its.
+    """
+
+    pod: PodUid
+    node: str
+    devices: tuple[tuple[DeviceId, int], ...]
+    own: tuple[str, ...]
+    asked: Thousandths
+
+    def __str__(self) -> str:
+        what = ", ".join([*(str(device) for device, _ in self.devices), *self.own])
+        return f'{what or "a place"} on node "{self.node}"'
+
+
+class Places:
+    """The nodes and devices of one moment."""
+
+    def __init__(self, evidence: Evidence, use: DeviceUse, stuck: Collection[PodUid]) -> None:
+        self._evidence = evidence
+        self._stuck = frozenset(stuck)
+        self._use = use
+
+    def fit(self, seeker: Seeker, node: str, gone: Gone, before: Sequence[Place]) -> Place | str:
+        """A pod's place on a node beside the places of others; else why there is none.
+
+        That is "" where it lacks devices. What is not read yet of the node is not looked at.
+        """
+        if seeker.beside and all((p.pod, p.node) != (seeker.beside, node) for p in before):
+            return f'node "{node}" is not where those are that share its claims'
+        why = ""
+        for choice in seeker.choices:
+            place = self._fit(seeker, choice, node, gone, before)
+            if isinstance(place, Place):
+                return place
+            why = why or place
+        return why
+
+    def _fit(
+        self,
+        seeker: Seeker,
+        choice: Sequence[Ask],
+        node: str,
+        gone: Gone,
+        before: Sequence[Place],
+    ) -> Place | str:
+        room = self._evidence.nodes.get(node)
+        if room is None and node in self._evidence.nodes:
+            return f'node "{node}" is not known'
+        by_class = [ask for ask in seeker.resources if _stands_for(ask, room)]
+        if any(not ask.alternative.device_class for ask in by_class):
+            return ""
+        devices = self._matched([*choice, *by_class], node, room, gone, before)
+        if devices is None:
+            return ""
+        needs = self._evidence.needs[seeker.pod.uid]
+        names = {ask.alternative.name for ask in by_class}
+        asked = {name: n for name, n in needs.requests.items() if name not in names}
+        own = [ask.alternative for ask in seeker.resources if ask not in by_class]
+        place = Place(
+            seeker.pod.uid, node, devices, tuple(f"{a.count} {a.name}" for a in own), asked
+        )
+        if room is None:
+            return place
+        beside = [other.asked for other in before if other.node == node]
+        there = () if gone is None else {*gone, *(room.leaving - self._stuck)}
+        if room.lacks({a.name: asked.get(a.name, 0) for a in own}, there, beside):
+            return ""
+        why = room.why_not(needs, there, asked, beside)
+        return f'node "{node}" {why}' if why else place
+
+    # Devices.
+
+    def _matched(
+        self,
+        asks: Sequence[Ask],
+        node: str,
+        room: NodeRoom | None,
+        gone: Gone,
+        before: Sequence[Place],
+    ) -> tuple[tuple[DeviceId, int], ...] | None:
+        """A device for each that is asked for; None where that cannot be."""
+        taken = Counter[DeviceId]()
+        for place in before:
+            taken.update(dict(place.devices))
+        reachable = list(self._reachable(node, room)) if asks else []
+        options = [self._options(ask, reachable, gone, taken) for ask in asks]
+        units = [n for n, ask in enumerate(asks) for _ in range(ask.alternative.count or 0)]
+        holder: dict[DeviceId, int] = {}
+        if not all(_assign(unit, units, options, holder, set()) for unit in range(len(units))):
+            return None
+        slots = {device: asks[units[unit]].alternative.slots for device, unit in holder.items()}
+        return tuple(slots.items())
+
+    def _reachable(self, node: str, room: NodeRoom | None) -> Iterator[DeviceId]:
+        yield from self._evidence.on.get(node, ()) if node else ()
+        for device in self._evidence.on.get("", ()):
+            nodes = self._evidence.offers[device].nodes
+            if room is None or nodes.match(room.name, room.labels):
+                yield device
+
+    def _options(
+        self, ask: Ask, reachable: Sequence[DeviceId], gone: Gone, taken: Counter[DeviceId]
+    ) -> list[DeviceId]:
+        slots = self._evidence.requests[ask].slots
+        return [
+            device
+            for device in reachable
+            if self._evidence.accepts(ask, device)
+            and self._use.has_room(self._evidence.offers[device], slots, gone, taken[device])
+        ]
+
+    def has_device(self, seeker: Seeker, device: DeviceId, gone: Gone) -> bool:
+        """Whether a device would do for something that is asked for, and has room."""
+        offer = self._evidence.offers[device]
+        return any(
+            self._evidence.accepts(ask, device)
+            and self._use.has_room(offer, self._evidence.requests[ask].slots, gone)
+            for ask in seeker.asks
+        )
+
+    def would_do(self, seeker: Seeker, device: DeviceId) -> bool:
+        """Whether a device would do for something that is asked for, were it free."""
+        if self._use.is_promised(device):
+            return False
+        return any(self._evidence.accepts(ask, device) for ask in seeker.asks)
+
+
+def _stands_for(ask: Ask, room: NodeRoom | None) -> bool:
+    """Whether devices of a class stand for a resource: where the node has none of it itself."""
+    return room is not None and not room.allocatable.get(ask.alternative.name)
+
+
+def _assign(
+    unit: int,
+    units: Sequence[int],
+    options: Sequence[Sequence[DeviceId]],
+    holder: dict[DeviceId, int],
+    tried: set[DeviceId],
+) -> bool:
+    """Find a device for one more unit; those that have one may change to another."""
+    for device in options[units[unit]]:
+        if device in tried:
+            continue
+        tried.add(device)
+        if device not in holder or _assign(holder[device], units, options, holder, tried):
+            holder[device] = unit
+            return True
+    return False
