@@ -130,6 +130,10 @@ def older_definition() -> Any:
     return found
 
 
+NOT_SERVED = {"type": "Established", "status": "False", "message": "the name is taken"}
+NOT_ACCEPTED = {"type": "Accepted", "status": "False", "message": "There is no parent all."}
+WARNED = {"expressionWarnings": [{"fieldRef": "spec.validations[0]", "warning": "undefined field"}]}
+
 BROKEN = {
     "an older cluster": (
         replace(
@@ -155,6 +159,63 @@ BROKEN = {
         ),
         Level.ERROR,
         "it drops spec.claimSharing.labelAtCreate.",
+    ),
+    "a version that nobody understands": (
+        replace(whole(), git_version="devel"),
+        Level.WARNING,
+        "kubernetes: 'devel' is no version that is understood.",
+    ),
+    "a definition that is not served": (
+        replace(
+            whole(),
+            definitions=(
+                *without(whole().definitions, "queues.moorage.dev"),
+                definition(CRDS / "queues.moorage.dev.yaml")
+                | {"status": {"conditions": [NOT_SERVED]}},
+            ),
+        ),
+        Level.ERROR,
+        "definitions: queues.moorage.dev is not served: the name is taken.",
+    ),
+    "a policy whose expression does not fit": (
+        replace(
+            whole(),
+            policies=(
+                *without(whole().policies, "moorage-pods"),
+                {"metadata": {"name": "moorage-pods"}, "status": {"typeChecking": WARNED}},
+            ),
+        ),
+        Level.WARNING,
+        "policies: moorage-pods, spec.validations[0]: undefined field",
+    ),
+    "rights that may not be asked for": (
+        replace(whole(), denied=Unread("403 Forbidden")),
+        Level.WARNING,
+        "permissions: Not looked at: 403 Forbidden",
+    ),
+    "no driver": (
+        replace(whole(), daemon_sets=()),
+        Level.ERROR,
+        "driver: No node has a driver: no device is discovered.",
+    ),
+    "a configuration that cannot be found": (
+        replace(whole(), configuration=Unread("404", absent=True)),
+        Level.WARNING,
+        "scheduler: Not looked at: 404",
+    ),
+    "a queue that is not accepted": (
+        replace(
+            whole(),
+            queues=(
+                {
+                    "metadata": {"name": "vision"},
+                    "spec": {"namespaceSelector": {}},
+                    "status": {"conditions": [NOT_ACCEPTED]},
+                },
+            ),
+        ),
+        Level.WARNING,
+        "queues: vision: There is no parent all.",
     ),
     "no policy": (
         replace(whole(), policies=without(whole().policies, "moorage-claims")),
