@@ -8,7 +8,7 @@ WORKERS ?= 2
 CLUSTER ?= .cluster
 
 .DEFAULT_GOAL := help
-.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy e2e-oldest crash-test hostile-test demo image images image-lock bench proto crds manifests reference docs lock cluster-up cluster-down clean
+.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy e2e-oldest crash-test hostile-test demo image images image-lock bench proto crds manifests reference docs lock advisories cluster-up cluster-down clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,6 +115,9 @@ bench: $(READY) ## From plug to ResourceSlice, beside the least that a driver mu
 lock: $(READY) ## Resolve the dependencies anew into the two lock files
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -c requirements.lock -o requirements-dev.lock
+
+advisories: $(READY) ## Look for flaws that PyPI knows of in the locked packages (network; no part of the tests)
+	$(BIN)/uv tool run pip-audit --strict --require-hashes --disable-pip -r requirements.lock
 
 cluster-up: $(READY) ## Start the throw-away Kubernetes (see deploy/local)
 	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster --dir $(CLUSTER) up
