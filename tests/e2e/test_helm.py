@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -85,6 +86,11 @@ def spec_fields(definition: Any) -> Any:
 def test_a_release_lives_as_documented_and_leaves_nothing_that_blocks(
     bare: Cluster, tmp_path: Path
 ) -> None:
+    for view in ("queues", "claims", "devices", "handlers", "top"):
+        done = moorage(bare, view)
+        assert (done.returncode, done.stdout) == (1, "")
+        sentence = "this cluster has no Queues: Moorage is not installed."
+        assert done.stderr == f"kubectl moorage {view}: {sentence}\n"
     documented.prepare(tmp_path)
     printed = documented.run(bare, documented.FIRST_CLAIM, tmp_path)
     assert "What `helm uninstall` leaves" in printed
@@ -94,6 +100,7 @@ def test_a_release_lives_as_documented_and_leaves_nothing_that_blocks(
     bare.wait_until("its queue is charged", lambda: finalizers(bare, "queues"))
     uid = uid_of_user(bare)
 
+    every_view_says_what_the_api_says(bare)
     a_look_at_it_finds_what_is_wrong(bare, tmp_path)
     an_upgrade_changes_what_it_says(bare, tmp_path)
     the_dashboard_is_reached_by_its_service(bare)
@@ -106,6 +113,53 @@ def test_a_release_lives_as_documented_and_leaves_nothing_that_blocks(
     assert uid_of_user(bare) == uid
 
     everything_goes_if_asked_for(bare, tmp_path)
+
+
+def moorage(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
+    """`kubectl moorage`."""
+    main = "import sys; from scheduler_plugin.kubectl import main; sys.exit(main())"
+    command = (sys.executable, "-c", main, *words, f"--kubeconfig={cluster.kubeconfig}")
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def rows(cluster: Cluster, *words: str) -> list[Any]:
+    done = moorage(cluster, *words, "--output=json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    return found if isinstance(found, list) else [found]
+
+
+def every_view_says_what_the_api_says(cluster: Cluster) -> None:
+    """Of devices that a real driver published, and of a pod that runs with one."""
+    queue = cluster.get("queue", "team") or {}
+    (share,) = queue["spec"]["resources"]
+    claim = cluster.get("resourceclaim", "door", namespace="default") or {}
+    (row,) = rows(cluster, "queues")
+    assert {row["device_class"]: row["usage"]} == queue["status"]["usage"] == {"echo": 1}
+    assert (row["quota"], row["limit"]) == (share["quota"], share["limit"])
+    assert rows(cluster, "top") == [row]
+    (row,) = rows(cluster, "claims")
+    assert (row["namespace"], row["name"]) == ("default", "door")
+    assert row["payer"] == claim["metadata"]["labels"]["moorage.dev/queue"] == "team"
+    assert rows(cluster, "charge", "team") == [row]
+    (row,) = rows(cluster, "why", "first")
+    assert (row["reason"], row["queue"]) == ("Running", "team")
+    every_view_of_devices_does(cluster, claim)
+
+
+def every_view_of_devices_does(cluster: Cluster, claim: Any) -> None:
+    (instance,) = cluster.list("akrii")
+    (used,) = claim["status"]["allocation"]["devices"]["results"]
+    (node,) = map(named, cluster.list("nodes"))
+    (row,) = rows(cluster, "devices")
+    assert (row["pool"], row["name"]) == (used["pool"], used["device"])
+    assert (row["instance"], row["slots"]) == (named(instance), instance["spec"]["capacity"])
+    assert (row["nodes"], row["state"], row["used"]) == ([node], "Ready", 1)
+    (row,) = rows(cluster, "handlers")
+    assert (row["configuration"], row["handler"]) == ("default/echo", "debugEcho")
+    assert (row["node"], row["state"], row["registered"]) == (node, "Active", True)
+    (row,) = rows(cluster, "simulate", f"--without-device={named(instance)}")
+    assert "ResourceClaim default/door" in row["devices"][0]["sentence"]
 
 
 def named(body: Any) -> str:
