@@ -160,12 +160,7 @@ def serve(
     ] = socket.gethostname(),
     listen_address: ListenAddress = ADDRESS,
     pages_address: Annotated[
-        str,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Where the dashboard, /metrics, /healthz, /readyz and (from within the pod)"
-            " /waiting/NAMESPACE/POD are read, over plain HTTP; :PORT is all addresses.",
-        ),
+        str, typer.Option(metavar="HOST:PORT", help="Of dashboard, figures, health; :PORT is all.")
     ] = "127.0.0.1:10262",
     tls_cert_file: TlsCertFile = "",
     tls_private_key_file: TlsPrivateKeyFile = "",
