@@ -94,7 +94,7 @@ class ClaimKeeper:
 
     def __post_init__(self) -> None:
         self._world = self.steps.upkeep.world
-        self._agenda = Agenda()
+        self.agenda = Agenda()
         # Claims whose foreign pods were evicted, or are not for now.
         self._rests: Rests[ClaimUid] = Rests(_FORGOTTEN_SECONDS)
         self._told: dict[ClaimUid, QueueName] = {}
@@ -105,7 +105,7 @@ class ClaimKeeper:
 
     def changed(self, claim_uids: Iterable[ClaimUid]) -> None:
         """Claims changed, or pods or decisions that they depend on. Costs next to nothing."""
-        if self._agenda.ask(claim_uids):
+        if self.agenda.ask(claim_uids):
             self._to_look.set()
 
     def queues_changed(self) -> None:
@@ -144,13 +144,13 @@ class ClaimKeeper:
             await self._until_asked()
             await asyncio.sleep(SETTLE_SECONDS)
             self._to_look.clear()
-            for number, uid in enumerate(self._agenda.take_asked(self.monotonic())):
+            for number, uid in enumerate(self.agenda.take_asked(self.monotonic())):
                 self._look_at(uid)
                 if number % IN_ONE_GO == IN_ONE_GO - 1:
                     await asyncio.sleep(0)
 
     async def _until_asked(self) -> None:
-        moment = self._agenda.next_alarm()
+        moment = self.agenda.next_alarm()
         seconds = max(0.0, moment - self.monotonic()) if moment is not None else None
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -160,7 +160,7 @@ class ClaimKeeper:
         try:
             self._tell_lost(uid)
             if self._step(uid) is not None:
-                self._agenda.put(uid)
+                self.agenda.put(uid)
                 self._to_do.set()
         except Exception:  # An odd claim must not cost the others their keeper.
             logger.exception("claim not looked at uid=%s", uid)
@@ -178,11 +178,11 @@ class ClaimKeeper:
         if isinstance(step, LookAgain):
             self._set_alarm(uid, moment + (step.at - now).total_seconds())
             return None
-        self._agenda.drop_alarm(uid)
+        self.agenda.drop_alarm(uid)
         return step
 
     def _set_alarm(self, uid: ClaimUid, moment: float) -> None:
-        self._agenda.set_alarm(uid, moment)
+        self.agenda.set_alarm(uid, moment)
         # Whoever waits for the next alarm may be waiting for a later one.
         self._to_look.set()
 
@@ -200,7 +200,7 @@ class ClaimKeeper:
         """One of those that do what there is to do, claim by claim; a slow one delays no other."""
         while True:
             await self._to_do.wait()
-            if (uid := self._agenda.next()) is None:
+            if (uid := self.agenda.next()) is None:
                 self._to_do.clear()
             elif self.fence.why_not(self.write_seconds):
                 await asyncio.sleep(FENCED_SECONDS)
@@ -209,14 +209,14 @@ class ClaimKeeper:
 
     async def _do_alone(self, uid: ClaimUid) -> None:
         """Do what the claim needs while nobody else does; after a failure wait for a while."""
-        self._agenda.begin(uid)
+        self.agenda.begin(uid)
         try:
             with naming(claimUID=uid):
                 is_over = await self._do(uid)
             self._failures = 0 if is_over else self._failures + 1
             await asyncio.sleep(_BACKOFF.delay(self._failures, random.random))
         finally:
-            if self._agenda.end(uid):
+            if self.agenda.end(uid):
                 self._to_do.set()
 
     async def _do(self, uid: ClaimUid) -> bool:
@@ -238,7 +238,7 @@ class ClaimKeeper:
             logger.warning("claim not kept uid=%s step=%s: %s", uid, _name(step), error)
         except (ApiError, FencedError) as error:
             logger.warning("claim not kept yet uid=%s step=%s: %s", uid, _name(step), error)
-            self._agenda.put(uid)
+            self.agenda.put(uid)
             return False
         else:
             self._done(uid, step)

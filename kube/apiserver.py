@@ -71,7 +71,7 @@ class ApiClient:
     """The verbs of the API on raw JSON; every failure is an ApiError."""
 
     def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+        self.transport = transport
 
     async def get(self, path: ObjectPath, *, timeout_seconds: float = READ_SECONDS) -> JsonObject:
         return await self._call(requests.read(path, timeout_seconds))
@@ -289,9 +289,7 @@ class ApiClient:
             url = f"{url}?{urlencode(request.query)}"
         headers = {"Content-Type": request.content_type}
         with _translated(request.what):
-            response = await self._transport.send(
-                request.method, url, headers, request.body, limits
-            )
+            response = await self.transport.send(request.method, url, headers, request.body, limits)
             if response.status < 400:
                 return response
             async with response:

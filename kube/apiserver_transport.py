@@ -88,7 +88,7 @@ class Transport:
             socket_factory=_new_socket,
         )
         # An event of a watch may be larger than aiohttp's own buffer.
-        self._session = ClientSession(connector=connector, trust_env=False, read_bufsize=2**21)
+        self.session = ClientSession(connector=connector, trust_env=False, read_bufsize=2**21)
         self._options: dict[str, Any] = {
             "proxy": access.proxy or _environment_proxy(access.host),
             "proxy_headers": access.proxy_headers or None,
@@ -100,7 +100,7 @@ class Transport:
     ) -> ClientResponse:
         authorization = await self._access.authorization()
         known = {"Authorization": authorization} if authorization else {}
-        return await self._session.request(
+        return await self.session.request(
             method,
             self._access.host + url,
             headers={**self._headers, **known, **headers},
@@ -110,4 +110,4 @@ class Transport:
         )
 
     async def close(self) -> None:
-        await self._session.close()
+        await self.session.close()

@@ -19,10 +19,10 @@ EXPORT_SECONDS = 2.0
 FLUSH_SECONDS = 1.0
 """For spans that are not sent yet when the process ends."""
 
-_TRACE_IDS: list[int] = []
+TRACE_IDS: list[int] = []
 """That of the span that begins; what the SDK asks for an id is told this."""
 
-_providers: list[TracerProvider] = []
+PROVIDERS: list[TracerProvider] = []
 
 
 class TracingError(Exception):
@@ -53,7 +53,7 @@ def trace_to(endpoint: str, service: str) -> None:
 
     class PodIds(RandomIdGenerator):
         def generate_trace_id(self) -> int:
-            return _TRACE_IDS.pop()
+            return TRACE_IDS.pop()
 
         def is_trace_id_random(self) -> bool:
             return False
@@ -63,7 +63,7 @@ def trace_to(endpoint: str, service: str) -> None:
     )
     exporter = OTLPSpanExporter(endpoint=endpoint, timeout=EXPORT_SECONDS)
     provider.add_span_processor(BatchSpanProcessor(exporter))
-    _providers.append(provider)
+    PROVIDERS.append(provider)
 
 
 def now_ns() -> int:
@@ -83,7 +83,7 @@ def note_span(
         failure: Why it did not succeed; "" where it did.
         attributes: What it was about; their names are sent with points for underscores.
     """
-    if not _providers:
+    if not PROVIDERS:
         return
     for pod in pods:
         if trace := _trace_id(pod):
@@ -105,8 +105,8 @@ def _send_span(
     from opentelemetry.context import Context
     from opentelemetry.trace import StatusCode
 
-    _TRACE_IDS.append(trace)
-    tracer = _providers[0].get_tracer("moorage")
+    TRACE_IDS.append(trace)
+    tracer = PROVIDERS[0].get_tracer("moorage")
     span = tracer.start_span(name, Context(), attributes=attributes, start_time=began_ns)
     if failure:
         span.set_status(StatusCode.ERROR, failure)
@@ -115,7 +115,7 @@ def _send_span(
 
 def flush_spans() -> None:
     """Send what is not sent yet, if that does not take long."""
-    for provider in _providers:
+    for provider in PROVIDERS:
         sender = threading.Thread(target=provider.force_flush, daemon=True)
         sender.start()
         sender.join(FLUSH_SECONDS)

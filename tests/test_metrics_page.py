@@ -30,7 +30,7 @@ def counted(*modules: ModuleType) -> Iterator[tuple[str, Figure]]:
         if isinstance(one, Counter | Histogram):
             (described,) = one.describe()
             name = f"{described.name}_total" if isinstance(one, Counter) else described.name
-            yield name, (described.type, one._labelnames, described.documentation)
+            yield name, (described.type, one._labelnames, described.documentation)  # noqa: SLF001
 
 
 def plugin_figures() -> dict[str, Figure]:

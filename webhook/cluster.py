@@ -93,7 +93,7 @@ class Cluster:
             lambda body: str(body["metadata"]["name"]),
             indexes={BY_NAME: lambda name: (name,)},
         )
-        self._instances = Store(client, INSTANCES.select(), instance_view)
+        self.instances = Store(client, INSTANCES.select(), instance_view)
         self._stores: Mapping[Resource, Store[Any]] = {
             QUEUES: self._queues,
             NAMESPACES: self._namespaces,
@@ -101,7 +101,7 @@ class Cluster:
             TEMPLATES: self._templates,
             CLASSES: self._classes,
             CONFIGURATIONS: self._configurations,
-            INSTANCES: self._instances,
+            INSTANCES: self.instances,
         }
         self._asked = {resource: asyncio.Event() for resource in self._stores}
         self._absent: set[Resource] = set()
@@ -192,7 +192,7 @@ class Cluster:
     def _remove_instance(self, view: InstanceView) -> None:
         self._surroundings.catalog.remove_instance(view.name)
         # Two namespaces may each have an Instance of this name.
-        for other in self._instances:
+        for other in self.instances:
             if other.name == view.name:
                 self._surroundings.catalog.put_instance(other)
 
@@ -234,7 +234,7 @@ class Cluster:
         tree, catalog = around.tree, around.catalog
         self._queues.subscribe(_told(tree.put, lambda queue: tree.remove(queue.name)))
         self._classes.subscribe(_told(catalog.put_class, _class_remover(catalog)))
-        self._instances.subscribe(_told(catalog.put_instance, self._remove_instance))
+        self.instances.subscribe(_told(catalog.put_instance, self._remove_instance))
         self._configurations.subscribe(
             _told(
                 lambda name: catalog.put_configuration(ResourceKey(name)),

@@ -113,7 +113,7 @@ class ExternalHandlers:
         self._limits = limits
         self._tls = tls
         self._counts: dict[tuple[Endpoint, ConfigurationName], int] = {}
-        self._table = HandlerTable()
+        self.table = HandlerTable()
         self._listeners: list[Callable[[], None]] = []
         self._problems: dict[tuple[Endpoint, ConfigurationName], str] = {}
         self._again: dict[Endpoint, asyncio.Event] = {}
@@ -130,7 +130,7 @@ class ExternalHandlers:
         """Read what the last run of the driver wrote down."""
         self._written = content = self._folder.read(FILE) or b""
         registrations = [r for r in load(content) if not refused_name(r, self._limits)]
-        self._table.recall(registrations, load_removed(content))
+        self.table.recall(registrations, load_removed(content))
         if registrations:
             logger.info("discovery handlers recalled count=%d", len(registrations))
 
@@ -146,7 +146,7 @@ class ExternalHandlers:
         endpoint = registration.endpoint
         if why := refused_name(registration, self._limits):
             raise NotAllowedError(why)
-        self._table.register(registration, self._now())
+        self.table.register(registration, self._now())
         logger.info(
             "discovery handler registered handler=%s endpoint=%s shared=%s",
             endpoint.name,
@@ -175,31 +175,31 @@ class ExternalHandlers:
     def of(self, handler: str) -> Collection[ExternalSource]:
         """The sources of a handler's name."""
         return tuple(
-            ExternalSource(h.registration, h.recalled, self) for h in self._table.named(handler)
+            ExternalSource(h.registration, h.recalled, self) for h in self.table.named(handler)
         )
 
     def was_removed(self, handler: str) -> bool:
         """Whether a handler of this name was removed, so that nobody reports its devices now."""
-        return handler in self._table.removed
+        return handler in self.table.removed
 
     def use(self, handlers: Mapping[ConfigurationName, str]) -> None:
         """These are the Configurations in force now, and the handlers that they name."""
-        self._table.use(frozenset(handlers.values()), self._now())
+        self.table.use(frozenset(handlers.values()), self._now())
         for endpoint, name in list(self._problems):
-            if handlers.get(name) != endpoint.name or endpoint not in self._table:
+            if handlers.get(name) != endpoint.name or endpoint not in self.table:
                 del self._problems[endpoint, name]
         for endpoint, name in list(self._counts):
-            if handlers.get(name) != endpoint.name or endpoint not in self._table:
+            if handlers.get(name) != endpoint.name or endpoint not in self.table:
                 del self._counts[endpoint, name]
 
     def reports(self, handler: str, name: ConfigurationName) -> Iterable[Report]:
         """How the handlers of a name do for a Configuration."""
-        for h in self._table.named(handler):
+        for h in self.table.named(handler):
             yield Report(h.state, h.since, self._problems.get((h.endpoint, name)))
 
     def states(self) -> Iterable[tuple[str, HandlerState]]:
         """Name and state of each handler."""
-        return [(h.endpoint.name, h.state) for h in self._table]
+        return [(h.endpoint.name, h.state) for h in self.table]
 
     async def run(self) -> NoReturn:
         """Remove handlers that stay away, and write down who there is, until cancelled."""
@@ -209,13 +209,13 @@ class ExternalHandlers:
             await self._write()
             if removed:
                 self._tell()
-            due = self._table.next_expiry()
+            due = self.table.next_expiry()
             seconds = None if due is None else max((due - self._now()).total_seconds(), 0)
             await pause_until(self._changed, seconds)
 
     def _expire(self) -> bool:
         """Whether there were any to remove."""
-        removed = self._table.expire(self._now())
+        removed = self.table.expire(self._now())
         for handler in removed:
             endpoint = handler.endpoint
             self._again.pop(endpoint, None)
@@ -228,7 +228,7 @@ class ExternalHandlers:
 
     async def _write(self) -> None:
         async with self._writing:
-            content = dump((h.registration for h in self._table), self._table.removed)
+            content = dump((h.registration for h in self.table), self.table.removed)
             if content == self._written:
                 return
             try:
@@ -278,7 +278,7 @@ class ExternalHandlers:
             self._note_problem(endpoint, name, str(error))
             raise
         finally:
-            self._table.ended(endpoint, number)
+            self.table.ended(endpoint, number)
 
     def _read(
         self, endpoint: Endpoint, name: ConfigurationName, message: bytes
@@ -316,11 +316,11 @@ class ExternalHandlers:
         return taken, (*refused, *problems)
 
     def _reached(self, endpoint: Endpoint, conversation: Conversation) -> None:
-        self._table.reached(endpoint, conversation, self._now())
+        self.table.reached(endpoint, conversation, self._now())
         self._tell()
 
     def _lost(self, endpoint: Endpoint, conversation: Conversation) -> None:
-        self._table.lost(endpoint, conversation, self._now())
+        self.table.lost(endpoint, conversation, self._now())
         self._tell()
 
     def _note_problem(self, endpoint: Endpoint, name: ConfigurationName, problem: str) -> None:

@@ -84,11 +84,11 @@ class NodeInstances:
         self.claimable = False
         self._client = client
         self._node = node
-        self._passes = Passes(self._pass, name="writing Instances")
+        self.passes = Passes(self._pass, name="writing Instances")
         self._on_taken = on_taken
         self._shown = shown
         self._labels = (SHARED_LABEL_VALUE, label_value(node))
-        self._of_others: dict[_Place, set[InstanceName]] = {}
+        self.of_others: dict[_Place, set[InstanceName]] = {}
         self._decided: Inventory | None = None
         self._looks = 0
         self._others_write = 0
@@ -117,7 +117,7 @@ class NodeInstances:
         self, place: _Place, stored: Iterable[StoredInstance]
     ) -> dict[InstanceName, str | None]:
         names = {instance.name: instance.device for instance in stored}
-        for name in self._of_others.get(place, ()):
+        for name in self.of_others.get(place, ()):
             names[name] = names.get(name) or ANOTHER_NODES
         return names
 
@@ -129,7 +129,7 @@ class NodeInstances:
     def look_again(self) -> None:
         """Something is not shown any more."""
         self._looks += 1
-        self._passes.ask_within(SLICES_FIRST_SECONDS)
+        self.passes.ask_within(SLICES_FIRST_SECONDS)
 
     @contextmanager
     def yielding(self) -> Iterator[None]:
@@ -171,8 +171,8 @@ class NodeInstances:
 
     async def run(self) -> NoReturn:
         """Write until cancelled; the store must be in sync."""
-        self.store.subscribe(lambda change: put_right(change, self._passes))
-        await self._passes.run()
+        self.store.subscribe(lambda change: put_right(change, self.passes))
+        await self.passes.run()
 
     async def _pass(self) -> float | None:
         inventory = self._decided
@@ -191,8 +191,8 @@ class NodeInstances:
     def _forget(self, inventory: Inventory) -> None:
         """Names of other nodes' Instances, of Configurations that are no more."""
         known = inventory.configurations.keys() | inventory.unheard
-        for place in [place for place in self._of_others if place[1] not in known]:
-            del self._of_others[place]
+        for place in [place for place in self.of_others if place[1] not in known]:
+            del self.of_others[place]
 
     def _is_any_anothers(self, bodies: Iterable[JsonObject]) -> bool:
         """Whether another node had a name first; then the device is none, see `names`."""
@@ -211,7 +211,7 @@ class NodeInstances:
             self.store.note(stored)
         else:
             place = (metadata["namespace"], stored["spec"]["configurationName"])
-            self._of_others.setdefault(place, set()).add(InstanceName(metadata["name"]))
+            self.of_others.setdefault(place, set()).add(InstanceName(metadata["name"]))
         self._on_taken()
 
     def _local_bodies(self, inventory: Inventory) -> list[JsonObject]:

@@ -59,6 +59,10 @@ class Passes:
         self._later = None
         self.ask()
 
+    async def once(self) -> float | None:
+        """One pass now, for whoever does not run them; its error is the caller's."""
+        return await self._work()
+
     async def run(self) -> NoReturn:
         due: float | None = None
         while True:
@@ -69,7 +73,7 @@ class Passes:
             self._asked.clear()
             try:
                 with PASS_SECONDS.labels(self._name).time(), counted(PASSES, self._name):
-                    due = await self._work()
+                    due = await self.once()
                 self._failures = 0
             except Exception as error:  # noqa: BLE001  An odd object must not end the process.
                 self._failures += 1

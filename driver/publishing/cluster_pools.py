@@ -81,12 +81,12 @@ class ClusterPools:
         self._offer = offer
         self._world = world
         self._on_change = on_change
-        self._passes = Passes(self._pass, name="publishing shared devices")
+        self.passes = Passes(self._pass, name="publishing shared devices")
         self._publishers: dict[str, PoolPublisher] = {}
         self._claimable: frozenset[str] | None = None
-        self._allocations: AllocationWatch | None = None
+        self.allocations: AllocationWatch | None = None
         fields = f"spec.driver={DRIVER_NAME},spec.nodeName="
-        self._slices = Store(
+        self.slices = Store(
             client,
             SLICES.select(field_selector=fields),
             lambda body: _shared_view(slice_view(body)),
@@ -100,31 +100,31 @@ class ClusterPools:
 
     def ask(self) -> None:
         """Look at all pools again."""
-        self._passes.ask()
+        self.passes.ask()
 
     async def run(self) -> None:
         """Publish until cancelled; failures are retried for ever, and logged."""
         async with asyncio.TaskGroup() as tasks:
-            self._allocations = AllocationWatch(self._client, is_shared_pool, tasks, self.ask)
-            tasks.create_task(self._slices.run())
+            self.allocations = AllocationWatch(self._client, is_shared_pool, tasks, self.ask)
+            tasks.create_task(self.slices.run())
             stores: tuple[Store[Any], ...] = (
-                self._slices,
+                self.slices,
                 self._world.instances,
                 self._world.nodes,
             )
             for store in stores:
                 await store.synced.wait()
-            self._slices.subscribe(lambda change: put_right(change, self._passes))
+            self.slices.subscribe(lambda change: put_right(change, self.passes))
             self._world.instances.subscribe(self._instance_changed)
             self._world.nodes.subscribe(self._node_changed)
-            await self._passes.run()
+            await self.passes.run()
 
     def _instance_changed(self, change: Change[InstanceSight]) -> None:
         match urgency(*_old_and_new(change)):
             case Urgency.NOW:
                 self.ask()
             case Urgency.SOON:
-                self._passes.ask_within(GATHER_SECONDS)
+                self.passes.ask_within(GATHER_SECONDS)
             case Urgency.NEVER:
                 pass
 
@@ -133,9 +133,9 @@ class ClusterPools:
             self.ask()
 
     async def _pass(self) -> float | None:
-        assert self._allocations is not None, "set when it runs"
+        assert self.allocations is not None, "set when it runs"
         now = datetime.now(UTC)
-        allocated = self._allocations.allocated()
+        allocated = self.allocations.allocated()
         decided = {
             name: publish(
                 supply,
@@ -159,7 +159,7 @@ class ClusterPools:
     def _supplies(self) -> Mapping[str, Supply]:
         """What there is for each pool: those that may have devices, and those that are shown."""
         held, nodes = self._world.held(), nodes_of(self._world.nodes)
-        shown = {configuration_of_pool(view.pool) for view in self._slices}
+        shown = {configuration_of_pool(view.pool) for view in self.slices}
         known = map(configuration_of_pool, self._publishers)
         return {
             shared_pool(name): self._supply(held.get(name), nodes)
@@ -179,10 +179,10 @@ class ClusterPools:
         """Who writes a pool; None where there is nothing to write."""
         if name in self._publishers:
             return self._publishers[name]
-        if not supply.instances and not self._slices.by_index(BY_POOL, name):
+        if not supply.instances and not self.slices.by_index(BY_POOL, name):
             return None
         pool = Pool(name=name, scope=AllNodesScope(), stays=False)
-        slices = StoredSlices(lambda: self._slices.by_index(BY_POOL, name), self._slices.note)
+        slices = StoredSlices(lambda: self.slices.by_index(BY_POOL, name), self.slices.note)
         publisher = self._publishers[name] = PoolPublisher(self._client, pool, slices)
         publisher.recall()
         return publisher
@@ -190,17 +190,17 @@ class ClusterPools:
     async def _write(self, decided: tuple[str, Publication]) -> None:
         name, publication = decided
         await self._publishers[name].write(publication)
-        if not publication.offers and not self._slices.by_index(BY_POOL, name):
+        if not publication.offers and not self.slices.by_index(BY_POOL, name):
             del self._publishers[name]
 
     def _follow_claims(self, decided: Iterable[Publication], *, unsettled: bool) -> None:
-        assert self._allocations is not None, "set when it runs"
+        assert self.allocations is not None, "set when it runs"
         if not any(publication.away for publication in decided):
-            self._allocations.turn_off()
+            self.allocations.turn_off()
         elif unsettled:
-            self._allocations.renew()
+            self.allocations.renew()
         else:
-            self._allocations.turn_on()
+            self.allocations.turn_on()
 
     def _settle(self, allocated: Mapping[str, Collection[Any]] | None) -> None:
         """Say which Instances claims may have, by what is written and by what was known before."""

@@ -156,9 +156,9 @@ class NodePools:
         self._tasks = tasks
         self._listeners = listeners
         self._features: Features | None = None
-        self._pools: dict[str, LocalPool] = {}
+        self.pools: dict[str, LocalPool] = {}
         self._running: dict[str, asyncio.Task[NoReturn]] = {}
-        self._allocations = AllocationWatch(client, self._is_ours, tasks, self._claims_changed)
+        self.allocations = AllocationWatch(client, self._is_ours, tasks, self._claims_changed)
 
     def start(self, features: Features) -> None:
         """Go on from what an earlier process published; the slices must be in sync."""
@@ -170,24 +170,24 @@ class NodePools:
     @property
     def current(self) -> Mapping[str, Publication]:
         """What was decided last, by pool; what the kubelet plugin prepares from."""
-        return {name: pool.current for name, pool in self._pools.items()}
+        return {name: pool.current for name, pool in self.pools.items()}
 
     @property
     def shown_instances(self) -> frozenset[str]:
         """Values of the attribute `instance` of all devices that slices may show."""
-        shown = (p.shown_instances for pool in self._pools.values() for p in pool.shown)
+        shown = (p.shown_instances for pool in self.pools.values() for p in pool.shown)
         return frozenset().union(*shown)
 
     @property
     def homes(self) -> Homes:
         """Which pool shows what, see `local_pools`; the node's own, if by a fault two do."""
-        pools = sorted(self._pools.items(), key=lambda pool: pool[0] == self._node)
+        pools = sorted(self.pools.items(), key=lambda pool: pool[0] == self._node)
         return {trace: name for name, pool in pools for trace in pool.traces}
 
     def use(self, supplies: Mapping[str, Supply]) -> None:
         """This is what there is now for these pools."""
         for name, supply in supplies.items():
-            (self._pools.get(name) or self._open(name)).use(supply)
+            (self.pools.get(name) or self._open(name)).use(supply)
 
     def _is_ours(self, pool: str) -> bool:
         return is_pool_of(self._node, pool)
@@ -204,7 +204,7 @@ class NodePools:
             StoredSlices(lambda: self._stored(name), self.slices.note),
         )
         publisher.recall()
-        pool = self._pools[name] = LocalPool(
+        pool = self.pools[name] = LocalPool(
             publisher,
             partial(self._decide, name),
             partial(self._written, name),
@@ -220,7 +220,7 @@ class NodePools:
     async def _decide(self, name: str, supply: Supply, written: Publication) -> Publication:
         assert self._features is not None, "known when there are pools"
         decide = partial(
-            publish, allocated=self._allocations.allocated_in(name), now=datetime.now(UTC)
+            publish, allocated=self.allocations.allocated_in(name), now=datetime.now(UTC)
         )
         many = len(supply.instances) + len(written.offers)
         return await worked_out(many, decide, supply, written, self._features)
@@ -228,26 +228,26 @@ class NodePools:
     def _written(self, name: str, publication: Publication) -> None:
         """Whether it failed or not."""
         self._follow_claims(publication)
-        if name != self._node and self._pools[name].is_idle and not self._stored(name):
-            del self._pools[name]
+        if name != self._node and self.pools[name].is_idle and not self._stored(name):
+            del self.pools[name]
             self._running.pop(name).cancel()
 
     def _follow_claims(self, publication: Publication) -> None:
         if publication.unsettled:
-            self._allocations.renew()
-        elif any(pool.current.away for pool in self._pools.values()):
-            self._allocations.turn_on()
+            self.allocations.renew()
+        elif any(pool.current.away for pool in self.pools.values()):
+            self.allocations.turn_on()
         else:
-            self._allocations.turn_off()
+            self.allocations.turn_off()
 
     def _claims_changed(self) -> None:
-        for pool in self._pools.values():
+        for pool in self.pools.values():
             if pool.current.away:
                 pool.passes.ask()
 
     def _slice_changed(self, change: Change[SliceView]) -> None:
         view = change.old if isinstance(change, Deleted) else change.new
-        if (pool := self._pools.get(view.pool)) is not None:
+        if (pool := self.pools.get(view.pool)) is not None:
             put_right(change, pool.passes)
         elif self._is_ours(view.pool) and not isinstance(change, Deleted):
             self._open(view.pool)

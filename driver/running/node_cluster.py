@@ -82,22 +82,24 @@ class NodeCluster:
         self._hash_digits = place.hash_digits
         self._node_path = place.path
         self._tasks = tasks
-        self._passes = Passes(self._pass, name="publishing")
+        self.passes = Passes(self._pass, name="publishing")
         self._instances = NodeInstances(
             client,
             node,
-            on_taken=lambda: self._passes.ask_within(TAKEN_SECONDS),
-            shown=lambda: self._pools.shown_instances,
+            on_taken=lambda: self.passes.ask_within(TAKEN_SECONDS),
+            shown=lambda: self.pools.shown_instances,
         )
         self._sources = sources
         self._properties = NodeProperties(client, tasks)
-        self._discoveries = Discoveries(sources, tasks, self._on_answer, self._properties.read)
-        self._sight = NodeSight(self._instances, self._inventory_now, lambda: self._pools.current)
+        self.discoveries = Discoveries(sources, tasks, self.on_answer, self._properties.read)
+        self.node_sight = NodeSight(
+            self._instances, self._inventory_now, lambda: self.pools.current
+        )
         self._listeners: list[Callable[[Inventory], None]] = []
         self._on_seen: list[Callable[[], None]] = []
         self._first_answers = asyncio.Event()
         self._decided = asyncio.Event()
-        self._configurations = Store(
+        self.configurations = Store(
             client,
             CONFIGURATIONS.select(),
             lambda body: judge(
@@ -107,50 +109,50 @@ class NodeCluster:
             ),
         )
         self._homes = place.homes
-        self._pools = NodePools(
+        self.pools = NodePools(
             client,
             node,
             tasks,
             PoolListeners(
-                decided=self._sight.forget_shared,
+                decided=self.node_sight.forget_shared,
                 gone=self._instances.look_again,
-                unknown=self._passes.ask,
+                unknown=self.passes.ask,
                 writing=self._instances.yielding,
             ),
         )
         reporter = Reporter(sources, self._properties.problems, self._unnamed)
-        self._handlers = NodeHandlers(client, node, reporter, self._configurations)
+        self._handlers = NodeHandlers(client, node, reporter, self.configurations)
         for source in (sources, self._properties):
-            source.on_change(self._passes.ask)
+            source.on_change(self.passes.ask)
             source.on_change(self._handlers.ask)
         self._properties.on_change(self._properties_changed)
 
     @property
     def sight(self) -> Sight | None:
         """What this node can prepare, and where its devices are; None before the first decision."""
-        return self._sight.whole
+        return self.node_sight.whole
 
     @property
     def where(self) -> Whereabouts | None:
         """Where this node's devices are; None before the first decision."""
-        return self._sight.where
+        return self.node_sight.where
 
     def on_changed(self, listener: Callable[[], None]) -> None:
         """Call back whenever there may be another sight."""
-        self._sight.listeners.append(listener)
+        self.node_sight.listeners.append(listener)
 
     def on_seen(self, listener: Callable[[], None]) -> None:
         """Call back whenever devices may be elsewhere than before."""
         self._on_seen.append(listener)
 
     def _seen(self) -> None:
-        self._sight.forget_where()
+        self.node_sight.forget_where()
         for listener in self._on_seen if self.inventory is not None else ():
             listener()
 
     def _inventory_now(self) -> Inventory:
         taken = self._instances.names(self.inventory, self._hash_digits)
-        return inventory_of(self._configurations, self._discoveries.heard, self._node, taken)
+        return inventory_of(self.configurations, self.discoveries.heard, self._node, taken)
 
     @property
     def stored_instances(self) -> Store[StoredInstance]:
@@ -164,12 +166,12 @@ class NodeCluster:
     @property
     def claimed_instances(self) -> frozenset[str]:
         """Attribute values of Instances that claims may have, since slices may show them."""
-        return self._pools.shown_instances
+        return self.pools.shown_instances
 
     @property
     def inventory(self) -> Inventory | None:
         """What this node's discovery says, shared devices included; None before the first pass."""
-        return self._sight.inventory
+        return self.node_sight.inventory
 
     def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
         """Call back with the inventory of each pass; it may be the same as before."""
@@ -181,39 +183,39 @@ class NodeCluster:
         await self._first_answers_or_time()
         self._tasks.create_task(self._instances.run())
         self._tasks.create_task(self._handlers.run())
-        await self._passes.run()
+        await self.passes.run()
 
     async def _start_stores(self) -> None:
-        stores: list[Store[Any]] = [self._configurations, self._instances.store]
-        self._sight.taken = path = await self._node_path.take()
+        stores: list[Store[Any]] = [self.configurations, self._instances.store]
+        self.node_sight.taken = path = await self._node_path.take()
         self._instances.claimable = path.is_dra
         if path.features is not None:
-            stores.append(self._pools.slices)
+            stores.append(self.pools.slices)
         for store in stores:
             self._tasks.create_task(store.run())
         for store in stores:
             await store.synced.wait()
-        self._configurations.subscribe(self._configuration_changed)
+        self.configurations.subscribe(self._configuration_changed)
         self._instances.store.subscribe(self._instance_changed)
         if path.features is not None:
-            self._pools.start(path.features)
+            self.pools.start(path.features)
 
     def _configuration_changed(self, change: Change[Verdict]) -> None:
         """Look again, but not at what nodes write into its status."""
         if not isinstance(change, Modified) or concerns_devices(change.old, change.new):
-            self._passes.ask()
+            self.passes.ask()
 
     def _instance_changed(self, change: Change[StoredInstance]) -> None:
         """Look again when slots were taken or freed: what claims may have depends on it."""
-        self._sight.forget_shared()
-        if self._sight.path.is_dra and _changes_holders(change):
-            self._passes.ask()
+        self.node_sight.forget_shared()
+        if self.node_sight.path.is_dra and _changes_holders(change):
+            self.passes.ask()
         elif isinstance(change, Deleted) and self.inventory and self.inventory.collisions:
-            self._passes.ask()  # Its name may be free for another device.
+            self.passes.ask()  # Its name may be free for another device.
 
     async def _first_answers_or_time(self) -> None:
         self._follow()
-        self._on_answer()
+        self.on_answer()
         with suppress(TimeoutError):
             async with asyncio.timeout(FIRST_ANSWERS_SECONDS):
                 await self._first_answers.wait()
@@ -224,26 +226,26 @@ class NodeCluster:
             self._follow()
 
     def _follow(self) -> None:
-        configurations = in_force(self._configurations)
+        configurations = in_force(self.configurations)
         self._sources.use(configurations)
         self._properties.follow(configurations)
-        self._discoveries.follow(configurations)
+        self.discoveries.follow(configurations)
 
-    def _on_answer(self) -> None:
-        if self._discoveries.complete:
+    def on_answer(self) -> None:
+        if self.discoveries.complete:
             self._first_answers.set()
         self._seen()
-        self._passes.ask()
+        self.passes.ask()
 
     async def _pass(self) -> None:
         self._follow()
         inventory = self._inventory_now()
         self._log_collisions(inventory)
-        self._sight.decided(inventory)
+        self.node_sight.decided(inventory)
         self._seen()
         self._decided.set()
-        if self._sight.path.features is not None:
-            self._pools.use(self._supplies(inventory))
+        if self.node_sight.path.features is not None:
+            self.pools.use(self._supplies(inventory))
         self._instances.decide(inventory)
         for listener in self._listeners:
             listener(inventory)
@@ -264,11 +266,11 @@ class NodeCluster:
 
     def _supplies(self, inventory: Inventory) -> Mapping[str, Supply]:
         """Of an inventory that is withdrawn nothing is left, in whichever pool."""
-        is_dra = self._sight.path.is_dra
+        is_dra = self.node_sight.path.is_dra
         return local_supplies(
             inventory if is_dra else withdrawn(inventory),
             self._node,
-            KnownPools({**self._homes, **self._pools.homes}, self._pools.current.keys()),
+            KnownPools({**self._homes, **self.pools.homes}, self.pools.current.keys()),
             held_slots(self._instances.store) if is_dra else {},
         )
 

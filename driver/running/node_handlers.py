@@ -73,17 +73,17 @@ class NodeHandlers:
         self._node = node
         self._reporter = reporter
         self._configurations = configurations
-        self._passes = Passes(self._pass, name="writing the status of handlers")
+        self.passes = Passes(self._pass, name="writing the status of handlers")
         self._standing: dict[str, tuple[_Entry, float]] = {}
         self._written: dict[str, _Entry] = {}
 
     def ask(self) -> None:
         """There may be something else to tell; of handlers in this process nobody says so."""
-        self._passes.ask()
+        self.passes.ask()
 
     async def run(self) -> NoReturn:
         """Write until cancelled; the store must be in sync."""
-        await self._passes.run()
+        await self.passes.run()
 
     async def _pass(self) -> float:
         wanted = self._wanted()

@@ -151,6 +151,10 @@ class Assumptions:
         """Whether a decision about the pod is in flight."""
         return pod in self._held
 
+    def admitted(self) -> list[PodUid]:
+        """Those of whom something is assumed, but for those that only decided an owner."""
+        return [uid for uid, held in self._held.items() if held.requests is not None]
+
     def _tell(self, claims: Iterable[ClaimUid]) -> None:
         for subscriber in tuple(self._subscribers):
             subscriber(claims)

@@ -94,14 +94,14 @@ class QueueKeeper:
             if queue.is_deleting:
                 return f'Queue "{queue.name}" is being deleted: nothing new is charged to it.'
             try:
-                await self._write_under_lock(queue.name, kept=True)
+                await self.write_under_lock(queue.name, kept=True)
             except (ApiError, FencedError) as error:
                 return f'Queue "{queue.name}" could go while it is charged: {error}'
             if queue.name not in self._cluster.world.facts.tree:
                 return f'Queue "{queue.name}" is gone.'
         return ""
 
-    async def _write_under_lock(self, name: QueueName, *, kept: bool) -> None:
+    async def write_under_lock(self, name: QueueName, *, kept: bool) -> None:
         """Write unless it is so by now, or a charge began or ended meanwhile."""
         world = self._cluster.world
         async with self._locks.of((name,)):
@@ -163,7 +163,7 @@ class QueueKeeper:
     async def _carry_out(self, found: Keep) -> None:
         name = found.queue.name
         try:
-            await self._write_under_lock(name, kept=found.kept)
+            await self.write_under_lock(name, kept=found.kept)
         except NotFoundError:
             return
         except Exception as error:  # An odd object must not end the process.

@@ -48,12 +48,12 @@ class ClusterWorld:
         self.settings = settings
         self.world = World(settings)
         self._client = client
-        self._kinds = Kinds(
+        self.kinds = Kinds(
             Source(client, watch or WatchSettings()), self.world, self._changed, pod_groups
         )
-        self._unknown = list(self._kinds)
+        self._unknown = list(self.kinds)
         self._listeners: tuple[Listener, ...] = ()
-        self._waiters = Waiters()
+        self.waiters = Waiters()
         self._began_at = 0.0
         self._fed = asyncio.Event()
 
@@ -68,7 +68,7 @@ class ClusterWorld:
 
     def watch_failures(self) -> dict[str, int]:
         """How often in a row each kind could not be listed or watched; 0 while all is well."""
-        kinds = (kind for kind in self._kinds if kind.is_followed)
+        kinds = (kind for kind in self.kinds if kind.is_followed)
         return {str(kind): kind.store.stats.failures_in_a_row for kind in kinds}
 
     async def in_sync(self) -> None:
@@ -86,26 +86,26 @@ class ClusterWorld:
 
         `about` names, by UID, the pods and claims whose changes matter; empty for any change.
         """
-        return await self._waiters.wait_for(condition, seconds, about)
+        return await self.waiters.wait_for(condition, seconds, about)
 
     def note_claim(self, obj: JsonObject) -> None:
         """Take the answer to an own write at once; older than what is known, it changes nothing."""
-        self._kinds.claims.store.note(obj)
+        self.kinds.claims.store.note(obj)
 
     def note_queue(self, obj: JsonObject) -> None:
         """The same for a Queue."""
-        self._kinds.queues.store.note(obj)
+        self.kinds.queues.store.note(obj)
 
     def note_pod(self, obj: JsonObject) -> None:
         """The same for a pod."""
-        self._kinds.pods.store.note(obj)
+        self.kinds.pods.store.note(obj)
 
     def read_pod(self, obj: JsonObject) -> PodView:
         """A pod that somebody sent. In a version that is known it is not parsed again.
 
         Raises UnreadableError.
         """
-        return self._kinds.pods.store.known(obj) or pod_view(obj, self.settings)
+        return self.kinds.pods.store.known(obj) or pod_view(obj, self.settings)
 
     async def refresh_claim(self, namespace: str, name: str) -> ClaimView | None:
         """Read a claim from the API server; the world knows it from then on.
@@ -117,9 +117,9 @@ class ClusterWorld:
         if obj is None:
             self.world.note_gone_claim(namespace, name)
             return None
-        self._kinds.claims.hint()
+        self.kinds.claims.hint()
         self.note_claim(obj)
-        found = self._kinds.claims.store.get(name, namespace)
+        found = self.kinds.claims.store.get(name, namespace)
         return found.view if found else None
 
     async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
@@ -128,7 +128,7 @@ class ClusterWorld:
         if obj is None:
             return None
         self.note_pod(obj)
-        if known := self._kinds.pods.store.get(name, namespace):
+        if known := self.kinds.pods.store.get(name, namespace):
             return known
         found = pod_view(obj, self.settings)
         # One that matters and is not kept was deleted while the answer was on its way.
@@ -145,13 +145,13 @@ class ClusterWorld:
         """Follow the API server until cancelled; failures are retried for ever, and logged."""
         self._began_at = asyncio.get_running_loop().time()
         async with asyncio.TaskGroup() as tasks:
-            for kind in self._kinds:
+            for kind in self.kinds:
                 tasks.create_task(kind.run())
-            for kind in self._kinds:
+            for kind in self.kinds:
                 await kind.settled.wait()
                 kind.feed()
             self._fed.set()
-            claims, pods = len(self._kinds.claims.store), len(self._kinds.pods.store)
+            claims, pods = len(self.kinds.claims.store), len(self.kinds.pods.store)
             logger.info("in sync claims=%d pods=%d", claims, pods)
         raise AssertionError("stores run until they are cancelled")
 
@@ -169,7 +169,7 @@ class ClusterWorld:
         return self._began_at >= moment or await self._catch_up(timeout_seconds)
 
     async def _catch_up(self, timeout_seconds: float) -> bool:
-        stores = [kind.store for kind in self._kinds if kind.is_followed]
+        stores = [kind.store for kind in self.kinds if kind.is_followed]
         asked = (store.catch_up(timeout_seconds) for store in stores)
         answers = await asyncio.gather(*asked, return_exceptions=True)
         for answer in answers:
@@ -183,4 +183,4 @@ class ClusterWorld:
                 listener(change)
             except Exception:  # One listener's error must not cost the others the change.
                 logger.exception("listener failed change=%s", change)
-        self._waiters.changed(change)
+        self.waiters.changed(change)

@@ -106,9 +106,9 @@ class ExtenderApp:
         self._limits = limits
         self._backlog = Backlog(limits.on_their_way)
         self._calls: dict[str, tuple[_Call, _Encode]] = {
-            "/filter": (self._filter, encode_error),
+            "/filter": (self.filter, encode_error),
             "/preempt": (self._preempt, encode_preempt_error),
-            "/bind": (self._bind, encode_error),
+            "/bind": (self.bind, encode_error),
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -139,7 +139,7 @@ class ExtenderApp:
             logger.exception("failed path=%s", path)
             return Response(200, failed(f"internal error: {type(error).__name__}: {error}"))
 
-    async def _filter(self, body: bytes) -> bytes:
+    async def filter(self, body: bytes) -> bytes:
         call = decode_filter(body)
         if isinstance(call, NotAnswered):
             return encode_error(_logged("/filter", call))
@@ -167,7 +167,7 @@ class ExtenderApp:
         note_verdict("preempt", answer)
         return encode_preempt(call, answer)
 
-    async def _bind(self, body: bytes) -> bytes:
+    async def bind(self, body: bytes) -> bytes:
         call = decode_bind(body)
         if isinstance(call, NotAnswered):
             return encode_error(_logged("/bind", call))

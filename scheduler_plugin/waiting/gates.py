@@ -114,7 +114,7 @@ class GateKeeper:
         self._bottlenecks: list[Bottleneck] = []
         self._again = False
         self._next_look = float("-inf")
-        self._has_judged, self._away = False, AwayPods()
+        self._has_judged, self.away = False, AwayPods()
         self.untold = UntoldPods(world, self._waiting)
         aged = AgedPods(world, self._waiting.lines, first_turn)
         self._kept = KeptLines(self._waiting, self.untold, self._blockades, aged)
@@ -123,6 +123,9 @@ class GateKeeper:
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    def __iter__(self) -> Iterator[PodUid]:
+        return iter(self._waiting)
 
     # What is heard.
 
@@ -160,8 +163,8 @@ class GateKeeper:
     def _take_pod(self, uid: PodUid) -> None:
         pod = self._as_it_waits(uid)
         if pod is None:
-            self._away.forget(uid)
-        if uid in self._away:
+            self.away.forget(uid)
+        if uid in self.away:
             return
         self._waiting.note_pod(uid)
         line = self._waiting.line_of(uid)
@@ -175,20 +178,20 @@ class GateKeeper:
     def tried(self, uid: PodUid, moment: float) -> None:
         """kube-scheduler asked about a pod without a gate: what was decided of it is over."""
         self._again = True
-        if self._away.going.drop(uid) and self._as_it_waits(uid) is not None:
-            self._away.rest(uid, moment)
+        if self.away.going.drop(uid) and self._as_it_waits(uid) is not None:
+            self.away.rest(uid, moment)
         elif uid not in self._waiting or self._as_it_waits(uid) is None:
             self._note_pod(uid)
 
     def is_going(self, uid: PodUid, moment: float) -> bool:
         """Whether it is decided, and holds until then, that the pod is let go."""
-        return self._away.is_going(uid, moment)
+        return self.away.is_going(uid, moment)
 
     def failed(self, uid: PodUid, moment: float) -> None:
         """A pod could not be let go: nothing is assumed of it, and it rests."""
-        if self._away.going.drop(uid):
+        if self.away.going.drop(uid):
             self._world.assumptions.forget(uid)
-            self._away.rest(uid, moment)
+            self.away.rest(uid, moment)
             self._gangs.note(uid)
 
     # Decisions.
@@ -211,7 +214,7 @@ class GateKeeper:
 
     def next_look(self) -> float | None:
         """When to decide again even though nothing changes; None where nobody waits."""
-        back = self._away.next_moment()
+        back = self.away.next_moment()
         if not len(self._waiting):
             return back
         return self._recheck_at if back is None else min(back, self._recheck_at)
@@ -341,12 +344,12 @@ class GateKeeper:
         if pod.uid in self._waiting:
             in_line = self._waiting.line_of(pod.uid) is not None
             return self._as_it_waits(pod.uid) if in_line else None
-        return pod if pod.uid not in self._away and could_come(pod, self._world) else None
+        return pod if pod.uid not in self.away and could_come(pod, self._world) else None
 
     def _let_go(self, pod: PodView, admitted: Admitted, now: datetime, moment: float) -> LetGo:
         assume(pod, admitted, self._world, now)
         seconds = LAPSE.total_seconds() if pod.is_gated else TRIED_SECONDS
-        self._away.going.set(pod.uid, moment + seconds)
+        self.away.going.set(pod.uid, moment + seconds)
         self._waiting.leave(pod.uid)
         self.untold.drop(pod.uid)
         self._wake_claims_of(pod.uid)
@@ -363,16 +366,16 @@ class GateKeeper:
 
     def _come_back(self, moment: float) -> None:
         """Pods that are still there although they should have gone by now, and those rested."""
-        for uid in self._away.going.take(moment):
+        for uid in self.away.going.take(moment):
             pod = self._as_it_waits(uid)
             if pod is not None and not pod.is_gated:
                 # kube-scheduler did not ask about it: no node may have room for it.
                 self._world.assumptions.forget(uid)
                 self._wake_claims_of(uid)
-                self._away.rest(uid, moment)
+                self.away.rest(uid, moment)
             else:
                 self._note_pod(uid)
-        for uid in self._away.resting.take(moment):
+        for uid in self.away.resting.take(moment):
             self._note_pod(uid)
 
     def _recheck(self, signature: Signature, now: datetime) -> None:

@@ -121,7 +121,7 @@ class Scene:
         idle = 0
         for _ in range(10_000):
             keeper = self.keeper
-            idle = 0 if keeper._agenda.is_busy else idle + 1
+            idle = 0 if keeper.agenda.is_busy else idle + 1
             if idle == 30:
                 return
             await asyncio.sleep(0)

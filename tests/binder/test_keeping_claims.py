@@ -16,6 +16,7 @@ from scheduler_plugin.objects.names import QueueName
 from tests.binder.builders import FakeFence
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault, Happening
 from tests.binder.keeping import Scene, no_delays
+from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_result, admit, claim_uid, put
 
 __all__ = ["no_delays"]
@@ -68,7 +69,6 @@ async def test_an_orphan_that_a_binding_uses_is_looked_at_when_that_is_over() ->
 
         scene.busy.clear()
         scene.later(seconds=apiserver_keeper.BUSY_SECONDS)
-        scene.keeper._to_look.set()
         await scene.until(lambda: scene.server.owner() == ("b", "uid-of-b"))
 
 
@@ -289,7 +289,7 @@ async def test_nothing_is_evicted_behind_a_fence_that_closes_in_the_middle() -> 
     scene.later(minutes=2)
     async with scene.running():
         await scene.until(lambda: scene.server.asked == ["POST eviction (dry)"])
-        await scene.until(lambda: scene.keeper._agenda.next() is not None)
+        await scene.until(lambda: scene.keeper.agenda.next() is not None)
 
     assert scene.server.evicted == []
 
@@ -330,7 +330,6 @@ async def test_a_left_over_allocation_is_cleared_after_the_grace() -> None:
         assert scene.server.asked == []
 
         scene.later(seconds=GRACE.total_seconds())
-        scene.keeper._to_look.set()
         await scene.until(lambda: scene.server.claim()["status"] == {})
 
     assert scene.server.asked == ["GET cam", "PATCH status"]
@@ -403,7 +402,7 @@ async def test_a_claim_of_a_lost_queue_is_told_once_until_it_is_lost_again() -> 
 
         put(scene.world, a_queue("gone"))
         scene.keeper.queues_changed()
-        await scene.until(lambda: not scene.keeper._told)
+        await scene.until_idle()
         scene.world.delete_queue(QueueName("gone"))
         scene.keeper.queues_changed()
         await scene.until(lambda: len(scene.told) == 2)
@@ -434,5 +433,5 @@ async def test_nothing_is_kept_of_a_claim_that_is_deleted() -> None:
             scene.keeper.changed([claim_uid(name)])
         await scene.until_idle()
 
-    keeper = scene.keeper
-    assert (keeper._told, len(keeper._rests), len(keeper._agenda)) == ({}, 0, 0)
+    left = kept_in(scene.keeper, scene.world, *vars(scene.world).values())
+    assert left.keys() <= {"._rests._forgotten._heap"}  # It lets go of what was dropped in time.

@@ -54,27 +54,27 @@ class Scene:
         self.waiting = [pod_uid("w")]
         self.server.slices = [a_slice_object("d1", "d2", "d3", "d4")]
         self.server.put_node(a_node_object())
-        binder = a_binder(self.server, FakeFence(), self._note_claim, self._note_pod)
+        binder = a_binder(self.server, FakeFence(), self.note_claim, self.note_pod)
         self.reclaimer = binder.reclaimer(
             self.world, lambda: self.waiting, self.events.append, lambda: NOW, lambda: self.moment
         )
 
-    def _note_claim(self, claim: JsonObject) -> None:
+    def note_claim(self, claim: JsonObject) -> None:
         put(self.world, claim_view(claim, queue_label=QUEUE))
 
-    def _note_pod(self, pod: JsonObject) -> None:
+    def note_pod(self, pod: JsonObject) -> None:
         put(self.world, pod_view(pod, SETTINGS))
         self.reclaimer.changed(PodChanged(pod_uid(pod["metadata"]["name"])))
 
     def put_pod(self, name: str, queue: str, **fields: Any) -> None:
         body = a_pod_object(name, queue=queue, claims=[name], **fields)
         self.server.put("pods", body)
-        self._note_pod(self.server.pod(name))
+        self.note_pod(self.server.pod(name))
 
     def put_claim(self, name: str, *pods: str, queue: str = "") -> None:
         results = {"results": [a_result()], "pods": pods, "queue": queue} if pods else {}
         self.server.put("resourceclaims", a_claim_object(name, requests=[a_request()], **results))
-        self._note_claim(self.server.claim(name))
+        self.note_claim(self.server.claim(name))
 
     def use(self, name: str, **fields: Any) -> None:
         self.put_claim(name, name, queue="robots")
@@ -158,7 +158,7 @@ async def test_nobody_else_goes_while_the_evicted_one_takes_its_time() -> None:
         scene.put_pod("r2", "robots", node="n", phase="Running")
         pod = scene.server.pod("r2")
         pod["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:30Z"
-        scene._note_pod(pod)
+        scene.note_pod(pod)
         await scene.rounds()
 
     assert scene.evicted == ["r2"]
@@ -191,7 +191,7 @@ async def test_with_the_binding_the_hold_and_its_condition_are_over() -> None:
         bound["spec"]["nodeName"] = "n"
         scene.server.put("pods", bound)
         scene.waiting = []
-        scene._note_pod(scene.server.pod("w"))
+        scene.note_pod(scene.server.pod("w"))
         await scene.rounds()
 
     assert (scene.held, scene.condition()) == ([], ("False", "Bound"))
@@ -207,7 +207,7 @@ async def test_whoever_leads_next_takes_the_hold_up_and_evicts_nobody_twice() ->
 
     second = Scene(first.server)
     for name in ("r1", "r2", "w"):
-        second._note_claim(second.server.claim(name))
+        second.note_claim(second.server.claim(name))
         put(second.world, pod_view(second.server.pod(name), SETTINGS))
     async with second.running():
         await second.rounds()

@@ -46,7 +46,7 @@ class DeviceScene(Scene):
         fields = {"results": [result], "pods": ["r1"], "queue": "robots"}
         held = a_claim_object("r1", requests=[a_request()], **fields)
         self.server.put("resourceclaims", held)
-        self._note_claim(self.server.claim("r1"))
+        self.note_claim(self.server.claim("r1"))
         self.put_pod("r1", "robots", node="n", phase="Running")
         self.put_claim("w")
         self.put_pod("w", "mine", status=UNSCHEDULABLE)
@@ -108,7 +108,7 @@ async def test_whoever_leads_next_holds_a_device_of_the_class_without_knowing_wh
         await first.rounds()
 
     second = DeviceScene()
-    second._note_pod(first.server.pod("w"))
+    second.note_pod(first.server.pod("w"))
     second.reclaimer.begin()
 
     (hold,) = second.world.assumptions.holds.of_devices()

@@ -117,10 +117,10 @@ async def test_kernel_asks_for_a_sign_of_life_on_every_connection(tmp_path: Path
         fake.will(says({}))
         async with connect(fake.kubeconfig) as client:
             await client.get(NODES.at("n"))
-            connector: Any = client._transport._session.connector
+            connector: Any = client.transport.session.connector
             (made,) = [
                 transport.get_extra_info("socket")
-                for connections in connector._conns.values()
+                for connections in connector._conns.values()  # noqa: SLF001  The library shows no socket otherwise.
                 for protocol, _ in connections
                 if (transport := protocol.transport) is not None
             ]

@@ -46,7 +46,7 @@ def collector() -> Iterator[Collector]:
     with Collector.listening() as collector:
         trace_to(collector.endpoint, "moorage-driver")
         yield collector
-        opentelemetry._providers.pop().shutdown()
+        opentelemetry.PROVIDERS.pop().shutdown()
 
 
 def test_what_is_done_for_a_pod_is_in_the_trace_that_its_uid_names(collector: Collector) -> None:
@@ -74,7 +74,7 @@ def test_nothing_is_done_where_nobody_asked_for_traces() -> None:
     note_span("Bind", now_ns(), (POD,))
     opentelemetry.flush_spans()
 
-    assert not opentelemetry._TRACE_IDS
+    assert not opentelemetry.TRACE_IDS
 
 
 def test_what_is_not_sent_yet_is_sent_when_the_process_ends() -> None:

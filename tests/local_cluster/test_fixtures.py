@@ -29,6 +29,6 @@ def test_a_cluster_that_was_taken_down_is_not_started_again(
     """The last test's teardown is that of the session, too."""
     cluster = FakeCluster(tmp_path / folder)
 
-    fixtures._mend(cast(Cluster, cluster))
+    fixtures.mend(cast(Cluster, cluster))
 
     assert cluster.mended == mended

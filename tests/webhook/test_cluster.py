@@ -47,13 +47,13 @@ def test_an_instance_stays_accounted_while_another_namespace_has_one_of_its_name
     found = Cluster(cast(ApiClient, FakeClient()), AccountingSettings(), PodSettings())
     accounted = found.surroundings.catalog.accounted_resource
     for version, namespace in enumerate(("old", "new"), start=1):
-        found._instances.note(an_instance(namespace, version))
+        found.instances.note(an_instance(namespace, version))
     assert accounted("akri.sh/usb-1") == "usb"
 
-    found._instances.take_deletion(an_instance("old", 3))
+    found.instances.take_deletion(an_instance("old", 3))
     assert accounted("akri.sh/usb-1") == "usb"
 
-    found._instances.take_deletion(an_instance("new", 4))
+    found.instances.take_deletion(an_instance("new", 4))
     assert accounted("akri.sh/usb-1") is None
 
 

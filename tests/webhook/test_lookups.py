@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from kube.api import NotFoundError, ObjectPath, Resource, UnavailableError
+from tests.left_overs import kept_in
 from webhook.lookups import BusyError, Lookups
 
 CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
@@ -142,7 +143,7 @@ async def test_whoever_gives_up_leaves_his_place(server: FakeServer) -> None:
     server.may_answer.set()
 
     assert await server.find("b") is None
-    assert server.lookups._asked == {}
+    assert kept_in(server.lookups) == {}
 
 
 async def test_a_failure_says_nothing_about_the_name(server: FakeServer) -> None:

@@ -83,7 +83,7 @@ def pytest_runtest_makereport(
             report.sections.append(("local cluster", _explain(cluster, item.nodeid)))
     if report.when == "teardown" and item.stash.get(FAILED, False):
         for cluster in clusters:
-            _mend(cluster)
+            mend(cluster)
     return report
 
 
@@ -100,7 +100,7 @@ def _explain(cluster: Cluster, test: str) -> str:
     return f"logs and events are in {target}"
 
 
-def _mend(cluster: Cluster) -> None:
+def mend(cluster: Cluster) -> None:
     """The next test must not fail because this one had killed a part; after the last there is none.
 
     Its teardown took the cluster down, and nobody would do so again.

@@ -56,7 +56,7 @@ class GivenDevices:
 
     def __post_init__(self) -> None:
         self._telling = Passes(self._tell, name="telling pods of their devices")
-        self._untold: dict[GivenNotice, None] = {}
+        self.untold: dict[GivenNotice, None] = {}
         self._left: dict[InstanceName, dict[str, None]] = {}
         self._taken: frozenset[tuple[InstanceName, str, InstanceName]] = frozenset()
         self._kept: tuple[Mapping[InstanceName, bool], frozenset[InstanceName], Whereabouts] | None
@@ -92,7 +92,7 @@ class GivenDevices:
             left.pop(path, None)
         notice = given_notice(change, left, where)
         if notice is not None:
-            self._untold[notice] = None
+            self.untold[notice] = None
             self._telling.ask()
 
     def _note_taken(
@@ -111,18 +111,18 @@ class GivenDevices:
         )
         for name, path, owner in taken - self._taken:
             if name not in told:
-                self._untold[path_taken(name, path, owner)] = None
+                self.untold[path_taken(name, path, owner)] = None
                 self._telling.ask()
         self._taken = taken
 
     async def _tell(self) -> float | None:
-        if not self._untold:
+        if not self.untold:
             return None
         listing = await self.usage()
         if listing is None:
             return RETRY_SECONDS
         uids = {pod.name: pod.uid for pod in self.pods.known().pods}
-        notices, self._untold = tuple(self._untold), {}
+        notices, self.untold = tuple(self.untold), {}
         for notice in notices:
             for pod in pods_with(notice.instance, self.slots.views(), listing, self.node):
                 self.record(_event(notice, pod, uids.get(pod, "")))

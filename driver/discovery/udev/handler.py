@@ -21,13 +21,13 @@ class UdevHandler:
     def __init__(self, settings: UdevSettings | None = None) -> None:
         self._settings = settings or UdevSettings()
         self._subscriptions: set[Subscription] = set()
-        self._watch: Watch | None = None
+        self.watch: Watch | None = None
         self._task: asyncio.Task[None] | None = None
 
     @property
     def problem(self) -> str | None:
         """Why devices cannot be discovered now; the handler keeps trying."""
-        return None if self._watch is None else self._watch.problem
+        return None if self.watch is None else self.watch.problem
 
     def is_shared(self, details: UdevDetails) -> bool:
         """Never: what udev finds is a part of this node."""
@@ -50,11 +50,11 @@ class UdevHandler:
 
     def _join(self, subscription: Subscription) -> None:
         self._subscriptions.add(subscription)
-        if self._watch is not None and self._task is not None and not self._task.done():
-            self._watch.scan((subscription,))
+        if self.watch is not None and self._task is not None and not self._task.done():
+            self.watch.scan((subscription,))
             return
-        self._watch = Watch(self._settings, self._subscriptions)
-        self._task = asyncio.create_task(self._watch.run(), name="udev watch")
+        self.watch = Watch(self._settings, self._subscriptions)
+        self._task = asyncio.create_task(self.watch.run(), name="udev watch")
         self._task.add_done_callback(self._tell_readers)
 
     async def _leave(self, subscription: Subscription) -> None:
@@ -63,7 +63,7 @@ class UdevHandler:
         task = self._task
         if self._subscriptions or task is None:
             return
-        self._watch = self._task = None
+        self.watch = self._task = None
         task.cancel()
         await asyncio.wait({task})
 

@@ -114,7 +114,7 @@ class Watch:
         socket = UeventSocket(source, self._settings.receive_buffer_bytes)
         self._broken = None
         try:
-            loop.add_reader(socket, self._receive, socket)
+            loop.add_reader(socket, self.receive, socket)
             logger.info("listening to device events: source=%s", source.name.lower())
             while True:
                 self.scan_anew()
@@ -136,7 +136,7 @@ class Watch:
         while self._paths or self._scans or await self._is_woken_before(deadline):
             await self._step(looker)
 
-    def _receive(self, socket: UeventSocket) -> None:
+    def receive(self, socket: UeventSocket) -> None:
         try:
             events = socket.receive()
         except EventsLostError:

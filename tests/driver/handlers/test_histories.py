@@ -122,7 +122,7 @@ class World:
                 peer.is_known, peer.reported = False, set()
 
     def states(self) -> dict[str, HandlerState]:
-        table = self.node.external._table
+        table = self.node.external.table
         return {h.endpoint.address: h.state for h in table.named("shelf")}
 
     async def settle(self) -> None:
@@ -145,7 +145,7 @@ class World:
         )
 
     def answered(self, addresses: set[str]) -> bool:
-        table = self.node.external._table
+        table = self.node.external.table
         return all(table[Endpoint("shelf", address)].conversations for address in addresses)
 
     def is_written(self) -> bool:

@@ -80,7 +80,7 @@ class FakeNode:
         taken = self.instances.names(self.inventory)
         self.inventory = inventory_of([CAMERAS], heard, self.name, taken)
         self.instances.decide(self.inventory)
-        await self.instances._pass()
+        await self.instances.passes.once()
 
     def devices(self) -> list[tuple[str, NodeName | None]]:
         own: list[tuple[str, NodeName | None]] = [(self.local, self.name)] if self.has_local else []
@@ -190,7 +190,7 @@ class Histories(RuleBasedStateMachine):
             for body in self.said()
             if body["metadata"]["name"] == name
         }
-        unwatched = (n for node in self.nodes.values() for n in node.instances._of_others.values())
+        unwatched = (n for node in self.nodes.values() for n in node.instances.of_others.values())
         return bool(digests - {device_digest(id_, where)}) or any(name in n for n in unwatched)
 
 

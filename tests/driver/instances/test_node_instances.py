@@ -83,7 +83,7 @@ async def test_few_of_one_are_written_among_the_first_beside_many_of_another(
 ) -> None:
     instances.decide(an_inventory(many=300, one=1))
 
-    await instances._pass()
+    await instances.passes.once()
 
     assert server.configurations().index("one") < node_instances.WRITES_A_STEP
     assert len(server.stored) == 301
@@ -100,10 +100,10 @@ async def test_what_is_new_is_written_before_the_rest_of_what_was_decided_before
             instances.decide(an_inventory(many=300, one=1))
 
     server.after = one_comes
-    await instances._pass()
+    await instances.passes.once()
     assert len(server.stored) < 40 + 2 * node_instances.WRITES_A_STEP
 
-    await instances._pass()
+    await instances.passes.once()
 
     assert server.configurations().index("one") < 40 + 3 * node_instances.WRITES_A_STEP
     assert len(server.stored) == 301
@@ -117,7 +117,7 @@ async def test_decisions_that_never_end_keep_nobody_from_being_written(
     instances.decide(an_inventory(many=300))
 
     for _ in range(300 // node_instances.WRITES_A_STEP + 1):
-        await instances._pass()
+        await instances.passes.once()
 
     assert len(server.stored) == 300
 
@@ -128,7 +128,7 @@ async def test_no_instance_is_begun_while_slices_are_written(
     instances.decide(an_inventory(many=10))
 
     with instances.yielding():
-        writing = asyncio.create_task(instances._pass())
+        writing = asyncio.create_task(instances.passes.once())
         for _ in range(20):
             await asyncio.sleep(0)
         assert server.stored == {}
@@ -144,7 +144,7 @@ async def test_slices_that_are_written_without_end_stop_no_instance(
     instances.decide(an_inventory(many=40))
 
     with instances.yielding():
-        await instances._pass()
+        await instances.passes.once()
 
     assert len(server.stored) == 40
 
@@ -158,6 +158,6 @@ async def test_one_that_fails_keeps_no_other_from_being_written(
     instances.decide(inventory)
 
     with pytest.raises(UnavailableError):
-        await instances._pass()
+        await instances.passes.once()
 
     assert len(server.stored) == 99

@@ -114,7 +114,7 @@ class LocalPools(RuleBasedStateMachine):
         tasks = cast("asyncio.TaskGroup", FakeTasks())
         self.pools = NodePools(cast("ApiClient", self.server), NODE, tasks, listeners)
         self.allocations = FakeAllocations(self.claims)
-        self.pools._allocations = cast("AllocationWatch", self.allocations)
+        self.pools.allocations = cast("AllocationWatch", self.allocations)
         self.watch()
         self.pools.start(FEATURES)
 
@@ -184,9 +184,9 @@ class LocalPools(RuleBasedStateMachine):
         self.use()
         self.server.kill_after, self.server.lose_after = kill, lose
         try:
-            for pool in list(self.pools._pools.values()):
+            for pool in list(self.pools.pools.values()):
                 with suppress(ApiError):
-                    self.loop.run(pool._pass())
+                    self.loop.run(pool.passes.once())
         except KilledError:
             self.server.kill_after = None
             self.start()
@@ -261,7 +261,7 @@ async def test_a_device_has_its_home_as_soon_as_it_is_decided_about(
 
     monkeypatch.setattr(node_pools, "worked_out", worked_out)
     machine.pools.use({NODE: local_supply(inventory)})
-    await machine.pools._pools[NODE]._pass()
+    await machine.pools.pools[NODE].passes.once()
     machine.loop.close()
 
     assert [homes[0].get(i.device) for i in inventory.instances] == [NODE]
@@ -272,7 +272,7 @@ async def test_how_soon_a_change_is_published_is_measured_once() -> None:
     machine.plug("camera", {"one"})
     machine.pools.use({NODE: local_supply(machine.inventory())})
     for _ in range(2):
-        await machine.pools._pools[NODE]._pass()
+        await machine.pools.pools[NODE].passes.once()
     machine.loop.close()
 
     assert published() == before + 1

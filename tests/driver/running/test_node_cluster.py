@@ -82,7 +82,6 @@ class World:
     """A node's part of the cluster, with a Configuration of loop devices."""
 
     folder: Path
-    tasks: asyncio.TaskGroup
     server: Server = field(default_factory=Server)
     said: FakeDiscoveries = field(default_factory=FakeDiscoveries)
     allocations: FakeAllocations = field(default_factory=FakeAllocations)
@@ -91,24 +90,24 @@ class World:
         external = ExternalHandlers(Folder(self.folder))
         sources = NodeSources(Handlers(HandlerSettings(), ()), external)
         place = OfferPlace(NODE, cast("NodePath", None), unique_devices_default=True)
-        self.cluster = NodeCluster(cast("ApiClient", self.server), place, sources, self.tasks)
-        self.cluster._sight.taken = TakenPath(OfferPath.DRA, FEATURES)
-        self.cluster._discoveries = cast("Discoveries", self.said)
-        pools = self.cluster._pools
-        pools._tasks = cast("asyncio.TaskGroup", FakeTasks())
-        pools._allocations = cast("AllocationWatch", self.allocations)
+        tasks = cast("asyncio.TaskGroup", FakeTasks())
+        self.cluster = NodeCluster(cast("ApiClient", self.server), place, sources, tasks)
+        self.cluster.node_sight.taken = TakenPath(OfferPath.DRA, FEATURES)
+        self.cluster.discoveries = cast("Discoveries", self.said)
+        pools = self.cluster.pools
+        pools.allocations = cast("AllocationWatch", self.allocations)
         pools.start(FEATURES)
         body = a_configuration_object()
         body["metadata"]["resourceVersion"] = "1"
-        self.cluster._configurations.note(body)
+        self.cluster.configurations.note(body)
 
     async def passes(self, *ids: str) -> set[DeviceName]:
         """What is published a few passes after these are the devices that there are."""
         self.said.say(*ids)
         for _ in range(3):
-            await self.cluster._pass()
-            for pool in list(self.cluster._pools._pools.values()):
-                await pool._pass()
+            await self.cluster.passes.once()
+            for pool in list(self.cluster.pools.pools.values()):
+                await pool.passes.once()
         return self.server.names()
 
     async def passes_after_watch(self, *ids: str) -> set[DeviceName]:
@@ -118,26 +117,25 @@ class World:
 
 async def test_a_device_that_a_claim_got_just_before_its_taint_stays(tmp_path: Path) -> None:
     """Claims are watched already, for another device that is away and that a claim has."""
-    async with asyncio.TaskGroup() as tasks:
-        world = World(tmp_path, tasks)
-        both = await world.passes("one", "two")
-        world.allocations.claims |= both - _named(world.cluster, "two")
-        assert await world.passes("two") == both
-        assert await world.passes_after_watch("two") == both
+    world = World(tmp_path)
+    both = await world.passes("one", "two")
+    world.allocations.claims |= both - _named(world.cluster, "two")
+    assert await world.passes("two") == both
+    assert await world.passes_after_watch("two") == both
 
-        world.allocations.claims |= both
-        assert await world.passes() == both
-        assert await world.passes_after_watch() == both
+    world.allocations.claims |= both
+    assert await world.passes() == both
+    assert await world.passes_after_watch() == both
 
-        world.allocations.claims.clear()
-        assert await world.passes_after_watch() == set()
+    world.allocations.claims.clear()
+    assert await world.passes_after_watch() == set()
 
 
 def _named(cluster: NodeCluster, *ids: str) -> set[DeviceName]:
     """The published devices of these ids."""
     return {
         name
-        for publication in cluster._pools.current.values()
+        for publication in cluster.pools.current.values()
         for name, offer in publication.offers.items()
         if offer.instance is not None and offer.instance.properties["UDEV_DEVPATH"] in ids
     }
@@ -146,24 +144,23 @@ def _named(cluster: NodeCluster, *ids: str) -> set[DeviceName]:
 async def test_where_devices_are_is_known_before_any_pass_and_without_the_api_server(
     tmp_path: Path,
 ) -> None:
-    async with asyncio.TaskGroup() as tasks:
-        world = World(tmp_path, tasks)
-        assert world.cluster.where is None
-        seen: list[bool] = []
-        world.cluster.on_seen(lambda: seen.append(True))
-        await world.passes("one")
-        inventory = world.cluster.inventory
-        assert inventory is not None
-        (name,) = (instance.name for instance in inventory.instances)
-        seen.clear()
+    world = World(tmp_path)
+    assert world.cluster.where is None
+    seen: list[bool] = []
+    world.cluster.on_seen(lambda: seen.append(True))
+    await world.passes("one")
+    inventory = world.cluster.inventory
+    assert inventory is not None
+    (name,) = (instance.name for instance in inventory.instances)
+    seen.clear()
 
-        world.said.say("two")
-        world.cluster._on_answer()
+    world.said.say("two")
+    world.cluster.on_answer()
 
-        assert seen == [True]
-        where = world.cluster.where
-        assert where is not None
-        assert where.named(name) is None
-        sight = world.cluster.sight
-        assert sight is not None
-        assert sight.where is where
+    assert seen == [True]
+    where = world.cluster.where
+    assert where is not None
+    assert where.named(name) is None
+    sight = world.cluster.sight
+    assert sight is not None
+    assert sight.where is where

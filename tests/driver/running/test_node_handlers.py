@@ -70,7 +70,7 @@ class World:
         )
 
     async def look(self) -> float:
-        return await self._handlers._pass()
+        return await self._handlers.passes.once() or 0.0
 
 
 @pytest.fixture

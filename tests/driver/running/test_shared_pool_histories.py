@@ -116,7 +116,7 @@ class SharedPool(RuleBasedStateMachine):
         world = SharedWorld(self.held, sights, nodes)
         self.pools = ClusterPools(self.client, offer, world, lambda: None)
         self.allocations = FakeAllocations(self.claims)
-        self.pools._allocations = cast("AllocationWatch", self.allocations)
+        self.pools.allocations = cast("AllocationWatch", self.allocations)
         self.sights = sights
         self.watch()
 
@@ -137,7 +137,7 @@ class SharedPool(RuleBasedStateMachine):
     def watch(self) -> None:
         """All Instances and slices are seen."""
         _listed(self.sights, self.instances, self.version)
-        _listed(self.pools._slices, self.server.objects, self.server.version)
+        _listed(self.pools.slices, self.server.objects, self.server.version)
 
     @rule()
     def watch_claims(self) -> None:
@@ -189,7 +189,7 @@ class SharedPool(RuleBasedStateMachine):
         self.now += timedelta(seconds=30)
         try:
             with suppress(ApiError):
-                self.loop.run(self.pools._pass())
+                self.loop.run(self.pools.passes.once())
         except KilledError:
             self.server.kill_after = None
             self.start()

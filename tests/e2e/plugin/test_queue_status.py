@@ -63,7 +63,7 @@ class UnsteadyClient(ApiClient):
     """Fails as often as the test says, and holds writes back until the test lets them go."""
 
     def __init__(self, client: ApiClient) -> None:
-        super().__init__(client._transport)
+        super().__init__(client.transport)
         self.failures = 0
         self.applied: list[JsonObject] = []
         self.open = asyncio.Event()

@@ -170,7 +170,7 @@ async def test_binding_waits_for_a_removal_under_way_and_undoes_it(scene: Scene)
     world.delete_pod(RUNNING.uid)
     put(world, replace(a_queue(), is_kept=True))
     scene.fake.will(says(as_written(kept=False)), says(as_written(kept=True)))
-    removal = asyncio.create_task(scene.keeper._write_under_lock(VISION, kept=False))
+    removal = asyncio.create_task(scene.keeper.write_under_lock(VISION, kept=False))
     await asyncio.sleep(0)
     put(world, RUNNING)
 

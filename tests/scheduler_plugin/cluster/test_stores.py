@@ -72,14 +72,14 @@ def client() -> FakeClient:
 @pytest.fixture
 def cluster(client: FakeClient) -> ClusterWorld:
     found = ClusterWorld(cast(ApiClient, client), SETTINGS)
-    for kind in found._kinds:
+    for kind in found.kinds:
         kind.feed()
     found.world.put_class(our_class())
     return found
 
 
 def put_queue(cluster: ClusterWorld, obj: dict[str, Any], version: int) -> None:
-    cluster._kinds.queues.store.note(versioned(obj, version))
+    cluster.kinds.queues.store.note(versioned(obj, version))
 
 
 def test_own_writes_are_charged_at_once(cluster: ClusterWorld) -> None:
@@ -198,7 +198,7 @@ async def test_all_who_wait_are_asked_after_each_change(cluster: ClusterWorld) -
     cluster.note_claim(versioned(a_claim_object("a"), 6))
 
     assert await asyncio.gather(*waits) == [True, True, False]
-    assert len(cluster._waiters) == 0
+    assert len(cluster.waiters) == 0
 
 
 async def test_refreshed_claim_is_the_newest_that_is_known(
@@ -225,7 +225,7 @@ async def test_claim_that_a_read_does_not_find_is_known_to_be_gone(cluster: Clus
 def test_instance_and_configuration_of_one_name_in_two_namespaces_are_two(
     cluster: ClusterWorld,
 ) -> None:
-    kinds = {str(kind): kind for kind in cluster._kinds}
+    kinds = {str(kind): kind for kind in cluster.kinds}
     for number, namespace in enumerate(("one", "two"), start=1):
         metadata = {"namespace": namespace, "uid": namespace, "resourceVersion": str(number)}
         spec = {"configurationName": "lidar"}
@@ -257,7 +257,7 @@ async def test_optional_kind_that_is_forbidden_is_not_taken_for_absent(
 ) -> None:
     """Otherwise a missing permission would quietly stop all accounting."""
     client.answers = [ForbiddenError("may not list", status=403, reason="Forbidden")]
-    kind = cluster._kinds.claims
+    kind = cluster.kinds.claims
     task = asyncio.create_task(kind.run())
     await client.asked.wait()
     await asyncio.sleep(0)
@@ -271,7 +271,7 @@ async def test_kind_that_is_not_served_keeps_nobody_and_is_asked_for_again_on_a_
     client: FakeClient, cluster: ClusterWorld
 ) -> None:
     client.answers = [False, False]
-    kind = cluster._kinds.claims
+    kind = cluster.kinds.claims
     task = asyncio.create_task(kind.run())
     await kind.settled.wait()
     assert kind.why_not_ready() == ""

@@ -192,13 +192,13 @@ async def test_filter_waits_until_one_of_many_before_is_bound(
 ) -> None:
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 60)
     app = ExtenderApp(plugin, Limits(on_their_way=1))
-    await app._filter(json.dumps(FILTER).encode())
-    second = asyncio.create_task(app._filter(json.dumps(FILTER).encode()))
+    await app.filter(json.dumps(FILTER).encode())
+    second = asyncio.create_task(app.filter(json.dumps(FILTER).encode()))
     for _ in range(3):
         await asyncio.sleep(0)
     assert len(plugin.pods) == 1
 
-    await app._bind(json.dumps(BIND).encode())
+    await app.bind(json.dumps(BIND).encode())
     await second
 
     assert len(plugin.pods) == 2
@@ -212,7 +212,7 @@ async def test_refused_pod_is_not_on_its_way(
     app = ExtenderApp(plugin, Limits(on_their_way=1))
     async with asyncio.timeout(5):
         for _ in range(2):
-            await app._filter(json.dumps(FILTER).encode())
+            await app.filter(json.dumps(FILTER).encode())
 
     assert len(plugin.pods) == 2
 

@@ -686,13 +686,11 @@ class Scheduling(RuleBasedStateMachine):
         facts, assumptions = self.world.facts, self.world.assumptions
         assumed = {uid for claim in facts.claims() for uid in assumptions.pods(claim.uid)}
         assert {uid for uid in assumed if facts.pod(uid) is None} == set()
-        assert all((pod := facts.pod(uid)) and pod.may_be_bound for uid in self.admitted())
+        assert all(
+            (pod := facts.pod(uid)) and pod.may_be_bound
+            for uid in self.world.assumptions.admitted()
+        )
         assert assumptions.usage.amount(QueueName("root"), ONVIF) == 0 or len(assumptions)
-
-    def admitted(self) -> list[PodUid]:
-        """Those of whom something is assumed, but for those that only decided an owner."""
-        held = self.world.assumptions._held
-        return [uid for uid, found in held.items() if found.requests is not None]
 
     @invariant()
     def everything_that_runs_is_charged_once(self) -> None:

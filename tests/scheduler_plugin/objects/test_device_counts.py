@@ -11,6 +11,7 @@ from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName
 from scheduler_plugin.objects.device_counts import MAX_RESULTS, DeviceCounts
 from scheduler_plugin.objects.devices import ClassView, SliceView
+from tests.left_overs import kept_in
 
 OURS, OTHERS = "moorage.dev", "gpu.example.com"
 ORIGINS = [("onvif", "onvif-1"), ("onvif", "onvif-2"), ("usb", "usb-1")]
@@ -65,4 +66,4 @@ def test_counting_each_slice_equals_going_through_all(
             assert counted.most(view) == plain_most(view, slices.values()), view
     for left in slices.values():
         counted.add(left, -1)
-    assert not counted._counts
+    assert kept_in(counted) == {}

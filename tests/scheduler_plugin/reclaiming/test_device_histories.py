@@ -601,7 +601,7 @@ def _quotas_of_others_do_not_count(patch: pytest.MonkeyPatch) -> None:
 
 
 def _only_the_owners_pods_go(patch: pytest.MonkeyPatch) -> None:
-    before = victims._victim
+    before = victims._victim  # noqa: SLF001  It is broken on purpose.
 
     def own(what: str, owner: QueueName, claim: Any, users: Any, world: World) -> Any:
         mine = tuple(pod for pod in users if world.facts.queue_of(pod) == owner)

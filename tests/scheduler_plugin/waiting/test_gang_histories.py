@@ -22,6 +22,7 @@ from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName
 from scheduler_plugin.objects.pods import PodGroupView, PodView
 from scheduler_plugin.waiting.gates import GateKeeper
+from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import NOW, a_claim, a_pod, a_queue, a_world, moment, put
 
 ONVIF = ResourceKey("onvif")
@@ -177,7 +178,7 @@ class Gangs(RuleBasedStateMachine):
         return True
 
     def could_go(self, pod: PodView) -> bool:
-        away = {*self.keeper._away.going, *self.keeper._away.resting}
+        away = {*self.keeper.away.going, *self.keeper.away.resting}
         return pod.gates == (QUOTA_GATE,) and pod.uid not in away and not pod.is_bound
 
     def teardown(self) -> None:
@@ -186,9 +187,8 @@ class Gangs(RuleBasedStateMachine):
             self.world.delete_pod(pod.uid)
             self.keeper.note(PodChanged(pod.uid))
         self.step()
-        assert not self.keeper._gangs
-        assert not self.keeper._waiting.lines
-        assert self.keeper._waiting._gangs == len(self.world.assumptions) == 0
+        assert kept_in(self.keeper, self.world, *vars(self.world).values()) == {}
+        assert len(self.world.assumptions) == 0
 
 
 TestGangs = Gangs.TestCase

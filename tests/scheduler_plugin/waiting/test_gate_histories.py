@@ -40,6 +40,7 @@ from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 from scheduler_plugin.waiting.decisions import Wait
 from scheduler_plugin.waiting.gates import GateKeeper
 from scheduler_plugin.waiting.refused_pods import RefusedPods
+from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
@@ -428,7 +429,7 @@ class Waiting(RuleBasedStateMachine):
         self.put_claim(reserved)
 
     def going(self, number: int) -> PodView | None:
-        going = sorted(self.keeper._away.going)
+        going = sorted(self.keeper.away.going)
         return self.world.facts.pod(going[number % len(going)]) if going else None
 
     @rule(number=numbers)
@@ -495,7 +496,7 @@ class Waiting(RuleBasedStateMachine):
     def decide(self) -> None:
         """Whose turn it is goes, all that fit go, and no ceiling is passed."""
         self.step(0)
-        away = {*self.keeper._away.going, *self.keeper._away.resting}
+        away = {*self.keeper.away.going, *self.keeper.away.resting}
         pods = self.world.facts.pods()
         waiting = [p.uid for p in pods if self.waits(p) and p.uid not in away]
         copied = deepcopy(self.world)
@@ -525,8 +526,9 @@ class Waiting(RuleBasedStateMachine):
             assert condition.reason != pod.admission
             self.put_pod(replace(pod, admission=condition.reason))
         assert self.keeper.untold.take(100) == ()
+        waiting = set(self.keeper)
         for pod in list(self.world.facts.pods()):
-            if pod.is_gated and pod.uid in self.keeper._waiting:
+            if pod.is_gated and pod.uid in waiting:
                 assert pod.admission == self.why(pod), pod
 
     def why(self, pod: PodView) -> str:
@@ -541,9 +543,9 @@ class Waiting(RuleBasedStateMachine):
     @invariant()
     def each_that_waits_is_in_line_or_away(self) -> None:
         waiting = {pod.uid for pod in self.world.facts.pods() if self.waits(pod)}
-        away = {*self.keeper._away.going, *self.keeper._away.resting}
-        members = set(self.keeper._waiting)
-        assert members | set(self.keeper._to_place) >= waiting - away
+        away = {*self.keeper.away.going, *self.keeper.away.resting}
+        members = set(self.keeper)
+        assert self.keeper.is_reviewing or members >= waiting - away
         assert members <= waiting - away
         assert away <= waiting
 
@@ -552,11 +554,8 @@ class Waiting(RuleBasedStateMachine):
         for pod in list(self.world.facts.pods()):
             self.delete_pod(pod)
         self.step(None)
-        waiting, blockades = self.keeper._waiting, self.keeper._blockades
-        left = [waiting.lines, waiting._members, waiting._naming, waiting._uids, waiting._keys]
-        left += [waiting._lines_of, waiting.woken, blockades._lines, blockades._bottlenecks]
-        assert not any([*left, *self.keeper._away.going, *self.keeper._away.resting])
-        assert len(self.keeper._away.failures) == len(self.world.assumptions) == 0
+        assert kept_in(self.keeper, self.world, *vars(self.world).values()) == {}
+        assert len(self.world.assumptions) == 0
         assert not self.keeper.has_more
 
 

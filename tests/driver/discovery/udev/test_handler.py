@@ -306,8 +306,8 @@ async def test_a_broken_socket_is_replaced(loops: Loops) -> None:
     handler = a_handler()
     async with aclosing(handler.discover(all_of(loops))) as lists:
         await anext(lists)
-        assert handler._watch is not None
-        handler._watch._receive(Broken())  # type: ignore[arg-type]
+        assert handler.watch is not None
+        handler.watch.receive(Broken())  # type: ignore[arg-type]
         await eventually(lambda: handler.problem is not None)
         loops.plug(0)
 
