@@ -116,7 +116,11 @@ class LocalPools(RuleBasedStateMachine):
         self.allocations = FakeAllocations(self.claims)
         self.pools.allocations = cast("AllocationWatch", self.allocations)
         self.watch()
-        self.pools.start(FEATURES)
+
+        async def started() -> None:
+            self.pools.start(FEATURES)
+
+        self.loop.run(started())
 
     @rule()
     def watch(self) -> None:
@@ -251,7 +255,7 @@ async def test_a_device_has_its_home_as_soon_as_it_is_decided_about(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """That may be done in a thread, and another Configuration may come to be one of many."""
-    machine = LocalPools()
+    machine = await asyncio.to_thread(LocalPools)
     machine.plug("camera", {"one"})
     inventory, homes = machine.inventory(), list[Homes]()
 
@@ -262,18 +266,18 @@ async def test_a_device_has_its_home_as_soon_as_it_is_decided_about(
     monkeypatch.setattr(node_pools, "worked_out", worked_out)
     machine.pools.use({NODE: local_supply(inventory)})
     await machine.pools.pools[NODE].passes.once()
-    machine.loop.close()
+    await asyncio.to_thread(machine.loop.close)
 
     assert [homes[0].get(i.device) for i in inventory.instances] == [NODE]
 
 
 async def test_how_soon_a_change_is_published_is_measured_once() -> None:
-    machine, before = LocalPools(), published()
+    machine, before = await asyncio.to_thread(LocalPools), published()
     machine.plug("camera", {"one"})
     machine.pools.use({NODE: local_supply(machine.inventory())})
     for _ in range(2):
         await machine.pools.pools[NODE].passes.once()
-    machine.loop.close()
+    await asyncio.to_thread(machine.loop.close)
 
     assert published() == before + 1
 
