@@ -124,8 +124,7 @@ SchedulerName = Annotated[
     parsed(
         names,
         metavar="NAME[,NAME...]",
-        help_="The kube-scheduler's profiles: pods of other schedulers are not judged and not"
-        " bound.",
+        help_="The kube-scheduler's profiles: pods of others are not judged and not bound.",
         shown="moorage",
     ),
 ]
@@ -382,8 +381,7 @@ def leave(
         bool,
         typer.Option(
             "--purge",
-            help="Delete the definitions of Queues, Configurations and Instances, and so all of"
-            " these.",
+            help="Delete the definitions, and so all Queues, Configurations and Instances.",
         ),
     ] = False,
     config: Config = "",

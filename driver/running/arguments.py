@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from driver.api import parse_duration
 from driver.discovery.handlers import HANDLER_NAMES
-from driver.handlers.sdk_requests import TlsFiles
+from driver.handlers.limits import DEVICES
+from driver.handlers.sdk_requests import AGENT_FOLDER, AGENT_SOCKET, TlsFiles
 from kube.api import parsed, refuse
 
 YesOrNo = Literal["true", "false"]
@@ -105,3 +107,43 @@ def tls_files(flag: str, *files: str) -> TlsFiles | None:
     if any(files) and not all(files):
         raise refuse(f"{flag}-ca, {flag}-cert and {flag}-key: all of them, or none")
     return TlsFiles(*map(Path, files)) if all(files) else None
+
+
+EmbeddedHandlers = Annotated[
+    frozenset[str],
+    parsed(
+        handler_names,
+        metavar="NAMES",
+        help_="Discovery handlers that run in this process, with commas between them; the"
+        " others are waited for.",
+        shown=",".join(HANDLER_NAMES),
+    ),
+]
+RegistrationSocket = Annotated[
+    Path | None,
+    parsed(
+        path_or_none,
+        metavar="FILE",
+        help_="Where discovery handlers of other processes register; empty: nowhere.",
+        shown=str(AGENT_FOLDER / AGENT_SOCKET),
+    ),
+]
+DevicePaths = Annotated[
+    Sequence[str],
+    parsed(
+        host_paths,
+        metavar="PATHS",
+        help_="Of the host, with commas between them: what registered handlers give containers"
+        " as device nodes lies there or below; a part may be a pattern.",
+        shown=DEVICES,
+    ),
+]
+NamesAllowed = Annotated[
+    frozenset[str] | None,
+    parsed(
+        handler_names,
+        metavar="NAMES",
+        help_="Names of Moorage's own that handlers of other processes may register all the"
+        " same, with commas between them (default: those that are not in --embedded-handlers).",
+    ),
+]

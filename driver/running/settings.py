@@ -32,9 +32,12 @@ from driver.offer_paths import OfferPath
 from driver.running.arguments import (
     DEFAULT_METRICS_ADDRESS,
     Address,
+    DevicePaths,
+    EmbeddedHandlers,
+    NamesAllowed,
+    RegistrationSocket,
     YesOrNo,
     handler_name,
-    handler_names,
     host_paths,
     lasting,
     parse_address,
@@ -194,25 +197,8 @@ class NodeSettings(_DriverSettings, _DiscoverySettings):
             " 5,000 devices of a Configuration two may have one name; the same for all nodes."
         ),
     ] = "6"
-    embedded_handlers: Annotated[
-        frozenset[str],
-        parsed(
-            handler_names,
-            metavar="NAMES",
-            help_="Discovery handlers that run in this process, with commas between them; the"
-            " others are waited for.",
-            shown=",".join(HANDLER_NAMES),
-        ),
-    ] = _EMBEDDED
-    handler_registration_socket: Annotated[
-        Path | None,
-        parsed(
-            path_or_none,
-            metavar="FILE",
-            help_="Where discovery handlers of other processes register; empty: nowhere.",
-            shown=str(AGENT_FOLDER / AGENT_SOCKET),
-        ),
-    ] = AGENT_FOLDER / AGENT_SOCKET
+    embedded_handlers: EmbeddedHandlers = _EMBEDDED
+    handler_registration_socket: RegistrationSocket = AGENT_FOLDER / AGENT_SOCKET
     network_handlers_folder: Annotated[
         Path | None,
         parsed(
@@ -231,25 +217,8 @@ class NodeSettings(_DriverSettings, _DiscoverySettings):
             shown=str(_NETWORK_HANDLERS_GROUP),
         ),
     ] = _NETWORK_HANDLERS_GROUP
-    external_handlers: Annotated[
-        frozenset[str] | None,
-        parsed(
-            handler_names,
-            metavar="NAMES",
-            help_="Names of Moorage's own that handlers of other processes may register all the"
-            " same, with commas between them (default: those that are not in --embedded-handlers).",
-        ),
-    ] = None
-    handler_device_paths: Annotated[
-        Sequence[str],
-        parsed(
-            host_paths,
-            metavar="PATHS",
-            help_="Of the host, with commas between them: what registered handlers give containers"
-            " as device nodes lies there or below; a part may be a pattern.",
-            shown=DEVICES,
-        ),
-    ] = (DEVICES,)
+    external_handlers: NamesAllowed = None
+    handler_device_paths: DevicePaths = (DEVICES,)
     handler_mount_paths: Annotated[
         Sequence[str],
         parsed(
