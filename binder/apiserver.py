@@ -15,7 +15,8 @@ from binder.apiserver_claims import ClaimWriter
 from binder.apiserver_evictions import Evictor
 from binder.apiserver_evidence import EvidenceReader
 from binder.apiserver_keeper import ClaimKeeper
-from binder.apiserver_reclaims import Reclaimer, ReclaimWrites
+from binder.apiserver_reclaim_writes import ReclaimWrites
+from binder.apiserver_reclaims import Reclaimer
 from binder.apiserver_steps import Steps
 from binder.pod_bindings import Fate, Seen, binding, fate
 from kube.api import (

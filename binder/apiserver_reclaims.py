@@ -21,25 +21,19 @@ from typing import NoReturn, TypeVar
 
 from binder import apiserver_events
 from binder.apiserver_device_wants import DeviceWants, not_read
-from binder.apiserver_evictions import Evictor, HeldBackError
+from binder.apiserver_evictions import HeldBackError
 from binder.apiserver_evidence import EvidenceReader
+from binder.apiserver_reclaim_writes import ReclaimWrites
 from kube.api import (
-    PODS,
-    ApiClient,
     ApiError,
     Backoff,
     Event,
-    JsonObject,
-    Preconditions,
-    WriteOptions,
 )
 from scheduler_plugin.api import (
     DEVICE_RECLAIMED,
-    RECLAIMING_CONDITION,
     Away,
     Decision,
     Due,
-    Fence,
     FencedError,
     Nobody,
     OnItsWay,
@@ -52,7 +46,6 @@ from scheduler_plugin.api import (
     Take,
     World,
     WorldChange,
-    check_fence,
     decide,
     hold_of,
     is_awaited,
@@ -99,39 +92,6 @@ _HELD_BACK = Backoff(first_seconds=4.0, cap_seconds=60.0)
 
 def _unheard() -> None:
     """Nobody minds."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReclaimWrites:
-    """Conditions of waiting pods, and evictions.
-
-    Attributes:
-        note_pod: Told each pod that the API server answers with.
-    """
-
-    client: ApiClient
-    evictor: Evictor
-    fence: Fence
-    _: KW_ONLY
-    note_pod: Callable[[JsonObject], None]
-    write_seconds: float
-
-    async def tell(self, pod: PodView, *, holds: bool, reason: str, message: str) -> None:
-        """Write the condition of a waiting pod. Raises ApiError or FencedError."""
-        check_fence(self.fence, self.write_seconds)
-        condition = {
-            "type": RECLAIMING_CONDITION,
-            "status": str(holds),
-            "reason": reason,
-            "message": message,
-        }
-        answer = await self.client.strategic_merge_patch(
-            PODS.at(pod.name, pod.namespace, subresource="status"),
-            {"status": {"conditions": [condition]}},
-            preconditions=Preconditions(pod.uid),
-            options=WriteOptions(timeout_seconds=self.write_seconds),
-        )
-        self.note_pod(answer)
 
 
 @dataclass(eq=False)

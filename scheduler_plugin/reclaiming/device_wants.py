@@ -8,7 +8,7 @@ devices.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -18,6 +18,7 @@ from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.gangs import could_come, is_of_gang, living_members
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
+from scheduler_plugin.objects.catalog import LEGACY_PREFIX
 from scheduler_plugin.objects.claims import Alternative, ClaimView, ClassName
 from scheduler_plugin.objects.names import NO_POD, PodUid
 from scheduler_plugin.objects.pods import PodView
@@ -223,3 +224,25 @@ def _doubt(claims: Sequence[ClaimView]) -> str:
     if most > MOST_DEVICES or choices > MOST_CHOICES:
         return "so many devices and alternatives are not looked at."
     return ""
+
+
+def lacking(want: DeviceWant, world: World) -> str:
+    """What is not free, for a sentence."""
+    claims = dict.fromkeys(ask.claim for seeker in want.seekers for ask in seeker.asks if ask.claim)
+    asks = [ask for seeker in want.seekers for choice in seeker.choices for ask in choice]
+    what = "it"
+    if len(claims) == 1:
+        found = world.facts.claim_named(want.pod.namespace, next(iter(claims)))
+        what = str(found) if found is not None else what
+    if len(asks) == 1 and asks[0].alternative.count == 1:
+        return f"no device that would do for {what}"
+    return f"not what would do for {what}"
+
+
+def nodes_of_resources(seeker: Seeker, world: World) -> Iterator[str]:
+    """Nodes whose device plugin may have some of what the pod asks for beside claims."""
+    names = {ask.alternative.name for ask in seeker.resources}
+    for instance in world.facts.catalog.instances() if names else ():
+        has = f"{LEGACY_PREFIX}{instance.configuration}", f"{LEGACY_PREFIX}{instance.name}"
+        if not names.isdisjoint(has):
+            yield from instance.nodes

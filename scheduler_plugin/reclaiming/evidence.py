@@ -33,6 +33,14 @@ class Unread:
     seekers: tuple[Seeker, ...] = ()
 
 
+class NotReadError(Exception):
+    """Raised inside a search where nodes have to be read first."""
+
+    def __init__(self, nodes: tuple[str, ...]) -> None:
+        super().__init__(nodes)
+        self.nodes = nodes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What is known beyond the world for a pod, and for those that go with it.

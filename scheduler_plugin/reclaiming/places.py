@@ -6,7 +6,7 @@ As kube-scheduler looks: any devices of the node will do that satisfy the reques
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from scheduler_plugin.objects.claims import DeviceId
@@ -176,3 +176,12 @@ def _assign(
             holder[device] = unit
             return True
     return False
+
+
+def result_of(steps: Generator[None, None, list[Place] | None]) -> list[Place] | None:
+    """What a look ends with, for who does not pause."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.gangs import is_of_gang, living_members
-from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.claims import ClaimView, DeviceId
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.effects import is_left_without
@@ -57,6 +57,12 @@ class Victim:
     has_foreign: bool
     priority: int
     since: str
+
+    @property
+    def devices(self) -> tuple[DeviceId, ...]:
+        """Those of the claims that end."""
+        results = (result for claim in self.claims for result in claim.results or ())
+        return tuple(result.device_id for result in results if not result.admin_access)
 
     @property
     def pods(self) -> frozenset[PodUid]:

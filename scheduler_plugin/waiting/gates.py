@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.accounting.world import World
@@ -236,9 +236,7 @@ class GateKeeper:
             self._rechecked = list(self._waiting.lines)
         if not self.is_busy or (self._again and not self._round and moment >= self._next_look):
             self._look(moment)
-        return tuple(
-            decision for step in islice(self._steps(now, moment), most) for decision in step
-        )
+        return tuple(chain.from_iterable(islice(self._steps(now, moment), most)))
 
     def _look(self, moment: float) -> None:
         """Take in what changed: where there is room by now, and who stands how."""
@@ -329,8 +327,7 @@ class GateKeeper:
             self._kept.grow_old(line, pod, asked_together(found.pods, self._world.facts), now)
             return ()
         is_held = any(each.uid in self._world.assumptions.holds for each, _ in found.admitted)
-        verdicts = (verdict for _, verdict in found.admitted)
-        if not is_held and self._kept.leaves_room(line, verdicts, now):
+        if not is_held and self._kept.leaves_room(line, (v for _, v in found.admitted), now):
             return ()
         self._wake(line.signature)
         in_line = [(p, verdict) for p, verdict in found.admitted if p.uid in self._waiting]

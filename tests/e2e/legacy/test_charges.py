@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from local_cluster.api import ApiError
-from tests.e2e.legacy.stories import LegacyStory, container, wants
+from tests.e2e.legacy.stories import NODE, LegacyStory, container, wants
 from tests.e2e.sharing import objects
 from tests.e2e.sharing.admission import GATE, MANAGED
 from tests.e2e.sharing.objects import CHARGES, QUEUE
@@ -40,6 +40,24 @@ def test_requests_of_both_levels_are_charged_until_their_pods_end(story: LegacyS
     story.wait_bound("beyond", "beyond-the-root")
     story.delete("pod", "last-of-the-root")
     story.wait_figures({root: 2, vision: 1, robots: 1})
+
+
+def test_a_slot_is_taken_back_for_a_pod_of_a_queue_within_its_quota(story: LegacyStory) -> None:
+    """No limit is reached: the device plugin of the only node that serves has no more of it."""
+    mine, robots = story.queue("mine", quota=1), story.queue("robots", quota=0)
+    here: dict[str, Any] = {"nodeSelector": {"kubernetes.io/hostname": NODE}}
+    story.offer()
+    story.user("r1", robots, **here)
+    story.user("r2", robots, **here)
+    story.wait_bound("r1", "r2")
+
+    story.user("w", mine, **here)
+
+    story.wait_bound("w")
+    (gone,) = {"r1", "r2"} - story.bound()
+    why = story.wait_told(gone, "Reclaimed")
+    assert why.endswith(f'which leaves it 1 akri.sh/{story.name} on node "{NODE}".')
+    story.wait_figures({mine: 1, robots: 1})
 
 
 def test_a_queue_that_is_charged_stays_until_its_pods_end_and_takes_no_new_ones(

@@ -88,7 +88,8 @@ class Cluster:
 
     def _needs(self, pod: PodView) -> PodNeeds:
         requests = {name: str(count) for name, count in pod.requests}
-        body = a_pod_object(pod.name, claims=pod.claim_names, requests=requests, **self.waiting)
+        fields = {"requests": requests, **self.waiting}
+        body = a_pod_object(pod.name, claims=pod.claim_names, **fields)
         return pod_needs(body, [])
 
     def _request(self, ask: Ask) -> DeviceRequest:
