@@ -51,6 +51,8 @@ class Catalog:
         before = self._classes.pop(name, None)
         if before is not None and before.extended_resource:
             del self._by_extended[before.extended_resource][name]
+            if not self._by_extended[before.extended_resource]:
+                del self._by_extended[before.extended_resource]
 
     def class_named(self, name: ClassName) -> ClassView | None:
         return self._classes.get(name)

@@ -13,8 +13,7 @@ be in use for ever.
 
 A decision costs the lines that were woken, not the pods that wait: of pods that are alike only
 the first is judged, and a line that was refused for a ceiling is left alone until there is room.
-It is made in small steps, so that whoever asks for them can do something else in between; only
-when all that changed has been taken in is the next line's turn.
+It is made in small steps; only when all that changed is taken in is the next line's turn.
 """
 
 from __future__ import annotations
@@ -127,8 +126,6 @@ class GateKeeper:
     def __iter__(self) -> Iterator[PodUid]:
         return iter(self._waiting)
 
-    # What is heard.
-
     def note(self, change: WorldChange) -> None:
         """Take a change. One that no waiting pod has to do with costs next to nothing.
 
@@ -204,8 +201,8 @@ class GateKeeper:
     @property
     def is_busy(self) -> bool:
         """Whether it is known that somebody has to be looked at."""
-        to_look_at = self._rechecked or self._stale or self._bottlenecks
-        return bool(self.is_reviewing or to_look_at or self._waiting.woken or self._round)
+        lines = self._rechecked or self._stale or self._bottlenecks or self._waiting.woken
+        return bool(self.is_reviewing or lines or self._round)
 
     @property
     def is_reviewing(self) -> bool:

@@ -26,6 +26,8 @@ from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import NOW, a_claim, a_pod, a_queue, a_world, moment, put
 
 ONVIF = ResourceKey("onvif")
+TAKEN_LATER = {".away.failures._rests._forgotten._heap", ".untold._uids"}
+"""Of pods that are gone: let go of when its moment comes, or when somebody asks."""
 GROUPS = ("g", "h", "i")
 
 groups = st.sampled_from(GROUPS)
@@ -187,7 +189,8 @@ class Gangs(RuleBasedStateMachine):
             self.world.delete_pod(pod.uid)
             self.keeper.note(PodChanged(pod.uid))
         self.step()
-        assert kept_in(self.keeper, self.world, *vars(self.world).values()) == {}
+        left = kept_in(self.keeper, self.world, *vars(self.world).values())
+        assert left.keys() <= TAKEN_LATER
         assert len(self.world.assumptions) == 0
 
 
