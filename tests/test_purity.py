@@ -147,9 +147,11 @@ def test_rooms_and_doors_that_are_parties_exist() -> None:
 def test_a_decision_that_reaches_outside_is_found(source: str) -> None:
     texts = {"driver.running.node_main": "import socket", "driver.claims": source}
 
-    assert unnamed(texts | {"driver.preparing.claims": "from driver.claims import x"}).keys() == {
+    assert unnamed(
+        texts | {"driver.preparing.grants.claims": "from driver.claims import x"}
+    ).keys() == {
         "driver.claims",
-        "driver.preparing.claims",
+        "driver.preparing.grants.claims",
     }
 
 

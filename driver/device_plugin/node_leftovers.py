@@ -28,7 +28,7 @@ from driver.device_plugin.slots.apiserver_slots import SlotObjects
 from driver.instances.slots.node_pods import Listing, uncovered
 from driver.instances.stored.objects import StoredInstance
 from driver.plumbing.apiserver_passes import Passes
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.grants.whereabouts import Whereabouts
 from driver.publishing.shown.deductions import holds_slots
 from kube.api import ApiClient, Event, Store
 

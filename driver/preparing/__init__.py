@@ -1,9 +1,9 @@
-"""Claims for the kubelet: whether a claim may have its devices here, and what its containers get.
+"""Claims for the kubelet: its calls, and what it and the API server are told.
 
-    kubelet ──► kubelet_plugin ──► kubelet_claims ──► claims: may it? ──► disk_grants ──► files
+    kubelet ──► kubelet_plugin ──► kubelet_claims ──► grants: may it? ──► files
 
 In come the kubelet's calls and the allocation on the ResourceClaim; out go the checkpoint, CDI
-files, and Events for pods whose device changed (`renewals`, `claim_notices`). `whereabouts` says
-where a device is now; `claim_configs` and `configured`, what the claim asks of it.
-`kubelet_holders` deals with claims that are in the way and gone. Start reading at `claims`.
+files, what a claim's status says of its devices, and Events for pods whose device changed
+(`claim_notices`). `kubelet_holders` deals with claims that are in the way and gone. Start reading
+at `kubelet_claims`, or at `grants` for what is decided.
 """

@@ -14,8 +14,8 @@ from driver.api import ClaimUid, NodeName
 from driver.plumbing.apiserver import each, field_manager
 from driver.plumbing.apiserver_passes import Passes
 from driver.preparing.device_status import status_apply
+from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.kubelet_claims import KubeletClaims
-from driver.preparing.prepared import PreparedClaim
 from kube.api import (
     CLAIMS,
     ApiClient,

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from driver.preparing.prepared import ClaimReference, PreparedClaim, PreparedDevice
-from driver.preparing.renewals import Renewal
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.files.prepared import ClaimReference, PreparedClaim, PreparedDevice
+from driver.preparing.grants.renewals import Renewal
+from driver.preparing.grants.whereabouts import Whereabouts
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 

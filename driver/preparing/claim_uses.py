@@ -17,7 +17,7 @@ import json
 import zlib
 from collections.abc import Collection, Mapping
 
-from driver.preparing.prepared import ClaimReference
+from driver.preparing.files.prepared import ClaimReference
 
 STATE = "dra_manager_state"
 KIND = "DRACheckpoint"

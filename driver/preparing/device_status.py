@@ -14,9 +14,9 @@ from typing import Any
 
 from driver.api import DRIVER_NAME
 from driver.names import as_text
-from driver.preparing.addresses import network_data
-from driver.preparing.cdi import is_variable
-from driver.preparing.prepared import PreparedClaim, PreparedDevice
+from driver.preparing.files.addresses import network_data
+from driver.preparing.files.cdi import is_variable
+from driver.preparing.files.prepared import PreparedClaim, PreparedDevice
 
 DATA_LIMIT = 10 * 1024
 """Bytes of `data` of one device."""

@@ -19,8 +19,14 @@ from driver.handlers.limits import mount_refusal
 from driver.instances.instances import Instance
 from driver.plumbing.disk import real_path, real_paths
 from driver.plumbing.kubelet_sockets import finish
-from driver.preparing.cdi import unusable_properties
-from driver.preparing.claims import (
+from driver.preparing.files.cdi import unusable_properties
+from driver.preparing.files.prepared import (
+    AllocatedDevice,
+    ClaimReference,
+    PreparedClaim,
+    PreparedClaims,
+)
+from driver.preparing.grants.claims import (
     AllocatedClaim,
     Conflict,
     Failure,
@@ -30,17 +36,11 @@ from driver.preparing.claims import (
     plan_prepare,
     reference_problem,
 )
-from driver.preparing.disk_grants import Node
+from driver.preparing.grants.disk_grants import Node
+from driver.preparing.grants.renewals import Renewal, current, renew, with_real_paths
+from driver.preparing.grants.sight import InstanceSource, Sight
+from driver.preparing.grants.whereabouts import Whereabouts
 from driver.preparing.kubelet_holders import Holders, KnowsUses
-from driver.preparing.prepared import (
-    AllocatedDevice,
-    ClaimReference,
-    PreparedClaim,
-    PreparedClaims,
-)
-from driver.preparing.renewals import Renewal, current, renew, with_real_paths
-from driver.preparing.sight import InstanceSource, Sight
-from driver.preparing.whereabouts import Whereabouts
 from kube.api import naming, note_span, now_ns
 
 logger = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from driver.preparing.claims import Failure
-from driver.preparing.prepared import ClaimReference, PreparedClaim
+from driver.preparing.files.prepared import ClaimReference, PreparedClaim
+from driver.preparing.grants.claims import Failure
 
 logger = logging.getLogger(__name__)
 

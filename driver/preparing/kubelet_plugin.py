@@ -31,11 +31,11 @@ from driver.kubelet_api.pluginregistration.v1 import api_pb2 as registration
 from driver.kubelet_api.pluginregistration.v1 import api_pb2_grpc as registration_grpc
 from driver.plumbing.kubelet_sockets import KubeletPaths, Socket, remove_dead_sockets
 from driver.plumbing.prometheus import CLAIM_REQUEST_SECONDS, CLAIM_REQUESTS
-from driver.preparing import cdi
-from driver.preparing.claims import Failure, Instances
+from driver.preparing.files import cdi
+from driver.preparing.files.prepared import ClaimReference, PreparedClaim, PreparedDevice
+from driver.preparing.grants.claims import Failure, Instances
+from driver.preparing.grants.sight import InstanceSource
 from driver.preparing.kubelet_claims import KubeletClaims
-from driver.preparing.prepared import ClaimReference, PreparedClaim, PreparedDevice
-from driver.preparing.sight import InstanceSource
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 
 from driver.plumbing.kubelet_sockets import unix_channel
 from driver.preparing.claim_uses import STATE, Name, State, is_used, parse_state
-from driver.preparing.prepared import ClaimReference
+from driver.preparing.files.prepared import ClaimReference
 
 logger = logging.getLogger(__name__)
 

@@ -18,9 +18,9 @@ from typing import NoReturn
 from driver.api import NodeName
 from driver.plumbing.apiserver_passes import Passes
 from driver.preparing.claim_notices import Notice, change_notices, pods_of, taken_notices
+from driver.preparing.files.prepared import ClaimReference
+from driver.preparing.grants.renewals import Renewal
 from driver.preparing.kubelet_claims import KubeletClaims
-from driver.preparing.prepared import ClaimReference
-from driver.preparing.renewals import Renewal
 from kube.api import PODS, ApiClient, Event, EventType, JsonObject, ObjectReference
 
 logger = logging.getLogger(__name__)

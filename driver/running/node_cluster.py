@@ -32,8 +32,8 @@ from driver.instances.stored.objects import StoredInstance
 from driver.instances.unusable_properties import unusable_sentences
 from driver.plumbing.apiserver import CONFIGURATIONS
 from driver.plumbing.apiserver_passes import Passes
-from driver.preparing.sight import Sight
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.grants.sight import Sight
+from driver.preparing.grants.whereabouts import Whereabouts
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.node_pools import NodePools, PoolListeners
 from driver.publishing.shown.deductions import held_slots

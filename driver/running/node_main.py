@@ -20,15 +20,15 @@ from driver.plumbing.kubelet_sockets import Access, KubeletPaths
 from driver.plumbing.prometheus import CLAIMS_PREPARED, SNAPSHOTS
 from driver.preparing.apiserver_claims import ClaimReader
 from driver.preparing.apiserver_status import ClaimStatuses
-from driver.preparing.checkpoint import load
-from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
-from driver.preparing.disk_grants import Node
-from driver.preparing.disk_metadata import MetadataFiles
+from driver.preparing.files.checkpoint import load
+from driver.preparing.files.disk_checkpoint import NAME as CHECKPOINT
+from driver.preparing.files.disk_metadata import MetadataFiles
+from driver.preparing.files.prepared import prepared_homes
+from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import Registration, serve
 from driver.preparing.kubelet_uses import KubeletUses
 from driver.preparing.node_claims import NodeClaims
-from driver.preparing.prepared import prepared_homes
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.disk_path_lock import PathLock
 from driver.publishing.shown.local_pools import Homes

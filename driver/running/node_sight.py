@@ -9,8 +9,8 @@ from driver.api import DeviceName
 from driver.instances.instances import Instance
 from driver.instances.inventory import Inventory
 from driver.instances.node_instances import NodeInstances
-from driver.preparing.sight import Sight
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.grants.sight import Sight
+from driver.preparing.grants.whereabouts import Whereabouts
 from driver.publishing.apiserver_path import TakenPath
 from driver.publishing.shown.publication import Publication
 from driver.publishing.shown.shared_pools import shared_devices

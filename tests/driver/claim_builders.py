@@ -10,16 +10,16 @@ from typing import Any
 from driver.api import ClaimUid, ConfigurationName, DeviceName, InstanceName
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
-from driver.preparing.claims import (
+from driver.preparing.files.prepared import ClaimReference, PreparedClaim
+from driver.preparing.grants.claims import (
     AllocatedClaim,
     Failure,
     Instances,
     allocated_claim,
     plan_prepare,
 )
-from driver.preparing.prepared import ClaimReference, PreparedClaim
-from driver.preparing.sight import Sight
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.grants.sight import Sight
+from driver.preparing.grants.whereabouts import Whereabouts
 from tests.driver.builders import NODE
 
 BOOT = "boot-1"

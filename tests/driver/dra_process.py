@@ -16,7 +16,7 @@ from pathlib import Path
 
 from driver.plumbing.disk import Folder, ProcessLock
 from driver.plumbing.kubelet_sockets import KubeletPaths
-from driver.preparing.disk_grants import Node
+from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import serve
 from tests.driver.builders import NODE

@@ -11,9 +11,9 @@ import pytest
 from driver.device_health import Degraded, degraded, for_containers
 from driver.device_plugin.slots.lists import offered_by
 from driver.instances.inventory import Inventory
-from driver.preparing import cdi
-from driver.preparing.renewals import renew
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.files import cdi
+from driver.preparing.grants.renewals import renew
+from driver.preparing.grants.whereabouts import Whereabouts
 from driver.publishing.shown.publication import Publication, Supply, publish
 from driver.publishing.shown.slices import Features, published
 from tests.driver.builders import NOW

@@ -28,7 +28,7 @@ from driver.kubelet_api.dra_health.v1alpha1 import api_pb2_grpc as alpha_health_
 from driver.kubelet_api.pluginregistration.v1 import api_pb2 as registration
 from driver.kubelet_api.pluginregistration.v1 import api_pb2_grpc as registration_grpc
 from driver.plumbing.kubelet_sockets import unix_channel
-from driver.preparing.prepared import ClaimReference
+from driver.preparing.files.prepared import ClaimReference
 
 GET_INFO_SECONDS = 1.0
 NOTIFY_SECONDS = 5.0

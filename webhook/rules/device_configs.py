@@ -1,7 +1,7 @@
 """What claims, templates and DeviceClasses ask of devices of Moorage's driver: opaque parameters.
 
 Nobody else looks at them. What slips through, as while the webhook is down, the node's driver
-refuses in the same sentences, see `driver.preparing.claim_configs`.
+refuses in the same sentences, see `driver.preparing.grants.claim_configs`.
 """
 
 from __future__ import annotations

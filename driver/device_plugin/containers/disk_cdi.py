@@ -19,8 +19,8 @@ from driver.device_plugin.containers.instance_cdi import GivenChange, GivenFile,
 from driver.device_plugin.containers.responses import Files
 from driver.instances.instances import Instance
 from driver.plumbing.disk import Folder, Survives, real_path
-from driver.preparing.renewals import with_real_paths
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.grants.renewals import with_real_paths
+from driver.preparing.grants.whereabouts import Whereabouts
 
 
 class Links:

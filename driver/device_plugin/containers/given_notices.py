@@ -12,7 +12,7 @@ from driver.api import InstanceName, NodeName
 from driver.device_plugin.containers.instance_cdi import GivenChange, GivenFile
 from driver.instances.slots.node_pods import Listing, PodName
 from driver.instances.slots.slots import InstanceSlots, slot_devices
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.grants.whereabouts import Whereabouts
 
 
 @dataclass(frozen=True, slots=True)

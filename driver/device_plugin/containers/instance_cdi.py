@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 from driver.api import AKRI_GROUP, ConfigurationName, InstanceName
 from driver.instances.instances import Instance
-from driver.preparing.cdi import VERSION, encoded, host_edits, variables
-from driver.preparing.whereabouts import FormerPlace, Whereabouts
+from driver.preparing.files.cdi import VERSION, encoded, host_edits, variables
+from driver.preparing.grants.whereabouts import FormerPlace, Whereabouts
 
 _PREFIX = f"{AKRI_GROUP}-"
 _CLASS = re.compile(r"[A-Za-z]([-_.A-Za-z0-9]*[A-Za-z0-9])?")

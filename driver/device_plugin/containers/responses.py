@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from driver.api import InstanceName
 from driver.devices import DeviceSpec, Mount, merged_mounts, merged_specs
 from driver.instances.instances import Instance
-from driver.preparing.cdi import variables
-from driver.preparing.claims import clash, unusable
+from driver.preparing.files.cdi import variables
+from driver.preparing.grants.claims import clash, unusable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ from driver.instances.slots.node_pods import Listing, PodName
 from driver.instances.slots.slots import InstanceSlots, Moment, SlotWrite, undo
 from driver.plumbing.disk import real_path
 from driver.plumbing.prometheus import ALLOCATION_SECONDS, ALLOCATIONS
-from driver.preparing.renewals import with_real_paths
+from driver.preparing.grants.renewals import with_real_paths
 from kube.api import ApiError, KeyLocks
 
 logger = logging.getLogger(__name__)

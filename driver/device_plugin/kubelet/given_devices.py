@@ -25,7 +25,7 @@ from driver.device_plugin.kubelet.usage import HasPods, ListsUsage
 from driver.instances.slots.node_pods import PodName
 from driver.instances.slots.slots import InstanceSlots
 from driver.plumbing.apiserver_passes import Passes
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.grants.whereabouts import Whereabouts
 from kube.api import Event, EventType, ObjectReference
 
 RETRY_SECONDS = 1.0

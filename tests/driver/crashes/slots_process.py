@@ -21,7 +21,7 @@ from driver.instances.inventory import Inventory
 from driver.instances.slots.node_pods import NodePod, PodName
 from driver.instances.slots.slots import SlotWrite
 from driver.plumbing.disk import Folder
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.grants.whereabouts import Whereabouts
 from kube.api import ApiClient
 from tests.driver.builders import a_configuration
 from tests.driver.crashes.lives import AtOnce

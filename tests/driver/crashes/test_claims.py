@@ -16,9 +16,9 @@ import pytest
 
 from driver.api import ClaimUid
 from driver.plumbing.kubelet_sockets import KubeletPaths
-from driver.preparing import cdi, checkpoint
-from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
-from driver.preparing.prepared import ClaimReference, PreparedClaims
+from driver.preparing.files import cdi, checkpoint
+from driver.preparing.files.disk_checkpoint import NAME as CHECKPOINT
+from driver.preparing.files.prepared import ClaimReference, PreparedClaims
 from tests.driver.builders import NODE
 from tests.driver.crashes.claims_process import (
     KEPT,

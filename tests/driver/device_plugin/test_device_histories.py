@@ -31,12 +31,12 @@ from driver.device_plugin.containers.instance_cdi import file_name, given_file
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.plumbing.disk import ProcessLock
-from driver.preparing import cdi
-from driver.preparing.claims import Failure
-from driver.preparing.disk_grants import Node
+from driver.preparing.files import cdi
+from driver.preparing.files.prepared import ClaimReference, PreparedClaim
+from driver.preparing.grants.claims import Failure
+from driver.preparing.grants.disk_grants import Node
+from driver.preparing.grants.whereabouts import Whereabouts
 from driver.preparing.kubelet_claims import KubeletClaims
-from driver.preparing.prepared import ClaimReference, PreparedClaim
-from driver.preparing.whereabouts import Whereabouts
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     FakeReader,

@@ -19,7 +19,7 @@ from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, PodName
 from driver.instances.stored.objects import StoredInstance, stored_instance
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.grants.whereabouts import Whereabouts
 from kube.api import ApiClient, Store
 from tests.driver.fake_slots import Followed, FollowedPods, FollowedSlots
 from tests.driver.slot_builders import (

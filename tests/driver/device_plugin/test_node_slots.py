@@ -20,7 +20,7 @@ from driver.device_plugin.node_slots import NodeSlots
 from driver.instances.inventory import Inventory
 from driver.instances.slots.node_pods import Listing
 from driver.names import attribute_value
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.grants.whereabouts import Whereabouts
 from kube.api import ApiClient, Event
 from tests.driver.builders import a_configuration
 from tests.driver.fake_slots import FollowedPods, FollowedSlots

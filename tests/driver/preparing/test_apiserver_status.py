@@ -12,9 +12,9 @@ from driver.devices import DeviceSpec
 from driver.plumbing.disk import ProcessLock
 from driver.preparing import apiserver_status
 from driver.preparing.apiserver_status import ClaimStatuses
-from driver.preparing.disk_grants import Node
+from driver.preparing.files.prepared import PreparedClaim
+from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
-from driver.preparing.prepared import PreparedClaim
 from kube.api import ApiClient, ApiError, ForbiddenError, NotFoundError, UnavailableError
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from driver.devices import DeviceSpec, Mount
-from driver.preparing.addresses import network_data
 from driver.preparing.device_status import DATA_LIMIT, status_apply
+from driver.preparing.files.addresses import network_data
 from tests.driver.claim_builders import a_reference, a_result, an_instance, prepared, some_instances
 
 WANTED = a_reference(1)

@@ -21,12 +21,17 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from driver.api import ClaimUid
 from driver.plumbing.disk import ProcessLock
-from driver.preparing import cdi, checkpoint, disk_checkpoint
-from driver.preparing.claims import Failure
-from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
-from driver.preparing.disk_grants import Node
+from driver.preparing.files import cdi, checkpoint, disk_checkpoint
+from driver.preparing.files.disk_checkpoint import NAME as CHECKPOINT
+from driver.preparing.files.prepared import (
+    ClaimReference,
+    PreparedClaim,
+    PreparedClaims,
+    PreparedDevice,
+)
+from driver.preparing.grants.claims import Failure
+from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
-from driver.preparing.prepared import ClaimReference, PreparedClaim, PreparedClaims, PreparedDevice
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     FakeReader,

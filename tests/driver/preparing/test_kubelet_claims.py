@@ -15,12 +15,13 @@ from driver.api import ClaimUid, ConfigurationName
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.plumbing.disk import ProcessLock
-from driver.preparing import cdi, kubelet_claims
-from driver.preparing.claims import Failure
-from driver.preparing.disk_grants import Node
+from driver.preparing import kubelet_claims
+from driver.preparing.files import cdi
+from driver.preparing.files.prepared import ClaimReference, PreparedClaim
+from driver.preparing.grants.claims import Failure
+from driver.preparing.grants.disk_grants import Node
+from driver.preparing.grants.renewals import Renewal
 from driver.preparing.kubelet_claims import KubeletClaims
-from driver.preparing.prepared import ClaimReference, PreparedClaim
-from driver.preparing.renewals import Renewal
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,

@@ -23,8 +23,8 @@ from driver.kubelet_api.dra_health.v1 import api_pb2 as health
 from driver.plumbing.disk import Folder, ProcessLock
 from driver.plumbing.kubelet_sockets import LONGEST_PATH, KubeletPaths, SocketError
 from driver.preparing import kubelet_plugin as dra_kubelet
-from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
-from driver.preparing.disk_grants import Node
+from driver.preparing.files.disk_checkpoint import NAME as CHECKPOINT
+from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import Registration, serve
 from driver.running.ready_main import socket_name

@@ -14,7 +14,7 @@ import pytest
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.plumbing.disk import ProcessLock
-from driver.preparing.disk_grants import Node
+from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.node_claims import NodeClaims
 from kube.api import ApiClient, Event, EventType, UnavailableError
@@ -27,7 +27,7 @@ from tests.driver.claim_builders import (
     an_instance,
     some_instances,
 )
-from tests.driver.preparing.test_renewals import a_pod
+from tests.driver.preparing.grants.test_renewals import a_pod
 from tests.driver.tasks import running, until
 from tests.fakes.disk import Disk, FakeFolder
 

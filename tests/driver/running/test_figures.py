@@ -30,10 +30,10 @@ from driver.plumbing.prometheus import (
     PASSES,
     Gauge,
 )
-from driver.preparing.claims import Failure
+from driver.preparing.files.prepared import ClaimReference
+from driver.preparing.grants.claims import Failure
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import Plugin
-from driver.preparing.prepared import ClaimReference
 from driver.running import prometheus_server
 from driver.running.arguments import Address, parse_address
 from driver.running.prometheus_figures import (

@@ -24,7 +24,7 @@ from driver.device_plugin.containers.responses import Files
 from driver.devices import DeviceSpec, Mount
 from driver.instances.instances import Instance
 from driver.plumbing.disk import Folder
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.grants.whereabouts import Whereabouts
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, a_camera
 
 LOCAL = {CAMERA_1: False}

@@ -21,7 +21,7 @@ from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, PodName
 from driver.instances.slots.slots import InstanceSlots, by_name
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.grants.whereabouts import Whereabouts
 from kube.api import Event
 from tests.driver.slot_builders import (
     CAMERA_1,

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from driver.api import ConfigurationName, DeviceName, NodeName
 from driver.instances.inventory import Heard, Inventory, inventory_of
 from driver.names import POOL_LIMIT, is_pool_of, is_shared_pool, local_pool
-from driver.preparing.prepared import prepared_homes
-from driver.preparing.sight import Sight
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.files.prepared import prepared_homes
+from driver.preparing.grants.sight import Sight
+from driver.preparing.grants.whereabouts import Whereabouts
 from driver.publishing.shown.local_pools import KnownPools, local_supplies
 from tests.driver.builders import NODE, a_device
 from tests.driver.claim_builders import a_reference, a_result, an_instance, prepared

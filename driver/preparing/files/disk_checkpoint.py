@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any, Protocol
 
 from driver.api import NodeName
-from driver.preparing import checkpoint
-from driver.preparing.checkpoint import Unreadable
-from driver.preparing.prepared import PreparedClaims
+from driver.preparing.files import checkpoint
+from driver.preparing.files.checkpoint import Unreadable
+from driver.preparing.files.prepared import PreparedClaims
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +54,8 @@ class CheckpointFile:
         self._signature: object = None
         self._is_slow = False
         self._texts = checkpoint.Texts()
-        self._writing = asyncio.Lock()
-        self._waiting: list[_Waiting] = []
+        self.writing = asyncio.Lock()
+        self.waiting: list[_Waiting] = []
 
     def is_foreign(self) -> bool:
         """Whether the file is no longer the one that was read or written last."""
@@ -90,11 +90,11 @@ class CheckpointFile:
             OSError: If it cannot be written; nothing has changed then.
         """
         done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.append((step, done))
-        async with self._writing:
+        self.waiting.append((step, done))
+        async with self.writing:
             if not done.done():
                 await asyncio.sleep(0)  # whoever comes at this moment shares the write
-                batch, self._waiting = self._waiting, []
+                batch, self.waiting = self.waiting, []
                 try:
                     await self._take(batch)
                 finally:

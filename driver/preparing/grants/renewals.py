@@ -23,10 +23,10 @@ from dataclasses import dataclass, replace
 from driver.api import ClaimUid
 from driver.instances.instances import Instance
 from driver.names import is_shared_pool
-from driver.preparing.claims import Failure, as_prepared, in_order, prepared_device, unusable
-from driver.preparing.configured import RefuseMount, configured, no_mounts
-from driver.preparing.prepared import PreparedClaim, PreparedClaims, PreparedDevice
-from driver.preparing.whereabouts import Whereabouts, former_place
+from driver.preparing.files.prepared import PreparedClaim, PreparedClaims, PreparedDevice
+from driver.preparing.grants.claims import Failure, as_prepared, in_order, prepared_device, unusable
+from driver.preparing.grants.configured import RefuseMount, configured, no_mounts
+from driver.preparing.grants.whereabouts import Whereabouts, former_place
 
 Resolve = Callable[[str], str]
 """Where a path of the host leads."""

@@ -15,20 +15,20 @@ from functools import partial
 
 from driver.api import ClaimUid, NodeName
 from driver.plumbing.disk import ProcessLock
-from driver.preparing import cdi
-from driver.preparing.cdi import RemoveFile, WriteFile
-from driver.preparing.checkpoint import Unreadable
-from driver.preparing.claims import Conflict, Failure
-from driver.preparing.disk_checkpoint import CheckpointFile, Files
-from driver.preparing.disk_metadata import MetadataFiles
-from driver.preparing.metadata import Known, nothing_known
-from driver.preparing.prepared import (
+from driver.preparing.files import cdi
+from driver.preparing.files.cdi import RemoveFile, WriteFile
+from driver.preparing.files.checkpoint import Unreadable
+from driver.preparing.files.disk_checkpoint import CheckpointFile, Files
+from driver.preparing.files.disk_metadata import MetadataFiles
+from driver.preparing.files.metadata import Known, nothing_known
+from driver.preparing.files.prepared import (
     ClaimReference,
     PreparedClaim,
     PreparedClaims,
     lost_claim,
 )
-from driver.preparing.renewals import Renewal
+from driver.preparing.grants.claims import Conflict, Failure
+from driver.preparing.grants.renewals import Renewal
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class Node:
     ) -> None:
         self.boot_id = boot_id
         self.metadata: MetadataFiles | None = None
-        self._checkpoint = CheckpointFile(data, name)
+        self.checkpoint = CheckpointFile(data, name)
         self._cdi = cdi_files
         self._lock = lock
         self._written: dict[ClaimUid, tuple[PreparedClaim, object]] = {}
@@ -64,17 +64,17 @@ class Node:
     @property
     def is_up_to_date(self) -> bool:
         """Whether no other process wrote the checkpoint since, and no CDI file is to be written."""
-        return not self._unwritten and not self._checkpoint.is_foreign()
+        return not self._unwritten and not self.checkpoint.is_foreign()
 
     @property
     def prepared(self) -> PreparedClaims:
         """The claims that are prepared now, as far as this process has read."""
-        return self._checkpoint.claims
+        return self.checkpoint.claims
 
     @property
     def claims_prepared(self) -> int:
         """How many those are."""
-        return len(self._checkpoint.claims)
+        return len(self.checkpoint.claims)
 
     async def recover(self) -> None:
         """Read what an earlier process left; call once, before anything else."""
@@ -90,7 +90,7 @@ class Node:
     async def exclusively(self) -> AsyncIterator[PreparedClaims]:
         """Keep other processes out, and be up to date; required to grant and to release."""
         async with self._lock.held(self._refresh):
-            yield self._checkpoint.claims
+            yield self.checkpoint.claims
 
     def alone_with(self, uid: ClaimUid) -> AbstractAsyncContextManager[None]:
         """Keep other processes from this claim; entered before `exclusively`, if at all.
@@ -104,7 +104,7 @@ class Node:
         return None if self.metadata is None else self.metadata.path
 
     async def _refresh(self) -> None:
-        if self._checkpoint.is_foreign():
+        if self.checkpoint.is_foreign():
             await asyncio.to_thread(self._read)
 
     async def grant(self, plan: Plan, known: Known = nothing_known) -> PreparedClaim | Failure:
@@ -114,7 +114,7 @@ class Node:
         """
         try:
             step = partial(_with, plan, self._lost())
-            granted: PreparedClaim | Failure = await self._checkpoint.commit(step)
+            granted: PreparedClaim | Failure = await self.checkpoint.commit(step)
             if isinstance(granted, PreparedClaim):
                 self._keep_metadata(granted, known)
                 self._put_file(granted.reference.uid)
@@ -124,7 +124,7 @@ class Node:
 
     def _lost(self) -> frozenset[ClaimUid]:
         """Claims of which only the UID is known; one whose file somebody removed holds nothing."""
-        claims = self._checkpoint.claims.values()
+        claims = self.checkpoint.claims.values()
         lost = {c.reference.uid for c in claims if not c.devices and c.boot_id == self.boot_id}
         return frozenset(lost & self._cdi_contents().keys()) if lost else frozenset()
 
@@ -133,10 +133,10 @@ class Node:
         self._leaving.add(uid)
         try:
             self._remove_file(uid)
-            if self.metadata is not None and (claim := self._checkpoint.claims.get(uid)):
+            if self.metadata is not None and (claim := self.checkpoint.claims.get(uid)):
                 self.metadata.remove(claim)
             step = partial(_without, uid)
-            released: PreparedClaim | None = await self._checkpoint.commit(step)
+            released: PreparedClaim | None = await self.checkpoint.commit(step)
         except OSError as error:
             return Failure(f"the node cannot record what it releases: {error}")
         finally:
@@ -151,14 +151,14 @@ class Node:
                 then, or will be written by the next call, which is to follow.
         """
         try:
-            changes = await self._checkpoint.commit(partial(_renewed, plan))
+            changes = await self.checkpoint.commit(partial(_renewed, plan))
         except OSError:
-            self._for_each(plan(self._checkpoint.claims), self._withdraw)
+            self._for_each(plan(self.checkpoint.claims), self._withdraw)
             raise
         self._renewals += changes.values()
         self._unwritten.update(dict.fromkeys(changes))
         self._for_each(self._unwritten, self._complete)
-        self._for_each(self._checkpoint.claims, partial(self._tell, known))
+        self._for_each(self.checkpoint.claims, partial(self._tell, known))
         renewals, self._renewals = tuple(self._renewals), []
         return renewals
 
@@ -174,7 +174,7 @@ class Node:
             raise failure
 
     def _tell(self, known: Known, uid: ClaimUid) -> None:
-        claim = self._checkpoint.claims[uid]
+        claim = self.checkpoint.claims[uid]
         if claim.boot_id == self.boot_id and uid not in self._leaving:
             self._keep_metadata(claim, known)
 
@@ -196,7 +196,7 @@ class Node:
 
         It waits for no disk, and so not for a thread either.
         """
-        claim = self._checkpoint.claims.get(uid)
+        claim = self.checkpoint.claims.get(uid)
         if claim is None or uid in self._leaving:
             return
         name = cdi.file_name(uid)
@@ -214,9 +214,9 @@ class Node:
 
     def _read(self) -> None:
         """Read the checkpoint, or rebuild it from CDI files."""
-        if self._checkpoint.read():
+        if self.checkpoint.read():
             return
-        claims = dict(self._checkpoint.claims)
+        claims = dict(self.checkpoint.claims)
         for uid, text in self._cdi_contents().items():
             match cdi.load(text, uid):
                 case PreparedClaim() as claim:
@@ -226,14 +226,14 @@ class Node:
                     claims.setdefault(uid, lost_claim(uid, self.boot_id))
         if claims:
             logger.error("Rebuilt the checkpoint from CDI files: %d claims", len(claims))
-            self._checkpoint.rebuild(claims)
+            self.checkpoint.rebuild(claims)
 
     def _tidy(self) -> None:
         """Make the CDI files those of the checkpoint."""
         if self.metadata is not None:
-            self.metadata.tidy(self._checkpoint.claims.values())
-        lost = {uid for uid, claim in self._checkpoint.claims.items() if not claim.devices}
-        claims = {uid: c for uid, c in self._checkpoint.claims.items() if uid not in lost}
+            self.metadata.tidy(self.checkpoint.claims.values())
+        lost = {uid for uid, claim in self.checkpoint.claims.items() if not claim.devices}
+        claims = {uid: c for uid, c in self.checkpoint.claims.items() if uid not in lost}
         files = {uid: text for uid, text in self._cdi_contents().items() if uid not in lost}
         wrong = set()
         for step in cdi.plan_files(claims, files, self.boot_id, self._metadata_path):

@@ -20,9 +20,9 @@ from driver.api import DRIVER_NAME, ClaimUid
 from driver.device_configs import NOTHING_ASKED, DeviceConfig
 from driver.devices import DeviceSpec, Mount, merged_mounts, merged_specs
 from driver.instances.unusable_properties import UNUSABLE
-from driver.preparing import checkpoint, metadata
-from driver.preparing.checkpoint import Unreadable
-from driver.preparing.prepared import PreparedClaim, PreparedClaims, PreparedDevice
+from driver.preparing.files import checkpoint, metadata
+from driver.preparing.files.checkpoint import Unreadable
+from driver.preparing.files.prepared import PreparedClaim, PreparedClaims, PreparedDevice
 
 KIND = f"{DRIVER_NAME}/claim"
 

@@ -17,8 +17,8 @@ from typing import Any
 from driver.api import ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE, DRIVER_NAME, ClaimUid
 from driver.instances.instances import Instance
 from driver.names import attribute_value
-from driver.preparing.addresses import network_data
-from driver.preparing.prepared import AllocatedDevice, PreparedClaim, PreparedDevice
+from driver.preparing.files.addresses import network_data
+from driver.preparing.files.prepared import AllocatedDevice, PreparedClaim, PreparedDevice
 from driver.publishing.shown.attributes import attributes
 
 CONTAINER_FOLDER = "/var/run/kubernetes.io/dra-device-attributes"

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from driver.plumbing.disk import ProcessLock
-from driver.preparing import cdi, checkpoint, disk_checkpoint
-from driver.preparing.claims import Failure, plan_prepare
-from driver.preparing.disk_checkpoint import NAME as CHECKPOINT
-from driver.preparing.disk_grants import Node
-from driver.preparing.prepared import ClaimReference, PreparedClaim, PreparedClaims
+from driver.preparing.files import cdi, checkpoint, disk_checkpoint
+from driver.preparing.files.disk_checkpoint import NAME as CHECKPOINT
+from driver.preparing.files.prepared import ClaimReference, PreparedClaim, PreparedClaims
+from driver.preparing.grants.claims import Failure, plan_prepare
+from driver.preparing.grants.disk_grants import Node
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
@@ -240,10 +240,10 @@ async def test_full_disk_fails_one_claim_and_loses_none(machine: Machine) -> Non
     machine.disk.fail = lambda name, size: name == CHECKPOINT and size >= full
     machine.disk.steps.clear()
 
-    async with node._checkpoint._writing:  # so that both share a write
+    async with node.checkpoint.writing:  # so that both share a write
         both = asyncio.gather(grant(node, WANTED), release(node, OTHER))
         await asyncio.sleep(0.1)
-        assert len(node._checkpoint._waiting) == 2
+        assert len(node.checkpoint.waiting) == 2
     refused, released = await both
 
     assert refused == Failure(

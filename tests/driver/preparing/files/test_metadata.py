@@ -12,12 +12,12 @@ import pytest
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.plumbing.disk import ProcessLock
-from driver.preparing import checkpoint, metadata
-from driver.preparing.claims import Failure
-from driver.preparing.disk_grants import Node
-from driver.preparing.disk_metadata import MetadataFiles
+from driver.preparing.files import checkpoint, metadata
+from driver.preparing.files.disk_metadata import MetadataFiles
+from driver.preparing.files.prepared import PreparedClaim
+from driver.preparing.grants.claims import Failure
+from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
-from driver.preparing.prepared import PreparedClaim
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,

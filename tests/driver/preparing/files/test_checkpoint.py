@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from driver.api import ClaimUid, DeviceName, InstanceName, NodeName
 from driver.devices import DeviceSpec, Mount
-from driver.preparing import checkpoint
-from driver.preparing.checkpoint import Unreadable
-from driver.preparing.prepared import (
+from driver.preparing.files import checkpoint
+from driver.preparing.files.checkpoint import Unreadable
+from driver.preparing.files.prepared import (
     AllocatedDevice,
     ClaimReference,
     PreparedClaim,
@@ -72,7 +72,7 @@ def test_nothing_prepared_is_a_checkpoint_too() -> None:
 def rewritten(change: dict[str, Any], *, checksum: bool = True) -> bytes:
     document = {**json.loads(checkpoint.dump(CLAIMS, NODE)), **change}
     if checksum:
-        document["checksum"] = checkpoint._checksum(checkpoint._canonical(document["data"]))
+        document["checksum"] = checkpoint.checksum_of(checkpoint.canonical(document["data"]))
     return json.dumps(document).encode()
 
 

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from driver.instances.instances import Instance
 from driver.names import is_pool_of
-from driver.preparing.claims import Instances
-from driver.preparing.prepared import AllocatedDevice
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.files.prepared import AllocatedDevice
+from driver.preparing.grants.claims import Instances
+from driver.preparing.grants.whereabouts import Whereabouts
 
 
 @dataclass(frozen=True, slots=True)

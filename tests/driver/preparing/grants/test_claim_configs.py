@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.device_configs import NOTHING_ASKED, DeviceConfig, merged
-from driver.preparing.claim_configs import ClaimConfigs
-from driver.preparing.claims import Failure, allocated_claim
+from driver.preparing.grants.claim_configs import ClaimConfigs
+from driver.preparing.grants.claims import Failure, allocated_claim
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import a_claim, a_config, a_reference, a_result, with_configs
 

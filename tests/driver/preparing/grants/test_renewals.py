@@ -12,10 +12,10 @@ from driver.api import ConfigurationName, DeviceName
 from driver.devices import DeviceSpec, Mount
 from driver.instances.instances import Instance
 from driver.preparing.claim_notices import Notice, change_notices, pods_of, taken_notices
-from driver.preparing.claims import AllocatedClaim, allocated_claim, plan_prepare
-from driver.preparing.prepared import PreparedClaim, PreparedDevice
-from driver.preparing.renewals import renew
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.files.prepared import PreparedClaim, PreparedDevice
+from driver.preparing.grants.claims import AllocatedClaim, allocated_claim, plan_prepare
+from driver.preparing.grants.renewals import renew
+from driver.preparing.grants.whereabouts import Whereabouts
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,

@@ -39,7 +39,7 @@ from typing import Any
 from driver.api import ClaimUid, DeviceName, InstanceName, NodeName
 from driver.device_configs import NOTHING_ASKED, DeviceConfig
 from driver.devices import DeviceSpec, Mount
-from driver.preparing.prepared import (
+from driver.preparing.files.prepared import (
     AllocatedDevice,
     ClaimReference,
     PreparedClaim,
@@ -69,7 +69,7 @@ class Texts:
         self._known = {
             uid: known
             if (known := before.get(uid)) and known[0] is claims[uid]
-            else (claims[uid], _canonical(dump_claim(claims[uid])))
+            else (claims[uid], canonical(dump_claim(claims[uid])))
             for uid in sorted(claims)
         }
         return [text for _, text in self._known.values()]
@@ -78,8 +78,8 @@ class Texts:
 def dump(claims: PreparedClaims, node: NodeName, texts: Texts | None = None) -> bytes:
     """The checkpoint of a node; the same bytes for the same claims, whatever `texts` remember."""
     parts = (texts or Texts()).of(claims)
-    data = b'{"claims":[%b],"node":%b}' % (b",".join(parts), _canonical(node))
-    head = f'{{"version":{VERSION},"checksum":"{_checksum(data)}","data":'
+    data = b'{"claims":[%b],"node":%b}' % (b",".join(parts), canonical(node))
+    head = f'{{"version":{VERSION},"checksum":"{checksum_of(data)}","data":'
     return b"%b%b}\n" % (head.encode(), data)
 
 
@@ -90,7 +90,7 @@ def load(text: bytes, node: NodeName) -> PreparedClaims | Unreadable:
         if (version := document["version"]) != VERSION:
             return Unreadable(f"its version is {version!r}, and this driver reads {VERSION}")
         data = document["data"]
-        if document["checksum"] != _checksum(_canonical(data)):
+        if document["checksum"] != checksum_of(canonical(data)):
             return Unreadable("its checksum is wrong")
         if data["node"] != node:
             return Unreadable(f"it is of node {data['node']!r}")
@@ -103,11 +103,11 @@ def load(text: bytes, node: NodeName) -> PreparedClaims | Unreadable:
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
-def _canonical(data: Any) -> bytes:
+def canonical(data: Any) -> bytes:
     return _encode(data).encode()
 
 
-def _checksum(canonical: bytes) -> str:
+def checksum_of(canonical: bytes) -> str:
     return f"sha256:{hashlib.sha256(canonical).hexdigest()}"
 
 

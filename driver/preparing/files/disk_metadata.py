@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from driver.instances.instances import Instance
-from driver.preparing import metadata
-from driver.preparing.metadata import Known
-from driver.preparing.prepared import PreparedClaim
+from driver.preparing.files import metadata
+from driver.preparing.files.metadata import Known
+from driver.preparing.files.prepared import PreparedClaim
 
 logger = logging.getLogger(__name__)
 

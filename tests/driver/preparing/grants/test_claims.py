@@ -10,7 +10,8 @@ import pytest
 
 from driver.api import ClaimUid, DeviceName
 from driver.devices import DeviceSpec, Mount
-from driver.preparing.claims import (
+from driver.preparing.files.prepared import AllocatedDevice, ClaimReference, PreparedClaim
+from driver.preparing.grants.claims import (
     AllocatedClaim,
     Conflict,
     Failure,
@@ -19,7 +20,6 @@ from driver.preparing.claims import (
     plan_prepare,
     reference_problem,
 )
-from driver.preparing.prepared import AllocatedDevice, ClaimReference, PreparedClaim
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,

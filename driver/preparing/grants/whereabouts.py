@@ -15,7 +15,7 @@ from functools import cached_property
 
 from driver.api import ConfigurationName, InstanceName
 from driver.instances.instances import Instance
-from driver.preparing.prepared import PreparedDevice
+from driver.preparing.files.prepared import PreparedDevice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

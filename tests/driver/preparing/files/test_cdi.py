@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.devices import DeviceSpec, Mount
-from driver.preparing import cdi
-from driver.preparing.cdi import RemoveFile, WriteFile
-from driver.preparing.checkpoint import Unreadable
-from driver.preparing.prepared import PreparedClaim
+from driver.preparing.files import cdi
+from driver.preparing.files.cdi import RemoveFile, WriteFile
+from driver.preparing.files.checkpoint import Unreadable
+from driver.preparing.files.prepared import PreparedClaim
 from tests.driver.claim_builders import (
     BOOT,
     a_reference,

@@ -16,15 +16,15 @@ from driver.device_health import for_containers
 from driver.devices import DeviceSpec, Mount
 from driver.instances.instances import Instance
 from driver.names import is_pool_of, is_shared_pool
-from driver.preparing.claim_configs import ClaimConfigs
-from driver.preparing.configured import RefuseMount, configured, no_mounts
-from driver.preparing.prepared import (
+from driver.preparing.files.prepared import (
     AllocatedDevice,
     ClaimReference,
     PreparedClaim,
     PreparedClaims,
     PreparedDevice,
 )
+from driver.preparing.grants.claim_configs import ClaimConfigs
+from driver.preparing.grants.configured import RefuseMount, configured, no_mounts
 
 Instances = Mapping[tuple[str, DeviceName], Instance]
 """What this node can prepare, by pool and device. Several slots may be one Instance."""

@@ -11,12 +11,18 @@ import pytest
 from driver.device_configs import DeviceConfig
 from driver.devices import DeviceSpec, Mount
 from driver.instances.instances import Instance
-from driver.preparing import cdi, checkpoint
-from driver.preparing.claims import AllocatedClaim, Failure, Instances, is_prepared, plan_prepare
-from driver.preparing.configured import CERTIFICATES
-from driver.preparing.prepared import PreparedClaim
-from driver.preparing.renewals import current, renew
-from driver.preparing.whereabouts import Whereabouts
+from driver.preparing.files import cdi, checkpoint
+from driver.preparing.files.prepared import PreparedClaim
+from driver.preparing.grants.claims import (
+    AllocatedClaim,
+    Failure,
+    Instances,
+    is_prepared,
+    plan_prepare,
+)
+from driver.preparing.grants.configured import CERTIFICATES
+from driver.preparing.grants.renewals import current, renew
+from driver.preparing.grants.whereabouts import Whereabouts
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
