@@ -181,8 +181,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print what is asked for; 1 where there is no such thing, 2 where it cannot be told."""
     settings: ViewSettings = settings_of(app, sys.argv[1:] if argv is None else argv, os.environ)
     from kube.api import ApiError, KubeconfigError
+    from scheduler_plugin.asking.kubectl_views import CannotTellError, NotThereError
     from scheduler_plugin.kubectl_main import run_view
-    from scheduler_plugin.viewing.kubectl_views import CannotTellError, NotThereError
 
     try:
         asyncio.run(run_view(settings))

@@ -28,12 +28,10 @@ from kube.api import (
     wall_clock,
 )
 from scheduler_plugin.arguments import parse_settings
-from scheduler_plugin.objects.names import NO_QUEUE
-from scheduler_plugin.settings import Reading, ServeSettings, ViewSettings
-from scheduler_plugin.viewing.apiserver_events import told_of
-from scheduler_plugin.viewing.apiserver_snapshots import NoQueuesError, SnapshotReader
-from scheduler_plugin.viewing.apiserver_top import show_live
-from scheduler_plugin.viewing.kubectl_views import (
+from scheduler_plugin.asking.apiserver_events import told_of
+from scheduler_plugin.asking.apiserver_snapshots import NoQueuesError, SnapshotReader
+from scheduler_plugin.asking.apiserver_top import show_live
+from scheduler_plugin.asking.kubectl_views import (
     CannotTellError,
     NotThereError,
     Shown,
@@ -42,14 +40,16 @@ from scheduler_plugin.viewing.kubectl_views import (
     view,
     why_of,
 )
-from scheduler_plugin.viewing.release_words import plugin_words, words_that_matter
-from scheduler_plugin.viewing.snapshots import (
+from scheduler_plugin.asking.release_words import plugin_words, words_that_matter
+from scheduler_plugin.asking.snapshots import (
     Snapshot,
     SnapshotError,
     document,
     read_document,
     world_of,
 )
+from scheduler_plugin.objects.names import NO_QUEUE
+from scheduler_plugin.settings import Reading, ServeSettings, ViewSettings
 from scheduler_plugin.viewing.why import Why
 
 WIDEST = 10_000

@@ -1,6 +1,6 @@
 """What people are shown of queues, claims, devices and pods: the same world and verdicts, as rows.
 
-In flows a World, as the plugin has it, or a Snapshot of a cluster, of which a World is made; out
-flow frozen rows without any layout. `tables` makes text of them, `kubectl_views` chooses; what is
-to be different is laid over a Snapshot by `simulations`. Start reading at `queue_rows`, then `why`.
+In flows a World, and of devices and handlers their objects; out flow frozen rows and sentences
+without any layout, for `kubectl moorage` and the dashboard alike. Start reading at `queue_rows`,
+then `why`.
 """

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduler_plugin.asking.tables import device_table, handler_table
 from scheduler_plugin.viewing.device_rows import DeviceRow, DeviceUser, device_rows
 from scheduler_plugin.viewing.handler_rows import HandlerRow, handler_rows
-from scheduler_plugin.viewing.tables import device_table, handler_table
-from tests.scheduler_plugin.builders import a_claim as a_claim_view
-from tests.scheduler_plugin.builders import a_claim_object, a_pod, a_queue, a_result, a_world, put
-from tests.scheduler_plugin.viewing.test_rows import shared_world, shown
-from tests.scheduler_plugin.viewing.test_snapshots import (
+from tests.scheduler_plugin.asking.test_snapshots import (
     a_configuration,
     a_device,
     a_slice_object,
     an_instance,
 )
+from tests.scheduler_plugin.builders import a_claim as a_claim_view
+from tests.scheduler_plugin.builders import a_claim_object, a_pod, a_queue, a_result, a_world, put
+from tests.scheduler_plugin.viewing.test_rows import shared_world, shown
 
 SLOTS: dict[str, Any] = {"capacity": {"slots": {"value": "4"}}}
 

@@ -7,9 +7,9 @@ from io import StringIO
 from rich.console import Console
 
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.asking.tables import charge_table, objects, queue_table, why_text
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.viewing.queue_rows import QueueRow, charge_rows, claim_rows, queue_rows
-from scheduler_plugin.viewing.tables import charge_table, objects, queue_table, why_text
 from scheduler_plugin.viewing.why import why
 from tests.scheduler_plugin.builders import (
     a_claim,

@@ -14,6 +14,7 @@ from datetime import datetime
 
 from driver.api import timestamp
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.asking.snapshots import Snapshot, changed, with_objects, world_of
 from scheduler_plugin.judging.gangs import NotTogether, is_of_gang, judge_together, waits_with
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.models import queue_problems
@@ -24,7 +25,6 @@ from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Take
 from scheduler_plugin.viewing.device_rows import DeviceRow, device_rows
 from scheduler_plugin.viewing.queue_rows import QueueRow, queue_rows
-from scheduler_plugin.viewing.snapshots import Snapshot, changed, with_objects, world_of
 from scheduler_plugin.viewing.why import ADMITTED, decision, refusal
 
 KINDS = {

@@ -21,11 +21,11 @@ from kube.api import (
     NotFoundError,
     Resource,
 )
+from scheduler_plugin.asking.snapshots import Snapshot, kept
 from scheduler_plugin.cluster.apiserver import CONFIGURATIONS, INSTANCES, QUEUES
 from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.projections import project_pod
-from scheduler_plugin.viewing.snapshots import Snapshot, kept
 
 NEEDED = (QUEUES, PODS, NAMESPACES)
 OPTIONAL = (CLAIMS, CLASSES, SLICES, CONFIGURATIONS, INSTANCES)

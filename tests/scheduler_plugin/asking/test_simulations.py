@@ -9,10 +9,16 @@ from typing import Any
 
 import pytest
 
+from scheduler_plugin.asking.simulations import Changes, NoChangeError, Simulation, simulate
+from scheduler_plugin.asking.snapshots import Snapshot, changed
+from scheduler_plugin.asking.tables import objects, simulation_text
 from scheduler_plugin.objects.names import AccountingSettings
-from scheduler_plugin.viewing.simulations import Changes, NoChangeError, Simulation, simulate
-from scheduler_plugin.viewing.snapshots import Snapshot, changed
-from scheduler_plugin.viewing.tables import objects, simulation_text
+from tests.scheduler_plugin.asking.test_snapshots import (
+    a_configuration,
+    a_device,
+    a_slice_object,
+    an_instance,
+)
 from tests.scheduler_plugin.builders import (
     a_claim_object,
     a_class_object,
@@ -22,12 +28,6 @@ from tests.scheduler_plugin.builders import (
     a_result,
 )
 from tests.scheduler_plugin.viewing.test_rows import shown
-from tests.scheduler_plugin.viewing.test_snapshots import (
-    a_configuration,
-    a_device,
-    a_slice_object,
-    an_instance,
-)
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 

@@ -10,11 +10,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from scheduler_plugin.asking.simulations import QueueChange, Simulation
 from scheduler_plugin.viewing.device_rows import DeviceRow, DeviceUser
 from scheduler_plugin.viewing.handler_rows import HandlerRow
 from scheduler_plugin.viewing.queue_rows import ChargeRow, QueueRow
 from scheduler_plugin.viewing.rules import RuleRow
-from scheduler_plugin.viewing.simulations import QueueChange, Simulation
 from scheduler_plugin.viewing.waiting_rows import WaitingRow
 from scheduler_plugin.viewing.why import Figure, Why
 

@@ -13,6 +13,15 @@ from typing import Any
 
 import pytest
 
+from scheduler_plugin.asking.shapes import shapes
+from scheduler_plugin.asking.snapshots import (
+    Snapshot,
+    SnapshotError,
+    document,
+    kept,
+    read_document,
+    world_of,
+)
 from scheduler_plugin.objects.names import (
     QUEUE_LABEL,
     AccountingSettings,
@@ -21,15 +30,6 @@ from scheduler_plugin.objects.names import (
 )
 from scheduler_plugin.viewing.device_rows import device_rows
 from scheduler_plugin.viewing.queue_rows import charge_rows, claim_rows, queue_rows
-from scheduler_plugin.viewing.shapes import shapes
-from scheduler_plugin.viewing.snapshots import (
-    Snapshot,
-    SnapshotError,
-    document,
-    kept,
-    read_document,
-    world_of,
-)
 from scheduler_plugin.viewing.why import why
 from tests.scheduler_plugin.builders import (
     a_claim_object,

@@ -13,16 +13,10 @@ from rich.console import RenderableType
 from kube.api import wall_clock
 from scheduler_plugin.accounting.share_figures import ShareFigures
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.fields import JsonObject
-from scheduler_plugin.objects.names import QueueName
-from scheduler_plugin.settings import ViewSettings
-from scheduler_plugin.viewing.device_rows import device_rows
-from scheduler_plugin.viewing.handler_rows import handler_rows
-from scheduler_plugin.viewing.queue_rows import charge_rows, claim_rows, queue_rows
-from scheduler_plugin.viewing.shapes import TOLD_CONDITIONS
-from scheduler_plugin.viewing.simulations import Changes, NoChangeError, simulate
-from scheduler_plugin.viewing.snapshots import Snapshot, world_of
-from scheduler_plugin.viewing.tables import (
+from scheduler_plugin.asking.shapes import TOLD_CONDITIONS
+from scheduler_plugin.asking.simulations import Changes, NoChangeError, simulate
+from scheduler_plugin.asking.snapshots import Snapshot, world_of
+from scheduler_plugin.asking.tables import (
     charge_table,
     device_table,
     handler_table,
@@ -31,6 +25,12 @@ from scheduler_plugin.viewing.tables import (
     simulation_text,
     why_text,
 )
+from scheduler_plugin.objects.fields import JsonObject
+from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.settings import ViewSettings
+from scheduler_plugin.viewing.device_rows import device_rows
+from scheduler_plugin.viewing.handler_rows import handler_rows
+from scheduler_plugin.viewing.queue_rows import charge_rows, claim_rows, queue_rows
 from scheduler_plugin.viewing.why import Why, why
 
 Shown = tuple[Any, Sequence[RenderableType]]

@@ -10,11 +10,11 @@ from rich.text import Text
 
 from kube.api import ApiClient, ForbiddenError, Resource, wall_clock
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.asking.apiserver_snapshots import NEEDED, OPTIONAL
+from scheduler_plugin.asking.tables import queue_table, waiting_table
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.settings import ServeSettings
-from scheduler_plugin.viewing.apiserver_snapshots import NEEDED, OPTIONAL
 from scheduler_plugin.viewing.queue_rows import queue_rows
-from scheduler_plugin.viewing.tables import queue_table, waiting_table
 from scheduler_plugin.viewing.waiting_rows import waiting_rows
 
 PODS_SHOWN = 20

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.asking.shapes import pruned, shapes, without_messages
 from scheduler_plugin.objects.claims import claim_view
 from scheduler_plugin.objects.devices import class_view, instance_view, slice_view
 from scheduler_plugin.objects.fields import JsonObject, UnreadableError
@@ -21,7 +22,6 @@ from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.pods import namespace_view, pod_group_view
 from scheduler_plugin.objects.projections import project_configuration, project_pod
 from scheduler_plugin.objects.queue_objects import parse_queue
-from scheduler_plugin.viewing.shapes import pruned, shapes, without_messages
 
 T = TypeVar("T")
 
