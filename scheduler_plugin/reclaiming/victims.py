@@ -177,9 +177,11 @@ def whole(
         if pod.deleting or not is_of_gang(pod, world.facts):
             continue
         group = world.facts.group(pod.namespace, pod.group)
+        if group is None:
+            continue  # No longer there; one that never was would spare whoever names it.
         members = [m for m in living_members(pod, world.facts) if m.uid not in evicted]
         left = [m for m in members if m.uid not in (users.keys() | gone) and m.is_bound]
-        if group is None or any(_is_about_to_run(other, world) for other in members):
+        if any(_is_about_to_run(other, world) for other in members):
             return Protection.UNKNOWN
         if left and (group.min_member is None or len(left) < group.min_member):
             users |= {other.uid: other for other in members if other.is_bound}
