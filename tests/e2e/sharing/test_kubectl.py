@@ -6,11 +6,15 @@ import fcntl
 import json
 import os
 import pty
+import select
+import signal
 import stat
 import struct
 import subprocess
 import sys
 import termios
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +258,10 @@ def test_tables_have_no_colours_where_nobody_looks(story: Story) -> None:
             assert queue in done.stdout
 
 
+SHOWN_SECONDS = 60.0
+"""How long a terminal may take to show a text."""
+
+
 class Terminal:
     """Somebody at a terminal, who runs `kubectl moorage` with these words."""
 
@@ -261,18 +269,20 @@ class Terminal:
         argv = (sys.executable, "-c", MAIN, *words, f"--kubeconfig={story.cluster.kubeconfig}")
         self._pid, self._file = pty.fork()
         if not self._pid:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # Who tests in the background ignores it.
             os.execve(argv[0], argv, {**os.environ, "TERM": "xterm"})
         fcntl.ioctl(self._file, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
         self.shown = ""
 
     def read_until(self, text: str) -> str:
         """What is shown up to a text from now on; all there is if the program ends before."""
-        self.shown = ""
-        try:
+        self.shown, until = "", time.monotonic() + SHOWN_SECONDS
+        with suppress(OSError):  # The other end is closed.
             while text not in self.shown:
+                left = until - time.monotonic()
+                readable = left > 0 and select.select([self._file], [], [], left)[0]
+                assert readable, f"not shown: {text}; shown: {self.shown[-2000:]}"
                 self.shown += os.read(self._file, 65536).decode(errors="replace")
-        except OSError:
-            pass  # The other end is closed.
         return self.shown
 
     def type(self, keys: str) -> None:
@@ -285,7 +295,7 @@ class Terminal:
 
 def test_top_shows_changes_on_a_terminal_and_leaves_it_as_it_was(story: Story) -> None:
     queue = story.queue("team", quota=1, limit=1)
-    story.devices(1)
+    story.devices(2)
     story.claim()
     terminal = Terminal(story, "top", "--every=0.5")
     assert "\x1b[?1049h" in terminal.read_until(queue)  # on a screen of its own
