@@ -132,7 +132,7 @@ class Board:
         found = self.page.locator("#list .row")
         for text in texts:
             found = found.filter(has_text=text)
-        found.first.wait_for(timeout=30_000)
+        found.first.wait_for(timeout=60_000)
         return found.first.inner_text().replace("\n", " ")
 
     def open(self, *texts: str) -> str:
@@ -140,18 +140,18 @@ class Board:
         found = self.page.locator("#list .row")
         for text in texts:
             found = found.filter(has_text=text)
-        found.first.click(timeout=30_000)
-        self.page.locator("#detail").wait_for(timeout=10_000)
+        found.first.click(timeout=60_000)
+        self.page.locator("#detail").wait_for(timeout=60_000)
         return self.page.locator("#detail-body").inner_text()
 
     def says(self, text: str) -> None:
         """Wait until the page says this somewhere."""
-        self.page.get_by_text(text).first.wait_for(timeout=30_000)
+        self.page.get_by_text(text).first.wait_for(timeout=60_000)
 
     def settle(self) -> None:
         """Wait until the rows that are seen are there."""
         there = "#empty:not([hidden]), #list:not([hidden]) .row:not(.loading)"
-        self.page.locator(there).first.wait_for(timeout=10_000)
+        self.page.locator(there).first.wait_for(timeout=60_000)
         self.page.evaluate("document.activeElement.blur()")
 
     def is_inside(self) -> bool:

@@ -272,7 +272,7 @@ def test_who_may_not_list_a_thing_does_not_see_it(story: Story, viewers: Viewers
         board.says(f'verb "list" on "{kind}"')
 
     board.show("claims", namespace=story.namespace)
-    assert "2 pods" in board.row("shared", payer)
+    board.row("shared", payer, "2 pods")
     assert "second" not in board.open("shared", payer)
     assert board.errors == []
 
