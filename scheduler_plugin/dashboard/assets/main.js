@@ -145,8 +145,10 @@ let typed;
 for (const id of ["filter", "namespace"]) {
   byId(id).addEventListener("input", () => {
     clearTimeout(typed);
+    byId("list").setAttribute("aria-busy", true);
     typed = setTimeout(() => {
       remake();
+      byId("list").setAttribute("aria-busy", false);
       listen();
     }, 250);
   });

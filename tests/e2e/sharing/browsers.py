@@ -126,6 +126,8 @@ class Board:
         self.page.click(f"#tab-{part}")
         self.page.fill("#filter", text)
         self.page.fill("#namespace", namespace)
+        # Rows that are there before what was typed counts are replaced, under a click, too.
+        self.page.locator("#list:not([aria-busy=true])").wait_for(state="attached", timeout=60_000)
 
     def row(self, *texts: str) -> str:
         """What the row says that has these texts, once it is there."""
