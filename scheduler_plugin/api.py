@@ -76,9 +76,9 @@ from scheduler_plugin.reclaiming.device_wants import (
     seekers_of,
 )
 from scheduler_plugin.reclaiming.devices import decide_device, is_device_due
-from scheduler_plugin.reclaiming.evidence import Evidence, Unread
-from scheduler_plugin.reclaiming.node_room import NodeRoom, PodNeeds, node_room, pod_needs
-from scheduler_plugin.reclaiming.offers import (
+from scheduler_plugin.reclaiming.places.evidence import Evidence, Unread
+from scheduler_plugin.reclaiming.places.node_room import NodeRoom, PodNeeds, node_room, pod_needs
+from scheduler_plugin.reclaiming.places.offers import (
     DeviceRequest,
     Offer,
     by_node,
@@ -88,5 +88,5 @@ from scheduler_plugin.reclaiming.offers import (
 )
 from scheduler_plugin.reclaiming.room import decide
 from scheduler_plugin.reclaiming.room_places import decide_room, is_room_due, room_want_of
-from scheduler_plugin.reclaiming.victims import Away
+from scheduler_plugin.reclaiming.victims.victims import Away
 from scheduler_plugin.reclaiming.wants import hold_of

@@ -9,8 +9,8 @@ from typing import TypeAlias
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.places import Place
-from scheduler_plugin.reclaiming.victims import Victim
+from scheduler_plugin.reclaiming.places.places import Place
+from scheduler_plugin.reclaiming.victims.victims import Victim
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from typing import TypeAlias
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import QueueName
-from scheduler_plugin.reclaiming.candidates import IN_ONE_STEP, Candidates, given_up
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
-from scheduler_plugin.reclaiming.device_use import DeviceUse
 from scheduler_plugin.reclaiming.device_wants import DeviceWant, Seeker, lacking, nodes_of_resources
-from scheduler_plugin.reclaiming.evidence import Evidence, NotReadError, Unread
-from scheduler_plugin.reclaiming.places import Gone, Place, Places, result_of
-from scheduler_plugin.reclaiming.victims import Asker, Away, Protection, Victim
+from scheduler_plugin.reclaiming.places.device_use import DeviceUse
+from scheduler_plugin.reclaiming.places.evidence import Evidence, NotReadError, Unread
+from scheduler_plugin.reclaiming.places.places import Gone, Place, Places, result_of
+from scheduler_plugin.reclaiming.victims.candidates import IN_ONE_STEP, Candidates, given_up
+from scheduler_plugin.reclaiming.victims.victims import Asker, Away, Protection, Victim
 
 Step: TypeAlias = Decision | Unread | None
 Plan: TypeAlias = tuple[list[Place], list[Victim]]

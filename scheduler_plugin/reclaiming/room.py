@@ -18,10 +18,10 @@ from scheduler_plugin.accounting.totals import Totals
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.candidates import Candidates, given_up
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
-from scheduler_plugin.reclaiming.effects import freed_by
-from scheduler_plugin.reclaiming.victims import NOBODY_AWAY, Asker, Away, Protection, Victim
+from scheduler_plugin.reclaiming.victims.candidates import Candidates, given_up
+from scheduler_plugin.reclaiming.victims.effects import freed_by
+from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Asker, Away, Protection, Victim
 from scheduler_plugin.reclaiming.wants import NoWant, Shortage, Want, want_of
 
 

@@ -15,9 +15,9 @@ from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Nobody, Take
 from scheduler_plugin.reclaiming.device_search import Search, Step
 from scheduler_plugin.reclaiming.device_wants import DeviceWant, seekers_of
-from scheduler_plugin.reclaiming.evidence import Evidence, NotReadError, Unread
+from scheduler_plugin.reclaiming.places.evidence import Evidence, NotReadError, Unread
 from scheduler_plugin.reclaiming.room import decide, is_due
-from scheduler_plugin.reclaiming.victims import NOBODY_AWAY, Away
+from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Away
 from scheduler_plugin.reclaiming.wants import NoWant, names_of, together_with
 
 

@@ -22,7 +22,7 @@ from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
 from scheduler_plugin.objects.names import PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.effects import kept_by
+from scheduler_plugin.reclaiming.victims.effects import kept_by
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.device_wants import Ask, Seeker
 from scheduler_plugin.reclaiming.devices import decide_device, is_device_due
-from scheduler_plugin.reclaiming.evidence import Evidence, Unread
-from scheduler_plugin.reclaiming.node_room import PodNeeds, node_room, pod_needs
-from scheduler_plugin.reclaiming.offers import (
+from scheduler_plugin.reclaiming.places.evidence import Evidence, Unread
+from scheduler_plugin.reclaiming.places.node_room import PodNeeds, node_room, pod_needs
+from scheduler_plugin.reclaiming.places.offers import (
     DeviceRequest,
     by_node,
     class_request,
@@ -22,7 +22,7 @@ from scheduler_plugin.reclaiming.offers import (
     offers,
 )
 from scheduler_plugin.reclaiming.room_places import decide_room
-from scheduler_plugin.reclaiming.victims import Away
+from scheduler_plugin.reclaiming.victims.victims import Away
 from tests.scheduler_plugin.builders import NOW, a_claim_object, a_pod_object, a_request, pod_uid
 
 UNSCHEDULABLE = {

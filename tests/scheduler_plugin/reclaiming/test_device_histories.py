@@ -36,11 +36,11 @@ from scheduler_plugin.judging.verdicts import Admitted, Verdict, assume, judge
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import QueueName, Reason
 from scheduler_plugin.objects.pods import PodView, pod_view
-from scheduler_plugin.reclaiming import victims
-from scheduler_plugin.reclaiming.candidates import Candidates
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take
-from scheduler_plugin.reclaiming.device_use import DeviceUse
-from scheduler_plugin.reclaiming.offers import Offer
+from scheduler_plugin.reclaiming.places.device_use import DeviceUse
+from scheduler_plugin.reclaiming.places.offers import Offer
+from scheduler_plugin.reclaiming.victims import victims
+from scheduler_plugin.reclaiming.victims.candidates import Candidates
 from scheduler_plugin.reclaiming.wants import hold_of
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -622,7 +622,7 @@ def _any_device_has_room(patch: pytest.MonkeyPatch) -> None:
 
 def _priorities_do_not_count(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(victims, "protection", lambda *_: None)
-    patch.setattr("scheduler_plugin.reclaiming.candidates.protection", lambda *_: None)
+    patch.setattr("scheduler_plugin.reclaiming.victims.candidates.protection", lambda *_: None)
 
 
 BROKEN = {

@@ -12,7 +12,7 @@ from scheduler_plugin.objects.devices import InstanceView
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, Reason
 from scheduler_plugin.objects.pods import PodGroupView, PodView
 from scheduler_plugin.reclaiming.decisions import Nobody, OnItsWay, Take
-from scheduler_plugin.reclaiming.victims import Away
+from scheduler_plugin.reclaiming.victims.victims import Away
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_pod,

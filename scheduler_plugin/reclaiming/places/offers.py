@@ -14,8 +14,8 @@ from scheduler_plugin.objects.claims import SLOTS_NAMES, Alternative, DeviceId
 from scheduler_plugin.objects.devices import expressions
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.requests import whole
-from scheduler_plugin.reclaiming.expressions import satisfies
-from scheduler_plugin.reclaiming.node_selection import (
+from scheduler_plugin.reclaiming.places.expressions import satisfies
+from scheduler_plugin.reclaiming.places.node_selection import (
     EVERYWHERE,
     NodeTerms,
     node_terms,

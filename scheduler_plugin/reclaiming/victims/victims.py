@@ -15,7 +15,7 @@ from scheduler_plugin.judging.gangs import is_of_gang, living_members
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.effects import is_left_without
+from scheduler_plugin.reclaiming.victims.effects import is_left_without
 
 
 class Protection(StrEnum):

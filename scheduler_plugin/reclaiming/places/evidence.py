@@ -13,8 +13,8 @@ from itertools import chain
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.reclaiming.device_wants import Ask, Seeker
-from scheduler_plugin.reclaiming.node_room import NodeRoom, PodNeeds
-from scheduler_plugin.reclaiming.offers import DeviceRequest, Offer
+from scheduler_plugin.reclaiming.places.node_room import NodeRoom, PodNeeds
+from scheduler_plugin.reclaiming.places.offers import DeviceRequest, Offer
 
 MOST_NODES = 8
 """Of how many nodes it is read for one pod what there is room for."""

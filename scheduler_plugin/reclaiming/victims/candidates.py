@@ -16,8 +16,14 @@ from scheduler_plugin.accounting.totals import Totals
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import PodUid, QueueName
-from scheduler_plugin.reclaiming.effects import freed_by, left_to, over_share, shorn, surplus
-from scheduler_plugin.reclaiming.victims import (
+from scheduler_plugin.reclaiming.victims.effects import (
+    freed_by,
+    left_to,
+    over_share,
+    shorn,
+    surplus,
+)
+from scheduler_plugin.reclaiming.victims.victims import (
     Asker,
     Protection,
     Victim,

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.reclaiming.device_use import DeviceUse
 from scheduler_plugin.reclaiming.device_wants import Ask, Seeker
-from scheduler_plugin.reclaiming.evidence import Evidence
-from scheduler_plugin.reclaiming.node_room import NodeRoom, Thousandths
+from scheduler_plugin.reclaiming.places.device_use import DeviceUse
+from scheduler_plugin.reclaiming.places.evidence import Evidence
+from scheduler_plugin.reclaiming.places.node_room import NodeRoom, Thousandths
 
 Gone = Collection[PodUid] | None
 """Pods that are gone, and all that are on their way out; None for what is there as it is."""

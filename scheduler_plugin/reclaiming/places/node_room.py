@@ -12,7 +12,7 @@ from driver.api import effective_requests
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.requests import thousandths
-from scheduler_plugin.reclaiming.node_selection import (
+from scheduler_plugin.reclaiming.places.node_selection import (
     HOSTNAME_LABEL,
     NodeTerms,
     node_terms,

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
 from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.reclaiming.effects import is_left_without
-from scheduler_plugin.reclaiming.offers import Offer
-from scheduler_plugin.reclaiming.victims import Asker
+from scheduler_plugin.reclaiming.places.offers import Offer
+from scheduler_plugin.reclaiming.victims.effects import is_left_without
+from scheduler_plugin.reclaiming.victims.victims import Asker
 
 READ_IN_ONE_STEP = 500
 """Of how many claims it is seen which devices they have before others have their turn."""
