@@ -1,7 +1,7 @@
 """The only door into the scheduler plugin: names, shapes, queues, and what is accounted."""
 
-from scheduler_plugin.accounting.costs import is_accounted
-from scheduler_plugin.accounting.queues import QueueTree, why_not_admitted
+from scheduler_plugin.accounting.charges.costs import is_accounted
+from scheduler_plugin.accounting.queues.queues import QueueTree, why_not_admitted
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.due import Due, Rests

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from scheduler_plugin.accounting.charges.ledger import ClaimEntry
+from scheduler_plugin.accounting.charges.owners import Owner, Source
 from scheduler_plugin.accounting.holds import Hold, Holds
-from scheduler_plugin.accounting.ledger import ClaimEntry
-from scheduler_plugin.accounting.owners import Owner, Source
-from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from scheduler_plugin.accounting.mirror_pods import MirrorPods, is_capped
-from scheduler_plugin.accounting.pod_queues import PodQueues
-from scheduler_plugin.accounting.queues import QueueTree
+from scheduler_plugin.accounting.queues.pod_queues import PodQueues
+from scheduler_plugin.accounting.queues.queues import QueueTree
 from scheduler_plugin.objects.catalog import Catalog
 from scheduler_plugin.objects.claims import ClaimView, ClassName
 from scheduler_plugin.objects.names import NO_QUEUE, AccountingSettings, ClaimUid, PodUid, QueueName

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from scheduler_plugin.accounting.costs import is_accounted
+from scheduler_plugin.accounting.charges.costs import is_accounted
+from scheduler_plugin.accounting.charges.owners import labelled_owner
 from scheduler_plugin.accounting.facts import Facts
-from scheduler_plugin.accounting.owners import labelled_owner
 from scheduler_plugin.objects.bindings import ClaimOwner
 from scheduler_plugin.objects.catalog import Catalog
 from scheduler_plugin.objects.names import ClaimUid

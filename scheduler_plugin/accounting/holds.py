@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.objects.amounts import Charges
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName

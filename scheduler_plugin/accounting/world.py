@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from scheduler_plugin.accounting.assumptions import Assumptions
+from scheduler_plugin.accounting.charges.ledger import Ledger, claim_entry, pod_entry
+from scheduler_plugin.accounting.charges.owners import labelled_owner
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.holds import Hold
-from scheduler_plugin.accounting.ledger import Ledger, claim_entry, pod_entry
-from scheduler_plugin.accounting.owners import labelled_owner
 from scheduler_plugin.accounting.world_changes import LabelEdit, is_edited
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
 from scheduler_plugin.objects.catalog import LEGACY_PREFIX, instances_of, resources_of_class

@@ -11,7 +11,7 @@ import yaml
 from rich.console import RenderableType
 
 from kube.api import wall_clock
-from scheduler_plugin.accounting.share_figures import ShareFigures
+from scheduler_plugin.accounting.figures.share_figures import ShareFigures
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.asking.shapes import TOLD_CONDITIONS
 from scheduler_plugin.asking.simulations import Changes, NoChangeError, simulate

@@ -27,14 +27,14 @@ from kube.api import (
     WriteOptions,
     wall_clock,
 )
-from scheduler_plugin.accounting.queue_status import (
+from scheduler_plugin.accounting.figures.queue_status import (
     SHORTEST_SECONDS,
     QueueObject,
     queue_object,
     queue_status,
     rest_seconds,
 )
-from scheduler_plugin.accounting.share_figures import ShareFigures
+from scheduler_plugin.accounting.figures.share_figures import ShareFigures
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.cluster.apiserver import QUEUES
 from scheduler_plugin.due import Due, Rests

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from kube.api import CLAIMS, PODS, Event, ObjectReference
-from scheduler_plugin.accounting.ledger import why_unattributed
+from scheduler_plugin.accounting.charges.ledger import why_unattributed
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.bindings import Fence
 from scheduler_plugin.objects.names import PodUid

@@ -15,7 +15,7 @@ from typing import NoReturn, TypeVar
 
 from driver.api import timestamp
 from kube.api import Event
-from scheduler_plugin.accounting.share_figures import ShareFigures
+from scheduler_plugin.accounting.figures.share_figures import ShareFigures
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.dashboard.history import STEP_SECONDS, History
 from scheduler_plugin.dashboard.lines import (

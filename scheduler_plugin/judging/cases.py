@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from scheduler_plugin.accounting.costs import asked_cost, claim_cost, granted_cost, is_accounted
-from scheduler_plugin.accounting.ledger import ClaimEntry
-from scheduler_plugin.accounting.owners import Source, awaited_pod, owner_of
-from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.accounting.charges.costs import (
+    asked_cost,
+    claim_cost,
+    granted_cost,
+    is_accounted,
+)
+from scheduler_plugin.accounting.charges.ledger import ClaimEntry
+from scheduler_plugin.accounting.charges.owners import Source, awaited_pod, owner_of
+from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.objects.amounts import Ceiling, Charges, ResourceKey
 from scheduler_plugin.objects.names import QueueName, Share

@@ -17,7 +17,7 @@ from itertools import chain
 
 from scheduler_plugin.accounting.assumptions import AssumedClaim, AssumedPod
 from scheduler_plugin.accounting.facts import Facts
-from scheduler_plugin.accounting.queues import why_not_admitted
+from scheduler_plugin.accounting.queues.queues import why_not_admitted
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.awaited import claims_given_up, devices_held
 from scheduler_plugin.judging.cases import Case, ClaimUse, case_of

@@ -19,7 +19,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from driver.api import timestamp
-from scheduler_plugin.accounting.queues import EffectiveSharing
+from scheduler_plugin.accounting.queues.queues import EffectiveSharing
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import ClaimUid, OnOwnerExit, PodUid, QueueName, SharingPolicy

@@ -34,9 +34,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from scheduler_plugin.accounting.costs import is_accounted
+from scheduler_plugin.accounting.charges.costs import is_accounted
+from scheduler_plugin.accounting.charges.owners import is_stale, labelled_owner, orphan_owner
 from scheduler_plugin.accounting.facts import Facts
-from scheduler_plugin.accounting.owners import is_stale, labelled_owner, orphan_owner
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.bindings import ClaimOwner
 from scheduler_plugin.objects.claims import ClaimView

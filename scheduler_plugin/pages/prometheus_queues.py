@@ -14,8 +14,8 @@ from itertools import islice
 
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
-from scheduler_plugin.accounting.queue_status import reclaimable
-from scheduler_plugin.accounting.share_figures import ShareFigures
+from scheduler_plugin.accounting.figures.queue_status import reclaimable
+from scheduler_plugin.accounting.figures.share_figures import ShareFigures
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Ceiling, ResourceKey
 from scheduler_plugin.objects.names import Queue, QueueName

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from scheduler_plugin.accounting.costs import is_accounted
+from scheduler_plugin.accounting.charges.costs import is_accounted
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.gangs import could_come, is_of_gang, living_members

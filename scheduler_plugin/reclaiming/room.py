@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
-from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from scheduler_plugin.accounting.holds import Hold
-from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.cases import Case, case_of
 from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added

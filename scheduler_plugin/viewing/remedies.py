@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from scheduler_plugin.accounting.queues import why_not_admitted
-from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.accounting.queues.queues import why_not_admitted
+from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.cases import Case, ClaimUse
 from scheduler_plugin.judging.ceilings import (

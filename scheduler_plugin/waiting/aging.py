@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted
 from scheduler_plugin.objects.amounts import Charges, ResourceKey

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from scheduler_plugin.accounting.costs import asked_cost, claim_cost
+from scheduler_plugin.accounting.charges.costs import asked_cost, claim_cost
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.judging.gangs import is_of_gang
 from scheduler_plugin.objects.amounts import Charges, summed

@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import chain
 from typing import TypeAlias
 
-from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import PodUid, QueueName

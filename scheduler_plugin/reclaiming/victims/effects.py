@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView

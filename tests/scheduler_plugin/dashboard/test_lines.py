@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kube.api import Event, ObjectReference
-from scheduler_plugin.accounting.share_figures import ShareFigures
+from scheduler_plugin.accounting.figures.share_figures import ShareFigures
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.dashboard.cluster_snapshots import event_row
 from scheduler_plugin.dashboard.lines import (

@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from scheduler_plugin.accounting.owners import labelled_owner, runs
+from scheduler_plugin.accounting.charges.owners import labelled_owner, runs
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, owner_exit

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler_plugin.accounting.queue_status import queue_object, queue_status
-from scheduler_plugin.accounting.share_figures import SECONDS, ShareFigures
+from scheduler_plugin.accounting.figures.queue_status import queue_object, queue_status
+from scheduler_plugin.accounting.figures.share_figures import SECONDS, ShareFigures
 from scheduler_plugin.objects.names import QueueName
 from tests.scheduler_plugin.builders import (
     NOW,

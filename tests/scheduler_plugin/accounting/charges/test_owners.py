@@ -8,8 +8,14 @@ from datetime import timedelta
 import pytest
 
 from scheduler_plugin.accounting.assumptions import LAPSE, AssumedClaim, AssumedPod
-from scheduler_plugin.accounting.ledger import QueueUsage
-from scheduler_plugin.accounting.owners import Owner, Source, is_orphan, labelled_owner, owner_of
+from scheduler_plugin.accounting.charges.ledger import QueueUsage
+from scheduler_plugin.accounting.charges.owners import (
+    Owner,
+    Source,
+    is_orphan,
+    labelled_owner,
+    owner_of,
+)
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import NO_CHARGES
 from scheduler_plugin.objects.names import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.accounting.owners import owner_of
+from scheduler_plugin.accounting.charges.owners import owner_of
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, Refused
 from scheduler_plugin.keeping.leaving import owner_exit

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from scheduler_plugin.accounting.assumptions import Assumptions
-from scheduler_plugin.accounting.costs import granted_cost
-from scheduler_plugin.accounting.ledger import Ledger
+from scheduler_plugin.accounting.charges.costs import granted_cost
+from scheduler_plugin.accounting.charges.ledger import Ledger
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges, summed

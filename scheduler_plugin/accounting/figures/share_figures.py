@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scheduler_plugin.accounting.shares import fair_shares
+from scheduler_plugin.accounting.figures.shares import fair_shares
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges
 from scheduler_plugin.objects.names import QueueName

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.accounting.queue_status import (
+from scheduler_plugin.accounting.figures.queue_status import (
     queue_object,
     queue_status,
     rest_seconds,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_plugin.accounting.queues import QueueTree
-from scheduler_plugin.accounting.shares import Claimant, divided, fair_shares
+from scheduler_plugin.accounting.figures.shares import Claimant, divided, fair_shares
+from scheduler_plugin.accounting.queues.queues import QueueTree
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import Queue, QueueName, Share
 from tests.scheduler_plugin.builders import a_queue

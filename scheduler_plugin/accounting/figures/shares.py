@@ -23,7 +23,7 @@ from fractions import Fraction
 from heapq import heapify, heappop, heappush
 from itertools import groupby, pairwise
 
-from scheduler_plugin.accounting.queues import QueueTree
+from scheduler_plugin.accounting.queues.queues import QueueTree
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import DEFAULT_PRIORITY, NO_QUEUE, QueueName, Share
 

@@ -18,17 +18,17 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
-from scheduler_plugin.accounting.costs import (
+from scheduler_plugin.accounting.charges.costs import (
     asked_cost,
     claim_cost,
     granted_cost,
     is_accounted,
     mirrored_cost,
 )
+from scheduler_plugin.accounting.charges.owners import is_orphan, labelled_owner
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.mirror_pods import is_capped
-from scheduler_plugin.accounting.owners import is_orphan, labelled_owner
-from scheduler_plugin.accounting.totals import Totals
+from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, PodUid, QueueName

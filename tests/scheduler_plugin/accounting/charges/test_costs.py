@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.accounting.costs import asked_cost, claim_cost, granted_cost, is_accounted
+from scheduler_plugin.accounting.charges.costs import (
+    asked_cost,
+    claim_cost,
+    granted_cost,
+    is_accounted,
+)
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, ResourceKey
 from scheduler_plugin.objects.devices import InstanceView
