@@ -47,9 +47,9 @@ from scheduler_plugin.objects.names import (
 )
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.objects.queue_objects import parse_queue
-from scheduler_plugin.waiting.aging import FIRST_TURN
 from scheduler_plugin.waiting.gates import GateKeeper
-from scheduler_plugin.waiting.refused_pods import RefusedPods
+from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
+from scheduler_plugin.waiting.turns.aging import FIRST_TURN
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 QUIET_SECONDS = 0.5

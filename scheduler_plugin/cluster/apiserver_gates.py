@@ -27,11 +27,11 @@ from scheduler_plugin.accounting.world_changes import (
 from scheduler_plugin.cluster.apiserver_gate_writes import WRITE_SECONDS, GateWrites
 from scheduler_plugin.cluster.apiserver_waiting_pods import ConditionWriter, GateRemovals
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
-from scheduler_plugin.waiting.aging import FIRST_TURN
+from scheduler_plugin.waiting.away.untried_pods import believe, untried_pods
 from scheduler_plugin.waiting.decisions import WaitingPod
 from scheduler_plugin.waiting.gates import GateKeeper
-from scheduler_plugin.waiting.refused_pods import RefusedPods
-from scheduler_plugin.waiting.untried_pods import believe, untried_pods
+from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
+from scheduler_plugin.waiting.turns.aging import FIRST_TURN
 
 logger = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from scheduler_plugin.objects.bindings import CarriesOut
 from scheduler_plugin.objects.fields import JsonObject, UnreadableError
 from scheduler_plugin.objects.names import Reason
 from scheduler_plugin.objects.pods import PodView, why_not_ours
-from scheduler_plugin.waiting.refused_pods import RefusedPods
+from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
 
 PATIENCE_SECONDS = 5.0
 """How long kube-scheduler waits for its plugin to see that it may be served; it has taken the Lease

@@ -46,7 +46,7 @@ from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import AccountingSettings, ClaimUid, PodUid
 from scheduler_plugin.objects.pods import PodView, why_not_ours
-from scheduler_plugin.waiting.resting_pods import RestingPods
+from scheduler_plugin.waiting.away.resting_pods import RestingPods
 
 logger = logging.getLogger(__name__)
 

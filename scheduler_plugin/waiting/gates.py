@@ -38,15 +38,7 @@ from scheduler_plugin.judging.gangs import NotTogether, could_come, tried_togeth
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.waiting.aging import AgedPods
-from scheduler_plugin.waiting.away_pods import AwayPods
-from scheduler_plugin.waiting.blockades import (
-    Blockades,
-    Bottleneck,
-    bottleneck_of,
-    lacks_together,
-    needed_together,
-)
+from scheduler_plugin.waiting.away.away_pods import AwayPods
 from scheduler_plugin.waiting.decisions import (
     GateRemoval,
     LetGo,
@@ -55,13 +47,21 @@ from scheduler_plugin.waiting.decisions import (
     WaitingPod,
     waiting_pod,
 )
-from scheduler_plugin.waiting.gang_lines import GangLines
 from scheduler_plugin.waiting.kept_lines import KeptLines
-from scheduler_plugin.waiting.lines import Line, Signature, asked_together
-from scheduler_plugin.waiting.refused_pods import as_it_waits
-from scheduler_plugin.waiting.rounds import Round
+from scheduler_plugin.waiting.lines.blockades import (
+    Blockades,
+    Bottleneck,
+    bottleneck_of,
+    lacks_together,
+    needed_together,
+)
+from scheduler_plugin.waiting.lines.gang_lines import GangLines
+from scheduler_plugin.waiting.lines.lines import Line, Signature, asked_together
+from scheduler_plugin.waiting.lines.refused_pods import as_it_waits
+from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
+from scheduler_plugin.waiting.turns.aging import AgedPods
+from scheduler_plugin.waiting.turns.rounds import Round
 from scheduler_plugin.waiting.untold_pods import UntoldPods
-from scheduler_plugin.waiting.waiting_pods import WaitingPods
 
 RECHECK_SECONDS = 60.0
 """How often lines are judged anew although no change seems to matter to them."""

@@ -8,12 +8,12 @@ from datetime import datetime
 from scheduler_plugin.judging.verdicts import Admitted, Refused
 from scheduler_plugin.objects.amounts import Charges
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.waiting.aging import Aged, AgedPods
-from scheduler_plugin.waiting.blockades import Blockades, Bottleneck
 from scheduler_plugin.waiting.decisions import Wait
-from scheduler_plugin.waiting.lines import Line, Signature, claim_uids
+from scheduler_plugin.waiting.lines.blockades import Blockades, Bottleneck
+from scheduler_plugin.waiting.lines.lines import Line, Signature, claim_uids
+from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
+from scheduler_plugin.waiting.turns.aging import Aged, AgedPods
 from scheduler_plugin.waiting.untold_pods import UntoldPods
-from scheduler_plugin.waiting.waiting_pods import WaitingPods
 
 
 class KeptLines:

@@ -8,7 +8,7 @@ from itertools import islice
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.waiting.decisions import GateCondition, gate_condition
-from scheduler_plugin.waiting.waiting_pods import WaitingPods
+from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
 
 MOST_LOOKED_AT = 10
 """How many pods are looked at in one go for those that have to be told something."""

@@ -22,8 +22,8 @@ from scheduler_plugin.cluster.apiserver_waiting_pods import AT_ONCE
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
 from scheduler_plugin.waiting.decisions import WaitingPod
 from scheduler_plugin.waiting.gates import GateKeeper
-from scheduler_plugin.waiting.refused_pods import RefusedPods
-from scheduler_plugin.waiting.waiting_pods import WaitingPods
+from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
+from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
 from tests.scheduler_plugin.builders import (
     NOW,
     a_pod_object,

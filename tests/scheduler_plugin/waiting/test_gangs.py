@@ -19,7 +19,7 @@ from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName
 from scheduler_plugin.objects.pods import PodGroupView, PodView
 from scheduler_plugin.waiting.decisions import GateRemoval, Retry, WaitingPod
 from scheduler_plugin.waiting.gates import GateKeeper
-from scheduler_plugin.waiting.refused_pods import RefusedPods
+from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,

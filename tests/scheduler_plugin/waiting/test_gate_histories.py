@@ -39,7 +39,7 @@ from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, QueueName
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 from scheduler_plugin.waiting.decisions import Wait
 from scheduler_plugin.waiting.gates import GateKeeper
-from scheduler_plugin.waiting.refused_pods import RefusedPods
+from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
 from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import (
     NOW,

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.judging.gangs import is_of_gang
 from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.waiting.waiting_pods import WaitingPods
+from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
 
 GroupKey: TypeAlias = tuple[str, str]
 """Namespace and name."""

@@ -13,7 +13,7 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.waiting.lines import turn_of
+from scheduler_plugin.waiting.lines.lines import turn_of
 
 
 def untried_pods(world: World) -> list[PodUid]:

@@ -17,7 +17,7 @@ from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import QueueName, Reason, Share
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.waiting.lines import Signature
+from scheduler_plugin.waiting.lines.lines import Signature
 
 _CEILINGS = (Reason.OVER_LIMIT, Reason.NON_PREEMPTIBLE_OVER_QUOTA)
 

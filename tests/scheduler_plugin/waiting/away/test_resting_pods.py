@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from scheduler_plugin.waiting.resting_pods import FIRST_SECONDS, LONGEST_SECONDS, RestingPods
+from scheduler_plugin.waiting.away.resting_pods import FIRST_SECONDS, LONGEST_SECONDS, RestingPods
 from tests.scheduler_plugin.builders import NOW, pod_uid
 
 POD = pod_uid("a")

@@ -14,9 +14,9 @@ from driver.api import timestamp
 from scheduler_plugin.accounting.world_changes import GroupChanged, PodChanged, QueueChanged
 from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, PodUid, Queue
 from scheduler_plugin.objects.pods import PodGroupView, PodView
-from scheduler_plugin.waiting.aging import is_kept
 from scheduler_plugin.waiting.decisions import Wait, WaitingPod
 from scheduler_plugin.waiting.gates import GateKeeper
+from scheduler_plugin.waiting.turns.aging import is_kept
 from tests.scheduler_plugin.builders import NOW, a_pod, a_queue, a_world, moment, pod_uid
 
 FIRST = timedelta(minutes=5)

@@ -29,7 +29,7 @@ from scheduler_plugin.objects.names import (
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 from scheduler_plugin.waiting.decisions import GateRemoval, Retry, WaitingPod
 from scheduler_plugin.waiting.gates import TRIED_SECONDS, GateKeeper
-from scheduler_plugin.waiting.refused_pods import MOST, RefusedPods
+from scheduler_plugin.waiting.lines.refused_pods import MOST, RefusedPods
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges
 from scheduler_plugin.objects.names import PodUid, QueueName
-from scheduler_plugin.waiting import rounds
-from scheduler_plugin.waiting.fairness import Rank, own_rank, rank
-from scheduler_plugin.waiting.lines import Line, Signature
-from scheduler_plugin.waiting.rounds import Round
+from scheduler_plugin.waiting.lines.lines import Line, Signature
+from scheduler_plugin.waiting.turns import rounds
+from scheduler_plugin.waiting.turns.fairness import Rank, own_rank, rank
+from scheduler_plugin.waiting.turns.rounds import Round
 from tests.scheduler_plugin.builders import a_queue, a_world, amounts
 
 PARENTS = {"left": "root", "right": "root", "leaf": "left", "twig": "left", "root": "", "lone": ""}

@@ -17,7 +17,7 @@ from scheduler_plugin.judging.missing_claims import missing_claims
 from scheduler_plugin.objects.names import QUOTA_GATE, ClaimUid, PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.decisions import Place
-from scheduler_plugin.waiting.lines import (
+from scheduler_plugin.waiting.lines.lines import (
     Line,
     Signature,
     Turn,

@@ -19,8 +19,8 @@ from typing import TypeAlias
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
-from scheduler_plugin.waiting.fairness import Rank, own_rank, rank
-from scheduler_plugin.waiting.lines import Line, Signature, Turn
+from scheduler_plugin.waiting.lines.lines import Line, Signature, Turn
+from scheduler_plugin.waiting.turns.fairness import Rank, own_rank, rank
 
 _Entry: TypeAlias = tuple[Rank, Turn, QueueName]
 """A child of a queue, as it stood when somebody looked; the name of none: its own lines."""

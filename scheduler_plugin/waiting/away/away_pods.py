@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from scheduler_plugin.due import Due
 from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.waiting.resting_pods import RestingPods
+from scheduler_plugin.waiting.away.resting_pods import RestingPods
 
 
 class AwayPods:

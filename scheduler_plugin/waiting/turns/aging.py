@@ -26,8 +26,8 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import QueueName
-from scheduler_plugin.waiting.fairness import Rank, own_rank, rank
-from scheduler_plugin.waiting.lines import Line, Signature, Turn
+from scheduler_plugin.waiting.lines.lines import Line, Signature, Turn
+from scheduler_plugin.waiting.turns.fairness import Rank, own_rank, rank
 
 FIRST_TURN = timedelta(minutes=5)
 """How long the first free turn is, and the first kept one."""
