@@ -48,7 +48,9 @@ DETAILS: Mapping[str, object] = {
         }
     },
 }
-IMPORTS = "import driver.running.settings, driver.running.node_main, driver.discovery.udev.handler"
+IMPORTS = (
+    "import driver.running.settings, driver.running.node.node_main, driver.discovery.udev.handler"
+)
 RESIDENT = "; print(int(open('/proc/self/statm').read().split()[1]) * 4096 / 2**20)"
 
 

@@ -43,11 +43,11 @@ def _work(settings: Settings) -> Coroutine[None, None, None]:
     # Each command imports what it needs and no more: memory on a node is mostly imports.
     match settings:
         case NodeSettings():
-            from driver.running.node_main import run_node
+            from driver.running.node.node_main import run_node
 
             return run_node(settings)
         case SharedSettings():
-            from driver.running.shared_main import run_shared
+            from driver.running.shared.shared_main import run_shared
 
             return run_shared(settings)
         case HandlerProcessSettings():
@@ -59,7 +59,7 @@ def _work(settings: Settings) -> Coroutine[None, None, None]:
 
             return run_permissions(settings)
         case FromAkriSettings():
-            from driver.running.from_akri_main import run_from_akri
+            from driver.running.from_akri.from_akri_main import run_from_akri
 
             return run_from_akri(settings)
         case _:

@@ -140,12 +140,12 @@ def test_rooms_and_doors_that_are_parties_exist() -> None:
         "from time import monotonic",
         "from os import path",
         "def late() -> None:\n    import logging.handlers",
-        "from driver.running.node_main import run",
-        "from driver.running import node_main",
+        "from driver.running.node.node_main import run",
+        "from driver.running.node import node_main",
     ],
 )
 def test_a_decision_that_reaches_outside_is_found(source: str) -> None:
-    texts = {"driver.running.node_main": "import socket", "driver.claims": source}
+    texts = {"driver.running.node.node_main": "import socket", "driver.claims": source}
 
     assert unnamed(
         texts | {"driver.preparing.grants.claims": "from driver.claims import x"}

@@ -10,7 +10,7 @@ import pytest
 from driver.api import DRIVER_NAME, NODE_LABEL
 from driver.handlers.limits import NETWORK_HANDLERS
 from driver.plumbing.kubelet_sockets import KubeletPaths
-from driver.running import ready_main
+from driver.running.monitoring import ready_main
 from driver.running.settings import (
     HandlerProcessSettings,
     NodeSettings,

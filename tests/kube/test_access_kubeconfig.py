@@ -19,7 +19,8 @@ NODE = NODES.at("n")
 
 SAY_WHAT_IS_LOADED = """
 import sys
-import kube.api, driver.running.settings, driver.running.node_main, driver.discovery.udev.handler
+import kube.api, driver.running.settings
+import driver.running.node.node_main, driver.discovery.udev.handler
 print(*sys.modules)
 """
 

@@ -66,7 +66,7 @@ def test_a_node_that_looks_by_udev_alone_has_no_library_of_the_networks() -> Non
     """They take more memory than the rest of its driver."""
     program = """
 import sys
-import driver.running.node_main, driver.discovery.udev.handler
+import driver.running.node.node_main, driver.discovery.udev.handler
 heavy = ("asyncua", "cryptography", "lxml", "onvif", "zeep")
 print(*[name for name in heavy if name in sys.modules])
 """

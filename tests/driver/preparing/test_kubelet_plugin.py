@@ -27,7 +27,7 @@ from driver.preparing.files.disk_checkpoint import NAME as CHECKPOINT
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import Registration, serve
-from driver.running.ready_main import socket_name
+from driver.running.monitoring.ready_main import socket_name
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,

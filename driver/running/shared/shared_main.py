@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from driver.instances.cluster_instances import LostNodeSettings
 from driver.plumbing.prometheus import LEADER, SNAPSHOTS, Read
-from driver.running.prometheus_figures import cluster_slot_figures
+from driver.running.monitoring.prometheus_figures import cluster_slot_figures
 from driver.running.settings import SharedSettings
-from driver.running.shared_cluster import ClusterSettings, SharedCluster
+from driver.running.shared.shared_cluster import ClusterSettings, SharedCluster
 from kube.api import ApiClient, EventRecorder, LeaderElector, LeadershipLostError, connect
 
 LEASE = "moorage-driver-shared"
@@ -46,7 +46,7 @@ async def _tell_metrics(settings: SharedSettings, reads: Sequence[Read]) -> None
     if settings.metrics_address is None:
         return
     # Its server takes memory that others can do without.
-    from driver.running.prometheus_server import serve
+    from driver.running.monitoring.prometheus_server import serve
 
     with SNAPSHOTS.reading(*reads):
         await serve(settings.metrics_address, str)

@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import Any
 
 from driver.configurations.configurations import holders
-from driver.running.akri_configurations import Akri, Effect, configuration_changes
-from driver.running.akri_values import Release, value_changes
+from driver.running.from_akri.configurations import Akri, Effect, configuration_changes
+from driver.running.from_akri.values import Release, value_changes
 
 JsonObject = Mapping[str, Any]
 

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from driver.preparing.kubelet_plugin import Registration
-from driver.running import ready_main, ready_socket
-from driver.running.node_main import Standing
+from driver.running.monitoring import ready_main, ready_socket
+from driver.running.node.node_main import Standing
 from tests.driver.tasks import running, until
 
 
 async def asked(folder: Path, pod_uid: str) -> tuple[int | None, str]:
     """What the probe of a pod answers the kubelet, in a process of its own."""
     probe = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "driver.running.ready_main", str(folder)),
+        *(sys.executable, "-m", "driver.running.monitoring.ready_main", str(folder)),
         env={**os.environ, "POD_UID": pod_uid},
         stdout=asyncio.subprocess.PIPE,
     )

@@ -11,7 +11,7 @@ from driver.api import NodeName, ValueReference
 from driver.configurations.configurations import Verdict
 from driver.device_ids import configuration_resource, instance_resource, name_problems
 from driver.instances.slots.slots import InstanceSlots, instance_slots, usage_problems
-from driver.running.akri_values import Release
+from driver.running.from_akri.values import Release
 
 JsonObject = Mapping[str, Any]
 

@@ -32,14 +32,14 @@ from driver.preparing.node_claims import NodeClaims
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.disk_path_lock import PathLock
 from driver.publishing.shown.local_pools import Homes
-from driver.running import ready_socket
-from driver.running.node_cluster import NodeCluster, OfferPlace
-from driver.running.prometheus_figures import (
+from driver.running.monitoring import ready_socket
+from driver.running.monitoring.prometheus_figures import (
     handler_figures,
     inventory_figures,
     node_slot_figures,
 )
-from driver.running.ready_main import socket_name
+from driver.running.monitoring.ready_main import socket_name
+from driver.running.node.node_cluster import NodeCluster, OfferPlace
 from driver.running.settings import NodeSettings
 from kube.api import ApiClient, Event, EventRecorder, connect, trace_to
 
@@ -166,7 +166,7 @@ async def _tell_metrics(
     if settings.metrics_address is None:
         return
     # Its server takes memory that others can do without.
-    from driver.running.prometheus_server import serve
+    from driver.running.monitoring.prometheus_server import serve
 
     with SNAPSHOTS.reading(
         lambda: handler_figures(sources.standings()),

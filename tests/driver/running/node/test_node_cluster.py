@@ -19,7 +19,7 @@ from driver.plumbing.disk import Folder
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.apiserver_path import NodePath, TakenPath
 from driver.publishing.shown.slices import Features
-from driver.running.node_cluster import NodeCluster, OfferPlace
+from driver.running.node.node_cluster import NodeCluster, OfferPlace
 from kube.api import ApiClient, ObjectPath
 from tests.driver.builders import NODE, a_configuration_object, a_device
 from tests.driver.publishing.test_node_pools import FakeTasks

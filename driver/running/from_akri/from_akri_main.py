@@ -10,11 +10,11 @@ from typing import Any
 from driver.configurations.permissions import InputError
 from driver.discovery.handlers import HANDLER_NAMES
 from driver.plumbing.apiserver import CONFIGURATIONS, INSTANCES
-from driver.running.akri_changes import as_text, changes
-from driver.running.akri_configurations import Akri
-from driver.running.akri_values import akri_release
-from driver.running.cluster_configurations import judged
+from driver.running.from_akri.changes import as_text, changes
+from driver.running.from_akri.configurations import Akri
+from driver.running.from_akri.values import akri_release
 from driver.running.settings import FromAkriSettings
+from driver.running.shared.cluster_configurations import judged
 from kube.api import (
     DEFINITIONS,
     PODS,

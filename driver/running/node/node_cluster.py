@@ -39,8 +39,8 @@ from driver.publishing.node_pools import NodePools, PoolListeners
 from driver.publishing.shown.deductions import held_slots
 from driver.publishing.shown.local_pools import Homes, KnownPools, local_supplies
 from driver.publishing.shown.publication import Supply
-from driver.running.node_handlers import NodeHandlers, Reporter
-from driver.running.node_sight import NodeSight
+from driver.running.node.node_handlers import NodeHandlers, Reporter
+from driver.running.node.node_sight import NodeSight
 from kube.api import Added, ApiClient, Change, Deleted, Modified, Store
 
 logger = logging.getLogger(__name__)

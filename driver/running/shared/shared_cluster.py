@@ -24,7 +24,7 @@ from driver.plumbing.apiserver import CONFIGURATIONS
 from driver.plumbing.apiserver_passes import until_done
 from driver.publishing.apiserver_pools import probe_features
 from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
-from driver.running.cluster_configurations import (
+from driver.running.shared.cluster_configurations import (
     ClassSettings,
     ClusterConfigurations,
     Judged,

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from driver.plumbing.prometheus import CONTENT_TYPE_LATEST, page
 from driver.running.arguments import Address
-from driver.running.ready_socket import WhyNotReady
+from driver.running.monitoring.ready_socket import WhyNotReady
 
 logger = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from driver.configurations.configurations import Verdict
-from driver.running.akri_changes import as_text, changes
-from driver.running.akri_configurations import Akri
-from driver.running.akri_values import Release, akri_release, value_changes
-from driver.running.cluster_configurations import judged
+from driver.running.from_akri.changes import as_text, changes
+from driver.running.from_akri.configurations import Akri
+from driver.running.from_akri.values import Release, akri_release, value_changes
+from driver.running.shared.cluster_configurations import judged
 from moorage_demo.release import CHART
 from tests.driver.builders import a_configuration_object
 

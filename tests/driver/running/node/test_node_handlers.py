@@ -11,8 +11,8 @@ from driver.api import ConfigurationName
 from driver.configurations.configurations import Verdict, judge
 from driver.handlers.reports import Report
 from driver.handlers.table import HandlerState
-from driver.running import node_handlers
-from driver.running.node_handlers import LOOK_SECONDS, SETTLE_SECONDS, NodeHandlers, Reporter
+from driver.running.node import node_handlers
+from driver.running.node.node_handlers import LOOK_SECONDS, SETTLE_SECONDS, NodeHandlers, Reporter
 from kube.api import ApiClient, ConflictError, ForbiddenError, InvalidError, Store, UnavailableError
 from tests.driver.builders import NODE, NOW, a_configuration_object
 

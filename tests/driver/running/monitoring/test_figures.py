@@ -34,9 +34,9 @@ from driver.preparing.files.prepared import ClaimReference
 from driver.preparing.grants.claims import Failure
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import Plugin
-from driver.running import prometheus_server
 from driver.running.arguments import Address, parse_address
-from driver.running.prometheus_figures import (
+from driver.running.monitoring import prometheus_server
+from driver.running.monitoring.prometheus_figures import (
     cluster_slot_figures,
     handler_figures,
     inventory_figures,
@@ -49,7 +49,7 @@ from tests.driver.device_plugin.kubelet.test_allocations import IL, SLOT_0, SLOT
 from tests.driver.instances.test_inventory import a_verdict
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, NODE_B, some_slots
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "metrics.md"
 
 
 def told(figures: Iterable[Metric]) -> dict[tuple[str, ...], float]:
