@@ -19,7 +19,7 @@ from driver.api import CONFIGURATION_LABEL
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.claims import ClaimView, claim_view
-from scheduler_plugin.objects.devices import ClassView, class_view
+from scheduler_plugin.objects.devices.devices import ClassView, class_view
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, Queue
 from scheduler_plugin.objects.pods import NamespaceView, PodView, pod_view
 from scheduler_plugin.objects.queue_objects import parse_queue

@@ -37,7 +37,7 @@ from scheduler_plugin.accounting.world_changes import OtherChanged, QueueChanged
 from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites, SeesPods
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.objects.claims import ClaimView, ClassName, claim_view
-from scheduler_plugin.objects.devices import SliceView
+from scheduler_plugin.objects.devices.devices import SliceView
 from scheduler_plugin.objects.names import (
     ADMITTED_CONDITION,
     QUEUE_LABEL,

@@ -27,7 +27,6 @@ from scheduler_plugin.objects.bindings import (
     Outcome,
     check_fence,
 )
-from scheduler_plugin.objects.catalog import Catalog
 from scheduler_plugin.objects.claims import (
     ClaimTemplateView,
     ClaimView,
@@ -36,7 +35,13 @@ from scheduler_plugin.objects.claims import (
     claim_template_view,
     claim_view,
 )
-from scheduler_plugin.objects.devices import ClassView, InstanceView, class_view, instance_view
+from scheduler_plugin.objects.devices.catalog import Catalog
+from scheduler_plugin.objects.devices.devices import (
+    ClassView,
+    InstanceView,
+    class_view,
+    instance_view,
+)
 from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import (
     ACCOUNTED_LABEL,

@@ -11,8 +11,8 @@ from typing import TypeVar
 from scheduler_plugin.accounting.mirror_pods import MirrorPods, is_capped
 from scheduler_plugin.accounting.queues.pod_queues import PodQueues
 from scheduler_plugin.accounting.queues.queues import QueueTree
-from scheduler_plugin.objects.catalog import Catalog
 from scheduler_plugin.objects.claims import ClaimView, ClassName
+from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.names import NO_QUEUE, AccountingSettings, ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 

@@ -13,7 +13,7 @@ from scheduler_plugin.accounting.charges.costs import is_accounted
 from scheduler_plugin.accounting.charges.owners import labelled_owner
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.objects.bindings import ClaimOwner
-from scheduler_plugin.objects.catalog import Catalog
+from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.names import ClaimUid
 from scheduler_plugin.objects.pods import PodView
 

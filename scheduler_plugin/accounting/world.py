@@ -20,9 +20,9 @@ from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world_changes import LabelEdit, is_edited
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
-from scheduler_plugin.objects.catalog import LEGACY_PREFIX, instances_of, resources_of_class
 from scheduler_plugin.objects.claims import ClaimView, ClassName
-from scheduler_plugin.objects.devices import ClassView, InstanceView, SliceView
+from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX, instances_of, resources_of_class
+from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.objects.names import (
     NO_QUEUE,
     AccountingSettings,

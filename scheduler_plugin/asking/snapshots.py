@@ -16,7 +16,7 @@ import msgspec
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.asking.shapes import pruned, shapes, without_messages
 from scheduler_plugin.objects.claims import claim_view
-from scheduler_plugin.objects.devices import class_view, instance_view, slice_view
+from scheduler_plugin.objects.devices.devices import class_view, instance_view, slice_view
 from scheduler_plugin.objects.fields import JsonObject, UnreadableError
 from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.pods import namespace_view, pod_group_view

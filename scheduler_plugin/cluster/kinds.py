@@ -32,7 +32,7 @@ from scheduler_plugin.cluster import apiserver
 from scheduler_plugin.cluster.feeds import Feed, Kind
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claim_fields import Claim
-from scheduler_plugin.objects.devices import (
+from scheduler_plugin.objects.devices.devices import (
     ClassView,
     InstanceView,
     SliceView,

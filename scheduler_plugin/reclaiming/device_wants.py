@@ -18,8 +18,8 @@ from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.gangs import could_come, is_of_gang, living_members
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
-from scheduler_plugin.objects.catalog import LEGACY_PREFIX
 from scheduler_plugin.objects.claims import Alternative, ClaimView, ClassName
+from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX
 from scheduler_plugin.objects.names import NO_POD, PodUid
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.wants import (

@@ -19,7 +19,7 @@ from driver.api import (
     OFFLINE_TAINT,
 )
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.catalog import LEGACY_PREFIX
+from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, QueueName
 from scheduler_plugin.objects.requests import whole

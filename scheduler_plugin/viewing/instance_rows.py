@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from driver.api import DRIVER_NAME
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.claims import Result
-from scheduler_plugin.objects.devices import InstanceView
+from scheduler_plugin.objects.devices.devices import InstanceView
 
 EVERYWHERE = "*"
 

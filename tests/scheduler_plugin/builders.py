@@ -11,7 +11,7 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, Refused, Verdict, assume, judge
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges
 from scheduler_plugin.objects.claims import ClaimView, claim_view
-from scheduler_plugin.objects.devices import ClassView, SliceView, class_view, slice_view
+from scheduler_plugin.objects.devices.devices import ClassView, SliceView, class_view, slice_view
 from scheduler_plugin.objects.names import (
     QUEUE_ANNOTATION,
     QUEUE_LABEL,

@@ -13,8 +13,8 @@ from scheduler_plugin.objects.amounts import (
     most_of,
     summed,
 )
-from scheduler_plugin.objects.catalog import Catalog, is_legacy
 from scheduler_plugin.objects.claims import Alternative, ClaimView, Result
+from scheduler_plugin.objects.devices.catalog import Catalog, is_legacy
 from scheduler_plugin.objects.pods import PodView
 
 

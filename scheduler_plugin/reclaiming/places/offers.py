@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_plugin.objects.claims import SLOTS_NAMES, Alternative, DeviceId
-from scheduler_plugin.objects.devices import expressions
+from scheduler_plugin.objects.devices.devices import expressions
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.requests import whole
 from scheduler_plugin.reclaiming.places.expressions import satisfies

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, ResourceKey
 from scheduler_plugin.objects.claims import ClassName
-from scheduler_plugin.objects.devices import InstanceView
+from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.objects.names import Reason
 from tests.scheduler_plugin.builders import (
     a_claim,

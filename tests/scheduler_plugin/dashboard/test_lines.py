@@ -23,7 +23,7 @@ from scheduler_plugin.dashboard.lines import (
 from scheduler_plugin.dashboard.recent import Recent
 from scheduler_plugin.dashboard.snapshots import Line
 from scheduler_plugin.objects.amounts import ResourceKey
-from scheduler_plugin.objects.devices import InstanceView
+from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.objects.pods import NamespaceView
 from tests.scheduler_plugin.builders import (
     NOW,

@@ -11,7 +11,7 @@ from kube.api import Event
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.cluster.apiserver_warnings import WarningTeller
 from scheduler_plugin.objects.amounts import NO_CHARGES, ResourceKey
-from scheduler_plugin.objects.devices import InstanceView
+from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import NamespaceView, PodView
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_world, amounts, put, usage

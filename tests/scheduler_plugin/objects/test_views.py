@@ -20,7 +20,7 @@ from scheduler_plugin.objects.amounts import (
     summed,
 )
 from scheduler_plugin.objects.claims import claim_template_view, claim_view
-from scheduler_plugin.objects.devices import InstanceView, instance_view
+from scheduler_plugin.objects.devices.devices import InstanceView, instance_view
 from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, QueueName
 from scheduler_plugin.objects.pods import (

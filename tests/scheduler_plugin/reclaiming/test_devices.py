@@ -8,7 +8,7 @@ import pytest
 
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView
-from scheduler_plugin.objects.devices import InstanceView
+from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, Reason
 from scheduler_plugin.objects.pods import PodGroupView, PodView
 from scheduler_plugin.reclaiming.decisions import Nobody, OnItsWay, Take

@@ -14,7 +14,7 @@ from scheduler_plugin.accounting.charges.costs import (
 )
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, ResourceKey
-from scheduler_plugin.objects.devices import InstanceView
+from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.objects.names import QueueName
 from tests.scheduler_plugin.builders import (
     a_choice,

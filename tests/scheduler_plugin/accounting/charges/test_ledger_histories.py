@@ -23,7 +23,7 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges, summed
 from scheduler_plugin.objects.claims import ClaimView, ClassName
-from scheduler_plugin.objects.devices import ClassView, InstanceView, SliceView
+from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.objects.names import AccountingSettings, ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 from tests.left_overs import kept_in

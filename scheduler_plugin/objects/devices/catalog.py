@@ -18,8 +18,8 @@ from collections.abc import Callable
 from driver.api import AKRI_GROUP
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName
-from scheduler_plugin.objects.device_counts import DeviceCounts
-from scheduler_plugin.objects.devices import ClassView, InstanceView, SliceView
+from scheduler_plugin.objects.devices.device_counts import DeviceCounts
+from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.objects.requests import IMPLICIT_PREFIX
 
 LEGACY_PREFIX = f"{AKRI_GROUP}/"

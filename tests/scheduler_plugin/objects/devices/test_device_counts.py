@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName
-from scheduler_plugin.objects.device_counts import MAX_RESULTS, DeviceCounts
-from scheduler_plugin.objects.devices import ClassView, SliceView
+from scheduler_plugin.objects.devices.device_counts import MAX_RESULTS, DeviceCounts
+from scheduler_plugin.objects.devices.devices import ClassView, SliceView
 from tests.left_overs import kept_in
 
 OURS, OTHERS = "moorage.dev", "gpu.example.com"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from driver.api import DRIVER_NAME
-from scheduler_plugin.objects.devices import ClassView, SliceView
+from scheduler_plugin.objects.devices.devices import ClassView, SliceView
 
 MAX_RESULTS = 32
 """Most devices of one claim: AllocationResultsMaxSize of resource.k8s.io/v1."""
