@@ -70,9 +70,22 @@ class ClaimStatuses:
         except (ConflictError, NotFoundError) as error:
             logger.debug("claim %s is another by now: %s", reference, error)
         except InvalidError as error:
-            logger.warning("status.devices of claim %s not written: %s", reference, error)
+            level = logging.DEBUG if _is_deallocated(error) else logging.WARNING
+            logger.log(level, "status.devices of claim %s not written: %s", reference, error)
         except ForbiddenError as error:
             logger.warning("status.devices of claims not written: %s", error)
             self._is_refused = True
             return
         self._told[reference.uid] = claim
+
+
+def _is_deallocated(error: InvalidError) -> bool:
+    """Whether the claim has none of these devices any more: its pods ended meanwhile.
+
+    What is wrong with an entry as a whole, and not with a field of it, is that its device is not
+    allocated to the claim.
+    """
+    return bool(error.causes) and all(
+        cause.get("reason") == "FieldValueInvalid" and str(cause.get("field")).endswith("]")
+        for cause in error.causes
+    )

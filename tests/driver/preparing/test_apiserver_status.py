@@ -15,7 +15,14 @@ from driver.preparing.apiserver_status import ClaimStatuses
 from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
-from kube.api import ApiClient, ApiError, ForbiddenError, NotFoundError, UnavailableError
+from kube.api import (
+    ApiClient,
+    ApiError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    UnavailableError,
+)
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
@@ -122,6 +129,24 @@ async def test_a_claim_that_is_gone_keeps_no_other_from_being_told(world: World)
         await until(lambda: not world.failures)
         await world.prepare(2, "loop-bbbbbb")
         await until(lambda: world.told() == ["claim-2"])
+
+
+@pytest.mark.parametrize(
+    ("field", "warnings"), [("status.devices[0]", 0), ("status.devices[0].data", 1)]
+)
+async def test_a_claim_that_was_deallocated_meanwhile_is_no_warning(
+    world: World, caplog: pytest.LogCaptureFixture, field: str, warnings: int
+) -> None:
+    causes = [{"reason": "FieldValueInvalid", "field": field, "message": "not so"}]
+    world.failures = [InvalidError("invalid", status=422, details={"causes": causes})]
+
+    async with world.running():
+        await world.prepare(1)
+        await until(lambda: not world.failures)
+        await world.prepare(2, "loop-bbbbbb")
+        await until(lambda: world.told() == ["claim-2"])
+
+    assert sum(record.levelname == "WARNING" for record in caplog.records) == warnings
 
 
 async def test_who_is_refused_asks_seldom(world: World) -> None:
