@@ -3,12 +3,14 @@
 const WINDOW = 100;
 const BEYOND = 6; // Rows that are drawn above and below what is seen.
 const MOST_WINDOWS = 30;
+const AGAIN_MS = 3000;
 
 export class List {
   /* `load(offset, limit)` fetches rows, `draw(row)` makes the cells of one, `key(row)` names it,
-     `chosen(row)` hears which one was opened, `failed(error)` what could not be fetched. */
-  constructor(root, { load, draw, key, chosen, failed }) {
-    Object.assign(this, { root, load, draw, key, chosen, failed });
+     `chosen(row)` hears which one was opened, `renewed(row)` what became of it, null where it is
+     not found any more, and `failed(error)` what could not be fetched, which is tried again. */
+  constructor(root, { load, draw, key, chosen, renewed, failed }) {
+    Object.assign(this, { root, load, draw, key, chosen, renewed, failed });
     this.total = 0;
     this.number = 0;
     this.windows = new Map();
@@ -16,6 +18,7 @@ export class List {
     this.shown = new Map();
     this.active = -1;
     this.open = null;
+    this.opened = { index: 0, row: null };
     this.space = document.createElement("div");
     this.space.className = "space";
     root.replaceChildren(this.space);
@@ -69,6 +72,9 @@ export class List {
       }
     }
     for (let start = first - (first % WINDOW); start < last; start += WINDOW) this.need(start);
+    // What is open is followed, wherever the list was scrolled to.
+    const { index: place } = this.opened;
+    if (this.open !== null && place < this.total) this.need(place - (place % WINDOW));
     for (let index = first; index < last; index += 1) this.place(index, height);
   }
 
@@ -111,10 +117,24 @@ export class List {
         this.windows.set(start, { rows, number });
         if (this.windows.size > MOST_WINDOWS) this.windows.delete(this.windows.keys().next().value);
         if (number === this.number) this.total = total;
+        this.follow(start, rows);
         this.later();
       })
-      .catch((error) => error.name === "AbortError" || this.failed(error))
+      .catch((error) => {
+        if (error.name === "AbortError") return;
+        this.failed(error);
+        setTimeout(() => this.later(), AGAIN_MS);
+      })
       .finally(() => this.pending.get(start) === number && this.pending.delete(start));
+  }
+
+  follow(start, rows) {
+    const { index, row: before } = this.opened;
+    if (this.open === null || start !== index - (index % WINDOW)) return;
+    const found = rows.findIndex((row) => this.key(row) === this.open);
+    const row = rows[found] ?? null;
+    this.opened = { index: row ? start + found : index, row };
+    if (JSON.stringify(row) !== JSON.stringify(before)) this.renewed(row);
   }
 
   keyed(event) {
@@ -144,6 +164,7 @@ export class List {
     if (!row) return;
     this.active = index;
     this.open = this.key(row);
+    this.opened = { index, row };
     this.chosen(row);
     this.later();
   }

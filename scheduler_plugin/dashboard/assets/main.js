@@ -6,7 +6,7 @@ import { byId, element, show } from "./dom.js";
 import { List } from "./list.js";
 import { VIEWS, headCells } from "./views.js";
 
-const page = { part: "", list: null, state: null, following: null, opened: null };
+const page = { part: "", list: null, state: null, how: "", why: "", unread: "", following: null, opened: null };
 const wanted = () => ({ text: byId("filter").value.trim(), namespace: byId("namespace").value.trim() });
 
 // Signing in.
@@ -73,13 +73,22 @@ function connection(how, why) {
   shown.dataset.how = how;
   shown.textContent = SAID[how];
   shown.title = why;
-  document.body.classList.toggle("stale", how === "lost");
-  notice(how === "lost" ? `${why} What you see is from before; it is tried again.` : page.state?.standby ? standby() : "");
+  Object.assign(page, { how, why });
+  notice();
 }
 
 const standby = () => `This replica is not the elected one, so places in line and events are known to another. ${page.state.standby}`;
 
-function notice(text) {
+function unread(error) {
+  page.unread = error ? error.message : "";
+  notice();
+}
+
+// What is wrong with what is seen, and else what this replica does not know.
+function notice() {
+  const problem = page.how === "lost" ? page.why : page.unread;
+  const text = problem ? `${problem} What you see is from before; it is tried again.` : page.state?.standby ? standby() : "";
+  document.body.classList.toggle("stale", Boolean(problem));
   byId("notice").textContent = text;
   show(byId("notice"), Boolean(text));
 }
@@ -92,6 +101,7 @@ function took(state) {
     const { total, denied } = state.parts[tab.dataset.part];
     tab.lastChild.textContent = denied ? "–" : total;
   }
+  notice();
   if (page.part && page.list !== undefined) fill();
   if (page.again) page.again();
 }
@@ -126,15 +136,23 @@ function turn() {
 }
 
 function remake() {
+  const { open = null, opened } = page.list ?? {};
   page.list?.stop();
+  page.unread = "";
   const { part } = page;
   page.list = new List(byId("list"), {
-    load: (offset, limit, signal) => get(`rows/${part}?${query({ ...wanted(), offset, limit })}`, signal),
+    load: async (offset, limit, signal) => {
+      const found = await get(`rows/${part}?${query({ ...wanted(), offset, limit })}`, signal);
+      if (page.unread) unread(null);
+      return found;
+    },
     draw: VIEWS[part].cells,
     key: VIEWS[part].key,
     chosen: openDetail,
-    failed: (error) => (error.status === 401 ? signIn(error.message) : notice(error.message)),
+    renewed: (row) => page.renewed?.(row),
+    failed: (error) => (error.status === 401 ? signIn(error.message) : unread(error)),
   });
+  if (page.renewed && opened) Object.assign(page.list, { open, opened: { ...opened, index: 0 } });
   byId("list").setAttribute("aria-label", VIEWS[part].title);
   if (page.state) fill();
 }
@@ -163,6 +181,7 @@ async function openDetail(row) {
   page.opened = aborter;
   const draw = async () => {
     let body;
+    const drawn = row;
     try {
       body = await DETAILS[part](row, aborter.signal);
     } catch (error) {
@@ -170,19 +189,27 @@ async function openDetail(row) {
       if (error.status === 401) return signIn(error.message);
       body = [element("p", { class: "problem" }, error.message)];
     }
-    if (!aborter.signal.aborted) byId("detail-body").replaceChildren(...body);
+    if (!aborter.signal.aborted && drawn === row) byId("detail-body").replaceChildren(...body);
   };
   await draw();
   if (aborter.signal.aborted) return;
   show(byId("detail"), true);
   document.body.classList.add("opened");
-  // A plot would jump under the pointer; claims and pods are followed.
+  // Who shares a claim, and why a pod waits, may change while their rows do not.
   page.again = part === "claims" || part === "waiting" ? draw : null;
+  page.renewed = (found) => {
+    if (page.again) return;
+    if (!found) return byId("detail-body").prepend(element("p", { class: "problem" }, GONE));
+    row = found;
+    draw();
+  };
 }
+
+const GONE = "It is not in the list any more, or elsewhere in it. What is told here is from before.";
 
 function closeDetail() {
   page.opened?.abort();
-  Object.assign(page, { opened: null, again: null });
+  Object.assign(page, { opened: null, again: null, renewed: null });
   document.body.classList.remove("opened");
   show(byId("detail"), false);
   page.list?.close();

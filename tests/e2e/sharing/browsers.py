@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -15,10 +15,11 @@ from tests.e2e.sharing.installation import NODE, ROOT
 
 PACKAGES = {"chromium": "chromium"}
 PORT = 10264
+PAGES_PORT = 10262
 
 RELAY = """
 import asyncio, sys
-host, port = sys.argv[1], int(sys.argv[2])
+host, port, *others = sys.argv[1], *map(int, sys.argv[2:])
 
 async def copy(reader, writer):
     try:
@@ -31,8 +32,15 @@ async def copy(reader, writer):
         writer.close()
 
 async def meet(reader, writer):
-    there = await asyncio.open_connection("127.0.0.1", 10262)
-    await asyncio.gather(copy(reader, there[1]), copy(there[0], writer), return_exceptions=True)
+    for other in others:
+        try:
+            there = await asyncio.open_connection("127.0.0.1", other)
+        except OSError:
+            continue
+        both = (copy(reader, there[1]), copy(there[0], writer))
+        await asyncio.gather(*both, return_exceptions=True)
+        return
+    writer.close()
 
 async def main():
     server = await asyncio.start_server(meet, host, port)
@@ -40,7 +48,8 @@ async def main():
 
 asyncio.run(main())
 """
-"""What `kubectl port-forward` is for the plugin's pod: the plugin of these stories is none."""
+"""What `kubectl port-forward` is for the plugin's pod: the plugin of these stories is none. With
+several ports, what a Service is for several pods: the first that is there."""
 
 
 BUFFERING = """
@@ -51,7 +60,8 @@ from aiohttp import web
 async def relayed(request):
     wanted = {"Authorization": request.headers.get("Authorization", "")}
     async with aiohttp.ClientSession() as session:
-        async with session.get("http://127.0.0.1:10262" + request.path_qs, headers=wanted) as found:
+        url = f"http://127.0.0.1:{sys.argv[3]}{request.path_qs}"
+        async with session.get(url, headers=wanted) as found:
             body = await found.read()  # all of it, before anything is passed on
             kind = {"Content-Type": found.headers["Content-Type"]}
             return web.Response(status=found.status, body=body, headers=kind)
@@ -73,10 +83,12 @@ INSIDE = """() => {
 
 
 @contextmanager
-def reached(cluster: Cluster, relay: str = RELAY) -> Iterator[str]:
+def reached(
+    cluster: Cluster, relay: str = RELAY, ports: Sequence[int] = (PAGES_PORT,)
+) -> Iterator[str]:
     """The dashboard's address, as seen from outside of the node."""
     host = cluster.node(NODE).address
-    argv = (sys.executable, "-c", relay, host, str(PORT))
+    argv = (sys.executable, "-c", relay, host, *map(str, (PORT, *ports)))
     handle = cluster.start_component(
         Component(name="dashboard-relay", argv=argv, node=NODE, cwd=ROOT), Mode.PROCESS
     )
