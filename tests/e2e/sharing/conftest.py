@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from local_cluster import namespaces
 from local_cluster.api import Cluster
+from tests.e2e.driver import installation as driver_installation
+from tests.e2e.driver.installation import Drivers
+from tests.e2e.driver.stories import Story as DriverStory
+from tests.e2e.driver.stories import told
 from tests.e2e.sharing import installation, silent_watch
 from tests.e2e.sharing.extender import Extender
 from tests.e2e.sharing.plugin import Plugin
@@ -81,3 +87,27 @@ def watched(story: Story) -> Iterator[tuple[Story, SilentWatch]]:
     ):
         yield story, watch
         story.end_pods()
+
+
+@pytest.fixture(scope="module")
+def drivers(plugin: Plugin) -> Iterator[Drivers]:
+    """Our driver on both nodes, for the modules whose stories' containers run."""
+    running = driver_installation.start_processes(plugin.cluster)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def disk(story: Story, drivers: Drivers) -> Iterator[None]:
+    """One disk, which each of the two nodes publishes; its class has the story's name."""
+    with tempfile.TemporaryDirectory(prefix="moorage-") as folder:
+        one = DriverStory(story.cluster, drivers, story.namespace, story.name, Path(folder))
+        with told(one):
+            one.plug()
+            one.configure()
+            for node in drivers.nodes:
+                one.wait_devices(1, node)
+            story.until("its class is there", lambda: story.find("class", story.name))
+            yield
+            story.end_pods()
+            one.delete("akric", story.name)

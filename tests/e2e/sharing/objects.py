@@ -130,6 +130,11 @@ def pod(
     }
 
 
+def on(node: str) -> Object:
+    """The fields of a pod that goes to this node only."""
+    return {"nodeSelector": {"kubernetes.io/hostname": node}}
+
+
 def budget(name: str, labels: Mapping[str, str], at_least: int) -> Object:
     """A PodDisruptionBudget: so many ready pods of these labels stay."""
     spec = {"selector": {"matchLabels": dict(labels)}, "minAvailable": at_least}

@@ -190,7 +190,13 @@ class Story(View):
     def gates_stopped(self, pod: str) -> AbstractContextManager[write_gate.WriteGate]:
         """Stop what changes a pod of this namespace at the API server, its gate for example."""
         when = f"request.name == '{pod}' && request.operation == 'UPDATE'"
-        return write_gate.bindings_stopped(self.cluster, self.namespace, when, updates=True)
+        return write_gate.bindings_stopped(self.cluster, self.namespace, when, ("pods", "UPDATE"))
+
+    def evictions_stopped(self) -> AbstractContextManager[write_gate.WriteGate]:
+        """Stop evictions in this namespace at the API server, but those that are only tried."""
+        when = "request.subResource == 'eviction' && !request.?dryRun.orValue(false)"
+        what = ("pods/eviction", "CREATE")
+        return write_gate.bindings_stopped(self.cluster, self.namespace, when, what)
 
     def wait_bound(self, *pods: str) -> None:
         wanted = set(pods)
@@ -246,14 +252,24 @@ class Story(View):
         """Delete everything, pods and claims first: a queue may have to outlive its claims."""
         self.end_pods()
         for kind, name in reversed(self.made):
-            with gone_is_fine():
-                self.api.delete(self.path(kind, name))
             if kind == "queue":
-                # It is kept for a moment by what it was charged for, and its parent by it.
-                self.until(f"queue {name} is gone", partial(self._is_gone, kind, name))
+                self.until(f"queue {name} goes", partial(self._is_deleted, kind, name))
+            else:
+                self._is_deleted(kind, name)
+        # They are kept for a moment by what they were charged for.
+        queues = {name for kind, name in self.made if kind == "queue"}
+        self.until("queues are gone", lambda: queues.isdisjoint(map(_name, self.all("queue"))))
 
-    def _is_gone(self, kind: str, name: str) -> bool:
-        return self.find(kind, name) is None
+    def _is_deleted(self, kind: str, name: str) -> bool:
+        """Delete it, unless it is gone; False where that is refused, as of a queue's parent."""
+        try:
+            self.api.delete(self.path(kind, name))
+        except ApiError as error:
+            if error.status == 422 and kind == "queue":
+                return False
+            if error.status != 404:
+                raise
+        return True
 
     def end_pods(self) -> None:
         """Delete pods and claims, and wait until devices and nodes are free."""
@@ -266,3 +282,7 @@ class Story(View):
         self.until("pods are gone", lambda: not self.all("pod"))
         self.api.delete(self.path("claim"))
         self.until("claims are gone", lambda: not self.all("claim"))
+
+
+def _name(item: Object) -> str:
+    return str(item["metadata"]["name"])

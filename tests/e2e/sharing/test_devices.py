@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml
@@ -15,15 +13,13 @@ from driver.api import NODE_LABEL
 from tests.collector import Collector
 from tests.e2e.driver import installation
 from tests.e2e.driver.installation import Drivers
-from tests.e2e.driver.stories import Story as DriverStory
-from tests.e2e.driver.stories import told
 from tests.e2e.sharing import objects
 from tests.e2e.sharing.objects import QUEUE
 from tests.e2e.sharing.plugin import Plugin
 from tests.e2e.sharing.stories import CLAIM, Story
 
 NODE = "node-a"
-HERE = {"nodeSelector": {"kubernetes.io/hostname": NODE}}
+HERE = objects.on(NODE)
 
 # As a vendor's quickstart has it: no queue, no scheduler, nothing of ours.
 THIRD_PARTY_CLAIM = """
@@ -70,21 +66,6 @@ def drivers(plugin: Plugin, collector: Collector) -> Iterator[Drivers]:
     running = installation.start_processes(plugin.cluster, *flags)
     yield running
     running.stop()
-
-
-@pytest.fixture
-def disk(story: Story, drivers: Drivers) -> Iterator[None]:
-    """One disk, which each of the two nodes publishes; its class has the story's name."""
-    with tempfile.TemporaryDirectory(prefix="moorage-") as folder:
-        one = DriverStory(story.cluster, drivers, story.namespace, story.name, Path(folder))
-        with told(one):
-            one.plug()
-            one.configure()
-            one.wait_devices(1)
-            story.until("its class is there", lambda: story.find("class", story.name))
-            yield
-            story.end_pods()
-            one.delete("akric", story.name)
 
 
 @pytest.mark.usefixtures("disk")

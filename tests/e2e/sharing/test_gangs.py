@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 
@@ -38,12 +39,14 @@ def a_group(story: Story, name: str, queue: str, least: int) -> str:
     return f"{path}/{name}"
 
 
-def members(story: Story, group: str, numbers: Iterable[int], *, gated: bool = True) -> list[str]:
-    """Pods of a group, each with a claim of its own."""
+def members(
+    story: Story, group: str, numbers: Iterable[int], *, gated: bool = True, **spec: Any
+) -> list[str]:
+    """Pods of a group, each with a claim of its own; `spec` is more of theirs."""
     names = [f"{group}-{number}" for number in numbers]
     for name in names:
         story.claim(name)
-        body = objects.pod(name, (name,))
+        body = objects.pod(name, (name,), **spec)
         if gated:
             body["spec"]["schedulingGates"] = [GATE]
         body["metadata"]["annotations"] = {"pod-group-name": group}
@@ -111,6 +114,25 @@ def test_a_group_gets_its_quota_back_as_one_and_of_another_all_go(story: Story) 
     assert why == story.wait_told("theirs-1", "Reclaimed")
     assert f'PodGroup {story.namespace}/ours (2 pods) of queue "{mine}"' in why
     assert f"with all of PodGroup {story.namespace}/theirs" in why
+
+
+@pytest.mark.usefixtures("disk")
+def test_containers_of_a_group_end_as_one_for_another_group_that_runs_as_one(story: Story) -> None:
+    """A device of each of two nodes, and nothing else."""
+    root = story.queue("root", limit=2, quota=2)
+    mine = story.queue("mine", parent=root, quota=2)
+    robots = story.queue("robots", parent=root, quota=0)
+    a_group(story, "theirs", robots, 2)
+    theirs = members(story, "theirs", range(2), terminationGracePeriodSeconds=1)
+    story.wait_running(*theirs)
+
+    a_group(story, "ours", mine, 2)
+    ours = members(story, "ours", range(2), terminationGracePeriodSeconds=1)
+
+    story.wait_running(*ours)
+    assert story.bound() == {*ours}
+    assert sorted(story.evictions()) == theirs
+    story.wait_figures({mine: 2, robots: 0})
 
 
 def test_too_few_wait_and_a_group_that_shrinks_lets_them_go(story: Story) -> None:

@@ -165,6 +165,16 @@ class View:
             for entry in self.audited()
         )
 
+    def evictions(self) -> list[str]:
+        """Names of the pods whose evictions the API server accepted, the earliest first."""
+        return [
+            entry["objectRef"]["name"]
+            for entry in self.audited()
+            if entry["objectRef"].get("subresource") == "eviction"
+            and entry["responseStatus"]["code"] == 201
+            and "dryRun" not in entry["requestURI"]
+        ]
+
     def owner_writes(self, claim: str = CLAIM) -> int:
         """How often the binder wrote a claim."""
         return len(self.written_owners(claim))

@@ -26,10 +26,11 @@ class WriteGate:
     """Stops every binding that the webhook sees, until the test allows or refuses it."""
 
     def __init__(self) -> None:
-        self._decided = threading.Event()
+        self._is_decided = False
         self._allowed = True
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._stopped: list[str] = []
+        self._let: set[str] = set()
 
     def allow(self) -> None:
         """The bindings that were stopped, and those that follow."""
@@ -39,19 +40,33 @@ class WriteGate:
         """The same, the other way."""
         self._decide(allowed=False)
 
+    def let(self, pod: str) -> None:
+        """Allow those of one pod, and go on stopping the others."""
+        with self._changed:
+            self._let.add(pod)
+            self._changed.notify_all()
+
     @property
     def stopped(self) -> list[str]:
         """Names of the pods whose bindings came here, the earliest first."""
-        with self._lock:
-            return list(self._stopped)
+        with self._changed:
+            return [name for name in self._stopped if name != PROBE]
+
+    @property
+    def probes(self) -> int:
+        """How many bindings came here that only ask whether it is in force."""
+        with self._changed:
+            return self._stopped.count(PROBE)
 
     def decide(self, review: Mapping[str, Any]) -> dict[str, Any]:
         """Answer an AdmissionReview, as late as the test wants."""
         request = review["request"]
-        with self._lock:
-            self._stopped.append(request["name"])
-        if request["name"] != PROBE:
-            self._decided.wait(TIMEOUT_SECONDS)
+        name = request["name"]
+        with self._changed:
+            self._stopped.append(name)
+            self._changed.wait_for(
+                lambda: self._is_decided or name == PROBE or name in self._let, TIMEOUT_SECONDS
+            )
         status = {"message": "the test refuses this binding", "code": 403}
         response = {"uid": request["uid"], "allowed": self._allowed, "status": status}
         return {
@@ -61,23 +76,25 @@ class WriteGate:
         }
 
     def _decide(self, *, allowed: bool) -> None:
-        self._allowed = allowed
-        self._decided.set()
+        with self._changed:
+            self._allowed, self._is_decided = allowed, True
+            self._changed.notify_all()
 
 
 @contextmanager
 def bindings_stopped(
-    cluster: Cluster, namespace: str, when: str, *, updates: bool = False
+    cluster: Cluster, namespace: str, when: str, *also: tuple[str, str]
 ) -> Iterator[WriteGate]:
     """A gate for the bindings of a namespace for which the CEL expression `when` is true.
 
-    With `updates`, for what changes its pods, too. It is in force when this begins, and no longer
-    when it ends: the API server learns of webhooks late, and what it asks nobody about, fails.
+    The same for what else is named, by resource and operation. It is in force when this begins,
+    and no longer when it ends: the API server learns of webhooks late, and what it asks nobody
+    about, fails.
     """
     gate = WriteGate()
     with _served(cluster, gate) as url:
         name = f"gate.{namespace}.moorage.test"
-        rules = [_rule("pods/binding", "CREATE"), *([_rule("pods", "UPDATE")] if updates else ())]
+        rules = [_rule(*what) for what in (("pods/binding", "CREATE"), *also)]
         webhook = {**_webhook(cluster, url, (namespace, when)), "name": name, "rules": rules}
         cluster.apply(_configuration(webhook))
         try:
@@ -96,10 +113,10 @@ def bindings_stopped(
 def _is_in_force(cluster: Cluster, namespace: str, gate: WriteGate) -> bool:
     """Whether it sees a binding of a pod that does not exist."""
     path = f"/api/v1/namespaces/{namespace}/pods/{PROBE}/binding?dryRun=All"
-    before = gate.stopped.count(PROBE)
+    before = gate.probes
     with cluster.api() as api, suppress(ApiError):
         api.create(path, objects.binding(PROBE, "none"))
-    return gate.stopped.count(PROBE) > before
+    return gate.probes > before
 
 
 @contextmanager
