@@ -598,6 +598,31 @@ def test_room_is_freed_where_the_pod_finds_a_place_too() -> None:
     assert cluster.taken(for_room=True) == ["r1"]
 
 
+def test_nobody_goes_for_room_where_no_node_has_as_many_devices() -> None:
+    """KAI's row preempt 266: four devices on two nodes, and a job of four that waits."""
+    queues = [a_queue("root", onvif=(4, 4)), a_queue("mine", parent="root", onvif=(4, -1))]
+    slices = [a_slice_object("d1", "d2"), a_slice_object("d1", "d2", node="far")]
+    users = [
+        use("mine", f"r{number}", on=f"d{number % 2 + 1}", node="n" if number < 2 else "far")
+        for number in range(4)
+    ]
+    whole = waiting(requests=[a_request(count=4)], priority=50)
+    cluster = a_cluster(*users, whole, slices=slices, queues=queues)
+    cluster.nodes["far"] = a_node_object("far")
+    cluster.request = {"count": 4}
+    assert cluster.taken(for_room=True) == []
+
+    cluster = a_cluster(
+        *users,
+        waiting(requests=[a_request(count=2)], priority=50),
+        slices=slices,
+        queues=queues,
+    )
+    cluster.nodes["far"] = a_node_object("far")
+    cluster.request = {"count": 2}
+    assert cluster.taken(for_room=True) in (["r0", "r1"], ["r2", "r3"])
+
+
 def test_nobody_goes_for_room_that_the_pod_could_not_use() -> None:
     cluster = a_room(*FULL)
     cluster.waiting = {"spec": {"containers": [asking("5")]}}
