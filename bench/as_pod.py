@@ -14,8 +14,8 @@ from pathlib import Path
 
 import yaml
 
-from kube import apiserver
-from kube.apiserver_transport import Access
+from kube.calls import apiserver
+from kube.calls.apiserver_transport import Access
 
 
 async def kubeconfig_access(kubeconfig: Path) -> Access:

@@ -1,30 +1,8 @@
 """The only door into kube: everything that other components may use."""
 
-from kube.apiserver import ApiClient, connect
-from kube.apiserver_events import EventRecorder
-from kube.apiserver_leases import (
-    ElectionSettings,
-    LeaderElector,
-    LeadershipLostError,
-    LeaseWatcher,
-)
-from kube.apiserver_store import Store
-from kube.apiserver_watch import WatchSettings
 from kube.backoff import Backoff
-from kube.changes import Added, Change, Deleted, Modified
-from kube.command_settings import (
-    Config,
-    Kubeconfig,
-    LogFormat,
-    LogLevel,
-    TracingEndpoint,
-    commands,
-    not_empty,
-    parsed,
-    refuse,
-    settings_of,
-)
-from kube.errors import (
+from kube.calls.apiserver import ApiClient, connect
+from kube.calls.errors import (
     AlreadyExistsError,
     ApiError,
     ConflictError,
@@ -37,7 +15,9 @@ from kube.errors import (
     RetryableError,
     UnavailableError,
 )
-from kube.event_series import Event, EventType, ObjectReference
+from kube.calls.requests import Preconditions, WriteOptions
+from kube.events.apiserver_events import EventRecorder
+from kube.events.event_series import Event, EventType, ObjectReference
 from kube.key_locks import KeyLocks
 from kube.kinds import (
     BUDGETS,
@@ -54,7 +34,13 @@ from kube.kinds import (
     SLICES,
     TEMPLATES,
 )
-from kube.leases import LeaseView
+from kube.leases.apiserver_leases import (
+    ElectionSettings,
+    LeaderElector,
+    LeadershipLostError,
+    LeaseWatcher,
+)
+from kube.leases.leases import LeaseView
 from kube.live_tls import (
     CertificateError,
     LiveTls,
@@ -67,8 +53,22 @@ from kube.objects import (
     JsonObject,
     ObjectKey,
 )
-from kube.opentelemetry import TracingError, note_span, now_ns, trace_to
-from kube.processes import log_to_stderr, naming, run_process
-from kube.requests import Preconditions, WriteOptions
+from kube.processes.command_settings import (
+    Config,
+    Kubeconfig,
+    LogFormat,
+    LogLevel,
+    TracingEndpoint,
+    commands,
+    not_empty,
+    parsed,
+    refuse,
+    settings_of,
+)
+from kube.processes.opentelemetry import TracingError, note_span, now_ns, trace_to
+from kube.processes.processes import log_to_stderr, naming, run_process
 from kube.resources import ObjectPath, Resource, Selection
+from kube.stores.apiserver_store import Store
+from kube.stores.apiserver_watch import WatchSettings
+from kube.stores.changes import Added, Change, Deleted, Modified
 from kube.wall_clock import wall_clock

@@ -19,7 +19,7 @@ from typing import Any, cast
 from aiohttp import ServerDisconnectedError
 
 from kube.api import ApiClient
-from kube.apiserver_transport import Transport
+from kube.calls.apiserver_transport import Transport
 
 QUEUE = "moorage.dev/queue"
 OWNER_POD = "moorage.dev/owner-pod"

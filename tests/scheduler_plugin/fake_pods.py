@@ -19,7 +19,7 @@ from typing import Any, cast
 from aiohttp import ServerDisconnectedError
 
 from kube.api import ApiClient
-from kube.apiserver_transport import Transport
+from kube.calls.apiserver_transport import Transport
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.objects.names import ADMITTED_CONDITION

@@ -23,8 +23,8 @@ from kube.api import (
     Selection,
     UnavailableError,
 )
-from kube.apiserver import Page
-from kube.frames import Frame
+from kube.calls.apiserver import Page
+from kube.calls.frames import Frame
 from tests.driver.builders import a_configuration
 
 FORBIDDEN = ForbiddenError("secrets is forbidden", status=403, reason="Forbidden")

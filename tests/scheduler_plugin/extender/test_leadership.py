@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kube.leases import Lease, Sighting
-from kube.leases import see as see_lease
-from kube.leases import view as view_lease
+from kube.leases.leases import Lease, Sighting
+from kube.leases.leases import see as see_lease
+from kube.leases.leases import view as view_lease
 from scheduler_plugin.extender.leadership import (
     NEVER,
     Holding,

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kube import leases
 from kube.api import LEASES
-from kube.leases import Lease, LeaseView, Sighting
+from kube.leases import leases
+from kube.leases.leases import Lease, LeaseView, Sighting
 
 
 def a_lease(holder: str = "them", renewed: str = "t1") -> Lease:

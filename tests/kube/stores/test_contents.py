@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kube.changes import Added, Change, Deleted, Modified, Skipped
-from kube.contents import Contents
 from kube.objects import JsonObject, ObjectKey
+from kube.stores.changes import Added, Change, Deleted, Modified, Skipped
+from kube.stores.contents import Contents
 from tests.kube.builders import View, a_view, an_object, project
 
 A = ObjectKey("ns", "a")

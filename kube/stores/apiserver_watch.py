@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, TypeAlias, assert_never
 
-from kube.apiserver import PAGE_SIZE, ApiClient, Page
 from kube.backoff import Backoff
-from kube.errors import ApiError, ForbiddenError, GoneError, UnavailableError
-from kube.frames import Bookmark, Failed, Frame, Observed, Removed
+from kube.calls.apiserver import PAGE_SIZE, ApiClient, Page
+from kube.calls.errors import ApiError, ForbiddenError, GoneError, UnavailableError
+from kube.calls.frames import Bookmark, Failed, Frame, Observed, Removed
 from kube.objects import JsonObject, ObjectKey, StoredObject
 from kube.resources import Selection
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from kube.api import Store, WatchSettings, connect
-from kube.apiserver_transport import DEAD_SECONDS
 from kube.backoff import Backoff
+from kube.calls.apiserver_transport import DEAD_SECONDS
 from tests.kube.builders import NODES, an_object
 from tests.kube.fake_apiserver import (
     bookmark,

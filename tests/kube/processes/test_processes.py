@@ -65,7 +65,7 @@ def test_an_error_whose_sentence_says_it_all_is_told_without_a_traceback() -> No
     for error in ("PlainError('no such port')", "KubeconfigError('no such port')"):
         said = fails(error)
 
-        assert "ERROR kube.processes no such port" in said
+        assert "ERROR kube.processes.processes no such port" in said
         assert "Traceback" not in said
 
 

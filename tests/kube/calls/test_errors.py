@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kube.errors import (
+from kube.calls.errors import (
     AlreadyExistsError,
     ApiError,
     ConflictError,

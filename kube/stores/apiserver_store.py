@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, NoReturn, TypeAlias, TypeVar
 
-from kube.apiserver import ApiClient
-from kube.apiserver_watch import Items, Watch, WatchSettings, WatchStats
-from kube.changes import Added, Change, Skipped
-from kube.contents import Contents, Facts, Projection
-from kube.indexes import TermsOf
+from kube.calls.apiserver import ApiClient
 from kube.objects import ObjectKey, StoredObject
 from kube.resources import Selection
+from kube.stores.apiserver_watch import Items, Watch, WatchSettings, WatchStats
+from kube.stores.changes import Added, Change, Skipped
+from kube.stores.contents import Contents, Facts, Projection
+from kube.stores.indexes import TermsOf
 
 log = logging.getLogger(__name__)
 

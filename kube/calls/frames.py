@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from kube.errors import ApiError, UnavailableError, error_of
+from kube.calls.errors import ApiError, UnavailableError, error_of
 from kube.objects import StoredObject, parse_resource_version
 
 S = TypeVar("S")

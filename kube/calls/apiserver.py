@@ -20,10 +20,10 @@ from aiohttp import (
     ConnectionTimeoutError,
 )
 
-from kube import requests
-from kube.apiserver_access import kubeconfig_access, service_account
-from kube.apiserver_transport import Transport
-from kube.errors import (
+from kube.calls import requests
+from kube.calls.apiserver_access import kubeconfig_access, service_account
+from kube.calls.apiserver_transport import Transport
+from kube.calls.errors import (
     ApiError,
     ForbiddenError,
     GoneError,
@@ -31,9 +31,9 @@ from kube.errors import (
     UnavailableError,
     error_of,
 )
-from kube.frames import Frame, Lines, frames_of
+from kube.calls.frames import Frame, Lines, frames_of
+from kube.calls.requests import NO_PRECONDITIONS, WRITE, Preconditions, Request, WriteOptions
 from kube.objects import JsonObject, parse_resource_version
-from kube.requests import NO_PRECONDITIONS, WRITE, Preconditions, Request, WriteOptions
 from kube.resources import ObjectPath, Resource, Selection
 
 CONNECT_SECONDS = 10.0

@@ -10,8 +10,8 @@ from time import monotonic
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from kube import opentelemetry
 from kube.api import note_span, now_ns, trace_to
+from kube.processes import opentelemetry
 from tests.collector import Collector
 
 POD = "6c6f1a52-8f0e-4f3c-9d6b-0a3f3c1f2b7e"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from kube import event_series
 from kube.api import EVENTS
-from kube.event_series import (
+from kube.events import event_series
+from kube.events.event_series import (
     CreateEvent,
     Event,
     EventSeries,

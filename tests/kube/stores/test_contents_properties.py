@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from kube.changes import Added, Deleted, Modified, Skipped
-from kube.contents import Contents, Facts
 from kube.objects import JsonObject, ObjectKey
+from kube.stores.changes import Added, Deleted, Modified, Skipped
+from kube.stores.contents import Contents, Facts
 from tests.kube.builders import an_object
 
 NAMES = st.sampled_from("abc")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kube import requests
-from kube.requests import NO_PRECONDITIONS, WRITE, Preconditions, WriteOptions
+from kube.calls import requests
+from kube.calls.requests import NO_PRECONDITIONS, WRITE, Preconditions, WriteOptions
 from kube.resources import Resource
 from tests.kube.builders import CONFIG_MAPS, NODES
 

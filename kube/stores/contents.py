@@ -23,9 +23,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from kube.changes import Added, Change, Deleted, Modified, Skipped
-from kube.indexes import Indexes, TermsOf
 from kube.objects import Identity, MalformedObjectError, ObjectKey, StoredObject, identity_of
+from kube.stores.changes import Added, Change, Deleted, Modified, Skipped
+from kube.stores.indexes import Indexes, TermsOf
 
 T = TypeVar("T")
 

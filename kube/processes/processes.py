@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 
 from pythonjsonlogger.json import JsonFormatter
 
-from kube.errors import KubeconfigError
-from kube.opentelemetry import TracingError, flush_spans
+from kube.calls.errors import KubeconfigError
+from kube.processes.opentelemetry import TracingError, flush_spans
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,16 @@ import json
 import msgspec
 import pytest
 
-from kube.errors import GoneError, UnavailableError
-from kube.frames import BadFrameError, Bookmark, Failed, Observed, Removed, frames_of, parse_frame
+from kube.calls.errors import GoneError, UnavailableError
+from kube.calls.frames import (
+    BadFrameError,
+    Bookmark,
+    Failed,
+    Observed,
+    Removed,
+    frames_of,
+    parse_frame,
+)
 from kube.objects import MalformedObjectError, identity_of
 from tests.kube.builders import an_object
 

@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kube import leases
-from kube.apiserver import ApiClient
-from kube.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
+from kube.calls.apiserver import ApiClient
+from kube.calls.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
+from kube.calls.requests import WriteOptions
 from kube.kinds import LEASES
-from kube.leases import Lease, LeaseView, Sighting
+from kube.leases import leases
+from kube.leases.leases import Lease, LeaseView, Sighting
 from kube.objects import JsonObject, micro_time
-from kube.requests import WriteOptions
 from kube.resources import ObjectPath
 from kube.wall_clock import wall_clock
 

@@ -17,8 +17,8 @@ from typing import Any
 import yaml
 from aiohttp import ClientError
 
-from kube.apiserver_transport import Access
-from kube.errors import KubeconfigError, UnavailableError
+from kube.calls.apiserver_transport import Access
+from kube.calls.errors import KubeconfigError, UnavailableError
 
 FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

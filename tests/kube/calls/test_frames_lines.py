@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube import frames
-from kube.errors import UnavailableError
-from kube.frames import Lines
+from kube.calls import frames
+from kube.calls.errors import UnavailableError
+from kube.calls.frames import Lines
 
 TEXTS = st.lists(st.binary(min_size=1).filter(lambda b: b"\n" not in b and bool(b.strip())))
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kube import apiserver_access as module
 from kube.api import KubeconfigError, UnavailableError
-from kube.apiserver_access import service_account
+from kube.calls import apiserver_access as module
+from kube.calls.apiserver_access import service_account
 from webhook.certificates.authority import new_authority, pem_of
 
 

@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import NoReturn
 from uuid import uuid4
 
-from kube.apiserver import ApiClient
 from kube.backoff import Backoff
-from kube.errors import AlreadyExistsError, ApiError, NotFoundError, UnavailableError
-from kube.event_series import CreateEvent, Event, EventSeries, PatchSeries, Write
+from kube.calls.apiserver import ApiClient
+from kube.calls.errors import AlreadyExistsError, ApiError, NotFoundError, UnavailableError
+from kube.calls.requests import WriteOptions
+from kube.events.event_series import CreateEvent, Event, EventSeries, PatchSeries, Write
 from kube.kinds import EVENTS
-from kube.requests import WriteOptions
 from kube.wall_clock import wall_clock
 
 log = logging.getLogger(__name__)
