@@ -5,6 +5,7 @@
     changed claim ──► what next? (scheduler_plugin.keeping) ──► keeper ─patch─► claim
                                                                    └──evict──► foreign pods
 
-It decides nothing about queues. Each write names the UID and the version of what it was decided
-on, so that it happens to that or not at all; whatever is done twice is done once.
+It decides nothing about queues. Room `keeping` looks after claims that changed, room `reclaiming`
+after pods that lack what their quota guarantees. Each write names the UID and the version of what
+it was decided on, so that it happens to that or not at all; whatever is done twice is done once.
 """

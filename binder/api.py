@@ -1,5 +1,5 @@
 """The only door into the binder."""
 
 from binder.apiserver import Binder
-from binder.apiserver_keeper import ClaimKeeper
-from binder.apiserver_reclaims import Reclaimer
+from binder.keeping.apiserver_keeper import ClaimKeeper
+from binder.reclaiming.apiserver_reclaims import Reclaimer

@@ -13,12 +13,12 @@ from datetime import datetime
 
 from binder.apiserver_claims import ClaimWriter
 from binder.apiserver_evictions import Evictor
-from binder.apiserver_evidence import EvidenceReader
-from binder.apiserver_keeper import ClaimKeeper
-from binder.apiserver_reclaim_writes import ReclaimWrites
-from binder.apiserver_reclaims import Reclaimer
-from binder.apiserver_steps import Steps
+from binder.keeping.apiserver_keeper import ClaimKeeper
+from binder.keeping.apiserver_steps import Steps
 from binder.pod_bindings import Fate, Seen, binding, fate
+from binder.reclaiming.apiserver_evidence import EvidenceReader
+from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
+from binder.reclaiming.apiserver_reclaims import Reclaimer
 from kube.api import (
     PODS,
     ApiClient,

@@ -157,7 +157,11 @@ def test_a_decision_that_reaches_outside_is_found(source: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["driver.handlers.tls", "binder.apiserver_keeper", "driver.device_plugin.kubelet.usage"],
+    [
+        "driver.handlers.tls",
+        "binder.keeping.apiserver_keeper",
+        "driver.device_plugin.kubelet.usage",
+    ],
 )
 def test_who_is_named_after_a_party_may(name: str) -> None:
     assert unnamed({name: "import asyncio"}) == {}

@@ -16,7 +16,7 @@ from driver.api import MAX_CAPACITY, Configuration, ConfigurationName, Problem
 from driver.configurations.user_attributes import attribute_problems, user_attributes
 from driver.device_ids import name_problems
 from driver.discovery.details import shown
-from driver.handlers.discovery_properties import discovery_properties, property_problems
+from driver.handlers.properties.discovery_properties import discovery_properties, property_problems
 from driver.handlers.reports import unread_properties, unregistered
 from driver.times import parse_duration, timestamp
 

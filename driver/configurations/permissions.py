@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.api import AKRI_GROUP, DRIVER_NAME, Problem, ValueReference
-from driver.handlers.discovery_properties import discovery_properties, property_problems
+from driver.handlers.properties.discovery_properties import discovery_properties, property_problems
 
 JsonObject = Mapping[str, Any]
 

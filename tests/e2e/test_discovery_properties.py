@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from driver.api import ValueReference
-from driver.handlers.apiserver_properties import NodeProperties
+from driver.handlers.properties.apiserver_properties import NodeProperties
 from kube.api import ApiClient, ForbiddenError, Resource, connect
 from local_cluster.api import Cluster
 from tests.driver.builders import a_configuration

@@ -22,8 +22,8 @@ from driver.api import ConfigurationName, NodeName
 from driver.configurations.configurations import Verdict, concerns_devices, judge
 from driver.devices import AKRIS_DIGITS
 from driver.discovery.handlers import check_details
-from driver.handlers.apiserver_properties import NodeProperties
 from driver.handlers.node_sources import NodeSources
+from driver.handlers.properties.apiserver_properties import NodeProperties
 from driver.instances.handler_discoveries import Discoveries
 from driver.instances.inventory import Inventory, in_force, inventory_of, withdrawn
 from driver.instances.names import Collision, collision_sentence

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from driver.configurations.permissions import Account, InputError, configurations_in, permissions
-from driver.handlers.discovery_properties import (
+from driver.handlers.properties.discovery_properties import (
     KeptObject,
     Reading,
     discovery_properties,

@@ -8,7 +8,7 @@ import pytest
 
 from driver.api import ValueReference
 from driver.configurations.configurations import conditions, judge
-from driver.handlers.discovery_properties import (
+from driver.handlers.properties.discovery_properties import (
     MOST_PROPERTIES,
     PATH,
     discovery_properties,

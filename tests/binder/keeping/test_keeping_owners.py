@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from binder import apiserver_keeper
+from binder.keeping import apiserver_keeper
 from scheduler_plugin.api import ClaimUid
 from tests.binder.builders import FakeFence
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault
-from tests.binder.keeping import Scene, no_delays
+from tests.binder.keeping.kept_claims import Scene, no_delays
 from tests.scheduler_plugin.builders import a_claim_object, a_pod, a_queue, admit, claim_uid
 
 __all__ = ["no_delays"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binder.agenda import Agenda
+from binder.keeping.agenda import Agenda
 from scheduler_plugin.api import ClaimUid
 
 A, B = ClaimUid("a"), ClaimUid("b")

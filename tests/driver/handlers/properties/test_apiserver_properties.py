@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 
 from driver.api import Configuration, ValueReference
-from driver.handlers import apiserver_properties as module
-from driver.handlers.apiserver_properties import MOST_OBJECTS, NodeProperties
+from driver.handlers.properties import apiserver_properties as module
+from driver.handlers.properties.apiserver_properties import MOST_OBJECTS, NodeProperties
 from kube.api import (
     ApiClient,
     ApiError,
@@ -211,7 +211,7 @@ async def test_a_permission_that_is_missing_is_told_once_and_waited_for(
         assert world.properties.problems(asked) == ()
 
     said = [r for r in caplog.records if r.levelno >= logging.WARNING]
-    assert [r.name for r in said] == ["driver.handlers.apiserver_properties"]
+    assert [r.name for r in said] == ["driver.handlers.properties.apiserver_properties"]
     assert "may not read" in said[0].message
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from driver.api import Configuration, ConfigurationName
 from driver.discovery.contract import Properties
-from driver.handlers.discovery_properties import (
+from driver.handlers.properties.discovery_properties import (
     KeptObject,
     Reading,
     entries_of,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from binder import apiserver_keeper
+from binder.keeping import apiserver_keeper
 from kube.api import Backoff, Event, JsonObject
 from scheduler_plugin.api import ClaimUid, Upkeep, World
 from scheduler_plugin.objects.claims import claim_view

@@ -20,10 +20,10 @@ from datetime import datetime, timedelta
 from typing import NoReturn, TypeVar
 
 from binder import apiserver_events
-from binder.apiserver_device_wants import DeviceWants, not_read
 from binder.apiserver_evictions import HeldBackError
-from binder.apiserver_evidence import EvidenceReader
-from binder.apiserver_reclaim_writes import ReclaimWrites
+from binder.reclaiming.apiserver_device_wants import DeviceWants, not_read
+from binder.reclaiming.apiserver_evidence import EvidenceReader
+from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
 from kube.api import (
     ApiError,
     Backoff,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from binder import apiserver_reclaims
+from binder.reclaiming import apiserver_reclaims
 from kube.api import Event, JsonObject
 from scheduler_plugin.accounting.world_changes import PodChanged
 from scheduler_plugin.objects.claims import claim_view

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driver.api import Configuration, ValueReference
-from driver.handlers.discovery_properties import (
+from driver.handlers.handler_sources import question_of
+from driver.handlers.properties.discovery_properties import (
     KeptObject,
     Reading,
     entries_of,
@@ -19,7 +20,6 @@ from driver.handlers.discovery_properties import (
     problems,
     resolve,
 )
-from driver.handlers.handler_sources import question_of
 from tests.driver.builders import a_configuration
 
 SECRET = KeptObject("Secret", "default", "cameras")

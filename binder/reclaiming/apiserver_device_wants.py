@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Protocol, TypeVar
 
-from binder.apiserver_evidence import EvidenceReader
+from binder.reclaiming.apiserver_evidence import EvidenceReader
 from kube.api import ApiError, NotFoundError
 from scheduler_plugin.api import (
     Away,

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from binder import apiserver_reclaims
-from binder.apiserver_device_wants import DeviceWants
+from binder.reclaiming import apiserver_reclaims
+from binder.reclaiming.apiserver_device_wants import DeviceWants
 from tests.binder.fake_apiserver import Fault
-from tests.binder.test_reclaiming import Scene
+from tests.binder.reclaiming.test_reclaiming import Scene
 from tests.scheduler_plugin.builders import (
     a_claim_object,
     a_pod,

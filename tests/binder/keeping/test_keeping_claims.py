@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from binder import apiserver_keeper
-from binder.apiserver_keeper import EVICTED_SECONDS
+from binder.keeping import apiserver_keeper
+from binder.keeping.apiserver_keeper import EVICTED_SECONDS
 from kube.api import Backoff
 from scheduler_plugin.keeping.leftovers import GRACE
 from scheduler_plugin.objects.names import QueueName
 from tests.binder.builders import FakeFence
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault, Happening
-from tests.binder.keeping import Scene, no_delays
+from tests.binder.keeping.kept_claims import Scene, no_delays
 from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_result, admit, claim_uid, put
 

@@ -20,9 +20,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import NoReturn
 
 from binder import apiserver_events
-from binder.agenda import Agenda
 from binder.apiserver_evictions import HeldBackError
-from binder.apiserver_steps import Steps
+from binder.keeping.agenda import Agenda
+from binder.keeping.apiserver_steps import Steps
 from kube.api import (
     ApiError,
     Backoff,
