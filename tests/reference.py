@@ -19,7 +19,7 @@ import yaml
 from driver.models import DeviceConfigModel
 from driver.running import settings as driver
 from scheduler_plugin import arguments as scheduler_plugin
-from scheduler_plugin import kubectl
+from scheduler_plugin.kubectl import commands as kubectl
 from tests import generated
 from tests.crds import CRDS, structural_schema
 from webhook import arguments as webhook

@@ -51,7 +51,7 @@ PARTIES = frozenset(
     }
 )
 
-ROOMS = frozenset({"cluster", "kubelet"})
+ROOMS = frozenset({"cluster", "kubectl", "kubelet"})
 """Rooms that are an outside party, so that their modules need not say it again."""
 
 DOORS = frozenset({"binder.api", "kube.api"})

@@ -117,7 +117,7 @@ def test_a_release_lives_as_documented_and_leaves_nothing_that_blocks(
 
 def moorage(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
     """`kubectl moorage`."""
-    main = "import sys; from scheduler_plugin.kubectl import main; sys.exit(main())"
+    main = "import sys; from scheduler_plugin.kubectl.commands import main; sys.exit(main())"
     command = (sys.executable, "-c", main, *words, f"--kubeconfig={cluster.kubeconfig}")
     return subprocess.run(command, capture_output=True, text=True, check=False)
 

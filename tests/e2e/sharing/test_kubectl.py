@@ -24,7 +24,7 @@ import yaml
 from tests.e2e.sharing import objects
 from tests.e2e.sharing.stories import NODE, Story
 
-MAIN = "import sys; from scheduler_plugin.kubectl import main; sys.exit(main())"
+MAIN = "import sys; from scheduler_plugin.kubectl.commands import main; sys.exit(main())"
 
 
 def ask(story: Story, *words: str) -> subprocess.CompletedProcess[str]:
@@ -320,8 +320,8 @@ def test_kubectl_completes_names_from_the_cluster(story: Story, tmp_path: Path) 
     """Kubectl itself asks the plugin beside it, by its own contract."""
     queue = story.queue("team", quota=1, limit=1)
     for name, module in (
-        ("kubectl-moorage", "scheduler_plugin.kubectl"),
-        ("kubectl_complete-moorage", "scheduler_plugin.kubectl_complete"),
+        ("kubectl-moorage", "scheduler_plugin.kubectl.commands"),
+        ("kubectl_complete-moorage", "scheduler_plugin.kubectl.completion"),
     ):
         script = tmp_path / name
         run = f"import sys; from {module} import main; sys.exit(main())"

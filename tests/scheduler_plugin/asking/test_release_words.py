@@ -8,7 +8,7 @@ import pytest
 
 from scheduler_plugin.asking.kubectl_views import CannotTellError
 from scheduler_plugin.asking.release_words import plugin_words, words_that_matter
-from scheduler_plugin.kubectl_main import _parsed
+from scheduler_plugin.kubectl.main import _parsed
 
 
 def a_deployment(*command: str) -> dict[str, Any]:

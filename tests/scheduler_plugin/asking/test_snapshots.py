@@ -207,7 +207,7 @@ def test_no_table_of_a_snapshot_is_cut_where_nobody_looks(
     file = tmp_path / "snapshot.json"
     file.write_text(json.dumps(written(replace(a_snapshot(), objects=found))))
 
-    run = "import sys; from scheduler_plugin.kubectl import main; sys.exit(main())"
+    run = "import sys; from scheduler_plugin.kubectl.commands import main; sys.exit(main())"
     command = (sys.executable, "-c", run, *words, f"--snapshot={file}")
     environment = {**os.environ, "COLUMNS": "80"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_plugin.kubectl_complete import FILES, NO_FILES, completions
+from scheduler_plugin.kubectl.completion import FILES, NO_FILES, completions
 
 
 def names(kind: str, namespace: str) -> list[str]:

@@ -182,7 +182,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     settings: ViewSettings = settings_of(app, sys.argv[1:] if argv is None else argv, os.environ)
     from kube.api import ApiError, KubeconfigError
     from scheduler_plugin.asking.kubectl_views import CannotTellError, NotThereError
-    from scheduler_plugin.kubectl_main import run_view
+    from scheduler_plugin.kubectl.main import run_view
 
     try:
         asyncio.run(run_view(settings))

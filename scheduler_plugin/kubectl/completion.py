@@ -15,7 +15,7 @@ from typing import Any
 
 import typer
 
-from scheduler_plugin.kubectl import app
+from scheduler_plugin.kubectl.commands import app
 
 NO_FILES, FILES = 4, 0
 SECONDS = 3.0
@@ -78,7 +78,7 @@ def _beginning(found: Iterable[str], last: str) -> list[str]:
 
 def _names(kind: str, namespace: str) -> list[str]:
     """As the cluster has them; none where it does not tell in time."""
-    from scheduler_plugin.kubectl_names import names_of
+    from scheduler_plugin.kubectl.names import names_of
 
     logging.disable(logging.CRITICAL)
     return asyncio.run(names_of(kind, namespace, SECONDS))
