@@ -11,7 +11,7 @@ from driver.api import NodeName
 from driver.configurations.apiserver_classes import probe_extended_resources
 from driver.offer_paths import OfferPath, taken_path
 from driver.plumbing.apiserver_passes import until_done
-from driver.publishing.apiserver_pools import probe_features
+from driver.publishing.apiserver_slices import probe_features
 from driver.publishing.shown.slices import Features
 from kube.api import ApiClient
 

@@ -26,7 +26,7 @@ from driver.names import configuration_of_pool, is_shared_pool, shared_pool
 from driver.plumbing.apiserver import each
 from driver.plumbing.apiserver_passes import Passes, put_right
 from driver.publishing.apiserver_allocations import AllocationWatch
-from driver.publishing.apiserver_pools import BY_POOL, Pool, PoolPublisher, StoredSlices
+from driver.publishing.apiserver_slices import BY_POOL, Pool, PoolPublisher, StoredSlices
 from driver.publishing.shown.publication import Publication, Supply, claimable_instances, publish
 from driver.publishing.shown.shared_pools import Nodes, Urgency, nodes_of, shared_supply, urgency
 from driver.publishing.shown.slices import Features

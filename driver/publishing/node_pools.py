@@ -23,7 +23,13 @@ from driver.plumbing.apiserver_passes import Passes, put_right
 from driver.plumbing.prometheus import PUBLISHED_SECONDS
 from driver.plumbing.worker_threads import worked_out
 from driver.publishing.apiserver_allocations import AllocationWatch
-from driver.publishing.apiserver_pools import BY_POOL, Pool, PoolPublisher, StoredSlices, read_owner
+from driver.publishing.apiserver_slices import (
+    BY_POOL,
+    Pool,
+    PoolPublisher,
+    StoredSlices,
+    read_owner,
+)
 from driver.publishing.shown.local_pools import Homes, traces_of, traces_of_instance
 from driver.publishing.shown.publication import Publication, Supply, publish
 from driver.publishing.shown.slices import Features

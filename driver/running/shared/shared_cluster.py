@@ -22,7 +22,7 @@ from driver.instances.slots.slots import InstanceSlots
 from driver.offer_paths import OfferPath, taken_path
 from driver.plumbing.apiserver import CONFIGURATIONS
 from driver.plumbing.apiserver_passes import until_done
-from driver.publishing.apiserver_pools import probe_features
+from driver.publishing.apiserver_slices import probe_features
 from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
 from driver.running.shared.cluster_configurations import (
     ClassSettings,

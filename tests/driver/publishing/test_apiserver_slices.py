@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from driver.plumbing.apiserver import WRITES_AT_ONCE
-from driver.publishing.apiserver_pools import write_pool
+from driver.publishing.apiserver_slices import write_pool
 from driver.publishing.written.pools import PoolPlan, plan_pool
 from kube.api import ApiClient, JsonObject, Resource, UnavailableError
 from tests.driver.publishing.written.test_pools import a_pool, many
