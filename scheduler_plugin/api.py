@@ -48,7 +48,6 @@ from scheduler_plugin.objects.names import (
     CHARGES_FINALIZER,
     DEVICE_RECLAIMED,
     GROUP,
-    MANAGED_LABEL,
     OWNER_LEFT_AT_ANNOTATION,
     OWNER_POD_ANNOTATION,
     QUEUE_ANNOTATION,

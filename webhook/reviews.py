@@ -33,7 +33,6 @@ class Kind(_Wire):
 class User(_Wire):
     """Who asks the API server."""
 
-    username: str = ""
     groups: tuple[str, ...] = ()
 
 

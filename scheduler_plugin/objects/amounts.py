@@ -30,10 +30,6 @@ class Ceiling:
     def allows(self, amount: int) -> bool:
         return self.most is None or amount <= self.most
 
-    def covers(self, other: Ceiling) -> bool:
-        """Whether everything that the other allows is allowed here."""
-        return self.most is None or (other.most is not None and other.most <= self.most)
-
     def __str__(self) -> str:
         return "none" if self.most is None else str(self.most)
 

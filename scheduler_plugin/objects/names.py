@@ -21,9 +21,6 @@ FIELD_MANAGER = f"{GROUP}/scheduler-plugin"
 QUEUE_LABEL = f"{GROUP}/queue"
 """Label of claims, pods and namespaces; the key is a setting."""
 
-MANAGED_LABEL = f"{GROUP}/managed"
-"""Label of a namespace that opts in with `true`: its pods are sent to the accounting scheduler."""
-
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 """Label of every namespace, which the API server sets and nobody can forge."""
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler_plugin.api import MANAGED_LABEL
 from tests.deploy.documents import DEPLOY, MANIFESTS, objects_of_kind
 from webhook.api import registration
 from webhook.arguments import REGISTRATION, SECRET
@@ -106,7 +105,7 @@ def test_a_namespace_opts_in_to_be_changed_but_not_those_that_must_start_alone()
     (entry,) = MUTATING["webhooks"]
     opted_in, kept_out = entry["namespaceSelector"]["matchExpressions"]
 
-    assert opted_in == {"key": MANAGED_LABEL, "operator": "In", "values": ["true"]}
+    assert opted_in == {"key": "moorage.dev/managed", "operator": "In", "values": ["true"]}
     pods, _ = (e for e in VALIDATING["webhooks"] if "namespaceSelector" in e)
     assert kept_out in pods["namespaceSelector"]["matchExpressions"]
 

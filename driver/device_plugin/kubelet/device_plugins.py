@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import resource as limits
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -27,14 +26,12 @@ from typing import NoReturn
 from driver.device_plugin.kubelet.endpoints import Endpoint, KubeletSocket, Pace
 from driver.device_plugin.kubelet.plugin_service import AnswersKubelet, FollowsLists
 from driver.device_plugin.slots.allocation import Plugin
-from driver.device_plugin.slots.lists import PluginDevice
+from driver.device_plugin.slots.lists import PluginLists
 from driver.plumbing.kubelet_sockets import is_dead
 
 __all__ = ["AnswersKubelet", "DevicePlugins", "FollowsLists", "Pace"]
 
 logger = logging.getLogger(__name__)
-
-PluginLists = Mapping[Plugin, tuple[PluginDevice, ...]]
 
 KUBELET_SOCKET = "kubelet.sock"
 OWN_FOLDER = "moorage"

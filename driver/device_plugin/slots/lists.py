@@ -238,13 +238,6 @@ def offered_by(inventory: Inventory) -> Offered:
 PluginLists = Mapping[Plugin, tuple[PluginDevice, ...]]
 
 
-def plugin_lists(
-    instances: Iterable[InstanceSlots], node: NodeName, offered: Offered
-) -> PluginLists:
-    """All plugins of a node, each with its whole list."""
-    return PluginListing(node).lists(instances, offered)
-
-
 class PluginListing:
     """All plugins of a node, made anew only where something changed.
 

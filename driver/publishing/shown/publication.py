@@ -126,13 +126,8 @@ class Publication:
         return {n: o for n, o in self.offers.items() if o.away_since is not None}
 
     @property
-    def away_instances(self) -> frozenset[str]:
-        """Values of the attribute `instance` of the devices that are away."""
-        return frozenset(_attribute(o.body, ATTRIBUTE_INSTANCE) for o in self.away.values())
-
-    @property
     def shown_instances(self) -> frozenset[str]:
-        """The same of all its devices."""
+        """Values of the attribute `instance` of its devices."""
         return frozenset(_attribute(o.body, ATTRIBUTE_INSTANCE) for o in self.offers.values())
 
 

@@ -324,7 +324,8 @@ class LocalCamera(Camera):
         assert self.give(NODE_A, index, self._offered()), "nobody else writes"
 
     def _offered(self) -> InstanceSlots:
-        claimed = attribute_value(CAMERA_1) in self.written.away_instances
+        kept = replace(self.written, offers=self.written.away)
+        claimed = attribute_value(CAMERA_1) in kept.shown_instances
         return replace(self.slots, claimable=claimed)
 
     def supply(self) -> Supply:

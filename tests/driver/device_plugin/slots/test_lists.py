@@ -16,7 +16,6 @@ from driver.device_plugin.slots.lists import (
     PluginListing,
     PluginLists,
     offered_by,
-    plugin_lists,
 )
 from driver.instances.inventory import Inventory
 from driver.instances.slots.slots import InstanceSlots, instance_slots
@@ -61,7 +60,7 @@ def by_resource(lists: PluginLists) -> dict[str, dict[str, bool]]:
 
 
 def lists(instances: Iterable[InstanceSlots], found: Offered) -> dict[str, dict[str, bool]]:
-    return by_resource(plugin_lists(instances, NODE_A, found))
+    return by_resource(PluginListing(NODE_A).lists(instances, found))
 
 
 def test_one_plugin_for_each_instance_and_one_for_the_configuration() -> None:
@@ -73,7 +72,7 @@ def test_one_plugin_for_each_instance_and_one_for_the_configuration() -> None:
 
 
 def test_lists_are_sorted_so_that_the_same_is_sent_once() -> None:
-    found = plugin_lists(reversed(two_cameras()), NODE_A, offered(cameras()))
+    found = PluginListing(NODE_A).lists(reversed(two_cameras()), offered(cameras()))
 
     assert all(list(devices) == sorted(devices) for devices in found.values())
 
@@ -153,7 +152,7 @@ def test_every_id_of_a_slot_each() -> None:
 
 
 def test_a_device_that_is_offline_is_unhealthy() -> None:
-    found = plugin_lists(two_cameras(), NODE_A, offered(cameras(), online=[CAMERA_1]))
+    found = PluginListing(NODE_A).lists(two_cameras(), offered(cameras(), online=[CAMERA_1]))
 
     (configuration,) = [devices for plugin, devices in found.items() if str(plugin) == RESOURCE]
     assert configuration == (PluginDevice(CAMERA_1, True), PluginDevice(CAMERA_2, False))
@@ -205,7 +204,9 @@ def test_what_is_kept_makes_no_difference(data: st.DataObject) -> None:
         if found is None or data.draw(st.booleans()):
             found = data.draw(offers())
 
-        assert listing.lists(known.values(), found) == plugin_lists(known.values(), NODE_A, found)
+        assert listing.lists(known.values(), found) == PluginListing(NODE_A).lists(
+            known.values(), found
+        )
 
 
 def test_a_change_that_no_list_shows_makes_no_other_lists() -> None:
@@ -222,7 +223,7 @@ def test_a_change_that_no_list_shows_makes_no_other_lists() -> None:
 def test_the_kubelet_is_told_which_numa_node_a_device_is_near_to() -> None:
     found = replace(offered(cameras()), numa_nodes={CAMERA_1: 1})
 
-    plugins = plugin_lists(two_cameras(), NODE_A, found)
+    plugins = PluginListing(NODE_A).lists(two_cameras(), found)
 
     told = {(str(p), device.id): device.numa_node for p, all_ in plugins.items() for device in all_}
     assert told == {
