@@ -14,6 +14,7 @@ from scheduler_plugin.api import (
     Away,
     Decision,
     Evidence,
+    Known,
     Nobody,
     PodUid,
     PodView,
@@ -40,7 +41,7 @@ READS = 10
 
 
 class Stepped(Protocol):
-    """Takes steps until the last, and leaves time for others in between."""
+    """Takes steps until one is more than None, and leaves time for others in between."""
 
     async def __call__(self, steps: Iterator[T | None]) -> T: ...
 
@@ -84,16 +85,16 @@ class DeviceWants:
 
         Raises ApiError.
         """
-        decide, evidence = (decide_room if for_room else decide_device), None
+        decide, known = (decide_room if for_room else decide_device), Known()
+        steps = decide(pod, self._world, self._clock(), known, away)
         for _ in range(READS):
-            steps = decide(pod, self._world, self._clock(), evidence, away)
             found: Decision | Unread = await stepped(steps)
             if not isinstance(found, Unread):
-                if evidence is not None:
-                    self._evidence = {pod.uid: evidence}
+                if known.evidence is not None:
+                    self._evidence = {pod.uid: known.evidence}
                 return found
             try:
-                evidence = await self._read(evidence, found)
+                known.evidence = await self._read(known.evidence, found)
             except NotFoundError:
                 break
         return Nobody(f"{pod} waits, and what it needs changed meanwhile.")

@@ -236,15 +236,15 @@ class Reclaimer:
 
     async def _stepped(self, steps: Iterator[T | None]) -> T:
         """Decide in steps, with as much time for others in between."""
-        began, last = self.monotonic(), None
+        began = self.monotonic()
         for step in steps:
-            last = step
+            if step is not None:
+                return step
             took = self.monotonic() - began
-            if step is None and took > SLICE_SECONDS:
+            if took > SLICE_SECONDS:
                 await asyncio.sleep(took)
                 began = self.monotonic()
-        assert last is not None, "the last step is the decision"
-        return last
+        raise AssertionError("the last step is the decision")
 
     def _now_evicted(self) -> frozenset[PodUid]:
         self._evicted.take(self.monotonic())

@@ -11,7 +11,7 @@ from typing import TypeVar
 from scheduler_plugin.accounting.mirror_pods import MirrorPods, is_capped
 from scheduler_plugin.accounting.queues.pod_queues import PodQueues
 from scheduler_plugin.accounting.queues.queues import QueueTree
-from scheduler_plugin.objects.claims import ClaimView, ClassName
+from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.names import NO_QUEUE, AccountingSettings, ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
@@ -66,6 +66,7 @@ class Facts:
         self._written_for: Index[PodUid, ClaimUid] = {}
         self._of_class: Index[ClassName, ClaimUid] = {}
         self._asking_all: Index[ClassName, ClaimUid] = {}
+        self._with_device: Index[DeviceId, ClaimUid] = {}
         self._in_namespace: Index[str, PodUid] = {}
         self._in_group: Index[tuple[str, str], PodUid] = {}
         self._of_resource: Index[str, PodUid] = {}
@@ -146,6 +147,7 @@ class Facts:
         _enter(self._written_for, _owner_pods(claim), claim.uid)
         _enter(self._of_class, claim.classes, claim.uid)
         _enter(self._asking_all, claim.classes_asked_whole, claim.uid)
+        _enter(self._with_device, claim.devices, claim.uid)
 
     def remove_claim(self, claim: ClaimView) -> None:
         """Take out a claim, which must be there."""
@@ -155,6 +157,7 @@ class Facts:
         _leave(self._written_for, _owner_pods(claim), claim.uid)
         _leave(self._of_class, claim.classes, claim.uid)
         _leave(self._asking_all, claim.classes_asked_whole, claim.uid)
+        _leave(self._with_device, claim.devices, claim.uid)
 
     def claim(self, uid: ClaimUid) -> ClaimView | None:
         return self._claims.get(uid)
@@ -215,6 +218,10 @@ class Facts:
 
     def claims_asking_for_all(self, name: ClassName) -> list[ClaimUid]:
         return list(self._asking_all.get(name, ()))
+
+    def claims_with(self, device: DeviceId) -> Iterator[ClaimView]:
+        """The claims that have a device, or a part of it."""
+        return (self._claims[uid] for uid in self._with_device.get(device, ()))
 
     def consumers(self, claim: ClaimView) -> Iterator[PodView]:
         """The pods that the claim is reserved for and that are known, the earliest first."""

@@ -147,6 +147,11 @@ class ClaimView:
         return frozenset(a.device_class for r in self.requests for a in r.alternatives)
 
     @property
+    def devices(self) -> frozenset[DeviceId]:
+        """Those that it has; what is lent for administration is nobody's."""
+        return frozenset(r.device_id for r in self.results or () if not r.admin_access)
+
+    @property
     def classes_asked_whole(self) -> frozenset[ClassName]:
         """The classes for which what it costs at most depends on the published devices."""
         choices = (a for r in self.requests for a in r.alternatives)

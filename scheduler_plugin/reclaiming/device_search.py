@@ -2,68 +2,47 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from functools import partial
 from itertools import product
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.holds import Hold
-from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
-from scheduler_plugin.reclaiming.device_wants import DeviceWant, Seeker, lacking, nodes_of_resources
-from scheduler_plugin.reclaiming.places.device_use import DeviceUse
-from scheduler_plugin.reclaiming.places.evidence import Evidence, NotReadError, Unread
-from scheduler_plugin.reclaiming.places.places import Gone, Place, Places, result_of
-from scheduler_plugin.reclaiming.victims.candidates import IN_ONE_STEP, Candidates, given_up
-from scheduler_plugin.reclaiming.victims.victims import Asker, Away, Protection, Victim
+from scheduler_plugin.reclaiming.device_wants import Seeker, lacking
+from scheduler_plugin.reclaiming.free_places import TOO_MANY, FreePlaces, Step
+from scheduler_plugin.reclaiming.places.evidence import NotReadError, Unread
+from scheduler_plugin.reclaiming.places.places import Place, result_of
+from scheduler_plugin.reclaiming.victims.candidates import given_up
+from scheduler_plugin.reclaiming.victims.victims import Protection, Victim
 
-Step: TypeAlias = Decision | Unread | None
 Plan: TypeAlias = tuple[list[Place], list[Victim]]
 """Where each pod would be, and who goes for that."""
 
+MOST_ORDERS = 8
+"""With how many that go first it is tried to gather enough on one node."""
 
-class Search:
+
+class Search(FreePlaces):
     """One look for places, and for those who hold what is lacking there."""
-
-    def __init__(
-        self,
-        want: DeviceWant,
-        away: Away,
-        world: World,
-        now: datetime,
-        evidence: Evidence | None,
-    ) -> None:
-        self.world, self.now, self.away = world, now, away
-        self._want = want
-        asker = Asker(want.pod, want.holds[0].queue, away, want.pods[1:])
-        added = want.added
-        self._all = Candidates(asker, added, want.keys, world, now)
-        self._evidence = evidence
-        self._use = DeviceUse(world, asker)
-        # Nodes, or what is held there, that would do but for something else: why.
-        self._unfit: dict[str, str] = {}
-        self._guarding: set[str] = set()
 
     def run(self) -> Iterator[Step]:
         """See `decide_device`."""
         owners = yield from self.owners()
         if not owners:
             yield self._nobody("nobody can be asked for one: no other queue is over its quota")
-        elif self._evidence is None:
+            return
+        if self._read.evidence is None:
             yield Unread((), self._want.seekers)
-        elif doubt := self._evidence.doubt:
+        if doubt := self._known.doubt:
             yield self._nobody(f"nobody goes for it: {doubt}")
         elif not all(hold.kind == kind for hold in self._others_held() for kind in self._kinds):
             yield OnItsWay(self._want.pod)
         else:
-            try:
-                yield from self.read()
-                yield (yield from self._searched(owners))
-            except NotReadError as error:
-                yield Unread(error.nodes)
+            yield from self.with_nodes(partial(self._searched, owners))
 
     @property
     def _kinds(self) -> list[object]:
@@ -75,13 +54,12 @@ class Search:
         holds = (h for h in self.world.assumptions.holds.of_devices() if h.pod not in own)
         return [hold for hold in holds if any(hold.usage[key] for key in self._want.keys)]
 
-    def _searched(self, owners: list[QueueName]) -> Generator[None, None, Decision]:
+    def _searched(self, owners: list[QueueName]) -> Iterator[Step]:
         if (places := (yield from self.free_places(believes=True))) is not None:
-            return self._why_not_needed(places)
+            yield self._why_not_needed(places)
+            return
         plan = yield from self.plan(owners)
-        if plan is None:
-            return self._nobody(f"nobody {self.who_stays()}")
-        return self._take(*plan)
+        yield self._nobody(f"nobody {self.who_stays()}") if plan is None else self._take(*plan)
 
     def confirms(self, take: Take) -> bool:
         """Whether a set still serves, all of it may go, and nothing else has become free."""
@@ -91,7 +69,6 @@ class Search:
         if not self._all.are_as_they_were(take.victims):
             return False
         try:
-            deque(self.read(), maxlen=0)
             if result_of(self.free_places(believes=True)) is not None:
                 return False
         except NotReadError:
@@ -99,113 +76,12 @@ class Search:
         leaves = self._all.leaves_quotas(self._all.freed_with(take.victims))
         return leaves and self.has_places(take)
 
-    def has_places(self, take: Take) -> bool:
-        """Whether all have the places that were found for them."""
-        gone, before = self._all.gone_with(take.victims), list[Place]()
-        nodes = {place.pod: place.node for place in take.places}
-        for seeker in self._want.seekers:
-            node = nodes.get(seeker.pod.uid)
-            place = self._places.fit(seeker, node, gone, before) if node is not None else ""
-            if isinstance(place, str):
-                return False
-            before.append(place)
-        return True
-
-    @property
-    def _places(self) -> Places:
-        return Places(self._known, self._use, self.away.stuck)
-
-    @property
-    def _known(self) -> Evidence:
-        assert self._evidence is not None, "nobody looks for places before something is read"
-        return self._evidence
-
     def owners(self) -> Generator[None, None, list[QueueName]]:
         """Who may be asked."""
         return self._all.rank_all(self._owners())
 
     def _owners(self) -> Iterator[QueueName]:
         return self._all.owners(len(self._all.path))
-
-    # Places that nobody else has to leave.
-
-    def read(self) -> Iterator[None]:
-        """See which claims have what, in steps: before anything else is asked."""
-        return self._use.read()
-
-    def left_places(self, victims: Collection[Victim]) -> list[Place] | None:
-        """A place for each where these leave something; None where not all find one there."""
-        gone, places = self._all.gone_with(victims), list[Place]()
-        for seeker in self._want.seekers:
-            nodes = dict.fromkeys(n for v in victims for n in self._nodes_left_by(seeker, v))
-            fits = (self._fit(seeker, node, gone, places) for node in nodes)
-            place = next((found for found in fits if isinstance(found, Place)), None)
-            if place is None:
-                return None
-            places.append(place)
-        return places
-
-    def free_places(
-        self, victims: Collection[Victim] = (), *, believes: bool = False
-    ) -> Generator[None, None, list[Place] | None]:
-        """A place for each once these are gone; None where one of them finds none.
-
-        `believes` says whether a node would do that is not read, since too many are.
-        """
-        places: list[Place] = []
-        for seeker in self._want.seekers:
-            gone = self._all.gone_with(victims)
-            place = yield from self._free_place(seeker, gone, places, believes=believes)
-            if place is None:
-                return None
-            places.append(place)
-        return places
-
-    def _free_place(
-        self, seeker: Seeker, gone: Gone, before: Sequence[Place], *, believes: bool
-    ) -> Generator[None, None, Place | None]:
-        nodes = yield from self._nodes_with_some(seeker, gone)
-        if seeker.beside:
-            nodes = tuple(place.node for place in before if place.pod == seeker.beside)
-        for node in self._known.in_order(seeker.pod.uid, nodes):
-            place = self._fit(seeker, node, gone, before, believes=believes)
-            if isinstance(place, Place):
-                return place
-            if place:
-                self._unfit[node] = place
-            yield
-        return None
-
-    def _nodes_with_some(
-        self, seeker: Seeker, gone: Gone
-    ) -> Generator[None, None, tuple[str, ...]]:
-        """Nodes that can use something of what is asked for; "" stands for such as nobody names."""
-        nodes: dict[str, None] = {}
-        if seeker.asks:
-            for number, device in enumerate(self._known.offers, start=1):
-                if self._places.has_device(seeker, device, gone):
-                    nodes |= dict.fromkeys(self._known.nodes_of(device) or ("",))
-                if number % IN_ONE_STEP == 0:
-                    yield
-        nodes |= dict.fromkeys(nodes_of_resources(seeker, self.world))
-        return tuple(nodes) if nodes or seeker.asks or seeker.resources else ("",)
-
-    def _fit(
-        self,
-        seeker: Seeker,
-        node: str,
-        gone: Gone,
-        before: Sequence[Place],
-        *,
-        believes: bool = False,
-    ) -> Place | str:
-        """As `Places.fit`, with a node that was read."""
-        place = self._places.fit(seeker, node, gone, before)
-        if isinstance(place, str) or not node or node in self._known.nodes:
-            return place
-        if unread := self._known.unread((node,)):
-            raise NotReadError(unread)
-        return place if believes else "too many nodes would have to be looked at"
 
     def _why_not_needed(self, places: Sequence[Place]) -> Decision:
         before: list[Place] = []
@@ -242,13 +118,18 @@ class Search:
         victims: Sequence[Victim],
     ) -> Generator[None, None, tuple[Place, list[Victim]] | None]:
         """One more that is enough, without foreign users if there is such; else several."""
+        hopeless: dict[str, bool] = {}
+        tries: Counter[tuple[str, bool]] = Counter()
         for foreign_too, alone in product((False, True), (True, False)):
-            for owner in self._all.ranked(owners):
-                if not self._all.may_be_over(owner):
-                    continue
+            for owner in filter(self._all.may_be_over, self._all.ranked(owners)):
                 yield from self._all.look_at(owner)
-                for first in self._of_kind(owner, foreign_too=foreign_too):
+                for first in self._of_kind(owner, foreign_too=foreign_too, alone=alone):
                     for node in self._nodes_left_by(seeker, first):
+                        if node not in hopeless:
+                            hopeless[node] = self._is_hopeless(seeker, node, places)
+                        tries[node, foreign_too] += not alone
+                        if hopeless[node] or tries[node, foreign_too] > MOST_ORDERS:
+                            continue
                         others = () if alone else self._others(seeker, node, first)
                         found = self._gathered(seeker, node, (first, *others), places, victims)
                         if found is not None:
@@ -256,12 +137,28 @@ class Search:
                     yield
         return None
 
-    def _of_kind(self, owner: QueueName, *, foreign_too: bool) -> list[Victim]:
-        """What an owner's users hold that counts as what is wanted."""
+    def _is_hopeless(self, seeker: Seeker, node: str, places: Sequence[Place]) -> bool:
+        """Whether a node would not do even if all went whom anybody could ask."""
+        known = self._known
+        if not node or known.unread((node,)):
+            return False
+        room = known.nodes.get(node)
+        place: Place | str = TOO_MANY
+        if node in known.nodes:
+            there = (self.world.facts.pod(uid) for uid in (room.pods if room is not None else ()))
+            gone = {pod.uid for pod in there if pod is not None and not pod.non_preemptible}
+            place = self._places.fit(seeker, node, gone, places)
+        if isinstance(place, str) and place:
+            self._unfit[node] = place
+        return isinstance(place, str)
+
+    def _of_kind(self, owner: QueueName, *, foreign_too: bool, alone: bool) -> list[Victim]:
+        """What an owner's users hold that counts as what is wanted, and was not tried alone."""
         return [
             victim
             for victim in self._all.held(owner)
-            if victim.has_foreign <= foreign_too and self._counts(victim)
+            if (victim.has_foreign == foreign_too or (foreign_too and not alone))
+            and self._counts(victim)
         ]
 
     def _counts(self, victim: Victim) -> bool:
@@ -269,18 +166,6 @@ class Search:
         costs = [c.cost for claim in victim.claims if (c := ledger.claim(claim.uid)) is not None]
         costs += [p.cost for pod in victim.users if (p := ledger.pod(pod.uid)) is not None]
         return any(cost[key] > 0 for cost in costs for key in self._want.keys)
-
-    def _nodes_left_by(self, seeker: Seeker, victim: Victim) -> tuple[str, ...]:
-        """Where it leaves something that would do."""
-        nodes: dict[str, None] = {}
-        own = dict.fromkeys(pod.node for pod in victim.users)
-        for device in victim.devices:
-            if self._places.would_do(seeker, device):
-                nodes |= dict.fromkeys(self._known.nodes_of(device, tuple(own)))
-        names = {ask.alternative.name for ask in seeker.resources}
-        if any(name in names for pod in victim.users for name, _ in pod.requests):
-            nodes |= own
-        return tuple(nodes)
 
     def _others(self, seeker: Seeker, node: str, first: Victim) -> list[Victim]:
         """Others who leave something there and may go, of queues that were looked at."""

@@ -6,8 +6,7 @@
                                                                          nobody ──► Nobody, and why
 
 Of pods that go together each gets a place beside those of the others, or nobody goes. Slices and
-nodes are read only when it comes to them: `Unread` asks for more, and then it is decided from the
-beginning.
+nodes are read only when it comes to them: `Unread` asks for more.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ from datetime import datetime
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Nobody, Take
-from scheduler_plugin.reclaiming.device_search import Search, Step
+from scheduler_plugin.reclaiming.device_search import Search
 from scheduler_plugin.reclaiming.device_wants import DeviceWant, device_want_of
-from scheduler_plugin.reclaiming.places.evidence import Evidence
+from scheduler_plugin.reclaiming.free_places import Step
+from scheduler_plugin.reclaiming.places.evidence import Evidence, Known
 from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Away
 from scheduler_plugin.reclaiming.wants import NoWant
 
@@ -29,19 +29,19 @@ def decide_device(
     pod: PodView,
     world: World,
     now: datetime,
-    evidence: Evidence | None,
+    known: Known,
     away: Away = NOBODY_AWAY,
 ) -> Iterator[Step]:
     """Decide about one pod that was tried in vain: None while there is more to look at.
 
-    The last step is the decision, or what has to be read first; without `evidence` that is all.
-    The other arguments are those of `room.decide`.
+    The last step is the decision. Before that it may be `Unread`, and goes on once that is in
+    `known`. The other arguments are those of `room.decide`.
     """
     want = device_want_of(pod, world)
     if isinstance(want, NoWant):
         yield Nobody(want.sentence, want.unmet)
         return
-    yield from Search(want, away, world, now, evidence).run()
+    yield from Search(want, away, world, now, known).run()
 
 
 def is_device_due(
@@ -52,4 +52,4 @@ def is_device_due(
     want = device_want_of(pod, world) if pod is not None and pod.may_be_bound else None
     if not isinstance(want, DeviceWant):
         return False
-    return Search(want, away, world, now, evidence).confirms(take)
+    return Search(want, away, world, now, Known(evidence)).confirms(take)

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Nobody, Take
-from scheduler_plugin.reclaiming.device_search import Search, Step
+from scheduler_plugin.reclaiming.device_search import Search
 from scheduler_plugin.reclaiming.device_wants import DeviceWant, seekers_of
-from scheduler_plugin.reclaiming.places.evidence import Evidence, NotReadError, Unread
+from scheduler_plugin.reclaiming.free_places import Step
+from scheduler_plugin.reclaiming.places.evidence import Evidence, Known, Unread
 from scheduler_plugin.reclaiming.room import decide, is_due
 from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Away
 from scheduler_plugin.reclaiming.wants import NoWant, names_of, together_with
@@ -25,7 +27,7 @@ def decide_room(
     pod: PodView,
     world: World,
     now: datetime,
-    evidence: Evidence | None,
+    known: Known,
     away: Away = NOBODY_AWAY,
 ) -> Iterator[Step]:
     """Decide about one pod that lacks room; as `decide_device`."""
@@ -38,15 +40,14 @@ def decide_room(
     want = room_want_of(found, world)
     if isinstance(want, str):
         yield Nobody(f"{found.hold.name} waits for room, and {want}", found.hold.queue)
-    elif evidence is None:
+        return
+    if known.evidence is None:
         yield Unread((), want.seekers)
-    elif evidence.doubt:
-        yield Nobody(f"{want} waits for room, and nobody goes: {evidence.doubt}.", found.hold.queue)
-    else:
-        try:
-            yield from _placed(found, want, Search(want, away, world, now, evidence))
-        except NotReadError as error:
-            yield Unread(error.nodes)
+    if doubt := known.now.doubt:
+        yield Nobody(f"{want} waits for room, and nobody goes: {doubt}.", found.hold.queue)
+        return
+    search = Search(want, away, world, now, known)
+    yield from search.with_nodes(partial(_placed, found, want, search))
 
 
 def is_room_due(
@@ -56,9 +57,7 @@ def is_room_due(
     want = room_want_of(take, world)
     if isinstance(want, str) or not is_due(take, world, now, away):
         return False
-    search = Search(want, away, world, now, evidence)
-    for _ in search.read():
-        pass
+    search = Search(want, away, world, now, Known(evidence))
     return search.has_places(take)
 
 
@@ -75,7 +74,6 @@ def room_want_of(take: Take, world: World) -> DeviceWant | str:
 
 
 def _placed(take: Take, want: DeviceWant, search: Search) -> Iterator[Step]:
-    yield from search.read()
     places = search.left_places(take.victims) or (yield from search.free_places(take.victims))
     if places is not None:
         yield replace(take, places=tuple(places))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
@@ -11,34 +11,20 @@ from scheduler_plugin.reclaiming.places.offers import Offer
 from scheduler_plugin.reclaiming.victims.effects import is_left_without
 from scheduler_plugin.reclaiming.victims.victims import Asker
 
-READ_IN_ONE_STEP = 500
-"""Of how many claims it is seen which devices they have before others have their turn."""
-
 
 class DeviceUse:
-    """Who has what, as the claims say; read once.
+    """Who has what, as the claims say.
 
     What another pod's hold names is that pod's, whether it is free by now or not.
     """
 
     def __init__(self, world: World, asker: Asker) -> None:
         self._world = world
-        self._parts: dict[DeviceId, list[tuple[ClaimView, int | None]]] = {}
         holds = world.assumptions.holds.of_devices()
         own = {pod.uid for pod in asker.pods}
         others = (hold.devices for hold in holds if hold.pod not in own)
         self._stuck = asker.away.stuck
         self._promised = frozenset[DeviceId]().union(*others)
-
-    def read(self) -> Iterator[None]:
-        """See what the claims have, in steps."""
-        for number, claim in enumerate(list(self._world.facts.claims()), start=1):
-            for result in claim.results or ():
-                if not result.admin_access:
-                    part = (claim, result.slots)
-                    self._parts.setdefault(result.device_id, []).append(part)
-            if number % READ_IN_ONE_STEP == 0:
-                yield None
 
     def is_promised(self, device: DeviceId) -> bool:
         """Whether it is held for another pod."""
@@ -54,8 +40,13 @@ class DeviceUse:
         """
         if self.is_promised(offer.device):
             return False
-        parts = self._parts.get(offer.device, ())
-        stay = [part for claim, part in parts if gone is None or not self._is_left(claim, gone)]
+        stay = [
+            result.slots
+            for claim in self._world.facts.claims_with(offer.device)
+            if gone is None or not self._is_left(claim, gone)
+            for result in claim.results or ()
+            if result.device_id == offer.device and not result.admin_access
+        ]
         if offer.slots is None:
             return not stay and not taken
         used = sum(offer.slots if n is None else n for n in stay)

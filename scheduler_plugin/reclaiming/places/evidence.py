@@ -33,6 +33,19 @@ class Unread:
     seekers: tuple[Seeker, ...] = ()
 
 
+@dataclass(slots=True)
+class Known:
+    """What was read for one decision: whoever is told `Unread` enters it, and then goes on."""
+
+    evidence: Evidence | None = None
+
+    @property
+    def now(self) -> Evidence:
+        """It, once something was read."""
+        assert self.evidence is not None, "nobody looks for places before something is read"
+        return self.evidence
+
+
 class NotReadError(Exception):
     """Raised inside a search where nodes have to be read first."""
 

@@ -139,13 +139,13 @@ class Places:
             and self._use.has_room(self._evidence.offers[device], slots, gone, taken[device])
         ]
 
-    def has_device(self, seeker: Seeker, device: DeviceId, gone: Gone) -> bool:
+    def has_device(self, asks: Sequence[Ask], device: DeviceId, gone: Gone) -> bool:
         """Whether a device would do for something that is asked for, and has room."""
         offer = self._evidence.offers[device]
         return any(
             self._evidence.accepts(ask, device)
             and self._use.has_room(offer, self._evidence.requests[ask].slots, gone)
-            for ask in seeker.asks
+            for ask in asks
         )
 
     def would_do(self, seeker: Seeker, device: DeviceId) -> bool:

@@ -12,7 +12,7 @@ from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.device_wants import Ask, Seeker
 from scheduler_plugin.reclaiming.devices import decide_device, is_device_due
-from scheduler_plugin.reclaiming.places.evidence import Evidence, Unread
+from scheduler_plugin.reclaiming.places.evidence import Evidence, Known, Unread
 from scheduler_plugin.reclaiming.places.node_room import PodNeeds, node_room, pod_needs
 from scheduler_plugin.reclaiming.places.offers import (
     DeviceRequest,
@@ -106,25 +106,22 @@ class Cluster:
         """The decision about a pod that waits, with all that it asks to be read."""
         pod = self.world.facts.pod(pod_uid(name))
         assert pod is not None
-        evidence: Evidence | None = None
-        self.known = None
-        for _ in range(30):
-            decide = decide_room if for_room else decide_device
-            steps = decide(pod, self.world, NOW, evidence, away or Away())
-            found = list(steps)[-1]
-            assert found is not None
+        self.known, decision = None, None
+        decide, known = (decide_room if for_room else decide_device), Known()
+        for found in decide(pod, self.world, NOW, known, away or Away()):
             if not isinstance(found, Unread):
-                self.known = evidence
-                return found
-            if evidence is None:
-                evidence = self.evidence(found.seekers)
-                continue
-            assert found.nodes, "it asks for what is not read yet"
-            self.read += found.nodes
-            evidence = evidence.with_nodes(
-                {n: node_room(self.nodes[n], self._pods_on(n)) for n in found.nodes}
-            )
-        raise AssertionError("it asks for ever")
+                decision = found
+            elif known.evidence is None:
+                known.evidence = self.evidence(found.seekers)
+            else:
+                assert found.nodes, "it asks for what is not read yet"
+                self.read += found.nodes
+                known.evidence = known.evidence.with_nodes(
+                    {n: node_room(self.nodes[n], self._pods_on(n)) for n in found.nodes}
+                )
+        assert decision is not None
+        self.known = known.evidence
+        return decision
 
     def is_due(self, take: Take) -> bool:
         """Whether the last decision is still to be carried out."""
