@@ -122,6 +122,11 @@ class NodeSlots:
         self._listed: PluginLists = {}
         self._known: _Known | None = None
 
+    @property
+    def are_introduced(self) -> bool:
+        """Whether the kubelet was told of all resources that there are."""
+        return self._plugins.is_introduced
+
     async def run(self) -> NoReturn:
         """Offer until cancelled; what fails is tried again for ever, and logged."""
         async with asyncio.TaskGroup() as tasks:

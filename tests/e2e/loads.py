@@ -32,15 +32,12 @@ class Seen:
     Attributes:
         refused: Creations that were refused: when (monotonic seconds) and why.
         wrong: What must never be seen, as sentences.
-        rejected: Pods that the kubelet did not admit while no device plugin served. Without DRA it
-            takes all devices of a resource for gone when the plugin that is replaced ends.
         done: How many pods have come to their good end.
         nodes: Where they did.
     """
 
     refused: list[tuple[float, str]] = field(default_factory=list)
     wrong: set[str] = field(default_factory=set)
-    rejected: set[str] = field(default_factory=set)
     done: int = 0
     nodes: set[str] = field(default_factory=set)
 
@@ -103,10 +100,7 @@ class Load:
             name = pod["metadata"]["name"]
             if "deletionTimestamp" in pod["metadata"]:
                 continue
-            if not self._claims and pod["status"].get("reason") == "UnexpectedAdmissionError":
-                self.seen.rejected.add(name)
-            else:
-                self.seen.wrong.update(complaints(pod))
+            self.seen.wrong.update(complaints(pod))
             if pod["status"]["phase"] in ("Succeeded", "Failed"):
                 api.delete(f"/api/v1/namespaces/{NAMESPACE}/pods/{name}")
                 self.seen.done += pod["status"]["phase"] == "Succeeded"

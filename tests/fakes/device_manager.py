@@ -49,6 +49,8 @@ class FakeDeviceManager(v1beta1_grpc.RegistrationServicer):
         registered: Each registration that was accepted, as it was asked for.
         clients: The connections of each resource, the newest last.
         capacity: Devices by resource, each with its health; all unhealthy when nobody serves.
+        asked: How many registrations there were, those that were refused included.
+        heard: Is called whenever something changed.
     """
 
     folder: Path
@@ -58,7 +60,12 @@ class FakeDeviceManager(v1beta1_grpc.RegistrationServicer):
     registered: list[v1beta1.RegisterRequest] = field(default_factory=list)
     clients: dict[str, list[Client]] = field(default_factory=dict)
     capacity: dict[str, dict[str, bool]] = field(default_factory=dict)
+    asked: int = 0
+    heard: Callable[[], object] = lambda: None
     _current: dict[str, Client] = field(default_factory=dict)
+    """Whom the kubelet hangs up on when a stream of the resource ends."""
+    _asked: dict[str, Client] = field(default_factory=dict)
+    """Whom it asks; `endpoints` of its device manager."""
     _server: grpc.aio.Server | None = None
     _happened: asyncio.Condition = field(default_factory=asyncio.Condition)
 
@@ -94,6 +101,7 @@ class FakeDeviceManager(v1beta1_grpc.RegistrationServicer):
             await self._server.stop(None)
             self._server = None
         self._current.clear()
+        self._asked.clear()
         clients = [client for some in self.clients.values() for client in some]
         self.clients.clear()
         self.capacity.clear()
@@ -122,7 +130,7 @@ class FakeDeviceManager(v1beta1_grpc.RegistrationServicer):
         request = v1beta1.AllocateRequest(
             container_requests=[v1beta1.ContainerAllocateRequest(devices_ids=c) for c in containers]
         )
-        return await self._current[resource].plugin.Allocate(request)
+        return await self._asked[resource].plugin.Allocate(request)
 
     async def preferred(
         self, resource: str, available: Sequence[str], must_include: Sequence[str], size: int
@@ -132,7 +140,7 @@ class FakeDeviceManager(v1beta1_grpc.RegistrationServicer):
             must_include_deviceIDs=must_include,
             allocation_size=size,
         )
-        return await self._current[resource].plugin.GetPreferredAllocation(
+        return await self._asked[resource].plugin.GetPreferredAllocation(
             v1beta1.PreferredAllocationRequest(container_requests=[request])
         )
 
@@ -144,6 +152,7 @@ class FakeDeviceManager(v1beta1_grpc.RegistrationServicer):
         self, request: v1beta1.RegisterRequest, context: _Context
     ) -> v1beta1.Empty:
         name = request.resource_name
+        self.asked += 1
         if name in self.stuck:
             await asyncio.Event().wait()
         if name in self.refuse:
@@ -153,9 +162,15 @@ class FakeDeviceManager(v1beta1_grpc.RegistrationServicer):
         target = f"unix:{self.folder / request.endpoint}"
         channel = grpc.aio.insecure_channel(target, options=own)
         plugin: v1beta1_grpc.DevicePluginAsyncStub = v1beta1_grpc.DevicePluginStub(channel)
-        options = await plugin.GetDevicePluginOptions(v1beta1.Empty())
+        try:
+            options = await plugin.GetDevicePluginOptions(v1beta1.Empty())
+        except grpc.aio.AioRpcError as error:
+            # The kubelet forgets whom it would have hung up on, and goes on with whom it asks.
+            self._current.pop(name, None)
+            await channel.close()
+            await context.abort(grpc.StatusCode.UNKNOWN, f"failed to get options: {error.code()}")
         client = Client(channel, plugin, options)
-        self._current[name] = client
+        self._current[name] = self._asked[name] = client
         self.clients.setdefault(name, []).append(client)
         self.registered.append(request)
         client.stream = asyncio.create_task(self._run(name, client))
@@ -185,6 +200,7 @@ class FakeDeviceManager(v1beta1_grpc.RegistrationServicer):
         await self._tell()
 
     async def _tell(self) -> None:
+        self.heard()
         async with self._happened:
             self._happened.notify_all()
 

@@ -10,7 +10,7 @@ One server cannot serve two resources, since no message says which is meant. Ser
 some 60 KiB with a stream.
 
 While an old and a new process of the driver overlap, the new one's sockets take the paths of the
-old one's, whose streams go on until it ends.
+old one's, whose streams go on until it ends. A connection to it tells when that is.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+import grpc
+
 from driver.device_plugin.kubelet.endpoints import Endpoint, KubeletSocket, Pace
 from driver.device_plugin.kubelet.plugin_service import AnswersKubelet, FollowsLists
 from driver.device_plugin.slots.allocation import Plugin
 from driver.device_plugin.slots.lists import PluginLists
-from driver.plumbing.kubelet_sockets import is_dead
+from driver.plumbing.kubelet_sockets import is_dead, unix_channel
 
 __all__ = ["AnswersKubelet", "DevicePlugins", "FollowsLists", "Pace"]
 
@@ -35,6 +37,9 @@ logger = logging.getLogger(__name__)
 
 KUBELET_SOCKET = "kubelet.sock"
 OWN_FOLDER = "moorage"
+
+REACH_SECONDS = 5.0
+"""For a predecessor to answer."""
 
 FILES = 65536
 """Each plugin takes two: where it listens, and the kubelet's connection."""
@@ -67,7 +72,13 @@ class DevicePlugins:
         self._leaving: dict[str, asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(self._pace.at_once)
         self._changed = asyncio.Event()
-        self._away = False
+        self._predecessor_known = asyncio.Event()
+        self._away = self._offered = self._has_predecessor = False
+
+    @property
+    def is_introduced(self) -> bool:
+        """Whether there are lists, and the kubelet was told of each of them."""
+        return self._offered and all(one.is_introduced for one in self._endpoints.values())
 
     def offer(self, lists: PluginLists) -> None:
         """Offer these lists and no others; to be called where the loop runs.
@@ -82,6 +93,7 @@ class DevicePlugins:
             if resource not in self._endpoints:
                 self._add(resource, plugin)
             self._endpoints[resource].service.offer(plugin, devices)
+        self._offered = True
 
     def resend(self, plugin: Plugin) -> None:
         """Send the list again although it is the same; a plugin that is not offered has none."""
@@ -92,7 +104,9 @@ class DevicePlugins:
         """Serve and register until cancelled; then let running calls come to an end."""
         _allow_files(FILES)
         await asyncio.to_thread(_remove_dead_sockets, self._folder)
+        outlasting = asyncio.create_task(self._outlast_predecessor())
         try:
+            await self._predecessor_known.wait()
             while True:
                 self._register_due()
                 with suppress(TimeoutError):
@@ -100,7 +114,32 @@ class DevicePlugins:
                         await self._changed.wait()
                 self._changed.clear()
         finally:
+            outlasting.cancel()
             await self._close()
+
+    async def _outlast_predecessor(self) -> None:
+        """Look whether another process serves here, and if so, wait for its end.
+
+        It may end with that one resource alone; the others are then dropped with its own end.
+        """
+        try:
+            served = next(self._folder.glob("*.sock"), None)
+            if served is None:
+                return
+            async with unix_channel(served) as channel:
+                async with asyncio.timeout(REACH_SECONDS):
+                    await channel.channel_ready()
+                self._has_predecessor = True
+                self._predecessor_known.set()
+                await channel.wait_for_state_change(grpc.ChannelConnectivity.READY)
+        except TimeoutError:
+            return
+        finally:
+            self._predecessor_known.set()
+        await asyncio.sleep(self._pace.farewell_seconds)
+        self._has_predecessor = False
+        for endpoint in self._endpoints.values():
+            endpoint.predecessor_ended()
 
     def _register_due(self) -> None:
         self._kubelet.look()
@@ -120,7 +159,9 @@ class DevicePlugins:
                 endpoint.introduce(self._kubelet, self._turns)
 
     def _add(self, resource: str, plugin: Plugin) -> None:
-        endpoint = Endpoint(self._folder, plugin, self._answers, self._pace)
+        endpoint = Endpoint(
+            self._folder, plugin, self._answers, self._pace, lambda: self._has_predecessor
+        )
         if self._follower:
             endpoint.unwatched = partial(self._follower.closed, resource)
             endpoint.watched = partial(self._follower.opened, resource)

@@ -6,6 +6,13 @@ again, after a while: the kubelet, when any stream of a resource ends, that of a
 long ago too, drops the newest endpoint of the resource with it, and would drop one that is
 registered before it is done with that. A plugin that is watched does not register again, since the
 kubelet would then watch it twice.
+
+While a predecessor still serves, its end would so drop this process's endpoints, and pods that are
+admitted in that moment would fail. But the kubelet forgets whom to drop when a registration comes
+to nothing, and goes on to ask the last endpoint that it reached. So each registration is followed
+by one that is refused here; and once the predecessor is gone streams are ended, which then drops
+nothing either, and what nobody watches registers again. (`runClient` and `connectClient` of its
+device manager are the same in 1.33 to 1.36.)
 """
 
 from __future__ import annotations
@@ -14,6 +21,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -57,6 +65,7 @@ class Pace:
         lasting_seconds: A stream that ends sooner counts as a failure.
         answer_seconds: For the kubelet's answer; it takes up to 10 s to reach a plugin.
         at_once: Registrations at one time. The kubelet writes a file for each.
+        farewell_seconds: From the end of a predecessor's first connection until all have ended.
     """
 
     look_seconds: float = 0.5
@@ -65,6 +74,7 @@ class Pace:
     lasting_seconds: float = 5.0
     answer_seconds: float = 15.0
     at_once: int = 8
+    farewell_seconds: float = 6.0
 
 
 class Registration:
@@ -181,9 +191,17 @@ class Endpoint:
         service: What is served there.
         watched: Is called whenever a stream of the kubelet begins.
         unwatched: Is called whenever one ends.
+        is_introduced: Whether the kubelet was told of it, with success or not.
     """
 
-    def __init__(self, folder: Path, plugin: Plugin, answers: AnswersKubelet, pace: Pace) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        plugin: Plugin,
+        answers: AnswersKubelet,
+        pace: Pace,
+        has_predecessor: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Create.
 
         Args:
@@ -191,11 +209,14 @@ class Endpoint:
             plugin: Whose devices are given.
             answers: Who knows them.
             pace: How fast to register.
+            has_predecessor: Whether another process may still serve this resource.
         """
         self._resource = str(plugin)
         self._path = folder / f"{short_hash(self._resource)}.sock"
         self._name = f"{folder.name}/{self._path.name}"
         self._pace = pace
+        self._has_predecessor = has_predecessor
+        self._outlasts = self.is_introduced = False
         self._registration = Registration(pace, asyncio.get_running_loop().time)
         self.service = PluginService(plugin, answers, self._watched)
         self.watched: Callable[[], object] = lambda: None
@@ -225,15 +246,34 @@ class Endpoint:
     async def _introduce(self, kubelet: KubeletSocket, turns: asyncio.Semaphore) -> None:
         async with turns:
             kubelet.look()
+            self._outlasts = False
             self._registration.begin(kubelet.run)
             try:
                 await self._open()
                 await kubelet.register(self._resource, self._name, self._pace.answer_seconds)
+                if self._has_predecessor():
+                    await self._outlast(kubelet)
             except Exception as error:  # noqa: BLE001  (one resource's failure is its own)
                 self._failed(error)
             else:
                 self._registration.accept()
                 logger.info("Registered %s with the kubelet", self._resource)
+            self.is_introduced = True
+
+    async def _outlast(self, kubelet: KubeletSocket) -> None:
+        """Let the kubelet forget whom it drops when a stream of the predecessor ends."""
+        self._outlasts = self.service.is_reluctant = True
+        try:
+            with suppress(grpc.aio.AioRpcError):
+                await kubelet.register(self._resource, self._name, self._pace.answer_seconds)
+        finally:
+            self.service.is_reluctant = False
+
+    def predecessor_ended(self) -> None:
+        """Have the kubelet know again whom to drop: what it does not watch is registered anew."""
+        if self._outlasts:
+            self._outlasts = False
+            self.service.end_streams()
 
     async def _open(self) -> None:
         """See to it that who comes to the path comes here; that is left to a living successor.

@@ -62,6 +62,8 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
     Attributes:
         plugin: Whose devices are listed; another one of the same resource may take its place.
         told: Is called with the number of healthy devices of each list that was sent.
+        is_reluctant: A kubelet that asks for options gets none, so that a registration comes to
+            nothing.
     """
 
     def __init__(
@@ -74,7 +76,8 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
         self.told: Callable[[int], object] = lambda _: None
         self._devices: tuple[PluginDevice, ...] = ()
         self._news = asyncio.Event()
-        self._ended = self._stopped = False
+        self.is_reluctant = self._ended = self._stopped = False
+        self._streams = object()
         self._running: set[asyncio.Task[_Answer]] = set()
 
     def offer(self, plugin: Plugin, devices: tuple[PluginDevice, ...]) -> None:
@@ -103,6 +106,11 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
         self._stopped = True
         self.resend()
 
+    def end_streams(self) -> None:
+        """End those that there are; others may begin."""
+        self._streams = object()
+        self.resend()
+
     async def finish(self, seconds: float) -> None:
         """Let Allocates that still run come to an end, for this long."""
         await finish(self._running, seconds)
@@ -110,6 +118,8 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
     async def GetDevicePluginOptions(
         self, request: v1beta1.Empty, context: _Context
     ) -> v1beta1.DevicePluginOptions:
+        if self.is_reluctant:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "a predecessor is about to end")
         return plugin_options()
 
     async def ListAndWatch(
@@ -118,8 +128,8 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
         # Not in a `finally`: that of a generator whose reader is gone runs when it is collected.
         unwatched = self._watched()
         context.add_done_callback(lambda _: unwatched())  # type: ignore[arg-type]
-        told_end = False
-        while not (self._stopped and told_end == self._ended):
+        told_end, streams = False, self._streams
+        while streams is self._streams and not (self._stopped and told_end == self._ended):
             # Taken before the list is sent, so that a change in the meantime is not missed.
             news, told_end, devices = self._news, self._ended, self._devices
             yield _list(devices)

@@ -73,8 +73,8 @@ async def run_node(settings: NodeSettings) -> None:
         tasks.create_task(external.run())
         for socket in _registration_sockets(settings, external):
             tasks.create_task(socket.serve())
-        tasks.create_task(_offer_slots(client, settings, cluster, path, events.record))
         standing = Standing(cluster, path)
+        tasks.create_task(_offer_slots(client, settings, standing, events.record))
         ready = paths.data / socket_name(settings.pod_uid)
         tasks.create_task(ready_socket.serve(ready, standing.why_not))
         tasks.create_task(_tell_metrics(settings, node, sources, standing))
@@ -182,11 +182,14 @@ class Standing:
 
     Attributes:
         registration: What the kubelet thinks of it as a plugin for claims; None until it may ask.
+        introduced: Whether the kubelet was told of all device plugins; once is enough.
     """
 
     cluster: NodeCluster
     path: NodePath
     registration: Registration | None = None
+    introduced: Callable[[], bool] = lambda: False
+    _was_introduced: bool = False
 
     def why_not(self) -> str:
         """A sentence; "" if it does."""
@@ -195,7 +198,8 @@ class Standing:
         if self.cluster.inventory is None:
             return "It is not known yet which devices there are."
         if not self.path.is_dra:
-            return ""
+            self._was_introduced = self._was_introduced or self.introduced()
+            return "" if self._was_introduced else "The kubelet does not know the devices yet."
         if self.registration is None:
             return "The sockets for the kubelet are not open yet."
         return self.registration.problem
@@ -204,11 +208,11 @@ class Standing:
 async def _offer_slots(
     client: ApiClient,
     settings: NodeSettings,
-    cluster: NodeCluster,
-    path: NodePath,
+    standing: Standing,
     record: Callable[[Event], None],
 ) -> None:
     """Offer devices through device plugins, or free what is left of that, by the path."""
+    cluster, path = standing.cluster, standing.path
     place = NodePlace(settings.node_name, settings.kubelet_root, settings.cdi_root)
     if (await path.taken()).is_dra:
         await cluster.decided()
@@ -218,5 +222,6 @@ async def _offer_slots(
     from driver.device_plugin.node_slots import NodeSlots
 
     slots = NodeSlots(client, place, cluster, record)
+    standing.introduced = lambda: slots.are_introduced
     with SNAPSHOTS.reading(lambda: node_slot_figures(slots.views(), settings.node_name)):
         await slots.run()

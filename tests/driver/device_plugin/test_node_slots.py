@@ -99,9 +99,13 @@ class Node:
         client = cast(ApiClient, self)
         async with self.kubelet:
             node = NodeSlots(client, place, self.devices, self.events.append)
+            assert not node.are_introduced
             task = asyncio.create_task(node.run())
             try:
                 await self.kubelet.until(lambda: len(self.kubelet.capacity) == 2)
+                async with asyncio.timeout(10):
+                    while not node.are_introduced:  # noqa: ASYNC110  Nobody tells.
+                        await asyncio.sleep(0.005)
                 yield
             finally:
                 task.cancel()

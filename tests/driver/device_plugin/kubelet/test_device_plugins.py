@@ -29,7 +29,7 @@ OTHER = OfInstance(InstanceName("camera-0a0b0c"))
 CAMERAS = OfConfiguration(ConfigurationName("camera"), unique_devices=True)
 BY_SLOT = OfConfiguration(ConfigurationName("camera"), unique_devices=False)
 
-QUICK = Pace(look_seconds=0.01, again_seconds=0.02, lasting_seconds=0.0)
+QUICK = Pace(look_seconds=0.01, again_seconds=0.02, lasting_seconds=0.0, farewell_seconds=0.1)
 
 RESPONSE = ContainerResponse(
     environment={"URL": "rtsp://a", "URL_A1B2C3": "rtsp://a"},
@@ -470,19 +470,36 @@ async def test_a_resource_that_is_refused_or_stuck_holds_up_no_other(
     assert caplog.text.count("akri.sh/camera-0a0b0c is not registered") == 1
 
 
-async def test_new_driver_takes_over_and_survives_the_end_of_the_old(world: World) -> None:
-    """The kubelet drops the new one's client when the old one's stream ends."""
+async def test_while_a_new_driver_takes_over_the_kubelet_always_knows_the_devices(
+    world: World,
+) -> None:
+    """The kubelet drops its newest client when any stream ends, and is told to forget it."""
+    seen: list[dict[str, bool]] = []
     async with world.kubelet() as kubelet, AsyncExitStack() as old:
-        await old.enter_async_context(world.plugins())
-        await kubelet.until(lambda: kubelet.capacity)
-        async with world.plugins({INSTANCE: devices("n")}):
-            await kubelet.until_listed(str(INSTANCE), n=True)
+        await old.enter_async_context(world.plugins({INSTANCE: devices("n")}))
+        await kubelet.until_listed(str(INSTANCE), n=True)
+        kubelet.heard = lambda: seen.append(dict(kubelet.capacity[str(INSTANCE)]))
+        async with world.plugins({INSTANCE: devices("n")}) as new:
+            await until(lambda: new.is_introduced)
             made = world.socket(INSTANCE).stat().st_ino
+            await kubelet.allocate(str(INSTANCE), ["n"])
+
             await old.aclose()
+            await kubelet.allocate(str(INSTANCE), ["n"])
 
             await kubelet.until(lambda: len(kubelet.registered) == 3)
-            await kubelet.until_listed(str(INSTANCE), n=True)
+            await kubelet.allocate(str(INSTANCE), ["n"])
+            assert len(kubelet.clients[str(INSTANCE)]) == 1
             assert world.socket(INSTANCE).stat().st_ino == made
+            assert seen == [{"n": True}] * len(seen) != []
+        await kubelet.until_listed(str(INSTANCE), n=False)
+
+
+async def test_without_a_predecessor_one_registration_is_enough(world: World) -> None:
+    async with world.kubelet() as kubelet, world.plugins() as plugins:
+        await until(lambda: plugins.is_introduced)
+
+        assert len(kubelet.registered) == kubelet.asked == 1
 
 
 async def test_old_driver_leaves_a_restarted_kubelet_to_the_new_one(

@@ -82,8 +82,7 @@ def registered(problem: str) -> Registration:
         (object(), path(), Registration("/dra.sock"), "has not asked for this plugin yet"),
         (object(), path(), registered("the kubelet refused"), "the kubelet refused"),
         (object(), path(), registered(""), ""),
-        (object(), path(is_dra=False), None, ""),
-        (object(), path(is_dra=False), registered("the kubelet refused"), ""),
+        (object(), path(is_dra=False), None, "does not know the devices yet"),
         (None, path(awaits_turn=True), None, ""),
     ],
 )
@@ -93,3 +92,12 @@ def test_it_is_ready_when_the_kubelet_has_accepted_this_very_process(
     said = Standing(cluster(inventory), node_path, registration).why_not()
 
     assert said == "" if not why else why in said
+
+
+def test_beside_device_plugins_it_is_ready_once_the_kubelet_was_told_of_all() -> None:
+    standing = Standing(cluster(object()), path(is_dra=False))
+    standing.introduced = lambda: True
+    assert standing.why_not() == ""
+
+    standing.introduced = lambda: False  # A device that has just been plugged.
+    assert standing.why_not() == ""
