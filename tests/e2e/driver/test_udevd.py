@@ -49,7 +49,7 @@ def wait_source(story: Story, name: str) -> None:
     story.until(f"the drivers listen to {name}", followed)
 
 
-def configure(story: Story, rule: str, **fields: str) -> None:
+def configure(story: Story, rule: str, **fields: str | bool) -> None:
     details = json.dumps({"udevRules": [rule], **fields})
     body = {
         "apiVersion": "akri.sh/v0",
@@ -131,3 +131,29 @@ def test_without_udevd_the_kernels_word_is_there(story: Story) -> None:
     )
     assert attributes["floor"] == {"int": 3}
     assert "ID_SERIAL" not in attributes
+
+
+def test_devices_below_one_another_are_one_instance_with_the_nodes_of_all(story: Story) -> None:
+    """Akri's `test_grouped_config`: what udevd says is on one path."""
+    configure(story, f'ENV{{ID_PATH}}=="{story.name}"', groupRecursive=True)
+    path = f'ENV{{ID_PATH}}="{story.name}"'
+    parts = story.rule.replace("ATTR{", "ATTRS{")
+    with udevd(story, f"{path}\n{parts}, {path}"):
+        disk = story.plug("x" * 65536)
+        subprocess.run(["addpart", str(disk.path), "1", "0", "64"], check=True)
+        story.until("both are published as one", lambda: told_of(story) == 2)
+
+        (instance,) = [i for i in story.instances() if i["spec"]["nodes"] == ["node-a"]]
+        properties = instance["spec"]["brokerProperties"]
+        assert properties["UDEV_DEVNODE_0"] == str(disk.path)
+        assert properties["UDEV_DEVNODE_1"] == f"{disk.path}p1"
+        subprocess.run(["delpart", str(disk.path), "1"], check=True)
+        story.end()
+        story.wait_devices(0)
+
+
+def told_of(story: Story) -> int:
+    """Of how many device nodes the one Instance of node-a tells."""
+    (instance,) = [i for i in story.instances() if i["spec"]["nodes"] == ["node-a"]] or [{}]
+    properties = instance.get("spec", {}).get("brokerProperties", {})
+    return sum(name.startswith("UDEV_DEVNODE_") for name in properties)
