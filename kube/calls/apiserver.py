@@ -268,7 +268,10 @@ class ApiClient:
     async def _page(
         self, selection: Selection, limit: int, token: str, timeout_seconds: float
     ) -> Page:
-        body = await self._call(requests.list_page(selection, limit, token, timeout_seconds))
+        try:
+            body = await self._call(requests.list_page(selection, limit, token, timeout_seconds))
+        except NotFoundError as error:
+            raise _not_served(selection.resource, error) from error
         try:
             metadata = body["metadata"]
             version = parse_resource_version(metadata["resourceVersion"])
@@ -324,6 +327,16 @@ async def _frames(
             # full was all there was, and the next one is waited for anyway.
             if len(chunk) == CHUNK_BYTES:
                 await asyncio.sleep(0)
+
+
+def _not_served(resource: Resource, error: NotFoundError) -> NotFoundError:
+    """A list of nothing is empty; only that of a kind that is not there is not found."""
+    return NotFoundError(
+        f"the API server serves no {resource.plural} of {resource.api_version}: is their"
+        " definition installed?",
+        status=error.status,
+        reason=error.reason,
+    )
 
 
 @contextlib.contextmanager

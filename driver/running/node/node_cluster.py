@@ -173,6 +173,13 @@ class NodeCluster:
         """What this node's discovery says, shared devices included; None before the first pass."""
         return self.node_sight.inventory
 
+    def why_unknown(self) -> str:
+        """Why there is no inventory yet."""
+        stores: tuple[Store[Any], ...] = (self.configurations, self._instances.store)
+        failures = (store.stats.last_failure for store in stores if not store.synced.is_set())
+        said = next(filter(None, failures), "")
+        return f"It is not known yet which devices there are{': ' if said else '.'}{said}"
+
     def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
         """Call back with the inventory of each pass; it may be the same as before."""
         self._listeners.append(listener)

@@ -196,7 +196,7 @@ class Standing:
         if self.path.awaits_turn:
             return ""
         if self.cluster.inventory is None:
-            return "It is not known yet which devices there are."
+            return self.cluster.why_unknown()
         if not self.path.is_dra:
             self._was_introduced = self._was_introduced or self.introduced()
             return "" if self._was_introduced else "The kubelet does not know the devices yet."

@@ -182,6 +182,23 @@ async def test_list_that_is_no_list_is_an_error(client: ApiClient, fake: FakeApi
         await client.list(CONFIG_MAPS.select())
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [refuses(404, "NotFound"), says_text("404 page not found", 404)],
+    ids=["kind", "group"],
+)
+async def test_a_list_of_a_kind_without_a_definition_says_so(
+    client: ApiClient, fake: FakeApiServer, reply: Reply
+) -> None:
+    fake.will(reply)
+
+    with pytest.raises(NotFoundError) as raised:
+        await client.list(CONFIG_MAPS.select("ns"))
+
+    said = "the API server serves no configmaps of v1: is their definition installed?"
+    assert raised.value.message == said
+
+
 async def test_a_kind_that_can_be_listed_is_served(client: ApiClient, fake: FakeApiServer) -> None:
     fake.will(lists(version=7))
 

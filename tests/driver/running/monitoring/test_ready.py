@@ -61,7 +61,7 @@ async def test_a_container_that_starts_again_takes_its_pods_socket_over(tmp_path
 
 
 def cluster(inventory: object) -> Any:
-    return SimpleNamespace(inventory=inventory)
+    return SimpleNamespace(inventory=inventory, why_unknown=lambda: "not known yet which devices")
 
 
 def path(*, is_dra: bool = True, awaits_turn: bool = False) -> Any:
