@@ -179,8 +179,15 @@ def a_look_at_it_finds_what_is_wrong(cluster: Cluster, folder: Path) -> None:
 
     assert "moorage-claims is not there" in str(refused.value)
     assert "scheduler-plugin may not get pods, list pods, watch pods and" in str(refused.value)
+    fails_and_says(cluster, "moorage-claims is not there")
     helm(cluster, "rollback", "moorage", "1", *OPTIONS)
     documented.run(cluster, WHOLE, folder)
+
+
+def fails_and_says(cluster: Cluster, sentence: str) -> None:
+    done = run_helm("test", "moorage", IN_SYSTEM, kubeconfig=cluster.kubeconfig, check=False)
+    assert done.returncode != 0
+    assert sentence in cluster.kubectl("logs", "moorage-check", IN_SYSTEM).stdout
 
 
 def an_upgrade_changes_what_it_says(cluster: Cluster, folder: Path) -> None:
@@ -355,17 +362,59 @@ def everything_goes_if_asked_for(cluster: Cluster, folder: Path) -> None:
     assert yaml.safe_load(helm(cluster, "list", "--all-namespaces", "-o", "yaml")) == []
 
 
-def test_two_releases_do_not_meet_in_one_cluster(bare: Cluster, tmp_path: Path) -> None:
+def test_what_is_started_before_the_definitions_waits_and_goes_on(
+    bare: Cluster, tmp_path: Path
+) -> None:
+    """As where somebody installs with `--skip-crds`; another release is refused meanwhile."""
     documented.prepare(tmp_path)
     values = f"--values={tmp_path / VALUES}"
-    helm(bare, "install", "moorage", str(CHART), IN_SYSTEM, values, "--create-namespace")
+    options = (values, "--create-namespace", "--skip-crds")
+    helm(bare, "install", "moorage", str(CHART), IN_SYSTEM, *options)
+    for waiting in WAITING:
+        wait_for_the_sentence(bare, *waiting)
+    two_releases_do_not_meet(bare, values)
 
+    documented.run(bare, "Upgrade", tmp_path)
+
+    bare.apply(ECHO)
+    bare.wait_until("its device is there", lambda: bare.list("akrii"), seconds=60)
+    bare.kubectl("delete", "akric", "echo", "-n", "default", "--timeout=30s")
+    helm(bare, "uninstall", "moorage", IN_SYSTEM, "--no-hooks")
+
+
+WAITING = (
+    ("configurations of akri.sh/v0", "daemonset/moorage-driver-node", "moorage-driver"),
+    ("queues of moorage.dev/v1alpha1", "deployment/moorage-scheduler", SYSTEM),
+)
+ECHO = {
+    "apiVersion": "akri.sh/v0",
+    "kind": "Configuration",
+    "metadata": {"name": "echo", "namespace": "default"},
+    "spec": {
+        "discoveryHandler": {
+            "name": "debugEcho",
+            "discoveryDetails": "{descriptions: [door], shared: true}",
+        }
+    },
+}
+
+
+def wait_for_the_sentence(cluster: Cluster, kind: str, workload: str, namespace: str) -> None:
+    words = ("logs", workload, "-n", namespace, "--all-containers")
+    said = f"the API server serves no {kind}: is their definition installed?"
+    cluster.wait_until(
+        f"{workload} says that there are no {kind}",
+        lambda: said in cluster.kubectl(*words, check=False).stdout,
+        seconds=90,
+    )
+
+
+def two_releases_do_not_meet(cluster: Cluster, values: str) -> None:
     second = run_helm(
         *("install", "second", str(CHART), values, "--namespace=other", "--create-namespace"),
-        kubeconfig=bare.kubeconfig,
+        kubeconfig=cluster.kubeconfig,
         check=False,
     )
 
     assert second.returncode != 0
     assert "cannot be imported into the current release" in second.stderr
-    helm(bare, "uninstall", "moorage", IN_SYSTEM, "--no-hooks")
