@@ -91,8 +91,7 @@ ELSEWHERE: Mapping[tuple[str, str], str] = {
     ("docs/moving-to-dra.md", "kubectl get resourceclaims"): TO_DRA,
     ("docs/moving-to-dra.md", "kubectl get resourceslices"): TO_DRA,
     ("docs/own-control-plane.md", "moorage-scheduler-plugin print-config"): E2E_OWN,
-    ("docs/own-control-plane.md", "kubeadm kubeconfig"): "The tests' control plane has no kubeadm:"
-    " its kubeconfig is signed by the cluster's authority for the same name.",
+    ("docs/own-control-plane.md", "kubectl -n kube-system get configmap"): E2E_OWN,
     ("docs/own-control-plane.md", "moorage-scheduler-plugin print-static-pod"): E2E_OWN,
     ("docs/own-control-plane.md", "moorage-scheduler-plugin check"): E2E_OWN,
     ("docs/owner-leaves.md", "kubectl annotate resourceclaim"): f"{E2E}sharing/test_leaving.py::"
@@ -170,6 +169,16 @@ def test_each_block_is_run_by_a_story_or_says_why_not() -> None:
     unknown = [(block[0], block[2][0]) for block in LEFT if len(of_block(block)) != 1]
 
     assert unknown == []
+
+
+def test_each_section_of_install_with_commands_is_typed_by_a_story() -> None:
+    sections = re.split(r"^## (.+)$", (ROOT / "INSTALL.md").read_text(), flags=re.MULTILINE)
+    pairs = zip(sections[1::2], sections[2::2], strict=True)
+    stories = "".join(file.read_text() for file in (ROOT / E2E).glob("*.py"))
+
+    untyped = [name for name, text in pairs if "```sh" in text and f'"{name}"' not in stories]
+
+    assert untyped == []
 
 
 def test_nothing_is_listed_that_no_page_says() -> None:

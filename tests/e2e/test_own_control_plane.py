@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,10 +14,13 @@ from typing import Any
 import pytest
 import yaml
 
+from local_cluster import programs
 from local_cluster.api import BUSYBOX_IMAGE, Cluster
 from local_cluster.configurations import STATIC_PODS
+from local_cluster.go_toolchain import ensure_built
 from local_cluster.helm import run_helm
 from moorage_demo.release import CHART, VALUES
+from tests.e2e import documented
 from tests.e2e.charts import SYSTEM, bare_cluster
 
 FOLDER = "/var/lib/kubelet/moorage"
@@ -82,8 +87,8 @@ def put_beside(cluster: Cluster, folder: Path) -> None:
     shared.mkdir()
     printed = plugin("print-config", LEASE, PROFILE, f"--scheduler-kubeconfig={FILE}").stdout
     (shared / "scheduler.yaml").write_text(printed)
-    account = cluster.service_account_kubeconfig("scheduler-plugin", namespace=SYSTEM)
-    (shared / "plugin.conf").write_text(inlined(account))
+    as_kubeadm_left_it(cluster)
+    type_how_kubeadm_is_asked(cluster, shared, folder)
     (node.kubelet_root / "scheduler.conf").write_text(
         inlined(cluster.work_dir / "config" / "kube-scheduler.kubeconfig")
     )
@@ -92,6 +97,36 @@ def put_beside(cluster: Cluster, folder: Path) -> None:
     words = ("--image=moorage:local", f"--manifest={before}", f"--folder={FOLDER}")
     after = plugin("print-static-pod", *words).stdout
     (node.kubelet_root / Path(STATIC_PODS).name / "kube-scheduler.yaml").write_text(after)
+
+
+def as_kubeadm_left_it(cluster: Cluster) -> None:
+    """What `kubeadm init` stores; the authority's files are where and what kubeadm's are."""
+    node = cluster.get("node", cluster.nodes[0].name) or {}
+    configuration = {
+        "apiVersion": "kubeadm.k8s.io/v1beta4",
+        "kind": "ClusterConfiguration",
+        "kubernetesVersion": node["status"]["nodeInfo"]["kubeletVersion"],
+        "certificatesDir": str(cluster.work_dir / "pki"),
+        "controlPlaneEndpoint": cluster.server.removeprefix("https://"),
+    }
+    body = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kubeadm-config", "namespace": "kube-system"},
+        "data": {"ClusterConfiguration": yaml.safe_dump(configuration)},
+    }
+    cluster.apply([body])
+
+
+def type_how_kubeadm_is_asked(cluster: Cluster, shared: Path, folder: Path) -> None:
+    """The page's own words, with this cluster's folders."""
+    page = (documented.DOCS / "own-control-plane.md").read_text()
+    (block,) = (b for b in re.findall(r"```sh\n(.+?)```", page, re.DOTALL) if "kubeadm " in b)
+    typed = block.replace("/etc/kubernetes/moorage", str(shared)).replace("/tmp", str(folder))
+    programs_of = (ensure_built(programs.KUBEADM), Path(cluster.kubectl_program).parent)
+    path = os.pathsep.join([*map(str, programs_of), os.environ["PATH"]])
+    env = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PATH": path}
+    subprocess.run(("bash", "-euxc", typed), env=env, check=True)
 
 
 OBJECTS: list[dict[str, Any]] = [

@@ -82,6 +82,9 @@ OPCUA_MACHINES = Program("opcua-machines", "github.com/gopcua/opcua", ".", ("opc
 HELM = Program("helm", "helm.sh/helm/v4", "tool", ("helm",))
 """Renders and installs the chart; no part of a cluster."""
 
+KUBEADM = Program("kubeadm", "k8s.io/kubernetes", "tool", ("kubeadm",))
+"""Makes kubeconfigs on control planes of its own, as pages say; no part of a cluster."""
+
 CNI = Program("cni", "github.com/containernetworking/plugins", "tool", CNI_PROGRAMS)
 
 
