@@ -1,29 +1,38 @@
 """The least that an extender can do which says on each claim whose it is.
 
     python -m bench.do_nothing_extender --kubeconfig FILE [--port 10261] [--refuse PREFIX]
+        [--beside nothing|watches|books]
 
 Filter passes the names of all nodes through, but for pods of queues whose names begin with PREFIX:
 those it refuses. Bind writes a label on the pod's claims, once each,
 and posts the binding. No stores, no verdicts, no checks: whatever accounts does more than this.
 It stands on the same server, parser, loop and API client as the plugin.
+
+Beside that it may do a part of what the plugin does, so that the rest can be told from it:
+
+    watches     pods and claims are watched and decoded as the plugin does it, and dropped
+    books       all that the plugin follows is followed, and its ledger is kept, for nobody
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import uvicorn
 
-from kube.api import ApiClient, Resource, connect
+from kube.api import CLAIMS, PODS, ApiClient, Resource, Store, WatchSettings, connect
 from scheduler_plugin.api import QUEUE_LABEL
+from scheduler_plugin.cluster.stores import ClusterWorld
+from scheduler_plugin.objects.claim_fields import Claim as WatchedClaim
+from scheduler_plugin.objects.names import AccountingSettings
+from scheduler_plugin.objects.pod_fields import Pod as WatchedPod
 
-PODS = Resource("", "v1", "pods")
-CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
+NOTHING, WATCHES, BOOKS = "nothing", "watches", "books"
 
 
 class Entry(msgspec.Struct):
@@ -139,8 +148,37 @@ class Extender:
         )
 
 
-async def serve(kubeconfig: Path, port: int, refused: str) -> None:
-    async with connect(kubeconfig, user_agent="do-nothing") as client:
+async def keep_watches(client: ApiClient) -> None:
+    """Decode what comes of pods and claims, and keep nothing."""
+    async with asyncio.TaskGroup() as tasks:
+        for resource, shape in ((PODS, WatchedPod), (CLAIMS, WatchedClaim)):
+            tasks.create_task(_dropping(client, resource, shape).run())
+
+
+def _dropping(client: ApiClient, resource: Resource, shape: type[Any]) -> Store[None]:
+    settings = WatchSettings(shape=shape)
+    return Store(client, resource.select(), lambda _: None, settings=settings)
+
+
+async def keep_books(client: ApiClient) -> None:
+    """Keep the plugin's ledger, of which nobody asks anything."""
+    await ClusterWorld(client, AccountingSettings()).run()
+
+
+async def keep_nothing(_client: ApiClient) -> None:
+    """The least."""
+
+
+BESIDE: Mapping[str, Callable[[ApiClient], Coroutine[None, None, None]]] = {
+    NOTHING: keep_nothing,
+    WATCHES: keep_watches,
+    BOOKS: keep_books,
+}
+
+
+async def serve(kubeconfig: Path, port: int, refused: str, beside: str) -> None:
+    async with connect(kubeconfig, user_agent="do-nothing") as client, asyncio.TaskGroup() as tasks:
+        kept = tasks.create_task(BESIDE[beside](client))
         config = uvicorn.Config(
             Extender(client, refused),
             host="127.0.0.1",
@@ -151,6 +189,7 @@ async def serve(kubeconfig: Path, port: int, refused: str) -> None:
             log_level="warning",
         )
         await uvicorn.Server(config).serve()
+        kept.cancel()
 
 
 def main() -> None:
@@ -161,9 +200,11 @@ def main() -> None:
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--port", type=int, default=10261)
     parser.add_argument("--refuse", default="", metavar="PREFIX")
+    parser.add_argument("--beside", choices=BESIDE, default=NOTHING)
     arguments = parser.parse_args()
+    given = (arguments.kubeconfig, arguments.port, arguments.refuse, arguments.beside)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(arguments.kubeconfig, arguments.port, arguments.refuse))
+        runner.run(serve(*given))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Pods bound per second: kube-scheduler alone, with an extender that does the least, with ours.
 
-    PYTHONPATH=deploy/local python -m bench.throughput [--rounds N] [--peers bare ...]
-        [--arrivals released piled] [--policies]
+    PYTHONPATH=deploy/local python -m bench.throughput [--rounds N]
+        [--peers bare do-nothing watches books plugin] [--arrivals released piled] [--policies]
 
 Real etcd, kube-apiserver and kube-scheduler; 500 fake nodes with eight devices each, 2,000 pods of
 20 queues that share 400 claims; clients that nobody slows down (kube-scheduler's `qps` is 5000).
@@ -15,6 +15,10 @@ the class or kube-scheduler comes until the last binding. `middle` leaves the fi
 5 % of the bindings out, among which are those that met a conflict and waited a second for their
 next try. Each peer is measured once in every round, in turns; the ratios are medians of the rounds'
 ratios. With --policies those of deploy/policies are installed while the plugin is measured.
+
+Peers `watches` and `books` are the do-nothing extender with a part of the plugin beside it: what no
+plugin of this shape is without (its pods and claims watched and decoded), and what none that
+accounts is without (the ledger kept). What the plugin costs beside them is what it decides.
 """
 
 from __future__ import annotations
@@ -43,7 +47,11 @@ REFUSED = "full-"
 """What the names of queues begin with whose pods are refused."""
 
 BARE, LEAST, PLUGIN = "bare", "do-nothing", "plugin"
+BESIDE_LEAST = ("watches", "books")
+"""The do-nothing extender with a part of the plugin beside it; see `bench.do_nothing_extender`."""
+
 PEERS = (BARE, LEAST, PLUGIN)
+ALL_PEERS = (*PEERS, *BESIDE_LEAST)
 RELEASED, PILED = "released", "piled"
 ARRIVALS = (RELEASED, PILED)
 MOST_SECONDS = 600.0
@@ -94,8 +102,10 @@ def extender(cluster: Cluster, peer: str, page: str) -> Iterator[int | None]:
 
 def command(peer: str, kubeconfig: Path) -> tuple[str, ...]:
     given = ("--kubeconfig", str(kubeconfig))
-    if peer == LEAST:
-        return ("-m", "bench.do_nothing_extender", *given, "--refuse", REFUSED)
+    if peer != PLUGIN:
+        beside = peer if peer in BESIDE_LEAST else "nothing"
+        extender = ("-m", "bench.do_nothing_extender", *given)
+        return (*extender, "--refuse", REFUSED, "--beside", beside)
     return ("-m", "scheduler_plugin", "serve", *given, "--lease", measured_cluster.LEASE)
 
 
@@ -248,7 +258,8 @@ def report(rounds: Sequence[dict[str, Figures]], arrival: str, load: Load) -> No
             f"{name}={statistics.median(r.cpu[name] for r in runs):.2f}" for name in runs[0].cpu
         )
         print(f"{peer:12}{speed:8.1f}{middle:8.1f}{calls:10.2f}  {cpu}")
-    for above, below in ((LEAST, BARE), (PLUGIN, LEAST), (PLUGIN, BARE)):
+    floors = [(peer, LEAST) for peer in BESIDE_LEAST] + [(PLUGIN, peer) for peer in BESIDE_LEAST]
+    for above, below in ((LEAST, BARE), (PLUGIN, LEAST), (PLUGIN, BARE), *floors):
         if above in rounds[0] and below in rounds[0]:
             print(f"{above} / {below}, median (each round):")
             report_ratios(rounds, above, below)
@@ -324,7 +335,7 @@ def shown(found: Figures) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS)
+    parser.add_argument("--peers", nargs="+", choices=ALL_PEERS, default=PEERS)
     parser.add_argument("--arrivals", nargs="+", choices=ARRIVALS, default=ARRIVALS)
     parser.add_argument("--policies", action="store_true")
     parser.add_argument("--nodes", type=int, default=500)
