@@ -9,13 +9,17 @@ import pytest
 from scheduler_plugin.accounting.freshness import (
     awaits_extended_claim,
     claims_to_read,
+    stand,
     unowned_claims,
 )
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.verdicts import Admitted, bind_request, judge
+from scheduler_plugin.objects.names import QueueName
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_class,
     a_pod,
+    a_queue,
     a_request,
     a_world,
     an_allocated_claim,
@@ -40,6 +44,23 @@ def test_a_claim_that_nobody_counts_is_always_fresh() -> None:
     world = a_world(a_class("gpu"), a_claim("card", requests=[a_request("gpu")]))
 
     assert claims_to_read(a_pod("a", claims=["card"]), world.facts) == ()
+
+
+def test_what_was_judged_stands_while_each_claim_says_it() -> None:
+    """A user may write another queue, or delete a claim, while another's owner is written."""
+    claims = [an_allocated_claim(name, "a", queue="vision") for name in ("one", "two")]
+    pod = a_pod("a", claims=["one", "two"], queue="vision")
+    world = a_world(a_queue("vision", onvif=(2, 2)), a_queue("robots"), pod, *claims)
+    verdict = judge(pod, claims, world, at_bind=True)
+    assert isinstance(verdict, Admitted)
+    judged = bind_request(pod, "node-a", verdict).claims
+
+    assert stand(judged, world.facts)
+    world.put_claim(replace(claims[1], label=QueueName("robots")))
+    assert not stand(judged, world.facts)
+    world.put_claim(claims[1])
+    world.delete_claim(claim_uid("one"))
+    assert not stand(judged, world.facts)
 
 
 @pytest.mark.parametrize(
