@@ -189,11 +189,14 @@ class Reclaimer:
         self._tell_unmet()
 
     def _may_ask(self, uid: PodUid) -> bool:
-        moment, pod = self.monotonic(), self.world.facts.pod(uid)
+        moment = self.monotonic()
+        # Asked five times a second of all that wait, who may be thousands: nearly all of them rest.
+        if self._decided_until.until(uid, moment) is not None:
+            return False
+        pod = self.world.facts.pod(uid)
         # What one of a group did not take is taken for no other of it.
         group = self.world.facts.pods_in_group((pod.namespace, pod.group)) if pod else ()
-        vain = any(self._vain.until(each, moment) is not None for each in (uid, *group))
-        return not vain and self._decided_until.until(uid, moment) is None
+        return all(self._vain.until(each, moment) is None for each in (uid, *group))
 
     def _note(self, uid: PodUid, decision: Decision) -> None:
         if isinstance(decision, Nobody):
