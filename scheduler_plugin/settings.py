@@ -105,11 +105,13 @@ class Reading:
     """Where `kubectl moorage` reads, and how it tells.
 
     Attributes:
+        context: Of the kubeconfig; "" for its current one.
         release_namespace: Where the release is, whose settings of accounting count.
         snapshot: The file to read instead of a cluster; None for the cluster.
     """
 
     kubeconfig: Path | None
+    context: str
     release_namespace: str
     output: Output
     snapshot: Path | None = None
@@ -121,7 +123,7 @@ class ViewSettings:
 
     Attributes:
         name: Of the queue or the pod that it is about.
-        namespace: Of that pod, and of pods in files that name none.
+        namespace: Of that pod, and of pods in files that name none; "" for that of the context.
         file: The snapshot to write; "-" for where other views are written.
         pods: Manifests of pods to simulate, and of what comes with them.
         queues: Manifests of Queues as they would be.

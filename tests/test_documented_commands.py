@@ -203,8 +203,9 @@ def test_programs_have_the_commands_and_flags_that_pages_name() -> None:
     known = reference.commands_page()
     for page, line in LINES_OF_PAGES:
         for said in _OURS.findall(line):
-            program = said.replace("kubectl moorage", "kubectl-moorage").split()
-            assert f"\n### {' '.join(program[:2])}" in known, f"{page}: {said}"
+            program = said.split()
+            command = " ".join(program[: 3 if program[0] == "kubectl" else 2])
+            assert f"\n### {command}" in known, f"{page}: {said}"
             flags = {word.partition("=")[0] for word in program if word.startswith("--")}
             assert [flag for flag in flags if f"`{flag}`" not in known] == [], f"{page}: {said}"
 

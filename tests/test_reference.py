@@ -18,7 +18,7 @@ def test_the_pages_tell_every_field_and_flag() -> None:
     assert "One of `Keep`, `Evict`." in objects
     assert "| `permissions` | string | What containers may do with device nodes:" in objects
     assert "| `apiVersion` | string | Always `moorage.dev/v1alpha1`. |" in objects
-    assert "### kubectl-moorage why POD" in commands
+    assert "### kubectl moorage why POD" in commands
     assert "| `--orphan-policy` | `OldestPod` |" in commands
     assert "MOORAGE_&lt;FLAG>" in commands
 

@@ -73,6 +73,11 @@ class ApiClient:
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
 
+    @property
+    def namespace(self) -> str:
+        """What counts where a user names none, as for kubectl."""
+        return self.transport.namespace
+
     async def get(self, path: ObjectPath, *, timeout_seconds: float = READ_SECONDS) -> JsonObject:
         return await self._call(requests.read(path, timeout_seconds))
 
@@ -301,14 +306,16 @@ class ApiClient:
 
 @asynccontextmanager
 async def connect(
-    kubeconfig: Path | None = None, *, user_agent: str = "moorage"
+    kubeconfig: Path | None = None, *, user_agent: str = "moorage", context: str = ""
 ) -> AsyncIterator[ApiClient]:
     """Yield a client of the file's cluster, else of the pod's, else of the user's.
 
+    Of a file it is the current context, or the one that is named.
+
     The server takes the part of the user agent before "/" as the default field manager.
     """
-    found = None if kubeconfig else service_account()
-    transport = Transport(found or await kubeconfig_access(kubeconfig), user_agent)
+    found = None if kubeconfig or context else service_account()
+    transport = Transport(found or await kubeconfig_access(kubeconfig, context), user_agent)
     try:
         yield ApiClient(transport)
     finally:

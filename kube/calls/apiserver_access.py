@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 from aiohttp import ClientError
 
-from kube.calls.apiserver_transport import Access
+from kube.calls.apiserver_transport import DEFAULT_NAMESPACE, Access
 from kube.calls.errors import KubeconfigError, UnavailableError
 
 FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -67,15 +67,15 @@ class _Token:
         self._token, self._due = token, asyncio.get_running_loop().time() + REFRESH_SECONDS
 
 
-async def kubeconfig_access(kubeconfig: Path | None) -> Access:
-    """What the file says, else the user's own.
+async def kubeconfig_access(kubeconfig: Path | None, context: str = "") -> Access:
+    """What the file says, else the user's own, of its current context or another.
 
     Raises KubeconfigError, with the file's name, where it is of no use.
     """
     # By name, since the client's sources would take mypy a minute and have no types to offer.
     config: Any = import_module("kubernetes.aio.config")
     try:
-        return await _access(config, kubeconfig)
+        return await _access(config, kubeconfig, context)
     except (config.ConfigException, OSError, ValueError, TypeError, yaml.YAMLError) as error:
         which = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
         reason = _reason(str(which), error)
@@ -89,11 +89,12 @@ def _reason(which: str, error: Exception) -> object:
     return "it is no kubeconfig" if isinstance(error, TypeError) else error
 
 
-async def _access(config: Any, kubeconfig: Path | None) -> Access:
+async def _access(config: Any, kubeconfig: Path | None, context: str) -> Access:
     client: Any = import_module("kubernetes.aio.client")
     found = client.Configuration()
     loader = await config.load_kube_config(
         config_file=str(kubeconfig) if kubeconfig else None,
+        context=context or None,
         client_configuration=found,
         persist_config=False,
     )
@@ -119,4 +120,5 @@ async def _access(config: Any, kubeconfig: Path | None) -> Access:
         proxy=found.proxy,
         proxy_headers=found.proxy_headers or {},
         server_name=found.tls_server_name or None,
+        namespace=loader.current_context["context"].get("namespace") or DEFAULT_NAMESPACE,
     )

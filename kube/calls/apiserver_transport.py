@@ -34,6 +34,9 @@ _SIGNS_OF_LIFE = (
 )
 
 
+DEFAULT_NAMESPACE = "default"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
     """Where an API server is, and how it and we know each other.
@@ -42,6 +45,7 @@ class Access:
         authorization: The header's value as of now, "" for none; raises UnavailableError.
         proxy: None for what the environment says.
         server_name: What its certificate must be for; None for the name in `host`.
+        namespace: The user's, where he names none.
     """
 
     host: str
@@ -50,6 +54,7 @@ class Access:
     proxy: str | None = None
     proxy_headers: Mapping[str, str] = field(default_factory=dict)
     server_name: str | None = None
+    namespace: str = DEFAULT_NAMESPACE
 
 
 def _new_socket(address: AddrInfoType) -> socket.socket:
@@ -80,6 +85,7 @@ class Transport:
 
     def __init__(self, access: Access, user_agent: str) -> None:
         self._access = access
+        self.namespace = access.namespace
         self._headers = {"Accept": "application/json", "User-Agent": user_agent}
         connector = TCPConnector(
             limit=MOST_CONNECTIONS,

@@ -87,14 +87,18 @@ Kubeconfig = Annotated[
 ]
 
 
-def commands(name: str, help_: str) -> typer.Typer:
+EPILOG = (
+    "Each flag may be given as MOORAGE_<FLAG> in the environment, too, or in a YAML file that"
+    " --config names, without its dashes: rediscovery-interval is MOORAGE_REDISCOVERY_INTERVAL."
+)
+
+
+def commands(name: str, help_: str, epilog: str = EPILOG) -> typer.Typer:
     """The commands of a program; none is there yet."""
     return typer.Typer(
         name=name,
         help=help_,
-        epilog="Each flag may be given as MOORAGE_<FLAG> in the environment, too, or in a YAML file"
-        " that --config names, without its dashes: rediscovery-interval is"
-        " MOORAGE_REDISCOVERY_INTERVAL.",
+        epilog=epilog,
         add_completion=False,
         rich_markup_mode=None,
         no_args_is_help=True,

@@ -24,11 +24,23 @@ from typing import Annotated
 
 import typer
 
-from kube.api import Kubeconfig, commands, settings_of
+from kube.api import commands, settings_of
 from scheduler_plugin.settings import Output, Reading, ViewSettings
 
-app = commands("kubectl-moorage", "Who has which device, who pays for it, and why a pod waits.")
+app = commands(
+    "kubectl moorage",
+    "Who has which device, who pays for it, and why a pod waits.",
+    "Each flag may be given in the environment, too: --release-namespace is"
+    " MOORAGE_RELEASE_NAMESPACE.",
+)
 
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(envvar="KUBECONFIG", metavar="FILE", help="Default: as for kubectl."),
+]
+Context = Annotated[
+    str, typer.Option(metavar="NAME", help="Of the kubeconfig. Default: its current one.")
+]
 Told = Annotated[Output, typer.Option("--output", "-o", help="table or wide; others for programs.")]
 Release = Annotated[
     str, typer.Option(metavar="NAME", help="Namespace of the release, whose settings count.")
@@ -39,7 +51,9 @@ File = Annotated[
         metavar="FILE", exists=True, dir_okay=False, help="Read a snapshot, and no cluster."
     ),
 ]
-Namespace = Annotated[str, typer.Option("--namespace", "-n", metavar="NAME")]
+Namespace = Annotated[
+    str, typer.Option("--namespace", "-n", metavar="NAME", help="Default: that of the context.")
+]
 Manifests = Annotated[
     list[Path] | None,
     typer.Option(
@@ -63,81 +77,88 @@ RELEASE = "moorage-system"
 @app.command(help="The tree of queues, with usage against quota and limit.")
 def queues(
     kubeconfig: Kubeconfig = None,
+    context: Context = "",
     release_namespace: Release = RELEASE,
     output: Told = "table",
     snapshot: File = None,
 ) -> ViewSettings:
-    reading = Reading(kubeconfig, release_namespace, output, snapshot)
+    reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
     return ViewSettings(view="queues", reading=reading)
 
 
 @app.command(help="Each accounted claim: who pays for it, and who uses it.")
 def claims(
     kubeconfig: Kubeconfig = None,
+    context: Context = "",
     release_namespace: Release = RELEASE,
     output: Told = "table",
     snapshot: File = None,
 ) -> ViewSettings:
-    reading = Reading(kubeconfig, release_namespace, output, snapshot)
+    reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
     return ViewSettings(view="claims", reading=reading)
 
 
-@app.command(help="What a queue pays for, and what its pods use on somebody else's account.")
+@app.command(help="What a queue pays for, and what it uses for free.")
 def charge(
     queue: Annotated[str, typer.Argument(metavar="QUEUE")],
     kubeconfig: Kubeconfig = None,
+    context: Context = "",
     release_namespace: Release = RELEASE,
     output: Told = "table",
     snapshot: File = None,
 ) -> ViewSettings:
-    reading = Reading(kubeconfig, release_namespace, output, snapshot)
+    reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
     return ViewSettings(view="charge", reading=reading, name=queue)
 
 
-@app.command(help="Where each device is, in what state, and who uses which of its slots.")
+@app.command(help="Where each device is, its state, and who uses its slots.")
 def devices(
     kubeconfig: Kubeconfig = None,
+    context: Context = "",
     release_namespace: Release = RELEASE,
     output: Told = "table",
     snapshot: File = None,
 ) -> ViewSettings:
-    reading = Reading(kubeconfig, release_namespace, output, snapshot)
+    reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
     return ViewSettings(view="devices", reading=reading)
 
 
-@app.command(help="Which discovery handler does what for which Configuration on which node.")
+@app.command(help="Who discovers what on which node, and whether it does.")
 def handlers(
     kubeconfig: Kubeconfig = None,
+    context: Context = "",
     release_namespace: Release = RELEASE,
     output: Told = "table",
     snapshot: File = None,
 ) -> ViewSettings:
-    reading = Reading(kubeconfig, release_namespace, output, snapshot)
+    reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
     return ViewSettings(view="handlers", reading=reading)
 
 
-@app.command(help="Why a pod runs or waits: every rule with its figures, and what would help.")
+@app.command(help="Why a pod runs or waits, and what would help.")
 def why(
     pod: Annotated[str, typer.Argument(metavar="POD")],
-    namespace: Namespace = "default",
+    namespace: Namespace = "",
     kubeconfig: Kubeconfig = None,
+    context: Context = "",
     release_namespace: Release = RELEASE,
     output: Told = "table",
     snapshot: File = None,
 ) -> ViewSettings:
-    reading = Reading(kubeconfig, release_namespace, output, snapshot)
+    reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
     return ViewSettings(view="why", reading=reading, name=pod, namespace=namespace)
 
 
-@app.command(help="What would be decided with another pod or Queue, or without a device.")
+@app.command(help="What would be with another pod or Queue, or less a device.")
 def simulate(
     pod: Manifests = None,
     queue: Queues = None,
     without_device: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A device or an Instance.")
     ] = None,
-    namespace: Namespace = "default",
+    namespace: Namespace = "",
     kubeconfig: Kubeconfig = None,
+    context: Context = "",
     release_namespace: Release = RELEASE,
     output: Told = "table",
     snapshot: File = None,
@@ -146,7 +167,7 @@ def simulate(
         raise typer.BadParameter("nothing is different: give --pod, --queue or --without-device.")
     return ViewSettings(
         view="simulate",
-        reading=Reading(kubeconfig, release_namespace, output, snapshot),
+        reading=Reading(kubeconfig, context, release_namespace, output, snapshot),
         namespace=namespace,
         pods=tuple(pod or ()),
         queues=tuple(queue or ()),
@@ -154,26 +175,28 @@ def simulate(
     )
 
 
-@app.command(help="Write what the decisions rest on to a file, without secrets; - prints it.")
+@app.command(help="Write all that decisions rest on to a file (- prints it).")
 def snapshot(
     file: Annotated[str, typer.Argument(metavar="FILE")],
     kubeconfig: Kubeconfig = None,
+    context: Context = "",
     release_namespace: Release = RELEASE,
 ) -> ViewSettings:
-    reading = Reading(kubeconfig, release_namespace, "json")
+    reading = Reading(kubeconfig, context, release_namespace, "json")
     return ViewSettings(view="snapshot", reading=reading, file=file)
 
 
-@app.command(help="Queues and waiting pods, live; where nobody looks, once.")
+@app.command(help="Queues and waiting pods, live.")
 def top(
     every: Annotated[
         float, typer.Option(min=0.2, metavar="SECONDS", help="How often it is shown anew.")
     ] = 1.0,
     kubeconfig: Kubeconfig = None,
+    context: Context = "",
     release_namespace: Release = RELEASE,
     output: Told = "table",
 ) -> ViewSettings:
-    reading = Reading(kubeconfig, release_namespace, output)
+    reading = Reading(kubeconfig, context, release_namespace, output)
     return ViewSettings(view="top", reading=reading, every_seconds=every)
 
 

@@ -69,7 +69,7 @@ def _namespace(words: Sequence[str]) -> str:
         if flag in ("-n", "--namespace"):
             return value
     given = (word.partition("=") for word in words)
-    return next((value for flag, _, value in given if flag == "--namespace"), "default")
+    return next((value for flag, _, value in given if flag == "--namespace"), "")
 
 
 def _beginning(found: Iterable[str], last: str) -> list[str]:

@@ -68,9 +68,11 @@ async def run_view(settings: ViewSettings) -> None:
     logging.disable(logging.WARNING)  # What cannot be read is said once, at the end.
     reading = settings.reading
     if reading.snapshot is not None:
+        settings = replace(settings, namespace=settings.namespace or "default")
         _print(view(settings, _from_file(reading.snapshot)), reading)
         return
-    async with connect(reading.kubeconfig) as client:
+    async with connect(reading.kubeconfig, context=reading.context) as client:
+        settings = replace(settings, namespace=settings.namespace or client.namespace)
         told = await _told(client, reading)
         if settings.view == "top":
             await _top(client, told, settings)

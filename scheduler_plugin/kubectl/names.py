@@ -36,7 +36,7 @@ async def names_of(kind: str, namespace: str, seconds: float) -> list[str]:
 
 async def _listed(client: ApiClient, kind: str, namespace: str) -> AsyncIterator[str]:
     for resource in _KINDS[kind]:
-        selection = resource.select(namespace if kind == "pods" else "")
+        selection = resource.select((namespace or client.namespace) if kind == "pods" else "")
         for obj in (await client.list(selection)).items:
             for name in _names_in(kind, obj):
                 yield name

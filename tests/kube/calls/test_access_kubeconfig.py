@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kube.api import KubeconfigError, UnavailableError, connect
 from kube.calls import apiserver_access
@@ -98,3 +99,16 @@ async def test_a_kubeconfig_of_no_use_is_named(text: str | None, tmp_path: Path)
 
     with pytest.raises(KubeconfigError, match=f"kubeconfig {file} cannot be used: "):
         await kubeconfig_access(file)
+
+
+async def test_a_context_may_be_named_and_says_the_namespace(tmp_path: Path) -> None:
+    file = kubeconfig_for(tmp_path, 7)
+    known = yaml.safe_load(file.read_text())
+    (first,) = known["contexts"]
+    known["contexts"].append({"name": "lab", "context": {**first["context"], "namespace": "lab"}})
+    file.write_text(yaml.safe_dump(known))
+
+    assert (await kubeconfig_access(file)).namespace == "default"
+    assert (await kubeconfig_access(file, "lab")).namespace == "lab"
+    with pytest.raises(KubeconfigError, match="elsewhere"):
+        await kubeconfig_access(file, "elsewhere")

@@ -21,7 +21,7 @@ def names(kind: str, namespace: str) -> list[str]:
     [
         (["charge", ""], ["vision", "robots"], NO_FILES),
         (["charge", "v"], ["vision"], NO_FILES),
-        (["why", ""], ["pod-of-default"], NO_FILES),
+        (["why", ""], ["pod-of-"], NO_FILES),
         (["why", "-n", "team", ""], ["pod-of-team"], NO_FILES),
         (["why", "--namespace=team", ""], ["pod-of-team"], NO_FILES),
         (["why", "-n", "t"], ["team"], NO_FILES),
