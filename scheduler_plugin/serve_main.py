@@ -28,7 +28,7 @@ from scheduler_plugin.cluster.apiserver_finalizers import KeepingBinder, QueueKe
 from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
-from scheduler_plugin.cluster.apiserver_warnings import WarningTeller
+from scheduler_plugin.cluster.apiserver_warnings import SharingTeller, WarningTeller
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.dashboard.apiserver_reviews import Reviews
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots, event_row
@@ -110,6 +110,7 @@ class Plugin:
         self._keeper = binder.keeper(upkeep, record, wall_clock)
         self._statuses = QueueStatusWriter(client, self._cluster.world, self._lease)
         self._unattributed = WarningTeller(self._cluster.world, self._lease, self._record)
+        self._sharing = SharingTeller(self._cluster.world, self._lease, self._record)
         self._queue_keeper = QueueKeeper(client, self._cluster, self._lease)
         keeping = KeepingBinder(binder, self._queue_keeper)
         self.extender = Extender(self._cluster, keeping, self._lease, wall_clock)
@@ -159,6 +160,7 @@ class Plugin:
         self._cluster.subscribe(_telling(self._keeper, self._cluster.world))
         self._cluster.subscribe(self.gates.changed)
         self._cluster.subscribe(self._queue_keeper.changed)
+        self._cluster.subscribe(self._sharing.changed)
         self._cluster.subscribe(self._snapshots.changed)
         tasks.create_task(self.gates.run())
         tasks.create_task(self.extender.lookups.run())

@@ -30,6 +30,8 @@ def test_a_queue_that_opts_out_keeps_its_claims_to_itself_but_for_exceptions(
     assert f'queue "{inheriting}"' in sentence
     assert f'queue "{others}"' in sentence
     assert story.node_of("kept-off") == ""
+    assert f'with queue "{others}": Pod' in story.wait_told("shared", "ClaimSharingDenied")
+    assert f'queue "{inheriting}" pays for' in story.wait_told("shared", "ClaimShared")
 
 
 def test_a_child_shares_again_what_its_parent_denies(story: Story) -> None:
