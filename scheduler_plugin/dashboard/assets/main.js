@@ -37,6 +37,13 @@ byId("sign-in-form").addEventListener("submit", async (event) => {
   }
 });
 
+// No token has lines.
+byId("token").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter") return;
+  event.preventDefault();
+  byId("sign-in-form").requestSubmit();
+});
+
 byId("sign-out").addEventListener("click", () => signIn());
 
 function start() {

@@ -143,7 +143,7 @@ export const VIEWS = {
     heads: { since: "When", reason: "What", name: "On", sentence: "Why" },
     cells: eventCells,
     key: (row) => `${row.at} ${row.kind} ${objectKey(row)} ${row.reason}`,
-    empty: "Nothing was evicted, attributed or denied since this replica started.",
+    empty: "Nothing was evicted, shared or denied since this replica started.",
   },
 };
 

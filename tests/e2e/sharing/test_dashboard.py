@@ -6,8 +6,10 @@ import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from playwright.sync_api import Route
 
 from tests.e2e.sharing import browsers, objects
 from tests.e2e.sharing.browsers import Board
@@ -31,6 +33,7 @@ def told(story: Story) -> tuple[str, str]:
     story.wait_bound("first")
     story.pod("second", guest)
     story.wait_bound("second")
+    assert guest in story.wait_told("shared", "ClaimShared")
     story.claim("more")
     story.pod("third", payer, "more")
     return payer, guest
@@ -64,7 +67,67 @@ def test_who_shares_who_pays_and_what_waits_is_seen(story: Story, viewers: Viewe
     why = board.open("third")
     assert why.partition("\n")[0] == "Pod"
     assert sentence.partition(": ")[2] in why or "would pass its limit of 1" in why
+    everything_is_reached_by_keys(story, board)
+    names_with_html_are_read_as_names(story, viewers)
+
+
+def everything_is_reached_by_keys(story: Story, board: Board) -> None:
+    page, detail = board.page, board.page.locator("#detail")
+    page.keyboard.press("Escape")
+    detail.wait_for(state="hidden")
+    page.keyboard.press("2")
+    page.keyboard.press("/")
+    page.keyboard.type("shared")
+    board.row("shared")
+    page.locator("#list:not([aria-busy=true])").wait_for()
+    for key in ("Escape", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    detail.get_by_text(f"{story.namespace}/shared").first.wait_for()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "close"
+    page.keyboard.press("Enter")
+    detail.wait_for(state="hidden")
+    assert page.evaluate("document.activeElement.id") == "list"
+    page.keyboard.press("1")
+    page.keyboard.press("/")
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type(story.name)
+    board.row("quota 1, limit 1")
     assert board.errors == []
+
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def names_with_html_are_read_as_names(story: Story, viewers: Viewers) -> None:
+    """Kubernetes has none; where something else on the way puts them in, they stay text."""
+    page = viewers.new_page()
+    for path in ("rows", "claims", "pods"):
+        page.route(f"**/api/{path}/**", spoil)
+    board = Board(page, viewers.url)
+    board.sign_in(viewers.token("victim", *READ))
+    for part, name in (("queues", story.name), ("claims", "shared"), ("waiting", "third")):
+        board.show(part, name)
+        assert HOSTILE in board.row(HOSTILE)
+        if part != "queues":
+            assert HOSTILE in board.open(HOSTILE)
+    assert page.locator("img").count() == 0
+    assert board.errors == []
+
+
+def spoil(route: Route) -> None:
+    """Put HTML into every text of an answer but those by which it is asked for."""
+    answer = route.fetch()
+    route.fulfill(response=answer, json=spoiled(answer.json()))
+
+
+def spoiled(found: Any, key: str = "") -> Any:
+    if isinstance(found, dict):
+        return {name: spoiled(value, name) for name, value in found.items()}
+    if isinstance(found, list):
+        return [spoiled(value, key) for value in found]
+    asked_for = key in ("namespace", "name", "device_class", "at")
+    return found if asked_for or not isinstance(found, str) else f"{HOSTILE}{found}"
 
 
 SIZES = {"wide": (1200, 640), "tablet": (900, 640), "phone": (390, 780)}

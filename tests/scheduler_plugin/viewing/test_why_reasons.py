@@ -164,7 +164,7 @@ CASES = [
         Reason.OVER_LIMIT,
         over_limit,
         (
-            '1 onvif of queue "vision" have to be released',
+            '1 onvif of queue "vision" has to be released',
             "ResourceClaim default/cam: 1",
             "limit from 1 to 2",
         ),
