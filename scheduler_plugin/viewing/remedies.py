@@ -142,8 +142,9 @@ def _over_limit(case: Case) -> Iterator[str]:
     for overrun, share in _worst(case, usage_added(case), sums, lambda share: share.most):
         missing = overrun.used + overrun.more - (share.most.most or 0)
         ceiling = "quota or overQuotaWeight" if share.stays_in_quota else "limit"
+        has = "has" if missing == 1 else "have"
         yield (
-            f'{missing} {overrun.key} of queue "{overrun.place}" have to be released'
+            f'{missing} {overrun.key} of queue "{overrun.place}" {has} to be released'
             f" ({_holders(overrun.place, overrun.key, world)}); or raise its {ceiling} from"
             f" {share.most} to {overrun.used + overrun.more}."
         )
