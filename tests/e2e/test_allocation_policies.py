@@ -145,14 +145,14 @@ def in_force(server: Cluster) -> None:
     claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", **a_claim_of("v1")}
     server.apply(claim)
     wait_allocates_nothing_of(server, claim["metadata"]["name"], ACCOUNTED)
-    placed = {"apiVersion": "v1", "kind": "Pod", **a_placed_pod()}
+    server.wait_until("placed pods are refused", lambda: is_refused(server, a_placed_pod()))
+
+
+def is_refused(server: Cluster, pod: JsonObject) -> bool:
+    """Whether the policy refuses a placed pod to an administrator."""
+    text = yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", **pod})
     create = ("create", "--dry-run=server", "-f", "-")
-    text = yaml.safe_dump(placed)
-
-    def refuses() -> bool:
-        return "spec.nodeName" in server.kubectl(*create, stdin=text, check=False).stderr
-
-    server.wait_until("placed pods are refused", refuses)
+    return "spec.nodeName" in server.kubectl(*create, stdin=text, check=False).stderr
 
 
 def wait_allocates_nothing_of(server: Cluster, claim: str, driver: str) -> None:
@@ -372,6 +372,38 @@ async def test_the_node_of_other_pods_may_be_chosen(user: ApiClient) -> None:
 
     for body in (other, without, waiting):
         assert await refusal(user.create(PODS, body)) == ""
+
+
+def with_resources(*names: str) -> JsonObject:
+    """The policy with these resources beside those of the two prefixes."""
+    policy: JsonObject = yaml.safe_load((POLICIES / "placed-pods.yaml").read_text())
+    listed = policy["spec"]["variables"][0]
+    assert listed["name"] == "accountedResources"
+    listed["expression"] = str(list(names))
+    return policy
+
+
+async def test_an_administrator_lists_more_resources(user: ApiClient, server: Cluster) -> None:
+    body = a_placed_pod(containers=asking("gpu.test/card"))
+    server.apply(with_resources("gpu.test/card"))
+    try:
+        server.wait_until("it is in force", lambda: is_refused(server, body))
+        refused = await refusal(user.create(PODS, body))
+    finally:
+        server.apply(with_resources())
+        server.wait_until("it is out of force", lambda: not is_refused(server, body))
+
+    assert "a pod with resources of container asks." in refused
+
+
+def test_who_is_with_the_nodes_shows_static_pods_only(server: Cluster) -> None:
+    """The API server's own plugin looks at kubelets by their names, and not at all everywhere."""
+    who = (f"--as=system:serviceaccount:{NAMESPACE}:user", "--as-group=system:nodes")
+    text = yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", **a_placed_pod()})
+
+    refused = server.kubectl(*who, "create", "-f", "-", stdin=text, check=False).stderr
+
+    assert "spec.nodeName" in refused
 
 
 def test_a_kubelet_shows_a_static_pod(server: Cluster) -> None:
