@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import Protocol, TypeVar
 
 from binder.reclaiming.apiserver_evidence import EvidenceReader
@@ -56,6 +56,9 @@ class DeviceWants:
         # The most urgent first: some are asked for five times a second, and thousands may wait.
         self._turns: list[_Turn] = []
         self._turn_of: dict[PodUid, _Turn] = {}
+        # Those that were never asked, and the others: who was asked longest ago is first.
+        self._new: dict[PodUid, None] = {}
+        self._asked: dict[PodUid, None] = {}
         self._evidence: dict[PodUid, Evidence] = {}
 
     def follow(self, uid: PodUid) -> None:
@@ -65,18 +68,33 @@ class DeviceWants:
         before = self._turn_of.pop(uid, None)
         if before is not None and before != turn:
             del self._turns[bisect_left(self._turns, before)]
-        if turn is not None:
-            self._turn_of[uid] = turn
-            if turn != before:
-                insort(self._turns, turn)
+        if turn is None:
+            self._new.pop(uid, None)
+            self._asked.pop(uid, None)
+            return
+        self._turn_of[uid] = turn
+        if turn != before:
+            insort(self._turns, turn)
+        if before is None:
+            self._new[uid] = None
 
     def __contains__(self, uid: PodUid) -> bool:
         return uid in self._turn_of
 
     def waiting(self, is_due: Callable[[PodUid], bool]) -> list[PodUid]:
-        """Those that are due, the most urgent first, and not too many."""
-        due = (uid for _, _, uid in self._turns if is_due(uid))
-        return list(islice(due, AT_ONE_TIME))
+        """Those that are due, and not too many: the most urgent, and whoever is asked least.
+
+        Ten that wait in vain would be all that are ever asked, were it by urgency alone.
+        """
+        urgent = (uid for _, _, uid in self._turns if is_due(uid))
+        found = dict.fromkeys(islice(urgent, AT_ONE_TIME // 2))
+        others = (uid for uid in chain(self._new, self._asked) if uid not in found and is_due(uid))
+        found |= dict.fromkeys(islice(others, AT_ONE_TIME - len(found)))
+        for uid in found:
+            self._new.pop(uid, None)
+            self._asked.pop(uid, None)
+            self._asked[uid] = None
+        return list(found)
 
     async def decided(
         self, pod: PodView, away: Away, stepped: Stepped, *, for_room: bool

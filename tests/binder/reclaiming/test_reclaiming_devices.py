@@ -138,3 +138,27 @@ def test_the_most_urgent_have_their_turn_first_whoever_came_when() -> None:
         devices.follow(pod.uid)
     assert devices.waiting(lambda uid: True) == [pod_uid("p0"), pod_uid("p2")]
     assert devices.waiting(lambda uid: uid != pod_uid("p0")) == [pod_uid("p2")]
+
+
+def test_ten_that_wait_in_vain_keep_nobody_from_their_turn() -> None:
+    scene = DeviceScene()
+    devices = DeviceWants(scene.reclaimer.reader, scene.world, scene.reclaimer.clock)
+
+    def come(name: str, priority: int) -> None:
+        pod = a_pod(name, claims=["w"], status=UNSCHEDULABLE)
+        put(scene.world, replace(pod, priority=priority))
+        devices.follow(pod_uid(name))
+
+    for number in range(30):
+        come(f"p{number}", 100 - number)
+    first = devices.waiting(lambda uid: True)
+    assert first == [pod_uid(f"p{number}") for number in range(10)]
+
+    come("late", 0)
+
+    asked = {*first}
+    for _ in range(5):
+        found = devices.waiting(lambda uid: True)
+        assert found[:5] == first[:5]
+        asked |= {*found}
+    assert asked == {pod_uid("late"), *(pod_uid(f"p{number}") for number in range(30))}
