@@ -1,5 +1,6 @@
 """The only door into the binder."""
 
 from binder.apiserver import Binder
+from binder.keeping.apiserver_gangs import GangKeeper
 from binder.keeping.apiserver_keeper import ClaimKeeper
 from binder.reclaiming.apiserver_reclaims import Reclaimer

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from binder.apiserver_claims import ClaimWriter
 from binder.apiserver_evictions import Evictor
+from binder.keeping.apiserver_gangs import GangKeeper
 from binder.keeping.apiserver_keeper import ClaimKeeper
 from binder.keeping.apiserver_steps import Steps
 from binder.pod_bindings import Fate, Seen, binding, fate
@@ -118,21 +119,44 @@ class Binder:
 
         `lacking` names the pods that lack room, the most urgent first.
         """
-        writes = ReclaimWrites(
-            self.client,
-            Evictor(self.client, self.fence, write_seconds=self.write_seconds),
-            self.fence,
-            note_pod=self.note_pod,
-            write_seconds=self.write_seconds,
-        )
         return Reclaimer(
-            writes,
+            self._reclaim_writes(),
             world,
             lacking,
             reader=EvidenceReader(self.client, world, monotonic, self.write_seconds),
             record=record,
             clock=clock,
             monotonic=monotonic,
+        )
+
+    def gang_keeper(
+        self,
+        world: World,
+        grace: timedelta | None,
+        record: Callable[[Event], None],
+        clock: Callable[[], datetime],
+        monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  As in any shell.
+    ) -> GangKeeper:
+        """What looks after PodGroups that lost pods; arguments as for `keeper`.
+
+        `grace` says how long; None for ever.
+        """
+        return GangKeeper(
+            self._reclaim_writes(),
+            world,
+            grace=grace,
+            record=record,
+            clock=clock,
+            monotonic=monotonic,
+        )
+
+    def _reclaim_writes(self) -> ReclaimWrites:
+        return ReclaimWrites(
+            self.client,
+            Evictor(self.client, self.fence, write_seconds=self.write_seconds),
+            self.fence,
+            note_pod=self.note_pod,
+            write_seconds=self.write_seconds,
         )
 
     def is_busy(self, claim: ClaimUid) -> bool:

@@ -114,6 +114,11 @@ def pod_reclaimed(pod: PodToEvict, take: Take) -> Event:
     )
 
 
+def gang_given_up(pod: PodToEvict, sentence: str) -> Event:
+    """About a pod whose PodGroup has had too few for too long."""
+    return _normal(_pod_reference(pod), "PodGroupGivenUp", sentence)
+
+
 def reclaim_held_back(take: Take, why: str) -> Event:
     note = f"{take.sentence} It is held back: {why}"
     return Event.warning(_pod_reference(take.pod), "ReclaimHeldBack", "Evict", note)

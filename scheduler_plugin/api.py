@@ -3,7 +3,7 @@
 from scheduler_plugin.accounting.charges.costs import is_accounted
 from scheduler_plugin.accounting.queues.queues import QueueTree, why_not_admitted
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
+from scheduler_plugin.accounting.world_changes import GroupChanged, PodChanged, WorldChange
 from scheduler_plugin.due import Due, Rests
 from scheduler_plugin.judging.awaited import is_awaited
 from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodToEvict
@@ -13,6 +13,14 @@ from scheduler_plugin.keeping.leftovers import (
     EndedOwner,
     LostQueue,
     lost_queue,
+)
+from scheduler_plugin.keeping.stale_gangs import (
+    GangStep,
+    GiveUp,
+    GroupKey,
+    TellStale,
+    TellWhole,
+    gang_step,
 )
 from scheduler_plugin.keeping.upkeep import Step, Upkeep
 from scheduler_plugin.objects.amounts import Ceiling, ResourceKey
@@ -55,6 +63,7 @@ from scheduler_plugin.objects.names import (
     QUEUE_LABEL,
     QUOTA_GATE,
     RECLAIMING_CONDITION,
+    STALE_CONDITION,
     VERSION,
     AccountingSettings,
     ClaimUid,

@@ -52,6 +52,8 @@ from scheduler_plugin.settings import (
 )
 from scheduler_plugin.settings_texts import (
     POD_GROUPS,
+    STALE_GANG_GRACE,
+    grace,
     kinds,
     label_key,
     lease_name,
@@ -203,6 +205,16 @@ def serve(
             shown=f"{LEFTOVER_GRACE.total_seconds():.0f}",
         ),
     ] = LEFTOVER_GRACE.total_seconds(),
+    stale_gang_grace: Annotated[
+        timedelta | None,
+        parsed(
+            grace,
+            metavar="SECONDS",
+            help_="How long a PodGroup may have fewer pods than it needs before what is left of it"
+            " is evicted; Never.",
+            shown=f"{STALE_GANG_GRACE.total_seconds():.0f}",
+        ),
+    ] = STALE_GANG_GRACE,
     pod_groups: Annotated[
         Sequence[Resource],
         parsed(
@@ -239,6 +251,7 @@ def serve(
         ),
         leftover_grace=timedelta(seconds=leftover_grace),
         pod_groups=tuple(dict.fromkeys(pod_groups)),
+        stale_gang_grace=stale_gang_grace,
     )
 
 

@@ -128,6 +128,9 @@ class Plugin:
             self._cluster.world, self.gates.lacking_room, record, wall_clock
         )
         self._reclaimer.told = self._statuses.changed
+        self._gangs = binder.gang_keeper(
+            self._cluster.world, settings.stale_gang_grace, record, wall_clock
+        )
 
     def pages(self) -> ASGIApp:
         """What people, programs and probes read."""
@@ -156,6 +159,8 @@ class Plugin:
             await self._cluster.in_sync()
         self._reclaimer.begin()
         self._cluster.subscribe(self._reclaimer.changed)
+        self._gangs.begin()
+        self._cluster.subscribe(self._gangs.changed)
         self._cluster.subscribe(self._statuses.changed)
         self._cluster.subscribe(_telling(self._keeper, self._cluster.world))
         self._cluster.subscribe(self.gates.changed)
@@ -167,6 +172,7 @@ class Plugin:
         tasks.create_task(self._statuses.run())
         tasks.create_task(self._keeper.run())
         tasks.create_task(self._reclaimer.run())
+        tasks.create_task(self._gangs.run())
         tasks.create_task(self._queue_keeper.run())
         tasks.create_task(self._unattributed.run())
         tasks.create_task(self._snapshots.run())

@@ -27,6 +27,7 @@ class ServeSettings:
         listening: Where kube-scheduler calls.
         pages: Where people and probes read.
         leftover_grace: How long what refused bindings leave on claims stays.
+        stale_gang_grace: How long a PodGroup may have fewer pods than it needs; None for ever.
         pod_groups: The kinds whose objects say which queue the pods of a group have.
     """
 
@@ -41,6 +42,7 @@ class ServeSettings:
     accounting: AccountingSettings
     leftover_grace: timedelta
     pod_groups: tuple[Resource, ...]
+    stale_gang_grace: timedelta | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

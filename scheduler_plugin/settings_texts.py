@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 from kube.api import Resource
 from scheduler_plugin.objects.names import QUEUE_LABEL, QueueName
@@ -58,6 +59,17 @@ def seconds(text: str) -> float:
     if not 0 < seconds <= _LONGEST_SECONDS:
         raise ValueError(f"{text!r} is no number of seconds up to a day")
     return seconds
+
+
+STALE_GANG_GRACE = timedelta(seconds=60)
+"""As KAI's."""
+
+
+def grace(text: str) -> timedelta | None:
+    """Seconds, at once for 0; None for never."""
+    if text in ("0", "Never"):
+        return timedelta() if text == "0" else None
+    return timedelta(seconds=seconds(text))
 
 
 POD_GROUPS = (

@@ -31,11 +31,14 @@ from scheduler_plugin.objects.names import (
     PREEMPTIBILITY_LABELS,
     QUEUE_ANNOTATION,
     RECLAIMING_CONDITION,
+    STALE_CONDITION,
 )
 
 ALL: Final = "all"
 
-TOLD_CONDITIONS = frozenset({ADMITTED_CONDITION, RECLAIMING_CONDITION, "PodScheduled"})
+TOLD_CONDITIONS = frozenset(
+    {ADMITTED_CONDITION, RECLAIMING_CONDITION, STALE_CONDITION, "PodScheduled"}
+)
 """The conditions of pods whose messages are kept: those that say what it waits for."""
 
 _CONTAINER = {"restartPolicy": ALL, "resources": {"requests": ALL, "limits": ALL}}

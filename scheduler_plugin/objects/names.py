@@ -52,6 +52,9 @@ QUOTA_GATE = f"{GROUP}/quota"
 ADMITTED_CONDITION = f"{GROUP}/Admitted"
 """Condition of a pod: False, and why, while it waits at its gate."""
 
+STALE_CONDITION = f"{GROUP}/PodGroupStale"
+"""Condition of a pod that runs: True while its PodGroup has fewer pods than it needs."""
+
 RECLAIMING_CONDITION = f"{GROUP}/Reclaiming"
 """Condition of a pod that waits: True while room is held for it that others were evicted for."""
 

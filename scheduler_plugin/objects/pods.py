@@ -18,6 +18,7 @@ from scheduler_plugin.objects.names import (
     QUEUE_ANNOTATION,
     QUOTA_GATE,
     RECLAIMING_CONDITION,
+    STALE_CONDITION,
     AccountingSettings,
     PodUid,
     Preemptibility,
@@ -85,6 +86,9 @@ class PodView:
         gates: Its scheduling gates: while there is one, kube-scheduler leaves it alone.
         admission: Reason of the condition that says what it waits for; "" where there is none.
         untried: Whether it came out of its gates and kube-scheduler has not tried it since.
+        succeeded: Whether it ended well.
+        stale_since: Since when its PodGroup has had too few pods, as its condition says; "" where
+            it has not.
         reclaiming: Whether its condition says that room is held for it.
         reclaiming_device: Whether that is a device, which is on its way to it.
         unschedulable: Whether kube-scheduler tried it and found no node. It may say so of what it
@@ -116,6 +120,8 @@ class PodView:
     reclaiming: bool = False
     reclaiming_device: bool = False
     unschedulable: bool = False
+    succeeded: bool = False
+    stale_since: str = ""
     deleting: bool = False
     leaves_at: str = ""
     scheduler: str = DEFAULT_SCHEDULER
@@ -201,6 +207,7 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
     conditions = {condition.type: condition for condition in status.conditions or ()}
     scheduled = conditions.get("PodScheduled", _NEVER)
     reclaiming = conditions.get(RECLAIMING_CONDITION, _NEVER)
+    stale = conditions.get(STALE_CONDITION, _NEVER)
     return PodView(
         namespace=intern(metadata.namespace or ""),
         name=metadata.name,
@@ -227,6 +234,8 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
         reclaiming=reclaiming.status == "True",
         reclaiming_device=(reclaiming.status, reclaiming.reason) == ("True", DEVICE_RECLAIMED),
         unschedulable=(scheduled.status, scheduled.reason) == ("False", "Unschedulable"),
+        succeeded=status.phase == "Succeeded",
+        stale_since=(stale.last_transition_time or "") if stale.status == "True" else "",
         deleting=metadata.deletion_timestamp is not None,
         leaves_at=metadata.deletion_timestamp or "",
         scheduler=intern(spec.scheduler_name or DEFAULT_SCHEDULER),

@@ -25,8 +25,8 @@ ProcessCollector(registry=REGISTRY)
 
 EVICTIONS = Counter(
     f"{PREFIX}evictions_total",
-    "Pods that were evicted. cause is reclaim (a queue under its quota needed room) or foreign"
-    " (the owner of a claim left, or asked for it back).",
+    "Pods that were evicted. cause is reclaim (a queue under its quota needed room), foreign"
+    " (the owner of a claim left, or asked for it back) or gang (a PodGroup lost too many pods).",
     ("cause",),
     registry=REGISTRY,
 )
@@ -43,7 +43,7 @@ MEANINGS: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 """Labels and meaning of what is read when somebody asks, beside what queues have."""
 
-_CAUSES = {"Reclaimed": "reclaim", "ForeignPodEvicted": "foreign"}
+_CAUSES = {"Reclaimed": "reclaim", "ForeignPodEvicted": "foreign", "PodGroupGivenUp": "gang"}
 """By the reason of the Event that a pod gets."""
 
 Families = Callable[[], AsyncIterator[Metric]]

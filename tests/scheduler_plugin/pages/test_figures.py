@@ -155,6 +155,7 @@ async def test_evictions_are_counted_by_cause_once_for_each_pod() -> None:
         ("Pod", "Reclaimed"),
         ("ResourceClaim", "Reclaimed"),
         ("Pod", "ForeignPodEvicted"),
+        ("Pod", "PodGroupGivenUp"),
         ("Pod", "Else"),
     ):
         regarding = ObjectReference(
@@ -166,7 +167,7 @@ async def test_evictions_are_counted_by_cause_once_for_each_pod() -> None:
         record(event)
     after = await figures(a_world())
 
-    assert len(heard) == 4
-    for cause in ("reclaim", "foreign"):
+    assert len(heard) == 5
+    for cause in ("reclaim", "foreign", "gang"):
         name = f"evictions_total{{{cause}}}"
         assert after[name] - before.get(name, 0) == 1

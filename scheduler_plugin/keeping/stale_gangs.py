@@ -1,0 +1,114 @@
+"""What becomes of a PodGroup that lost pods: fewer than it needs hold their devices in vain.
+
+    too few are there    those that are left are told, with the time, so that no restart extends it
+    ... and come back    they are told so, and nothing happens
+    ... for too long     what is left goes, as one
+
+Nothing is done while a group that is short makes sense all the same (some of its pods succeeded),
+or while one that is left may not be evicted: it is not preemptible, or another scheduler's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from driver.api import timestamp
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.keeping.leaving import LookAgain
+from scheduler_plugin.objects.pods import PodView
+
+GroupKey: TypeAlias = tuple[str, str]
+"""Namespace and name of a PodGroup."""
+
+
+@dataclass(frozen=True, slots=True)
+class TellStale:
+    """These are to be told that their group has too few pods.
+
+    Attributes:
+        since: In RFC 3339.
+    """
+
+    pods: tuple[PodView, ...]
+    since: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class TellWhole:
+    """These are to be told that it is over."""
+
+    pods: tuple[PodView, ...]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """These go, all of them."""
+
+    pods: tuple[PodView, ...]
+    sentence: str
+
+
+GangStep: TypeAlias = TellStale | TellWhole | GiveUp | LookAgain
+
+
+def gang_step(key: GroupKey, world: World, now: datetime, grace: timedelta) -> GangStep | None:
+    """What is next for a PodGroup; None for nothing until it changes."""
+    members = _members(key, world)
+    left = tuple(p for p in members if p.is_bound and not p.ended and not p.deleting)
+    told = tuple(pod for pod in left if pod.stale_since)
+    name = f"PodGroup {key[0]}/{key[1]}"
+    least = _least(key, members, left, world)
+    if least is None:
+        return TellWhole(told, f"{name} has as many pods as it needs.") if told else None
+    since = min((_time(pod.stale_since, now) for pod in told), default=now)
+    has = f"{len(left)} of the {least} pods that it needs"
+    if untold := tuple(pod for pod in left if not pod.stale_since):
+        until = f"if it is not back by {timestamp(since + grace)}"
+        return TellStale(untold, timestamp(since), f"{name} has {has}: {until}, they are evicted.")
+    if now < since + grace:
+        return LookAgain(since + grace)
+    sentence = f"{name} has had {has} since {timestamp(since)}, so they give their devices back."
+    return GiveUp(left, sentence)
+
+
+def _members(key: GroupKey, world: World) -> list[PodView]:
+    found = (world.facts.pod(uid) for uid in world.facts.pods_in_group(key))
+    return [pod for pod in found if pod is not None]
+
+
+def _least(
+    key: GroupKey, members: Sequence[PodView], left: Sequence[PodView], world: World
+) -> int | None:
+    """How many pods a group needs that has too few, and has to go; None for any other."""
+    group = world.facts.group(*key)
+    if group is None or group.min_member is None or any(pod.succeeded for pod in members):
+        return None
+    coming = [p for p in members if p not in left and world.assumptions.is_assumed(p.uid)]
+    if not 0 < len(left) < group.min_member - len(coming):
+        return None
+    names = world.facts.settings.scheduler_names
+    if any(p.non_preemptible or p.is_mirror or p.scheduler not in names for p in left):
+        return None
+    return group.min_member if any(_has_devices(pod, world) for pod in left) else None
+
+
+def _has_devices(pod: PodView, world: World) -> bool:
+    """Whether a queue is charged for anything that the pod uses."""
+    entry, ledger = world.ledger.pod(pod.uid), world.ledger
+    if entry is not None and entry.bound and entry.cost.items:
+        return True
+    claims = (ledger.claim(uid) for uid in world.facts.claims_consumed_by(pod.uid))
+    return any(claim is not None and claim.is_charged for claim in claims)
+
+
+def _time(text: str, now: datetime) -> datetime:
+    """When it was noted; whoever set a clock cannot have noted what is to come."""
+    try:
+        return min(datetime.fromisoformat(text), now)
+    except (ValueError, TypeError):
+        return now
