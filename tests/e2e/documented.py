@@ -45,11 +45,15 @@ def values() -> list[str]:
     return [text for text in blocks("yaml") if "apiVersion" not in text and "limits:" not in text]
 
 
-def prepare(folder: Path) -> None:
-    """A folder as the user's: the checkout's chart, his values, and the first objects."""
+def prepare(folder: Path, path: str = "auto") -> None:
+    """A folder as the user's: the checkout's chart, his values, and the first objects.
+
+    `path` is the chart's `driver.path`.
+    """
     (folder / "deploy").symlink_to(ROOT / "deploy")
     own = VALUES.read_text().replace("create: true", "create: false")
-    (folder / "moorage-values.yaml").write_text(f"{own}\ndriver: {{namespace: moorage-driver}}\n")
+    driver = f"driver: {{namespace: moorage-driver, path: {path}}}"
+    (folder / "moorage-values.yaml").write_text(f"{own}\n{driver}\n")
     (first,) = blocks("yaml", _section(FIRST_CLAIM))
     (folder / "first.yaml").write_text(_with_local_image(first))
 

@@ -142,9 +142,9 @@ class Load:
         queue = QUEUES[number % len(QUEUES)]
         name = f"load-{number}"
         command = ["sleep", "1"]
-        if not self._claims or number % 3 == 0:
+        if not self._claims or (number % 3 == 0 and not self._cluster.settings.has_dra_by_hand):
             return pod(name, queue, command, resource=True)
-        if number % 3 == 1:
+        if number % 3 < 2:
             return pod(name, queue, command, {"resourceClaimTemplateName": "echo"})
         return pod(name, queue, command, {"resourceClaimName": "shared"})
 

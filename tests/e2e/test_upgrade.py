@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from local_cluster import programs
-from local_cluster.api import Cluster
+from local_cluster.api import Cluster, ClusterSettings
 from local_cluster.go_toolchain import ensure_built
 from local_cluster.helm import run_helm
 from moorage_demo.release import CHART
@@ -24,6 +24,7 @@ from tests.e2e.sharing import audit
 IN_SYSTEM = f"--namespace={SYSTEM}"
 WAITS = (IN_SYSTEM, "--wait", "--timeout=4m")
 VALUES = "moorage-values.yaml"
+KUBERNETES = os.environ.get("MOORAGE_KUBERNETES", ClusterSettings.kubernetes)
 OLDER, NEWER = f"moorage:{TAG}", "moorage:local"
 KILLED_SECONDS = 20.0
 """For so long the API server may go on to ask a webhook's replica that was killed."""
@@ -35,7 +36,7 @@ def earlier_release(kubernetes: str, folder: Path, *, nodes: int = 1) -> Iterato
     before = earlier(folder)
     with bare_cluster(f"upgrade-{kubernetes}", kubernetes, nodes=nodes) as cluster:
         cluster.load_image(before.image)
-        documented.prepare(folder)
+        documented.prepare(folder, "dra" if cluster.settings.has_dra_by_hand else "auto")
         install(cluster, before, folder)
         yield cluster
 
@@ -65,7 +66,7 @@ def status(cluster: Cluster) -> str:
 
 
 def test_pods_come_and_go_through_upgrades_and_rollbacks(tmp_path: Path) -> None:
-    with earlier_release("1.36", tmp_path, nodes=2) as cluster:
+    with earlier_release(KUBERNETES, tmp_path, nodes=2) as cluster:
         assert images(cluster) == {OLDER}
         with under_load(cluster, claims=True) as load:
             load.goes_on()
