@@ -57,6 +57,7 @@ def test_parts_start_after_what_they_need() -> None:
         ({"runtime_config": {"api/alpha": "true"}}, {"kube-apiserver"}),
         ({"audit": False}, {"kube-apiserver"}),
         ({"scheduler_overlay": {"parallelism": 4}}, {"kube-scheduler-moorage"}),
+        ({"kubelet_overlay": {"maxPods": 4}}, {"kubelet-node-a", "kubelet-node-b"}),
         (
             {"feature_gates": {"DRADeviceTaints": False}},
             set(parts_of()) - {"etcd", "containerd-node-a", "containerd-node-b"},

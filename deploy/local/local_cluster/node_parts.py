@@ -46,6 +46,7 @@ def kubelet(blueprint: Blueprint, node: PlannedNode) -> PartSpec:
         **configurations.kubelet(address, pki, node.name),
         "cgroupRoot": f"/{blueprint.layout.cgroup}/{node.name}",
         "featureGates": dict(blueprint.settings.gates),
+        **blueprint.settings.kubelet_overlay,
     }
     values = {
         "config": str(config),

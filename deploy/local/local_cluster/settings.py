@@ -65,6 +65,8 @@ class ClusterSettings:
     """Cluster-wide parts. Those of the nodes follow from `nodes`."""
     scheduler_overlay: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the KubeSchedulerConfiguration of `moorage`'s scheduler; `extenders` goes here."""
+    kubelet_overlay: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of each real node's KubeletConfiguration."""
     audit: bool = True
     own_networks: bool = False
     """Each node has a network namespace of its own, as real ones have; else all share one."""

@@ -34,6 +34,7 @@ def legacy_cluster() -> Iterator[Cluster]:
         work_dir=Path(own).resolve() if own else session_dir("legacy"),
         kubernetes=KUBERNETES,
         fake_nodes=FAKE_NODES,
+        kubelet_overlay={"topologyManagerPolicy": "single-numa-node"},
     )
     for cluster in kept(settings, keep=own is not None):
         installation.install_objects(cluster)

@@ -32,6 +32,20 @@ def devices_given(cluster: Cluster, node: str) -> dict[str, set[str]]:
     return given
 
 
+def numa_nodes(cluster: Cluster, node: str) -> dict[str, set[int]]:
+    """Of device ids of `akri.sh/...`, from the same API."""
+    with grpc.insecure_channel(f"unix:{cluster.node(node).path(SOCKET)}") as channel:
+        answer = v1_grpc.PodResourcesListerStub(channel).GetAllocatableResources(
+            v1.AllocatableResourcesRequest(), timeout=SECONDS, wait_for_ready=True
+        )
+    return {
+        device: {numa.ID for numa in devices.topology.nodes}
+        for devices in answer.devices
+        if devices.resource_name.startswith(PREFIX)
+        for device in devices.device_ids
+    }
+
+
 def allocatable(cluster: Cluster, node: str) -> dict[str, int]:
     """What the Node offers of `akri.sh/...`, by name without the prefix."""
     with cluster.api() as api:

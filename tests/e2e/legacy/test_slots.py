@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
+from driver.devices import NUMA_NODE
 from tests.e2e.legacy import kubelets
 from tests.e2e.legacy.slot_stories import ANY, NODES, UNTIL_TOLD, A, B, SlotStory, digest
 
@@ -197,3 +198,27 @@ def test_a_configuration_that_is_deleted_under_use_waits_for_its_pods(slots: Slo
 def _offers_nothing(slots: SlotStory, node: str) -> bool:
     found = kubelets.allocatable(slots.cluster, node)
     return not any(amount for name, amount in found.items() if name.startswith(slots.name))
+
+
+def test_the_topology_manager_admits_a_pod_only_near_to_its_device(slots: SlotStory) -> None:
+    """The kubelet keeps what a container gets on one NUMA node; no machine has the last one."""
+    near, far = 0, 63
+    move_to(slots, near)
+    slots.run("near", {FOO: 1}, A)
+    slots.end_pod("near")
+    slots.wait_usage({})
+
+    move_to(slots, far)
+    slots.pod("far", {FOO: 1}, A, restartPolicy="Never")
+    assert slots.wait_phase("far", "Failed")["status"]["reason"] == "TopologyAffinityError"
+    assert slots.usage() == {}
+
+
+def move_to(slots: SlotStory, numa_node: int) -> None:
+    """Say that the device is near to this one, and wait until the kubelet of A knows it."""
+    slots.configure(FOO, brokerProperties={NUMA_NODE: str(numa_node)})
+    told = (slots.slot(FOO, 0), {numa_node})
+    slots.until(
+        f"the kubelet was told of {told}",
+        lambda: told in kubelets.numa_nodes(slots.cluster, A).items(),
+    )
