@@ -182,11 +182,13 @@ async def test_killed_while_unpreparing(root: Path) -> None:
 
 
 async def test_killed_while_starting(root: Path) -> None:
-    """Again and again, with a file that is missing and one that is nobody's."""
+    """Again and again, with a file that is missing, one that is nobody's, and a device moved."""
     async with worlds(root) as world:
         for boundary in (boundaries := Boundaries(root)):
+            (root / MOVED).unlink(missing_ok=True)
             async with world.life():
                 assert not await world.prepare(WANTED)
+            (root / MOVED).touch()
             (root / "cdi" / cdi.file_name(WANTED.uid)).unlink()
             (root / "cdi" / cdi.file_name(RIVAL.uid)).write_bytes(b"{}")
             async with life(serve_claims, root) as driver:
@@ -195,6 +197,7 @@ async def test_killed_while_starting(root: Path) -> None:
             assert world.checkpoint().keys() == {KEPT.uid, WANTED.uid}
             async with world.life():
                 world.check_serving()
+                assert world.host_paths(WANTED) == [place(root)] == ["/dev/elsewhere"]
                 await _finish(world)
             if served:
                 boundaries.note_survived(boundary)

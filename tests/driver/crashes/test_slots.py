@@ -90,10 +90,14 @@ def root() -> Iterator[Path]:
 
 @asynccontextmanager
 async def worlds(root: Path) -> AsyncIterator[World]:
-    """With a kubelet that has no pod with a device."""
+    """With a kubelet that has no pod with a device, and folders that are made once."""
     kubelet = FakeDeviceManager(root / "device-plugins")
     async with kubelet, FakePodResources(root / "pod-resources"):
-        yield World(root, kubelet)
+        world = World(root, kubelet)
+        world.begin(pod=True)
+        async with world.life():
+            await world.allocate()
+        yield world
 
 
 async def test_killed_while_allocating(root: Path) -> None:
