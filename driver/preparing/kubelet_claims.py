@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
@@ -31,6 +31,7 @@ from driver.preparing.grants.claims import (
     Conflict,
     Failure,
     allocated_claim,
+    as_prepared,
     consumers,
     is_prepared,
     plan_prepare,
@@ -187,7 +188,7 @@ class KubeletClaims:
             renew,
             where=sight.where,
             boot_id=self._node.boot_id,
-            resolve=real_path,
+            resolve=cache(real_path),  # of a thousand claims many have one device
             refuse_mount=self._refuse_mount,
         )
         renewals = await self._node.renew(plan, sight.instance)
@@ -343,16 +344,15 @@ class KubeletClaims:
     def _plan(self, claim: AllocatedClaim, prepared: PreparedClaims) -> PreparedClaim | Failure:
         """By what is known when the plan's turn comes: `renew` may have come before it."""
         sight, boot_id = self._source.sight, self._node.boot_id
-        found = {
-            (device.pool, device.device): instance
-            for device in claim.devices
-            if sight and (instance := sight.instance(device))
-        }
+        if is_prepared(claim, prepared, boot_id):
+            return as_prepared(prepared[claim.reference.uid])
+        known = {(d.pool, d.device): self._instance(d) for d in claim.devices}
+        found = {key: instance for key, instance in known.items() if instance}
         instances = {key: with_real_paths(i, real_path) for key, i in found.items()}
         planned = plan_prepare(claim, instances, prepared, boot_id, self._refuse_mount)
-        if sight is None or isinstance(planned, Failure) or is_prepared(claim, prepared, boot_id):
+        if sight is None or all(sight.where.named(i.name) is i for i in found.values()):
             return planned
-        if all(sight.where.named(i.name) is i for i in found.values()):
+        if isinstance(planned, Failure):
             return planned
         # What is published still may be where another device is by now.
         return current(planned, sight.where, real_path, self._refuse_mount)

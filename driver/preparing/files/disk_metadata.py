@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,12 @@ class MetadataFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._prefix = f"{folder}/"  # `Path` takes its time
         self._kept: dict[str, _Kept] = {}
 
     def path(self, claim: PreparedClaim, request: str) -> str:
         """Where the file of a request is on the host."""
-        return str(self._folder / metadata.file_name(claim.reference.uid, request))
+        return self._prefix + metadata.file_name(claim.reference.uid, request)
 
     def keep(self, claim: PreparedClaim, known: Known) -> None:
         """Make a claim's files say what is so now.
@@ -48,20 +50,20 @@ class MetadataFiles:
             self._keep(claim, request, known)
 
     def _keep(self, claim: PreparedClaim, request: str, known: Known) -> None:
-        path = Path(self.path(claim, request))
-        is_there = path.exists()
+        path = self.path(claim, request)
+        is_there = os.path.exists(path)
         allocated = (d.allocated for d in claim.devices if d.allocated.request == request)
         kept = claim, tuple(known(device) for device in allocated)
-        if is_there and (None in kept[1] or self._kept.get(path.name) == kept):
+        if is_there and (None in kept[1] or self._kept.get(path) == kept):
             return  # not heard is not gone
         contents = metadata.contents(claim, request, known)
         if is_there:
             _renew(path, claim, contents)
         else:
             self._create(path, metadata.dump(claim, contents, 1))
-        self._kept[path.name] = kept
+        self._kept[path] = kept
 
-    def _create(self, path: Path, text: bytes) -> None:
+    def _create(self, path: str, text: bytes) -> None:
         try:
             _create(path, text)
         except FileNotFoundError:
@@ -75,9 +77,10 @@ class MetadataFiles:
             OSError: If one stays.
         """
         for request in metadata.requests(claim):
-            path = Path(self.path(claim, request))
-            path.unlink(missing_ok=True)
-            self._kept.pop(path.name, None)
+            path = self.path(claim, request)
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+            self._kept.pop(path, None)
 
     def tidy(self, claims: Iterable[PreparedClaim]) -> None:
         """Remove all files but those of these claims."""
@@ -88,14 +91,14 @@ class MetadataFiles:
                 path.unlink(missing_ok=True)
 
 
-def _renew(path: Path, claim: PreparedClaim, contents: dict[str, Any]) -> None:
-    said, generation = metadata.load(before := path.read_bytes())
+def _renew(path: str, claim: PreparedClaim, contents: dict[str, Any]) -> None:
+    said, generation = metadata.load(before := Path(path).read_bytes())
     if said != contents:
         text = metadata.dump(claim, contents, generation + 1)
         _overwrite(path, text.ljust(len(before)))
 
 
-def _overwrite(path: Path, text: bytes) -> None:
+def _overwrite(path: str, text: bytes) -> None:
     """In one step, so that a reader seldom finds half of it; what is too long ends in spaces."""
     descriptor = os.open(path, os.O_WRONLY)
     try:
@@ -104,8 +107,9 @@ def _overwrite(path: Path, text: bytes) -> None:
         os.close(descriptor)
 
 
-def _create(path: Path, text: bytes) -> None:
-    temporary = path.with_name(f"{path.name}.tmp")
-    temporary.write_bytes(text)
-    temporary.chmod(_FILE_MODE)
-    temporary.replace(path)
+def _create(path: str, text: bytes) -> None:
+    temporary = f"{path}.tmp"
+    with open(temporary, "wb") as file:
+        file.write(text)
+        os.fchmod(file.fileno(), _FILE_MODE)
+    os.replace(temporary, path)
