@@ -6,11 +6,12 @@ Each has a kubelet's folders of its own, in which nobody is the kubelet but the 
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -62,7 +63,7 @@ class Driver:
 
     def wait_for_socket(self) -> None:
         deadline = time.monotonic() + SECONDS
-        while not self.socket.is_socket():
+        while not _accepts(self.socket):
             if time.monotonic() > deadline or (self.process and self.process.poll() is not None):
                 raise SystemExit(f"{self.name} does not serve:\n{self.log.read_text()[-3000:]}")
             time.sleep(POLL_SECONDS)
@@ -75,6 +76,14 @@ class Driver:
             yield
         finally:
             self.kill()
+
+
+def _accepts(path: Path) -> bool:
+    """A socket is there before its server listens."""
+    with socket.socket(socket.AF_UNIX) as ours, suppress(OSError):
+        ours.connect(str(path))
+        return True
+    return False
 
 
 def environment() -> dict[str, str]:
