@@ -32,20 +32,22 @@ def socket_name(resource: str) -> str:
 
 @dataclass
 class SlotWriter:
-    """Takes slots of one Instance, one at a time: the one before is free again."""
+    """Takes slots of one Instance, one at a time.
+
+    It frees none, so that its Instance grows as the driver's does while a client asks for slots.
+    """
 
     client: ApiClient
     name: str
     version: str = ""
-    held: str = ""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def take(self, slot: str) -> None:
         async with self.lock:
-            usage = {self.held: None, slot: "baseline"} if self.held else {slot: "baseline"}
-            patch = {"metadata": {"resourceVersion": self.version}, "spec": {"deviceUsage": usage}}
+            spec = {"deviceUsage": {slot: "baseline"}}
+            patch = {"metadata": {"resourceVersion": self.version}, "spec": spec}
             answer = await self.client.merge_patch(INSTANCES.at(self.name, "default"), patch)
-            self.held, self.version = slot, answer["metadata"]["resourceVersion"]
+            self.version = answer["metadata"]["resourceVersion"]
 
 
 @dataclass
