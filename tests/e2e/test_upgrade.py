@@ -80,10 +80,12 @@ def test_pods_come_and_go_through_upgrades_and_rollbacks(tmp_path: Path) -> None
             assert gaps(cluster) == []
 
             # The version before did not wait with the end of a driver for the next one.
+            definitions_have_a_later_field(cluster)
             helm(cluster, "rollback", "moorage", "1", *WAITS)
             assert_all_of(cluster, OLDER)
             load.goes_on()
             assert not load.seen.refused
+            assert [has_later_field(cluster, *found) for found in LATER] == [True, True]
 
             an_upgrade_from_the_version_before(cluster, load, tmp_path)
             a_replica_of_the_webhook_is_killed(cluster, load)
@@ -146,6 +148,36 @@ def the_drivers_are_replaced_once_more(cluster: Cluster) -> None:
 def allocatable(cluster: Cluster, resource: str) -> str:
     (node,) = cluster.list("nodes")
     return str(node["status"]["allocatable"].get(resource, "0"))
+
+
+LATER = (("akric", "echo", "default"), ("queue", loads.QUEUES[0], None))
+"""Kind, name and namespace of objects that have a field which only a later version reads."""
+
+
+def definitions_have_a_later_field(cluster: Cluster) -> None:
+    path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/later"
+    patch = json.dumps([{"op": "add", "path": path, "value": {"type": "string"}}])
+    for definition in ("configurations.akri.sh", "queues.moorage.dev"):
+        cluster.kubectl("patch", "crd", definition, "--type=json", "-p", patch)
+    for kind, name, namespace in LATER:
+        give_later_field(cluster, kind, name, namespace)
+
+
+def give_later_field(cluster: Cluster, kind: str, name: str, namespace: str | None) -> None:
+    """The API server drops it until it has read the definition again."""
+    where = ("-n", namespace) if namespace else ()
+
+    def is_stored() -> bool:
+        patch = '{"spec": {"later": "kept"}}'
+        cluster.kubectl("patch", kind, name, *where, "--type=merge", "-p", patch)
+        return has_later_field(cluster, kind, name, namespace)
+
+    cluster.wait_until(f"{kind} {name} has the field", is_stored, seconds=30)
+
+
+def has_later_field(cluster: Cluster, kind: str, name: str, namespace: str | None) -> bool:
+    found = cluster.get(kind, name, namespace=namespace) or {}
+    return bool(found["spec"].get("later") == "kept")
 
 
 def gaps(cluster: Cluster) -> list[str]:
