@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from driver.discovery.handlers import check_details
 from driver.running.settings import HandlerProcessSettings, NodeSettings, SharedSettings
 from driver.running.settings import parse_settings as parse_driver_settings
 from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
+from local_cluster.helm import run_helm
 from moorage_demo.release import CHART
 from scheduler_plugin.arguments import parse_settings as parse_plugin_settings
 from scheduler_plugin.extender.listening import Listening
@@ -406,6 +408,17 @@ def test_documented_values_are_values(text: str) -> None:
     assert render(yaml.safe_load(text))
 
 
+def test_the_chart_in_one_file_is_all_of_it(tmp_path: Path) -> None:
+    """As it is carried to where nothing can be fetched."""
+    run_helm("package", str(CHART), f"--destination={tmp_path}")
+    (file,) = tmp_path.iterdir()
+
+    command = ["template", "moorage", str(file), f"--namespace={SYSTEM}", "--kube-version=1.36.3"]
+    packed = list(filter(None, yaml.safe_load_all(helm_on_values(command, {}).stdout)))
+
+    assert packed == render({})
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """An API server of its own with the definitions of everybody, and the objects' namespaces."""
@@ -442,3 +455,24 @@ def test_a_real_api_server_takes_every_object(values: Mapping[str, Any], server:
 
     assert len(done.stdout.splitlines()) == len(objects) > 40
     assert "Warning" not in done.stderr
+
+
+def test_what_was_applied_becomes_a_release(server: Cluster) -> None:
+    """Last: it leaves a registration whose webhook nobody serves."""
+    applied = "app.kubernetes.io/part-of=moorage"
+    folders = [CHART.parents[1] / name for name in ("manifests", "policies", "webhook")]
+    server.kubectl("apply", *[f"--filename={folder}" for folder in folders])
+    before = {o["metadata"]["uid"] for o in server.list("deployments", selector=applied)}
+
+    run_helm(
+        *("install", "moorage", str(CHART), f"--namespace={SYSTEM}", "--skip-crds"),
+        *("--take-ownership", "--force-conflicts"),
+        "--set=scheduler.image.repository=other/kube-scheduler",
+        kubeconfig=server.kubeconfig,
+    )
+
+    found = server.list("deployments", selector=applied)
+    assert {o["metadata"]["uid"] for o in found} == before != set()
+    for o in found:
+        assert o["metadata"]["annotations"]["meta.helm.sh/release-name"] == "moorage"
+    assert "other/kube-scheduler" in json.dumps(found)
