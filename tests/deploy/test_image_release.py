@@ -24,6 +24,9 @@ from local_cluster.image_release import ARCHITECTURES, Images, build_all, packag
 
 pytestmark = pytest.mark.e2e
 
+LARGEST_BYTES = 150_000_000
+"""Compressed, of both platforms."""
+
 LOADS = """
 import ctypes, pathlib, platform, sys
 print(platform.machine())
@@ -63,6 +66,10 @@ def test_two_releases_are_the_same_to_the_byte(
 
     for path in released.iterdir():
         assert path.read_bytes() == (tmp_path / path.name).read_bytes(), path.name
+
+
+def test_all_of_it_is_small_enough_to_pull(released: Path) -> None:
+    assert (released / "moorage.oci.tar").stat().st_size <= LARGEST_BYTES
 
 
 def test_each_blob_has_the_name_of_its_content(released: Path) -> None:
