@@ -14,7 +14,8 @@ Time runs from the first binding to the last, as a watch shows them, and CPU fro
 the class or kube-scheduler comes until the last binding. `middle` leaves the first and the last
 5 % of the bindings out, among which are those that met a conflict and waited a second for their
 next try. Each peer is measured once in every round, in turns; the ratios are medians of the rounds'
-ratios. With --policies those of deploy/policies are installed while the plugin is measured.
+ratios. With --policies those of deploy/policies are installed while the plugin is measured. The
+peer `without-reclaim` is ours with nobody in it who takes devices back; nobody has to here.
 
 Peers `watches` and `books` are the do-nothing extender with a part of the plugin beside it: what no
 plugin of this shape is without (its pods and claims watched and decoded), and what none that
@@ -46,12 +47,13 @@ F = TypeVar("F")
 REFUSED = "full-"
 """What the names of queues begin with whose pods are refused."""
 
-BARE, LEAST, PLUGIN = "bare", "do-nothing", "plugin"
+BARE, LEAST, PLUGIN, WITHOUT = "bare", "do-nothing", "plugin", "without-reclaim"
+OURS = {PLUGIN: "scheduler_plugin", WITHOUT: "bench.without_reclaim"}
 BESIDE_LEAST = ("watches", "books")
 """The do-nothing extender with a part of the plugin beside it; see `bench.do_nothing_extender`."""
 
 PEERS = (BARE, LEAST, PLUGIN)
-ALL_PEERS = (*PEERS, *BESIDE_LEAST)
+ALL_PEERS = (*PEERS, *BESIDE_LEAST, WITHOUT)
 RELEASED, PILED = "released", "piled"
 ARRIVALS = (RELEASED, PILED)
 MOST_SECONDS = 600.0
@@ -95,18 +97,18 @@ def extender(cluster: Cluster, peer: str, page: str) -> Iterator[int | None]:
     namespace, account = measured_cluster.PLUGIN_ACCOUNT
     kubeconfig = cluster.service_account_kubeconfig(account, namespace=namespace)
     argv = command(peer, kubeconfig)
-    port = measured_cluster.PAGES_PORT if peer == PLUGIN else measured_cluster.EXTENDER_PORT
+    port = measured_cluster.PAGES_PORT if peer in OURS else measured_cluster.EXTENDER_PORT
     with measured_cluster.beside_scheduler(cluster, peer, argv, f"{port}/{page}") as pid:
         yield pid
 
 
 def command(peer: str, kubeconfig: Path) -> tuple[str, ...]:
     given = ("--kubeconfig", str(kubeconfig))
-    if peer != PLUGIN:
+    if peer not in OURS:
         beside = peer if peer in BESIDE_LEAST else "nothing"
         extender = ("-m", "bench.do_nothing_extender", *given)
         return (*extender, "--refuse", REFUSED, "--beside", beside)
-    return ("-m", "scheduler_plugin", "serve", *given, "--lease", measured_cluster.LEASE)
+    return ("-m", OURS[peer], "serve", *given, "--lease", measured_cluster.LEASE)
 
 
 @dataclass(slots=True)
@@ -259,7 +261,13 @@ def report(rounds: Sequence[dict[str, Figures]], arrival: str, load: Load) -> No
         )
         print(f"{peer:12}{speed:8.1f}{middle:8.1f}{calls:10.2f}  {cpu}")
     floors = [(peer, LEAST) for peer in BESIDE_LEAST] + [(PLUGIN, peer) for peer in BESIDE_LEAST]
-    for above, below in ((LEAST, BARE), (PLUGIN, LEAST), (PLUGIN, BARE), *floors):
+    for above, below in (
+        (LEAST, BARE),
+        (PLUGIN, LEAST),
+        (PLUGIN, BARE),
+        (PLUGIN, WITHOUT),
+        *floors,
+    ):
         if above in rounds[0] and below in rounds[0]:
             print(f"{above} / {below}, median (each round):")
             report_ratios(rounds, above, below)
