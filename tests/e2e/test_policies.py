@@ -39,7 +39,8 @@ OWNER_LEFT_AT = "moorage.dev/owner-left-at"
 PREEMPTIBILITY = ("moorage.dev/preemptibility", "kai.scheduler/preemptibility")
 POD_LABELS = (QUEUE, *PREEMPTIBILITY)
 GATE = "moorage.dev/quota"
-CONDITION, RECLAIMING_CONDITION = "moorage.dev/Admitted", "moorage.dev/Reclaiming"
+CONDITION = "moorage.dev/Admitted"
+OWN_CONDITIONS = f"{CONDITION}, moorage.dev/PodGroupStale, moorage.dev/Reclaiming"
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 CLAIMS = {version: Resource("resource.k8s.io", version, "resourceclaims") for version in VERSIONS}
@@ -734,7 +735,7 @@ async def test_the_scheduler_plugin_changes_nothing_else_of_a_pod(
 
     sentence = (
         f"{BINDER} may change nothing of a pod but remove the scheduling gate {GATE} and write"
-        f" the conditions {CONDITION}, {RECLAIMING_CONDITION}."
+        f" the conditions {OWN_CONDITIONS}."
     )
     assert said("Pod", body, sentence) in refused
     assert await refusal(binder.merge_patch(path, {"metadata": {}})) == "", "nothing changes"
