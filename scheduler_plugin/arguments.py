@@ -24,6 +24,7 @@ from kube.api import (
     refuse,
     settings_of,
 )
+from scheduler_plugin import settings_texts as texts
 from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
 from scheduler_plugin.extender.listening import (
     KUBE_SCHEDULER,
@@ -49,18 +50,6 @@ from scheduler_plugin.settings import (
     PrintConfigSettings,
     PrintStaticPodSettings,
     ServeSettings,
-)
-from scheduler_plugin.settings_texts import (
-    POD_GROUPS,
-    STALE_GANG_GRACE,
-    grace,
-    kinds,
-    label_key,
-    lease_name,
-    names,
-    priority,
-    queue,
-    seconds,
 )
 
 DEFAULT_COMMAND = "serve"
@@ -93,7 +82,7 @@ def _file(what: str) -> Any:
 Lease = Annotated[
     Sequence[str],
     parsed(
-        lease_name,
+        texts.lease_name,
         metavar="NAMESPACE/NAME",
         help_="kube-scheduler's Lease.",
         shown="moorage-system/moorage-scheduler",
@@ -114,7 +103,7 @@ ClientCaFile = Annotated[
 ClientNames = Annotated[
     Sequence[str],
     parsed(
-        names,
+        texts.names,
         metavar="NAME[,NAME...]",
         help_="Whom that certificate must name, as common name, DNS name or URI; others of the same"
         " authority are not heard.",
@@ -124,7 +113,7 @@ ClientNames = Annotated[
 SchedulerName = Annotated[
     Sequence[str],
     parsed(
-        names,
+        texts.names,
         metavar="NAME[,NAME...]",
         help_="The kube-scheduler's profiles: pods of others are not judged and not bound.",
         shown="moorage",
@@ -169,12 +158,12 @@ def serve(
     client_names: ClientNames = NAMES,
     scheduler_name: SchedulerName = SCHEDULERS,
     queue_label: Annotated[
-        str, parsed(label_key, metavar="KEY", help_="Names queues.", shown=QUEUE_LABEL)
+        str, parsed(texts.label_key, metavar="KEY", help_="Names queues.", shown=QUEUE_LABEL)
     ] = QUEUE_LABEL,
     default_queue: Annotated[
         QueueName,
         parsed(
-            queue,
+            texts.queue,
             metavar="NAME",
             help_="Queue of pods for which nothing else names one (default: none).",
         ),
@@ -182,7 +171,7 @@ def serve(
     non_preemptible_priority: Annotated[
         int,
         parsed(
-            priority,
+            texts.priority,
             metavar="NUMBER",
             help_="Pods of at least this priority are non-preemptible.",
             shown="100",
@@ -199,7 +188,7 @@ def serve(
     leftover_grace: Annotated[
         float,
         parsed(
-            seconds,
+            texts.seconds,
             metavar="SECONDS",
             help_="How long an allocation that nobody uses, and pods that ended, stay on a claim.",
             shown=f"{LEFTOVER_GRACE.total_seconds():.0f}",
@@ -208,23 +197,23 @@ def serve(
     stale_gang_grace: Annotated[
         timedelta | None,
         parsed(
-            grace,
+            texts.grace,
             metavar="SECONDS",
             help_="How long a PodGroup may have fewer pods than it needs before what is left of it"
             " is evicted; Never.",
-            shown=f"{STALE_GANG_GRACE.total_seconds():.0f}",
+            shown=f"{texts.STALE_GANG_GRACE.total_seconds():.0f}",
         ),
-    ] = STALE_GANG_GRACE,
+    ] = texts.STALE_GANG_GRACE,
     pod_groups: Annotated[
         Sequence[Resource],
         parsed(
-            kinds,
+            texts.kinds,
             metavar="KINDS",
             help_="Kinds of PodGroups, as plural.version.group, with commas between them; empty for"
             " none.",
             shown="KAI's, the coscheduling plugin's and Kubernetes' own",
         ),
-    ] = POD_GROUPS,
+    ] = texts.POD_GROUPS,
 ) -> ServeSettings:
     tls = TlsFiles(
         certificate=tls_cert_file,
@@ -343,7 +332,7 @@ def check(
     lease: Annotated[
         Sequence[str] | None,
         parsed(
-            lease_name,
+            texts.lease_name,
             metavar="NAMESPACE/NAME",
             help_="kube-scheduler's Lease (default: moorage-scheduler in that namespace).",
         ),
