@@ -35,6 +35,9 @@ class Search(FreePlaces):
         if not owners:
             yield self._nobody("nobody can be asked for one: no other queue is over its quota")
             return
+        if not (self._is_some_leaving() or (yield from self._could_anybody_go(owners))):
+            yield self._nobody(f"nobody {self.who_stays()}")
+            return
         if self._read.evidence is None:
             yield Unread((), self._want.seekers)
         if doubt := self._known.doubt:
@@ -43,6 +46,26 @@ class Search(FreePlaces):
             yield OnItsWay(self._want.pod)
         else:
             yield from self.with_nodes(partial(self._searched, owners))
+
+    def _is_some_leaving(self) -> bool:
+        """Whether it may have to be told what is on its way: to a pod that is to have it."""
+        want, usage = self._want, self.world.ledger.leaving
+        if any(pod.uid in self.world.assumptions.holds for pod in want.pods):
+            return True
+        is_leaving = self.away.evicted or any(usage.own_of(key) for key in want.keys)
+        return bool(is_leaving) and self._all.stays_within(want.holds[0].queue)
+
+    def _could_anybody_go(self, owners: list[QueueName]) -> Generator[None, None, bool]:
+        """Whether anything that counts as what is wanted may go, whatever device it is.
+
+        Most that wait in vain wait for nobody: to find that out nothing has to be read.
+        """
+        for owner in filter(self._all.may_be_over, self._all.ranked(owners)):
+            yield from self._all.look_at(owner)
+            if any(map(self._counts, self._all.held(owner))):
+                return True
+            yield
+        return False
 
     @property
     def _kinds(self) -> list[object]:

@@ -1,6 +1,6 @@
 """Who goes for a pod that waits for devices which its queue is guaranteed.
 
-    want ──► owners that may be asked ──► none? ──► Nobody, and nothing was read
+    want ──► owners with somebody who could go ──► none? ──► Nobody, and nothing was read
                  └─► devices that would do ──► enough are free, or about to be? ──► Nobody has to go
                          └─► held by whom, with room on their node once they are gone? ──► Take
                                                                          nobody ──► Nobody, and why

@@ -68,6 +68,7 @@ def a_cluster(*objects: Any, slices: Any = (), queues: Any = QUEUES) -> Cluster:
     return Cluster(a_world(*queues, *flat), *(slices or [a_slice_object("d1", "d2")]))
 
 
+FULL_ON = [("r1", "d1"), ("r2", "d2")]
 FULL = [use("robots", "r1", on="d1"), use("robots", "r2", on="d2", priority=5)]
 
 
@@ -126,6 +127,44 @@ def test_quotas_say_whether_anybody_goes_and_nothing_is_read_for_that(quotas: An
 
     assert cluster.taken() == []
     assert cluster.read == []
+
+
+@pytest.mark.parametrize("users", [{}, {"priority": -1, "non_preemptible": True}])
+@pytest.mark.parametrize("quota", [0, 1, 2])
+def test_where_nobody_could_go_at_all_nothing_is_read(quota: int, users: Any) -> None:
+    cluster = a_cluster(
+        use("mine", "m1", on="d1", **users),
+        use("mine", "m2", on="d2", **users),
+        waiting(),
+        queues=[a_queue("mine", onvif=(quota, -1)), a_queue("robots", onvif=(0, -1))],
+    )
+
+    decision = cluster.decide()
+
+    assert isinstance(decision, Nobody)
+    assert "would be over its quota" in decision.sentence
+    assert (decision.unmet, cluster.known) == (None, None)
+
+
+def test_where_those_beyond_their_quota_are_protected_nothing_is_read() -> None:
+    full = [use("robots", name, on=on, non_preemptible=True) for name, on in FULL_ON]
+    cluster = a_cluster(*full, waiting())
+
+    decision = cluster.decide()
+
+    assert isinstance(decision, Nobody)
+    assert "2 claims or pods have users that are not preemptible" in decision.sentence
+    assert (decision.unmet, cluster.known) == ("mine", None)
+
+
+def test_what_is_on_its_way_out_is_looked_for_although_nobody_could_go() -> None:
+    cluster = a_cluster(
+        use("robots", "r1", on="d1", deleting=True),
+        use("robots", "r2", on="d2", non_preemptible=True),
+        waiting(),
+    )
+
+    assert isinstance(cluster.decide(), OnItsWay)
 
 
 def test_selectors_of_class_and_request_say_which_device_would_do() -> None:
