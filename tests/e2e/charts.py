@@ -57,7 +57,11 @@ EVERYTHING: Mapping[str, Any] = {
 
 @contextmanager
 def bare_cluster(
-    name: str, kubernetes: str = ClusterSettings.kubernetes, *, nodes: int = 1
+    name: str,
+    kubernetes: str = ClusterSettings.kubernetes,
+    *,
+    nodes: int = 1,
+    kubelet_root: str = ClusterSettings.kubelet_root,
 ) -> Iterator[Cluster]:
     """A cluster that has the images, and nothing of Moorage's else; its nodes share no network."""
     settings = ClusterSettings(
@@ -65,6 +69,7 @@ def bare_cluster(
         kubernetes=kubernetes,
         nodes=nodes,
         own_networks=nodes > 1,
+        kubelet_root=kubelet_root,
         parts=installation.PARTS,
     )
     own = Cluster.up(settings)

@@ -1,4 +1,7 @@
-"""Mode `Cluster`: the plugin in the static pod of the control plane's own kube-scheduler."""
+"""Mode `Cluster`: the plugin in the static pod of the control plane's own kube-scheduler.
+
+Its kubelet's folder is not where most have theirs.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,19 @@ FOLDER = "/var/lib/kubelet/moorage"
 FILE = "/var/lib/kubelet/scheduler.conf"
 LEASE = "--lease=kube-system/kube-scheduler"
 PROFILE = "--scheduler-name=default-scheduler"
-CHOSEN = ("--set=scheduler.mode=Cluster", "--set=scheduler.name=default-scheduler")
+# Where k0s has its kubelets' folder, and where others have theirs.
+KUBELET, ELSEWHERE = "/var/lib/k0s/kubelet", "/var/lib/kubelet"
+CHOSEN = (
+    "--set=scheduler.mode=Cluster",
+    "--set=scheduler.name=default-scheduler",
+    f"--set=driver.node.host.kubelet={KUBELET}",
+)
 
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[Cluster]:
     """Nothing of Moorage's is there but the images."""
-    with bare_cluster("own") as found:
+    with bare_cluster("own", kubelet_root=KUBELET) as found:
         yield found
 
 
@@ -190,12 +199,22 @@ def test_pods_that_name_no_scheduler_are_charged(own: Cluster, tmp_path: Path) -
         own.kubectl("wait", "pod/first", "--for=condition=Ready", "--timeout=120s")
 
         own.wait_until("its queue is charged", lambda: usage(own) == {"echo": 1})
+        registered, empty = (registry(own, folder) for folder in (KUBELET, ELSEWHERE))
+        assert any("moorage.dev" in name for name in registered)
+        assert not empty
         own.apply([user("second")])
         own.wait_until("the second is refused", lambda: "OverLimit" in refusal(own), seconds=60)
         assert checked(own).returncode == 0, checked(own).stdout
         assert "holds the Lease kube-system/kube-scheduler" in checked(own).stdout
     finally:
         own.part("kube-scheduler").cont()
+
+
+def registry(cluster: Cluster, kubelet: str) -> list[str]:
+    """The sockets by which drivers make themselves known to the kubelet of that folder."""
+    (node,) = cluster.nodes
+    folder = node.path(f"{kubelet}/plugins_registry")
+    return os.listdir(folder) if folder.exists() else []
 
 
 def usage(cluster: Cluster) -> dict[str, int]:

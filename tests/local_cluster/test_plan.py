@@ -58,6 +58,7 @@ def test_parts_start_after_what_they_need() -> None:
         ({"audit": False}, {"kube-apiserver"}),
         ({"scheduler_overlay": {"parallelism": 4}}, {"kube-scheduler-moorage"}),
         ({"kubelet_overlay": {"maxPods": 4}}, {"kubelet-node-a", "kubelet-node-b"}),
+        ({"kubelet_root": "/var/lib/k0s/kubelet"}, {"kubelet-node-a", "kubelet-node-b"}),
         (
             {"feature_gates": {"DRADeviceTaints": False}},
             set(parts_of()) - {"etcd", "containerd-node-a", "containerd-node-b"},

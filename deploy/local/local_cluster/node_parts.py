@@ -53,7 +53,7 @@ def kubelet(blueprint: Blueprint, node: PlannedNode) -> PartSpec:
         "kubeconfig": str(path),
         "hostname-override": node.name,
         "node-ip": str(address),
-        "root-dir": "/var/lib/kubelet",
+        "root-dir": blueprint.settings.kubelet_root,
     }
     return PartSpec(
         name=part,

@@ -67,6 +67,11 @@ class ClusterSettings:
     """Fields of the KubeSchedulerConfiguration of `moorage`'s scheduler; `extenders` goes here."""
     kubelet_overlay: Mapping[str, Any] = field(default_factory=dict)
     """Fields of each real node's KubeletConfiguration."""
+    kubelet_root: str = "/var/lib/kubelet"
+    """Where kubelets keep plugins, sockets and pods; some distributions' lies elsewhere.
+
+    Below one of `layout.OVERLAID_DIRS`, so that it is the node's own.
+    """
     audit: bool = True
     own_networks: bool = False
     """Each node has a network namespace of its own, as real ones have; else all share one."""
