@@ -32,6 +32,8 @@ LEASE = "--lease=kube-system/kube-scheduler"
 PROFILE = "--scheduler-name=default-scheduler"
 # Where k0s has its kubelets' folder, and where others have theirs.
 KUBELET, ELSEWHERE = "/var/lib/k0s/kubelet", "/var/lib/kubelet"
+# A constant of k8s.io/kubelet (pkg/apis/deviceplugin/v1beta1): the root folder does not move it.
+DEVICE_PLUGINS = f"{ELSEWHERE}/device-plugins/kubelet.sock"
 CHOSEN = (
     "--set=scheduler.mode=Cluster",
     "--set=scheduler.name=default-scheduler",
@@ -202,6 +204,8 @@ def test_pods_that_name_no_scheduler_are_charged(own: Cluster, tmp_path: Path) -
         registered, empty = (registry(own, folder) for folder in (KUBELET, ELSEWHERE))
         assert any("moorage.dev" in name for name in registered)
         assert not empty
+        (node,) = own.nodes
+        assert node.path(DEVICE_PLUGINS).is_socket()
         own.apply([user("second")])
         own.wait_until("the second is refused", lambda: "OverLimit" in refusal(own), seconds=60)
         assert checked(own).returncode == 0, checked(own).stdout

@@ -64,9 +64,8 @@ _SAME = re.compile(
 _RENAMED = {
     r"agent\.host\.(discoveryHandlers|udev)": r"say driver.node.host.\1",
     r"udev\.discovery\.host\.udev": "say driver.node.host.udev",
-    r"agent\.host\.kubelet(DevicePlugins|PodResources)": (
-        "say driver.node.host.kubelet, the folder that both are in"
-    ),
+    r"agent\.host\.kubeletDevicePlugins": "say driver.node.host.devicePlugins",
+    r"agent\.host\.kubeletPodResources": "say driver.node.host.kubelet, the folder that it is in",
     r"agent\.resources(\..*)?": "say driver.node.resources, as a container has them",
     r"agent\.nodeSelectors(\..*)?": "say driver.node.nodeSelector",
     r"agent\.tolerations(\..*)?": "say driver.node.tolerations",

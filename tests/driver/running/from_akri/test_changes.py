@@ -291,9 +291,7 @@ VALUES = {
 def test_each_value_is_told_by_its_new_name() -> None:
     assert dict(value_changes(VALUES)) == {
         "agent.host.udev": "say driver.node.host.udev",
-        "agent.host.kubeletDevicePlugins": (
-            "say driver.node.host.kubelet, the folder that both are in"
-        ),
+        "agent.host.kubeletDevicePlugins": "say driver.node.host.devicePlugins",
         "agent.resources.memoryLimit": "say driver.node.resources, as a container has them",
         "udev.configuration.enabled": "udev.configuration.enabled",
         "udev.configuration.brokerPod.image.repository": (
