@@ -89,6 +89,7 @@ from scheduler_plugin.reclaiming.device_wants import (
     seekers_of,
 )
 from scheduler_plugin.reclaiming.devices import decide_device, is_device_due
+from scheduler_plugin.reclaiming.kinds import kind_of
 from scheduler_plugin.reclaiming.places.evidence import Evidence, Known, Unread
 from scheduler_plugin.reclaiming.places.node_room import NodeRoom, PodNeeds, node_room, pod_needs
 from scheduler_plugin.reclaiming.places.offers import (

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain, islice
 from typing import Protocol, TypeVar
+
+from cachetools import LRUCache
 
 from binder.reclaiming.apiserver_evidence import EvidenceReader
 from kube.api import ApiError, NotFoundError
@@ -25,6 +27,7 @@ from scheduler_plugin.api import (
     decide_room,
     is_device_due,
     is_room_due,
+    kind_of,
     may_want_device,
 )
 
@@ -33,11 +36,40 @@ T = TypeVar("T")
 _Turn = tuple[int, str, PodUid]
 """Urgency, age and UID: whoever comes first is less."""
 
-AT_ONE_TIME = 10
-"""How many of them are decided about before those that lack room have their turn again."""
-
 READS = 10
 """How often more is read for one decision."""
+
+ALIKE_SECONDS = 0.5
+"""How long what was decided about a pod holds for others like it: no longer than one rests that
+nobody could go for."""
+
+MOST_KINDS = 1000
+"""Of how many kinds of pods it is known that nobody could go for them."""
+
+
+_Kind = tuple[bool, Hashable | None]
+"""Whether it lacks room, and `kind_of`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _InVain:
+    """Nobody could go for a pod.
+
+    Attributes:
+        moment: When that was decided.
+        read: What had been read of it for that.
+    """
+
+    moment: float
+    read: object
+    pod: PodView
+    decision: Nobody
+
+    def of(self, pod: PodView) -> Nobody:
+        """The same for another pod."""
+        told = self.decision.sentence.removeprefix(str(self.pod))
+        is_of_pod = told != self.decision.sentence
+        return replace(self.decision, sentence=f"{pod}{told}") if is_of_pod else self.decision
 
 
 class Stepped(Protocol):
@@ -49,17 +81,22 @@ class Stepped(Protocol):
 class DeviceWants:
     """The pods that were tried in vain, and what is decided about each."""
 
-    def __init__(self, reader: EvidenceReader, world: World, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        reader: EvidenceReader,
+        world: World,
+        clock: Callable[[], datetime],
+        monotonic: Callable[[], float],
+    ) -> None:
         self._reader = reader
         self._world = world
         self._clock = clock
         # The most urgent first: some are asked for five times a second, and thousands may wait.
         self._turns: list[_Turn] = []
         self._turn_of: dict[PodUid, _Turn] = {}
-        # Those that were never asked, and the others: who was asked longest ago is first.
-        self._new: dict[PodUid, None] = {}
-        self._asked: dict[PodUid, None] = {}
         self._evidence: dict[PodUid, Evidence] = {}
+        self._monotonic = monotonic
+        self._in_vain: LRUCache[Hashable, list[_InVain]] = LRUCache(MOST_KINDS)
 
     def follow(self, uid: PodUid) -> None:
         """A pod came, changed or went."""
@@ -69,32 +106,17 @@ class DeviceWants:
         if before is not None and before != turn:
             del self._turns[bisect_left(self._turns, before)]
         if turn is None:
-            self._new.pop(uid, None)
-            self._asked.pop(uid, None)
             return
         self._turn_of[uid] = turn
         if turn != before:
             insort(self._turns, turn)
-        if before is None:
-            self._new[uid] = None
 
     def __contains__(self, uid: PodUid) -> bool:
         return uid in self._turn_of
 
-    def waiting(self, is_due: Callable[[PodUid], bool]) -> list[PodUid]:
-        """Those that are due, and not too many: the most urgent, and whoever is asked least.
-
-        Ten that wait in vain would be all that are ever asked, were it by urgency alone.
-        """
-        urgent = (uid for _, _, uid in self._turns if is_due(uid))
-        found = dict.fromkeys(islice(urgent, AT_ONE_TIME // 2))
-        others = (uid for uid in chain(self._new, self._asked) if uid not in found and is_due(uid))
-        found |= dict.fromkeys(islice(others, AT_ONE_TIME - len(found)))
-        for uid in found:
-            self._new.pop(uid, None)
-            self._asked.pop(uid, None)
-            self._asked[uid] = None
-        return list(found)
+    def __iter__(self) -> Iterator[PodUid]:
+        """The most urgent first."""
+        return (uid for _, _, uid in self._turns)
 
     async def decided(
         self, pod: PodView, away: Away, stepped: Stepped, *, for_room: bool
@@ -103,19 +125,38 @@ class DeviceWants:
 
         Raises ApiError.
         """
+        kind = for_room, kind_of(pod, self._world)
         decide, known = (decide_room if for_room else decide_device), Known()
         steps = decide(pod, self._world, self._clock(), known, away)
         for _ in range(READS):
+            if (same := self._in_vain_for(kind, known)) is not None:
+                return same.of(pod)
             found: Decision | Unread = await stepped(steps)
             if not isinstance(found, Unread):
                 if known.evidence is not None:
                     self._evidence = {pod.uid: known.evidence}
+                if isinstance(found, Nobody):
+                    self._note_in_vain(
+                        kind, _InVain(self._monotonic(), _read_of(known), pod, found)
+                    )
                 return found
             try:
                 known.evidence = await self._read(known.evidence, found)
             except NotFoundError:
                 break
         return Nobody(f"{pod} waits, and what it needs changed meanwhile.")
+
+    def _in_vain_for(self, kind: _Kind, known: Known) -> _InVain | None:
+        """What was decided a moment ago about a pod that is like this one, as far as was read."""
+        first, read = self._monotonic() - ALIKE_SECONDS, _read_of(known)
+        found = self._in_vain.get(kind, ()) if kind[1] is not None else ()
+        return next((one for one in found if one.moment > first and one.read == read), None)
+
+    def _note_in_vain(self, kind: _Kind, new: _InVain) -> None:
+        if kind[1] is not None:
+            first = new.moment - ALIKE_SECONDS
+            known = (one for one in self._in_vain.get(kind, ()) if one.moment > first)
+            self._in_vain[kind] = [*known, new]
 
     async def _read(self, evidence: Evidence | None, unread: Unread) -> Evidence:
         if evidence is None:
@@ -134,6 +175,14 @@ class DeviceWants:
 def not_read(pod: PodView, error: ApiError) -> Nobody:
     """Nobody goes while it cannot be read what would serve."""
     return Nobody(f"{pod} waits, and what would serve it cannot be read: {error}")
+
+
+def _read_of(known: Known) -> object:
+    """What was read of the pod itself; None while nothing was."""
+    evidence = known.evidence
+    if evidence is None:
+        return None
+    return list(evidence.needs.values()), list(evidence.requests.values())
 
 
 def _turn(pod: PodView) -> _Turn:

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
@@ -24,11 +23,9 @@ from binder.apiserver_evictions import HeldBackError
 from binder.reclaiming.apiserver_device_wants import DeviceWants, not_read
 from binder.reclaiming.apiserver_evidence import EvidenceReader
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
-from kube.api import (
-    ApiError,
-    Backoff,
-    Event,
-)
+from binder.reclaiming.apiserver_rests import held_back_seconds, nobody_seconds
+from binder.reclaiming.turns import NEW_SECONDS, ROUND_SECONDS, Turns, by_turns
+from kube.api import ApiError, Event
 from scheduler_plugin.api import (
     DEVICE_RECLAIMED,
     Away,
@@ -59,11 +56,7 @@ TICK_SECONDS = 0.2
 """How often it is looked who lacks room."""
 
 REST = 5
-"""How many times as long as a look took there is none."""
-
-RECHECK_SECONDS = 5.0
-"""How soon it is decided anew at the latest about a pod for which nobody could go: at first it is
-sooner, since what changes may be about it, and later not, since thousands may wait."""
+"""How many times as long as a look took there is none, for those who had their turn before."""
 
 SLICE_SECONDS = 0.001
 """How long a decision goes on before others have as much time."""
@@ -85,13 +78,6 @@ VAIN_SECONDS = 3600.0
 
 CHOICES = 5
 """How many sets are asked for one pod in a row, where budgets hold them back."""
-
-_NOBODY = Backoff(first_seconds=0.5, cap_seconds=RECHECK_SECONDS)
-_HELD_BACK = Backoff(first_seconds=4.0, cap_seconds=60.0)
-
-
-def _unheard() -> None:
-    """Nobody minds."""
 
 
 @dataclass(eq=False)
@@ -116,7 +102,7 @@ class Reclaimer:
     monotonic: Callable[[], float]
 
     def __post_init__(self) -> None:
-        self.told: Callable[[], None] = _unheard
+        self.told: Callable[[], None] = lambda: None
         """Called when what Queues say of themselves changed."""
         self._fence = self.writes.fence
         self._deadlines: Due[PodUid] = Due()
@@ -129,7 +115,10 @@ class Reclaimer:
         self._over: dict[PodUid, None] = {}
         # What was decided of pods for which nobody could go, and until when that holds.
         self._nobody: dict[PodUid, Nobody] = {}
-        self._devices = DeviceWants(self.reader, self.world, self.clock)
+        self._devices = DeviceWants(self.reader, self.world, self.clock, self.monotonic)
+        self._turns = Turns()
+        # When it may be looked next, while a long decision goes on, who came meanwhile.
+        self._look_at: float | None = None
         self._decided_until: Rests[PodUid] = Rests(30.0)
 
     # What is heard.
@@ -151,6 +140,8 @@ class Reclaimer:
         self._leaving.pop(uid, None)
         if pod is not None and pod.leaves_at and not pod.ended:
             self._leaving[uid] = datetime.fromisoformat(pod.leaves_at)
+        if pod is None or not pod.may_be_bound:
+            self._turns.forget(uid)
         if pod is None or not pod.reclaiming or not pod.may_be_bound:
             if uid not in self._taking and uid in holds:
                 self.world.end_hold(uid)
@@ -172,21 +163,48 @@ class Reclaimer:
             began = self.monotonic()
             try:
                 await self._round()
+                await self._rest(self.monotonic() - began)
             except Exception:  # An odd object must not end the process.
                 logger.exception("a round ended early")
-            await asyncio.sleep(max(TICK_SECONDS, REST * (self.monotonic() - began)))
+                await asyncio.sleep(max(TICK_SECONDS, REST * (self.monotonic() - began)))
+
+    async def _rest(self, took: float) -> None:
+        """Longer than a round took, unless somebody comes who was never asked."""
+        until = self.monotonic() + REST * took
+        await asyncio.sleep(max(TICK_SECONDS, min(2 * took, NEW_SECONDS)))
+        while True:
+            if self.monotonic() >= until or self._new() is not None:
+                return
+            await asyncio.sleep(TICK_SECONDS)
 
     async def _round(self) -> None:
         await self._end_holds()
         lacking = dict.fromkeys(self.lacking())
-        waiting = self._devices.waiting(lambda uid: uid not in lacking and self._may_ask(uid))
         for uid in [u for u in self._nobody if u not in lacking and u not in self._devices]:
             del self._nobody[uid]
-        for uid in (*lacking, *waiting):
-            pod = self.world.facts.pod(uid)
-            if self._may_ask(uid) and pod is not None and pod.may_be_bound:
-                self._note(uid, await self._serve(pod, for_room=uid in lacking))
+        until = self.monotonic() + ROUND_SECONDS
+        for uid in self._turns.order([*self._due(lacking)]):
+            self._look_at = until
+            await self._ask(uid, for_room=uid in lacking)
+            if self.monotonic() > until:
+                break
+        self._look_at = None
         self._tell_unmet()
+
+    def _due(self, lacking: Collection[PodUid], *, only_new: bool = False) -> Iterator[PodUid]:
+        waiting = by_turns(lacking, (uid for uid in self._devices if uid not in lacking))
+        due = (uid for uid in waiting if not only_new or self._turns.is_new(uid))
+        return (uid for uid in due if self._may_ask(uid))
+
+    def _new(self) -> PodUid | None:
+        """The first that was never asked."""
+        return next(self._due(dict.fromkeys(self.lacking()), only_new=True), None)
+
+    async def _ask(self, uid: PodUid, *, for_room: bool) -> None:
+        self._turns.asked(uid)
+        pod = self.world.facts.pod(uid)
+        if self._may_ask(uid) and pod is not None and pod.may_be_bound:
+            self._note(uid, await self._serve(pod, for_room=for_room))
 
     def _may_ask(self, uid: PodUid) -> bool:
         moment = self.monotonic()
@@ -201,7 +219,7 @@ class Reclaimer:
     def _note(self, uid: PodUid, decision: Decision) -> None:
         if isinstance(decision, Nobody):
             self._nobody[uid] = decision
-            self._decided_until.again(uid, self.monotonic(), _nobody_seconds)
+            self._decided_until.again(uid, self.monotonic(), nobody_seconds)
         elif isinstance(decision, OnItsWay) and uid in self._devices:
             self._nobody.pop(uid, None)
             self._decided_until.rest(uid, self.monotonic(), ON_ITS_WAY_SECONDS)
@@ -246,8 +264,18 @@ class Reclaimer:
             took = self.monotonic() - began
             if took > SLICE_SECONDS:
                 await asyncio.sleep(took)
+                await self._let_in()
                 began = self.monotonic()
         raise AssertionError("the last step is the decision")
+
+    async def _let_in(self) -> None:
+        """Within a long decision, not carried out yet: one that came meanwhile goes first."""
+        at, self._look_at = self._look_at, None
+        if at is not None and self.monotonic() >= at:
+            at = self.monotonic() + ROUND_SECONDS
+            if (uid := self._new()) is not None:
+                await self._ask(uid, for_room=uid in self.lacking())
+        self._look_at = at
 
     def _now_evicted(self) -> frozenset[PodUid]:
         self._evicted.take(self.monotonic())
@@ -281,7 +309,7 @@ class Reclaimer:
 
     def _hold_back(self, take: Take, pods: Sequence[PodToEvict], error: HeldBackError) -> None:
         for pod in pods if error.pod is None else [error.pod]:
-            self._held_back.again(pod.uid, self.monotonic(), _held_back_seconds)
+            self._held_back.again(pod.uid, self.monotonic(), held_back_seconds)
         logger.info("reclaim held back pod=%s: %s", take.pod, error)
         self._tell(apiserver_events.reclaim_held_back(take, str(error)))
 
@@ -370,11 +398,3 @@ class Reclaimer:
             return
         # The condition stands: it is taken up again, and ended then.
         self._follow(uid)
-
-
-def _nobody_seconds(times: int) -> float:
-    return _NOBODY.delay(times, random.random)
-
-
-def _held_back_seconds(failures: int) -> float:
-    return _HELD_BACK.delay(failures, random.random)

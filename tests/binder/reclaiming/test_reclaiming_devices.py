@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
+from typing import Any
 
 import pytest
 
-from binder.reclaiming import apiserver_reclaims
+from binder.reclaiming import apiserver_device_wants, apiserver_reclaims
 from binder.reclaiming.apiserver_device_wants import DeviceWants
+from binder.reclaiming.turns import Turns
+from scheduler_plugin.accounting.world_changes import PodChanged
+from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.reclaiming.decisions import Nobody
+from scheduler_plugin.reclaiming.devices import decide_device
 from tests.binder.fake_apiserver import Fault
 from tests.binder.reclaiming.test_reclaiming import Scene
 from tests.scheduler_plugin.builders import (
+    a_claim,
     a_claim_object,
     a_pod,
     a_queue,
@@ -126,39 +137,132 @@ def test_the_most_urgent_have_their_turn_first_whoever_came_when() -> None:
         )
         for number, time in enumerate(created)
     ]
-    devices = DeviceWants(scene.reclaimer.reader, scene.world, scene.reclaimer.clock)
+    wants = scene.reclaimer
+    devices = DeviceWants(wants.reader, scene.world, wants.clock, wants.monotonic)
     put(scene.world, *waiting)
     for pod in (*waiting, *waiting):
         devices.follow(pod.uid)
-    assert devices.waiting(lambda uid: True) == [pod_uid(name) for name in ("p2", "p1", "p0")]
+    assert list(devices) == [pod_uid(name) for name in ("p2", "p1", "p0")]
 
     scene.world.delete_pod(pod_uid("p1"))
     put(scene.world, replace(waiting[0], priority=9))
     for pod in waiting:
         devices.follow(pod.uid)
-    assert devices.waiting(lambda uid: True) == [pod_uid("p0"), pod_uid("p2")]
-    assert devices.waiting(lambda uid: uid != pod_uid("p0")) == [pod_uid("p2")]
+    assert list(devices) == [pod_uid("p0"), pod_uid("p2")]
 
 
-def test_ten_that_wait_in_vain_keep_nobody_from_their_turn() -> None:
+def test_some_that_wait_in_vain_keep_nobody_from_their_turn() -> None:
+    turns, pods = Turns(), [pod_uid(f"p{number}") for number in range(30)]
+    assert list(turns.order(pods)) == pods
+    for uid in pods:
+        turns.asked(uid)
+
+    assert next(turns.order([*pods, pod_uid("late")])) == pod_uid("late")
+    turns.asked(pod_uid("late"))
+
+    seen = set[PodUid]()
+    for _ in range(31):
+        first, second = islice(turns.order([*pods, pod_uid("late")]), 2)
+        turns.asked(first)
+        assert pods[0] in (first, second)
+        seen.add(first)
+    assert seen == {*pods, pod_uid("late")}
+
+
+def a_crowd(scene: DeviceScene, count: int) -> None:
+    """Pods that wait for the device in vain, since their queue is guaranteed none."""
+    put(scene.world, a_queue("others", parent="root", onvif=(0, -1)))
+    for number in range(count):
+        name = f"v{number}"
+        pod = a_pod(name, queue="others", claims=[name], status=UNSCHEDULABLE)
+        put(scene.world, a_claim(name), pod)
+        scene.reclaimer.changed(PodChanged(pod.uid))
+
+
+def an_urgent_one(scene: DeviceScene) -> None:
+    scene.put_claim("urgent")
+    scene.put_pod("urgent", "mine", status=UNSCHEDULABLE, spec={"priority": 9})
+
+
+def decisions_of(scene: DeviceScene, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Who was decided about, each for 0.06 s and `slow` for a second; nobody goes."""
+    names: list[str] = []
+
+    async def decide(_: Any, pod: PodView, away: object, stepped: Any, **__: object) -> Nobody:
+        def steps() -> Iterator[Nobody | None]:
+            for _ in range(100 if pod.name == "slow" else 6):
+                scene.moment += 0.01
+                yield None
+            yield Nobody("")
+
+        found: Nobody = await stepped(steps())
+        names.append(pod.name)
+        return found
+
+    monkeypatch.setattr(DeviceWants, "decided", decide)
+    yielding = asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", lambda _: yielding(0))
+    return names
+
+
+async def test_before_a_thousand_that_wait_a_new_one_has_its_turn_within_a_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     scene = DeviceScene()
-    devices = DeviceWants(scene.reclaimer.reader, scene.world, scene.reclaimer.clock)
+    decided = decisions_of(scene, monkeypatch)
+    a_crowd(scene, 1000)
 
-    def come(name: str, priority: int) -> None:
-        pod = a_pod(name, claims=["w"], status=UNSCHEDULABLE)
-        put(scene.world, replace(pod, priority=priority))
-        devices.follow(pod_uid(name))
+    async with scene.running():
+        await scene.rounds()
+        before = len(decided)
+        an_urgent_one(scene)
+        await scene.rounds()
 
-    for number in range(30):
-        come(f"p{number}", 100 - number)
-    first = devices.waiting(lambda uid: True)
-    assert first == [pod_uid(f"p{number}") for number in range(10)]
+    assert "urgent" in decided[before : before + 2]
 
-    come("late", 0)
 
-    asked = {*first}
-    for _ in range(5):
-        found = devices.waiting(lambda uid: True)
-        assert found[:5] == first[:5]
-        asked |= {*found}
-    assert asked == {pod_uid("late"), *(pod_uid(f"p{number}") for number in range(30))}
+async def test_while_a_long_decision_goes_on_a_new_pod_has_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = DeviceScene()
+    decided = decisions_of(scene, monkeypatch)
+    scene.remove("w")
+    scene.put_claim("slow")
+    scene.put_pod("slow", "mine", status=UNSCHEDULABLE)
+
+    async with scene.running():
+        for _ in range(30):
+            await asyncio.sleep(0)
+        assert 0.0 < scene.moment < 0.5
+        an_urgent_one(scene)
+        await scene.rounds()
+        await scene.rounds()
+
+    assert decided == ["urgent", "slow"]
+
+
+async def test_pods_that_are_alike_share_the_answer_that_nobody_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene, decided = DeviceScene(robots=1), list[str]()
+    a_crowd(scene, 20)
+    more_urgent = a_pod("x", queue="others", claims=["x"], status=UNSCHEDULABLE)
+    put(scene.world, a_claim("x"), replace(more_urgent, priority=1))
+    scene.reclaimer.changed(PodChanged(pod_uid("x")))
+    decide = decide_device
+
+    def noted(pod: PodView, *args: Any) -> Any:
+        steps = decide(pod, *args)
+
+        def run() -> Any:
+            decided.append(pod.name)
+            yield from steps
+
+        return run()
+
+    monkeypatch.setattr(apiserver_device_wants, "decide_device", noted)
+
+    async with scene.running():
+        await scene.rounds()
+
+    assert sorted(decided) == ["v0", "w", "x"]
