@@ -18,7 +18,8 @@ from kube.calls import apiserver
 from kube.calls.apiserver_transport import Access
 
 
-async def kubeconfig_access(kubeconfig: Path) -> Access:
+async def kubeconfig_access(kubeconfig: Path, context: str) -> Access:
+    assert not context, "a pod has none"
     return simple_access(kubeconfig)
 
 
