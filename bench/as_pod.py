@@ -18,8 +18,9 @@ from kube.calls import apiserver
 from kube.calls.apiserver_transport import Access
 
 
-async def kubeconfig_access(kubeconfig: Path, context: str) -> Access:
-    assert not context, "a pod has none"
+async def kubeconfig_access(kubeconfig: Path | None, context: str = "") -> Access:
+    assert kubeconfig
+    assert not context
     return simple_access(kubeconfig)
 
 
@@ -39,7 +40,8 @@ def simple_access(kubeconfig: Path) -> Access:
 
 
 def main() -> None:
-    vars(apiserver)["kubeconfig_access"] = kubeconfig_access
+    # Typed, so that mypy tells when the one that it stands in for takes something else.
+    apiserver.kubeconfig_access = kubeconfig_access  # type: ignore[attr-defined]
     module, sys.argv = sys.argv[1], sys.argv[1:]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
