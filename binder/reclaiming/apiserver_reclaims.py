@@ -384,7 +384,7 @@ class Reclaimer:
         stuck = self._now_stuck()
         for hold in self.world.assumptions.holds.of_devices():
             if hold.pod == pod.uid:
-                return not stuck and is_awaited(hold, self.world.facts)
+                return is_awaited(hold, self.world.facts, stuck)
         decision = next(decide(pod, self.world, self.clock(), Away(stuck=stuck)))
         return not isinstance(decision, Nobody) and bool(self.world.ledger.leaving.by_queue())
 

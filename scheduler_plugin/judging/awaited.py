@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.judging.ceilings import usage_added
 from scheduler_plugin.objects.claims import ClaimView
-from scheduler_plugin.objects.names import ClaimUid, PodUid
+from scheduler_plugin.objects.names import PodUid
 
 
-def is_awaited(hold: Hold, facts: Facts) -> bool:
-    """Whether some user of what was taken has not ended yet: until then nobody else can get it."""
-    pods = (facts.pod(uid) for uid in hold.awaits_pods)
-    if any(pod is not None and pod.is_bound and not pod.ended for pod in pods):
-        return True
-    return any(_has_users(uid, facts) for uid in hold.awaits)
+def is_awaited(hold: Hold, facts: Facts, stuck: Collection[PodUid] = frozenset()) -> bool:
+    """Whether some user of what was taken has not ended yet: until then nobody else can get it.
+
+    Where one of them is `stuck`, being deleted without an end, nobody waits for it any more.
+    """
+    pods = [facts.pod(uid) for uid in hold.awaits_pods]
+    for claim in map(facts.claim, hold.awaits):
+        if claim is not None and claim.is_allocated:
+            pods += facts.consumers(claim)
+    users = {pod.uid for pod in pods if pod is not None and pod.is_bound and not pod.ended}
+    return bool(users) and users.isdisjoint(stuck)
 
 
 def devices_held(case: Case) -> Iterator[str]:
@@ -51,10 +56,3 @@ def _is_given_up(claim: ClaimView, joiner: PodUid, facts: Facts) -> bool:
     """Whether all users of an allocated claim are on their way out, but for one that would join."""
     users = [facts.pod(uid) for uid in claim.reserved_for if uid != joiner]
     return bool(users) and all(pod is not None and (pod.ended or pod.deleting) for pod in users)
-
-
-def _has_users(uid: ClaimUid, facts: Facts) -> bool:
-    claim = facts.claim(uid)
-    if claim is None or not claim.is_allocated:
-        return False
-    return any(pod.is_bound and not pod.ended for pod in facts.consumers(claim))

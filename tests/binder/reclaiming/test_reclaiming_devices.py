@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from itertools import islice
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from binder.reclaiming import apiserver_device_wants, apiserver_reclaims
 from binder.reclaiming.apiserver_device_wants import DeviceWants
 from binder.reclaiming.turns import Turns
+from driver.api import timestamp
 from scheduler_plugin.accounting.world_changes import PodChanged
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView
@@ -21,9 +23,11 @@ from scheduler_plugin.reclaiming.devices import decide_device
 from tests.binder.fake_apiserver import Fault
 from tests.binder.reclaiming.test_reclaiming import Scene
 from tests.scheduler_plugin.builders import (
+    NOW,
     a_claim,
     a_claim_object,
     a_pod,
+    a_pod_object,
     a_queue,
     a_request,
     a_result,
@@ -79,6 +83,29 @@ async def test_a_device_is_freed_and_held_and_the_condition_says_that_it_is_one(
     assert scene.condition() == ("True", "DeviceReclaimed")
     assert ("DeviceReclaimed", "w") in scene.told
     assert [hold.is_device for hold in scene.world.assumptions.holds] == [True]
+
+
+@pytest.mark.parametrize(
+    ("stuck", "held"), [("stranger", ["Pod default/w"]), ("r1", [])], ids=["another", "it"]
+)
+async def test_a_device_is_held_as_long_as_whoever_has_it_may_still_end(
+    stuck: str, held: list[str]
+) -> None:
+    scene = DeviceScene()
+    scene.server.put("pods", a_pod_object("stranger", node="n", phase="Running"))
+    scene.note_pod(scene.server.pod("stranger"))
+
+    async with scene.running():
+        await scene.rounds()
+        for name in ("r1", "stranger"):
+            pod = scene.server.pod(name)
+            grace_over = NOW + timedelta(minutes=-10 if name == stuck else 10)
+            pod["metadata"]["deletionTimestamp"] = timestamp(grace_over)
+            scene.note_pod(pod)
+        scene.moment = 61.0
+        await scene.rounds()
+
+    assert (scene.evicted, scene.held) == (["r1"], held)
 
 
 async def test_nothing_is_read_where_nobody_is_over_the_quota() -> None:
