@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Route
+from playwright.sync_api import Route, expect
 
 from tests.e2e.sharing import browsers, objects
 from tests.e2e.sharing.browsers import Board
@@ -247,8 +247,9 @@ def test_a_viewer_goes_on_with_the_next_process(story: Story, viewers: Viewers) 
 
     board.row("after", "not allocated")
     board.says("live")
-    assert board.page.locator("#list .row").count() == 1
-    assert not board.page.locator("#notice").is_visible()
+    expect(board.page.locator("#list .row")).to_have_count(1, timeout=60_000)
+    # Until it is the elected one, the next process says that it is not.
+    expect(board.page.locator("#notice")).to_be_hidden(timeout=60_000)
     assert board.errors == []
 
 
