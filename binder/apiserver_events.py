@@ -93,13 +93,13 @@ def pod_evicted(pod: PodToEvict, found: EvictForeign) -> Event:
 def reclaimed(take: Take, tree: QueueTree) -> Iterator[Event]:
     """About the waiting pod, each claim and both sides' queues: all say the same."""
     reason = DEVICE_RECLAIMED if take.hold.is_device else "RoomReclaimed"
-    yield _normal(_pod_reference(take.pod), reason, take.sentence)
-    yield _normal(_queue_reference(take.hold.queue, tree), reason, take.sentence)
+    yield Event.normal(_pod_reference(take.pod), reason, "Evict", take.sentence)
+    yield Event.normal(_queue_reference(take.hold.queue, tree), reason, "Evict", take.sentence)
     for victim in take.victims:
         for claim in victim.claims:
-            yield _normal(_reference(claim), "ClaimReclaimed", take.sentence)
+            yield Event.normal(_reference(claim), "ClaimReclaimed", "Evict", take.sentence)
     for owner in dict.fromkeys(victim.owner for victim in take.victims):
-        yield _normal(_queue_reference(owner, tree), "ClaimsReclaimed", take.sentence)
+        yield Event.normal(_queue_reference(owner, tree), "ClaimsReclaimed", "Evict", take.sentence)
 
 
 def pod_reclaimed(pod: PodToEvict, take: Take) -> Event:
@@ -116,18 +116,12 @@ def pod_reclaimed(pod: PodToEvict, take: Take) -> Event:
 
 def gang_given_up(pod: PodToEvict, sentence: str) -> Event:
     """About a pod whose PodGroup has had too few for too long."""
-    return _normal(_pod_reference(pod), "PodGroupGivenUp", sentence)
+    return Event.normal(_pod_reference(pod), "PodGroupGivenUp", "Evict", sentence)
 
 
 def reclaim_held_back(take: Take, why: str) -> Event:
     note = f"{take.sentence} It is held back: {why}"
     return Event.warning(_pod_reference(take.pod), "ReclaimHeldBack", "Evict", note)
-
-
-def _normal(regarding: ObjectReference, reason: str, note: str) -> Event:
-    return Event(
-        regarding=regarding, type=EventType.NORMAL, reason=reason, action="Evict", note=note
-    )
 
 
 def _pod_reference(pod: PodToEvict | PodView) -> ObjectReference:

@@ -67,9 +67,9 @@ STALE_GANG_GRACE = timedelta(seconds=60)
 
 def grace(text: str) -> timedelta | None:
     """Seconds, at once for 0; None for never."""
-    if text in ("0", "Never"):
-        return timedelta() if text == "0" else None
-    return timedelta(seconds=seconds(text))
+    if text == "Never":
+        return None
+    return timedelta(seconds=0 if text == "0" else seconds(text))
 
 
 POD_GROUPS = (

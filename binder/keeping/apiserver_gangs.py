@@ -142,7 +142,7 @@ class GangKeeper:
     async def _evict(self, key: GroupKey, left: Sequence[PodView], sentence: str) -> None:
         """Evict all, or nobody; whoever is killed in between leaves the rest for the next."""
         evictor: Evictor = self.writes.evictor
-        pods = [PodToEvict(pod.namespace, pod.name, pod.uid) for pod in left]
+        pods = [PodToEvict.of(pod) for pod in left]
         await evictor.ask(pods)
         for pod in pods:
             if await evictor.evict(pod):

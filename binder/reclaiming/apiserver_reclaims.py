@@ -293,7 +293,7 @@ class Reclaimer:
 
     async def _is_held_back(self, take: Take, *, for_room: bool) -> bool:
         """Carry it out; whether nothing was done since somebody may not be evicted now."""
-        pods = [PodToEvict(pod.namespace, pod.name, pod.uid) for pod in take.pods]
+        pods = [PodToEvict.of(pod) for pod in take.pods]
         try:
             await self.writes.evictor.ask(pods)
         except HeldBackError as error:

@@ -350,9 +350,9 @@ class KubeletClaims:
         found = {key: instance for key, instance in known.items() if instance}
         instances = {key: with_real_paths(i, real_path) for key, i in found.items()}
         planned = plan_prepare(claim, instances, prepared, boot_id, self._refuse_mount)
-        if sight is None or all(sight.where.named(i.name) is i for i in found.values()):
+        if sight is None or isinstance(planned, Failure):
             return planned
-        if isinstance(planned, Failure):
+        if all(sight.where.named(i.name) is i for i in found.values()):
             return planned
         # What is published still may be where another device is by now.
         return current(planned, sight.where, real_path, self._refuse_mount)

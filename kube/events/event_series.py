@@ -103,6 +103,13 @@ class Event:
             regarding=regarding, type=EventType.WARNING, reason=reason, action=action, note=note
         )
 
+    @classmethod
+    def normal(cls, regarding: ObjectReference, reason: str, action: str, note: str) -> Self:
+        """What happened as it should."""
+        return cls(
+            regarding=regarding, type=EventType.NORMAL, reason=reason, action=action, note=note
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class CreateEvent:

@@ -17,10 +17,11 @@ from typing import NoReturn
 
 from cachetools import LRUCache
 
-from kube.api import CLAIMS, PODS, Event, EventType, ObjectReference
+from kube.api import CLAIMS, PODS, Event, ObjectReference
 from scheduler_plugin.accounting.charges.ledger import why_unattributed
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
+from scheduler_plugin.judging.verdicts import not_shared
 from scheduler_plugin.objects.bindings import Fence
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName, Reason
@@ -115,16 +116,11 @@ def _shared(
     about: ObjectReference, claim: ClaimView, pod: PodView, queue: QueueName, owner: QueueName
 ) -> Event:
     note = f'{claim}, which queue "{owner}" pays for, is used by queue "{queue}", too: by {pod}.'
-    return Event(
-        regarding=about, type=EventType.NORMAL, reason="ClaimShared", action="Share", note=note
-    )
+    return Event.normal(about, "ClaimShared", "Share", note)
 
 
 def _denied(
     about: ObjectReference, claim: ClaimView, pod: PodView, queue: QueueName, owner: QueueName
 ) -> Event:
-    note = (
-        f'{claim} belongs to queue "{owner}", which does not share its claims with queue'
-        f' "{queue}": {pod} waits.'
-    )
+    note = f"{not_shared(claim, owner, queue)}: {pod} waits."
     return Event.warning(about, str(Reason.CLAIM_SHARING_DENIED), "Share", note)

@@ -261,11 +261,15 @@ def _sharers(case: Case, claim: ClaimView) -> set[PodUid]:
 def _owners_share(case: Case) -> Iterator[Refused]:
     for use in case.claims:
         if not case.world.facts.tree.shares_with(use.owner, case.queue):
-            sentence = (
-                f'{use.claim} belongs to queue "{use.owner}", which does not share its'
-                f' claims with queue "{case.queue}".'
-            )
+            sentence = f"{not_shared(use.claim, use.owner, case.queue)}."
             yield Refused(Reason.CLAIM_SHARING_DENIED, sentence)
+
+
+def not_shared(claim: ClaimView, owner: QueueName, queue: QueueName) -> str:
+    """Why a queue may not use a claim, without the full stop."""
+    return (
+        f'{claim} belongs to queue "{owner}", which does not share its claims with queue "{queue}"'
+    )
 
 
 def _foreign_pods_are_preemptible(case: Case) -> Iterator[Refused]:

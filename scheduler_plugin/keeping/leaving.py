@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from driver.api import timestamp
 from scheduler_plugin.accounting.queues.queues import EffectiveSharing
@@ -51,6 +51,11 @@ class PodToEvict:
     namespace: str
     name: str
     uid: PodUid
+
+    @classmethod
+    def of(cls, pod: PodView) -> Self:
+        """A pod as it is known."""
+        return cls(pod.namespace, pod.name, pod.uid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +200,7 @@ def _decided(found: _Outlived, sharing: EffectiveSharing, now: datetime) -> Owne
     due = found.since + sharing.owner_exit_grace_period
     if now < due:
         return LookAgain(due)
-    pods = [PodToEvict(p.namespace, p.name, p.uid) for p in found.foreign if not p.deleting]
+    pods = [PodToEvict.of(pod) for pod in found.foreign if not pod.deleting]
     return _eviction(found, tuple(pods), asks) if pods else None
 
 

@@ -147,9 +147,10 @@ class ClaimView:
         return frozenset(a.device_class for r in self.requests for a in r.alternatives)
 
     @property
-    def devices(self) -> frozenset[DeviceId]:
-        """Those that it has; what is lent for administration is nobody's."""
-        return frozenset(r.device_id for r in self.results or () if not r.admin_access)
+    def devices(self) -> tuple[DeviceId, ...]:
+        """Those that it has, each once; what is lent for administration is nobody's."""
+        own = (r.device_id for r in self.results or () if not r.admin_access)
+        return tuple(dict.fromkeys(own))
 
     @property
     def classes_asked_whole(self) -> frozenset[ClassName]:

@@ -16,6 +16,7 @@ from math import prod
 from scheduler_plugin.accounting.charges.costs import is_accounted
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.judging.gangs import could_come, is_of_gang, living_members
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
 from scheduler_plugin.objects.claims import Alternative, ClaimView, ClassName
@@ -114,16 +115,16 @@ def may_want_device(pod: PodView) -> bool:
 def device_want_of(pod: PodView, world: World) -> DeviceWant | NoWant:
     """What devices a pod lacks, if it lacks any; in doubt it lacks none."""
     pods = _together(pod, world)
-    cases = pods if isinstance(pods, NoWant) else tried_cases(pods, world)
-    if isinstance(pods, NoWant) or isinstance(cases, NoWant):
-        return pods if isinstance(pods, NoWant) else cases  # type: ignore[return-value]
-    if any(lacks_room for _, lacks_room in cases):
-        return NoWant(f"{names_of(pods)} waits for room, and not for a device.")
+    if isinstance(pods, NoWant):
+        return pods
+    cases = _admitted(pods, world)
+    if isinstance(cases, NoWant):
+        return cases
     if not any(_asks_for_accounted(each, world) for each in pods):
         return NoWant(f"{names_of(pods)} waits for no device that queues count.")
     if served := served_with_another(pods, world):
         return NoWant(served)
-    holds, seekers = holds_of([case for case, _ in cases]), seekers_of(pods, world)
+    holds, seekers = holds_of(cases), seekers_of(pods, world)
     if isinstance(seekers, str):
         unmet = holds[0].queue if holds else None
         return NoWant(f"{names_of(pods)} waits for a device, and {seekers}", unmet)
@@ -132,6 +133,15 @@ def device_want_of(pod: PodView, world: World) -> DeviceWant | NoWant:
         return NoWant(f"{waits} that nobody, or more than one, would pay for.")
     keys = dict.fromkeys(key for hold in holds for key, _ in hold.usage)
     return DeviceWant(seekers=seekers, holds=holds, keys=tuple(keys))
+
+
+def _admitted(pods: Sequence[PodView], world: World) -> list[Case] | NoWant:
+    cases = tried_cases(pods, world)
+    if isinstance(cases, NoWant):
+        return cases
+    if any(lacks_room for _, lacks_room in cases):
+        return NoWant(f"{names_of(pods)} waits for room, and not for a device.")
+    return [case for case, _ in cases]
 
 
 def _together(pod: PodView, world: World) -> list[PodView] | NoWant:

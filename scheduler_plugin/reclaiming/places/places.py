@@ -184,4 +184,5 @@ def result_of(steps: Generator[None, None, list[Place] | None]) -> list[Place] |
         try:
             next(steps)
         except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
+            found: list[Place] | None = end.value
+            return found

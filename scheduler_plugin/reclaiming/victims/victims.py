@@ -61,8 +61,7 @@ class Victim:
     @property
     def devices(self) -> tuple[DeviceId, ...]:
         """Those of the claims that end."""
-        results = (result for claim in self.claims for result in claim.results or ())
-        return tuple(result.device_id for result in results if not result.admin_access)
+        return tuple(device for claim in self.claims for device in claim.devices)
 
     @property
     def pods(self) -> frozenset[PodUid]:
