@@ -30,7 +30,11 @@ def many(story: Story) -> Iterator[str]:
 
 
 def configure(story: Story, name: str, devices: int) -> None:
-    describe(story, name, [f"{name}-{number}" for number in range(devices)])
+    """By descriptions that are the same each time.
+
+    Of 2,000 other names two have the same six digits in one run of nine, and an Instance fewer.
+    """
+    describe(story, name, [f"device-{number}" for number in range(devices)])
 
 
 def describe(story: Story, name: str, descriptions: list[str]) -> None:
