@@ -7,7 +7,8 @@ objects. It never asks the product what would serve or who may go:
 - no queue is taken below its quota, and nobody gets by it more than its own;
 - nobody is evicted while a device that would do is free, and nobody who could have stayed;
 - who was evicted for a pod leaves it a device that the pod then gets, if its node still has the
-  CPU: nobody else slips in, whoever leads, and however long the evicted take;
+  CPU and the quota of a non-preemptible one was not lowered meanwhile: nobody else slips in,
+  whoever leads, and however long the evicted take;
 - a leader that dies between two evictions leaves nothing that the next does not finish or give up;
 - with constant demand (whoever is evicted comes back and waits) evictions end;
 - then whoever waits within the quota is told why, and there is no claim that alone could go.
@@ -174,6 +175,18 @@ class Model:
 
     def payer(self, user: User) -> str:
         return self.claims[user.claim].owner or user.queue
+
+    def quota_allows(self, user: User) -> bool:
+        """Whether what is non-preemptible stays within each quota above with this pod."""
+        firm = {u.claim for u in self.users.values() if u.node and u.non_preemptible}
+        cost = self.claims[user.claim].cost
+        places = path(self.payer(user)) if user.non_preemptible else ()
+        return all(
+            cost
+            + sum(c.cost for c in self.claims.values() if c.name in firm and q in path(c.owner))
+            <= self.quotas[q]
+            for q in places
+        )
 
 
 class DeviceReclaims(RuleBasedStateMachine):
@@ -481,7 +494,8 @@ class DeviceReclaims(RuleBasedStateMachine):
             users = [c for c in self.model.claims.values() if c.device == freed]
             why = f"{user} was to have {freed}, which {users} have: {self._verdict(user)}"
             nodes = {d.node for d in DEVICES if d.name in (freed, *self._changed_places(freed))}
-            assert not all(self.model.has_cpu(node, user, None) for node in nodes), why
+            has_cpu = all(self.model.has_cpu(node, user, None) for node in nodes)
+            assert not has_cpu or not self.model.quota_allows(user), why
             self._end_hold(user)
 
     def _changed_places(self, freed: str) -> Iterator[str]:
