@@ -1,8 +1,8 @@
 """What pages say to type: each block is run by a story, or listed with the reason why not.
 
-The tutorial, the how-to pages, README's first example and INSTALL.md are typed word for word. What
-other pages show is done by the stories that are named here, in the surroundings that it needs; a
-page's own words would need that page's disks, cameras and nodes.
+The tutorial, the how-to pages, README's first example, INSTALL.md and the image's page are typed
+word for word. What other pages show is done by the stories that are named here, in the surroundings
+that it needs; a page's own words would need that page's disks, cameras and nodes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ WORD_FOR_WORD: Mapping[str, str] = {
     "test_the_first_example_of_the_readme_runs_as_it_stands",
     "INSTALL.md": f"{E2E}test_helm.py::"
     "test_a_release_lives_as_documented_and_leaves_nothing_that_blocks",
+    "deploy/image/README.md": f"{E2E}test_air_gapped.py::"
+    "test_an_image_that_was_built_is_pushed_and_imported_as_pages_say",
 }
 """Pages whose `sh` blocks are typed, and by which story."""
 

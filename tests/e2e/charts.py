@@ -62,6 +62,7 @@ def bare_cluster(
     *,
     nodes: int = 1,
     kubelet_root: str = ClusterSettings.kubelet_root,
+    images: bool = True,
 ) -> Iterator[Cluster]:
     """A cluster that has the images, and nothing of Moorage's else; its nodes share no network."""
     settings = ClusterSettings(
@@ -74,7 +75,8 @@ def bare_cluster(
     )
     own = Cluster.up(settings)
     try:
-        installation.load_images(own)
+        if images:
+            installation.load_images(own)
         yield own
     finally:
         own.down(purge=True)

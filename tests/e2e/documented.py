@@ -31,11 +31,11 @@ def blocks(language: str, text: str = INSTALL) -> list[str]:
 
 def commands(heading: str) -> str:
     """What a section says is to be typed."""
-    (found,) = blocks("sh", _section(heading))
+    (found,) = blocks("sh", section(heading))
     return found
 
 
-def _section(heading: str) -> str:
+def section(heading: str) -> str:
     _, _, rest = INSTALL.partition(f"\n## {heading}\n")
     return rest.partition("\n## ")[0]
 
@@ -54,7 +54,7 @@ def prepare(folder: Path, path: str = "auto") -> None:
     own = VALUES.read_text().replace("create: true", "create: false")
     driver = f"driver: {{namespace: moorage-driver, path: {path}}}"
     (folder / "moorage-values.yaml").write_text(f"{own}\n{driver}\n")
-    (first,) = blocks("yaml", _section(FIRST_CLAIM))
+    (first,) = blocks("yaml", section(FIRST_CLAIM))
     (folder / "first.yaml").write_text(_with_local_image(first))
 
 
