@@ -4,6 +4,6 @@
                                   └──────the certificate──────► the listener (kube's LiveTls)
 
 All replicas share one Secret: the authorities that are trusted, the key of the newest, and the
-certificate that they serve. `authority` makes and reads those, `rotation` decides when, `settings`
-says where. A certificate from files, which somebody else renews, needs nothing of this room.
+certificate that they serve. `authority` makes and reads those, `rotation` decides when. A
+certificate from files, which somebody else renews, needs nothing of this room.
 """
