@@ -9,10 +9,8 @@ from dataclasses import dataclass
 
 from bench.dra_drivers import SECONDS, Claims
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
-from kube.api import ApiClient, JsonObject, Resource
+from kube.api import CLAIMS, SLICES, ApiClient, JsonObject
 
-CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
-SLICES = Resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
 AT_ONCE = 16
 POLL_SECONDS = 0.1
 

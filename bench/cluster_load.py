@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kube.api import ApiClient, JsonObject, Resource
+from kube.api import CLAIMS, CLASSES, NAMESPACES, PODS, SLICES, ApiClient, JsonObject, Resource
 from local_cluster import fake_nodes
 from scheduler_plugin.api import ACCOUNTED_LABEL, GROUP, QUEUE_KIND, QUEUE_LABEL, VERSION
 
@@ -24,12 +24,7 @@ DEVICES_PER_NODE = 8
 ROOT_QUEUES, QUEUES = 4, 20
 CONNECTIONS = 32
 
-PODS = Resource("", "v1", "pods")
-NAMESPACES = Resource("", "v1", "namespaces", namespaced=False)
 ACCOUNTS = Resource("", "v1", "serviceaccounts")
-CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
-CLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
-SLICES = Resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
 QUEUE_OBJECTS = Resource(GROUP, VERSION, "queues", namespaced=False)
 
 

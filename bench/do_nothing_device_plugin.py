@@ -20,9 +20,7 @@ import grpc.aio
 
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc
-from kube.api import ApiClient, Resource, connect
-
-INSTANCES = Resource("akri.sh", "v0", "instances")
+from kube.api import INSTANCES, ApiClient, connect
 
 
 def socket_name(resource: str) -> str:

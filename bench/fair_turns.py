@@ -24,12 +24,17 @@ from tempfile import TemporaryDirectory
 from bench import measured_cluster
 from bench.idle_driver import control_plane, driver_command, process
 from bench.process_figures import peak_mib, resident_mib
-from kube.api import ApiClient, JsonObject, Resource, Store, connect
+from kube.api import (
+    CONFIGURATIONS,
+    INSTANCES,
+    SLICES,
+    ApiClient,
+    JsonObject,
+    Store,
+    connect,
+)
 from tests.fakes.pod_resources import FakePodResources
 
-CONFIGURATIONS = Resource("akri.sh", "v0", "configurations")
-INSTANCES = Resource("akri.sh", "v0", "instances")
-SLICES = Resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
 MANY = "many"
 LONGEST_SECONDS = 300.0
 BEGUN_SECONDS = 0.2

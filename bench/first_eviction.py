@@ -26,8 +26,8 @@ from statistics import quantiles
 from typing import Any
 
 from bench import cluster_load, measured_cluster, throughput
-from bench.cluster_load import CLAIMS, DEVICE_CLASS, NAMESPACE, PODS, QUEUE_OBJECTS
-from kube.api import ApiClient, Change, Deleted, JsonObject, Store, connect
+from bench.cluster_load import DEVICE_CLASS, NAMESPACE, QUEUE_OBJECTS
+from kube.api import CLAIMS, CLASSES, PODS, ApiClient, Change, Deleted, JsonObject, Store, connect
 from local_cluster.api import Cluster
 from scheduler_plugin.api import GROUP, QUEUE_KIND, QUEUE_LABEL, QUOTA_GATE, VERSION
 
@@ -80,7 +80,7 @@ def a_pod(name: str, queue: str, *, gated: bool = False) -> JsonObject:
 async def fill(client: ApiClient, load: Load) -> None:
     """Let the queues without a quota have all devices, and want more."""
     await cluster_load.furnish(client, cluster_load.Load(load.nodes, 0, 0))
-    await client.create(cluster_load.CLASSES, cluster_load.a_class())
+    await client.create(CLASSES, cluster_load.a_class())
     await client.create(QUEUE_OBJECTS, a_queue(ROOT, -1, load.claims, parent=""))
     await client.create(QUEUE_OBJECTS, a_queue(MINE, -1, -1))
     for number in range(load.queues):

@@ -23,12 +23,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench import measured_cluster
-from bench.fair_turns import CONFIGURATIONS, watched
+from bench.fair_turns import watched
 from bench.idle_driver import control_plane, driver_command, process
 from bench.process_figures import peak_mib, resident_mib
 from driver.handlers.sdk import Device, Handler, Request, run
 from driver.handlers.sdk_requests import AGENT_SOCKET
-from kube.api import connect
+from kube.api import CONFIGURATIONS, connect
 from tests.fakes.pod_resources import FakePodResources
 
 NAME = "shelf"

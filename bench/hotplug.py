@@ -24,14 +24,12 @@ from pathlib import Path
 
 import pyudev
 
-from kube.api import ApiClient, JsonObject, Resource, Store, connect
+from kube.api import INSTANCES, SLICES, ApiClient, JsonObject, Resource, Store, connect
 from local_cluster import loop_devices
 from local_cluster.api import Cluster, ClusterSettings
 from local_cluster.loop_devices import LoopDevice
 from tests.e2e.driver import installation
 
-SLICES = Resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
-INSTANCES = Resource("akri.sh", "v0", "instances")
 SLICE = SLICES.at("baseline")
 SLICE_LIMIT = 64
 FIRST_PRESENT, FIRST_PLUGGED, FIRST_OF_BASELINE = 200_000, 300_000, 400_000

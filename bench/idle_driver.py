@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 
 from bench import measured_cluster
 from bench.process_figures import cpu_seconds, peak_mib, resident_mib
-from kube.api import JsonObject, Resource, connect
+from kube.api import INSTANCES, SLICES, JsonObject, connect
 from local_cluster import loop_devices
 from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
 from tests.driver.discovery.opcua import machines
@@ -37,8 +37,6 @@ SETTLE_SECONDS = 15.0
 """More than the interval of rediscovery, so that every handler has looked twice."""
 
 DEADLINE_SECONDS = 120.0
-INSTANCES = Resource("akri.sh", "v0", "instances")
-SLICES = Resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
 DETAILS: Mapping[str, object] = {
     "udev": {"udevRules": ['KERNEL=="loop20*"']},
     "onvif": {},

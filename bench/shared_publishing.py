@@ -32,12 +32,18 @@ from tempfile import TemporaryDirectory
 
 from bench import measured_cluster
 from bench.idle_driver import process
-from kube.api import ApiClient, JsonObject, Resource, Store, connect
+from kube.api import (
+    CONFIGURATIONS,
+    INSTANCES,
+    SLICES,
+    ApiClient,
+    JsonObject,
+    Resource,
+    Store,
+    connect,
+)
 from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
 
-INSTANCES = Resource("akri.sh", "v0", "instances")
-CONFIGURATIONS = Resource("akri.sh", "v0", "configurations")
-SLICES = Resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
 DRIVER, BASELINE = "moorage.dev", "baseline.example.com"
 CONFIGURATION = "camera"
 AT_ONCE = 32

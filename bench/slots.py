@@ -36,15 +36,23 @@ from bench.do_nothing_device_plugin import socket_name
 from bench.hotplug import base, percentile
 from bench.process_figures import cpu_seconds, resident_mib
 from driver.device_plugin.node_slots import RESEND_SECONDS
-from kube.api import ApiClient, Change, Deleted, JsonObject, Modified, Resource, Store, connect
+from kube.api import (
+    INSTANCES,
+    PODS,
+    ApiClient,
+    Change,
+    Deleted,
+    JsonObject,
+    Modified,
+    Store,
+    connect,
+)
 from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings, Component
 from local_cluster.component_handles import ComponentProcess
 from tests.e2e.driver import installation
 from tests.e2e.legacy import kubelets
 
 NODE = "node-a"
-PODS = Resource("", "v1", "pods")
-INSTANCES = Resource("akri.sh", "v0", "instances")
 
 ONE, MANY, NOTHING, WRITES = "one", "many", "nothing", "writes"
 WRITTEN = f"{WRITES}-000000"

@@ -39,7 +39,7 @@ from typing import TypeVar
 from bench import cluster_load, measured_cluster
 from bench.cluster_load import Load
 from bench.process_figures import cpu_seconds
-from kube.api import ApiClient, Store, connect
+from kube.api import CLAIMS, CLASSES, PODS, ApiClient, Store, connect
 from local_cluster.api import Cluster
 
 F = TypeVar("F")
@@ -127,7 +127,7 @@ class Bindings:
 @asynccontextmanager
 async def watched_bindings(client: ApiClient, namespace: str, most: int) -> AsyncIterator[Bindings]:
     """Watch the pods of a namespace being bound."""
-    selection = cluster_load.PODS.select(namespace, field_selector="spec.nodeName!=")
+    selection = PODS.select(namespace, field_selector="spec.nodeName!=")
     store = Store(client, selection, lambda pod: str(pod["metadata"]["name"]))
     task = asyncio.create_task(store.run())
     await store.synced.wait()
@@ -231,7 +231,7 @@ def figures(
 
 async def clear(cluster: Cluster, client: ApiClient, namespace: str) -> None:
     """As it was before the pods. No controller runs that would let go of the claims."""
-    claims = await client.list(cluster_load.CLAIMS.select(namespace))
+    claims = await client.list(CLAIMS.select(namespace))
     at_once = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
     path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims"
     with cluster.api() as api:
@@ -245,7 +245,7 @@ async def clear(cluster: Cluster, client: ApiClient, namespace: str) -> None:
 
 async def withdraw(client: ApiClient) -> None:
     """Let the next pods wait again."""
-    await client.delete(cluster_load.CLASSES.at(cluster_load.DEVICE_CLASS))
+    await client.delete(CLASSES.at(cluster_load.DEVICE_CLASS))
 
 
 def report(rounds: Sequence[dict[str, Figures]], arrival: str, load: Load) -> None:

@@ -30,7 +30,7 @@ from typing import Any
 from bench import cluster_load, measured_cluster, throughput
 from bench.cluster_load import Load
 from bench.process_figures import cpu_seconds
-from kube.api import ApiClient, connect
+from kube.api import CLAIMS, CLASSES, NAMESPACES, PODS, ApiClient, connect
 from local_cluster.api import Cluster
 from scheduler_plugin.api import GROUP, QUEUE_KIND, QUEUE_LABEL, QUOTA_GATE, VERSION
 
@@ -101,10 +101,10 @@ def a_waiting_pod(number: int, peer: str) -> dict[str, Any]:
 async def furnish(cluster: Cluster, load: Load) -> None:
     async with connect(cluster.kubeconfig) as client:
         await cluster_load.furnish(client, load)
-        await client.create(cluster_load.NAMESPACES, {"metadata": {"name": NAMESPACE}})
+        await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
         account = {"metadata": {"name": "default", "namespace": NAMESPACE}}
         await client.create(cluster_load.ACCOUNTS, account)
-        await client.create(cluster_load.CLASSES, cluster_load.a_class(WAITING_CLASS))
+        await client.create(CLASSES, cluster_load.a_class(WAITING_CLASS))
         for number in range(FULL_QUEUES):
             await client.create(cluster_load.QUEUE_OBJECTS, a_full_queue(number))
 
@@ -112,9 +112,9 @@ async def furnish(cluster: Cluster, load: Load) -> None:
 async def line_up(cluster: Cluster, client: ApiClient, peer: str, waiting: int) -> None:
     """Pods that wait, until everything has been said about them."""
     claims = (cluster_load.a_claim(n, NAMESPACE, WAITING_CLASS) for n in range(waiting))
-    await cluster_load.create_all(client, cluster_load.CLAIMS, claims)
+    await cluster_load.create_all(client, CLAIMS, claims)
     pods = (a_waiting_pod(n, peer) for n in range(waiting))
-    await cluster_load.create_all(client, cluster_load.PODS, pods)
+    await cluster_load.create_all(client, PODS, pods)
     measured_cluster.until_steady(lambda: measured_cluster.api_requests(cluster), seconds=3.0)
 
 

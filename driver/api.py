@@ -10,12 +10,12 @@ from typing import Any, Literal, NewType
 from driver.pod_requests import effective_requests as effective_requests
 from driver.times import parse_duration as parse_duration
 from driver.times import timestamp as timestamp
+from kube.kinds import CONFIGURATIONS
 
 DRIVER_NAME = "moorage.dev"
 """Name of the DRA driver: in slices, classes, sockets, and the domain of unqualified attributes."""
 
-AKRI_GROUP = "akri.sh"
-AKRI_VERSION = "v0"
+AKRI_GROUP, AKRI_VERSION = CONFIGURATIONS.group, CONFIGURATIONS.version
 
 OFFLINE_TAINT = f"{DRIVER_NAME}/offline"
 """Taint of a device that its handler no longer reports and that a claim still holds."""

@@ -20,19 +20,27 @@ from kube.events.apiserver_events import EventRecorder
 from kube.events.event_series import Event, EventType, ObjectReference
 from kube.key_locks import KeyLocks
 from kube.kinds import (
+    ACCESS_REVIEWS,
     BUDGETS,
     CLAIMS,
     CLASSES,
     CONFIG_MAPS,
+    CONFIGURATIONS,
+    DAEMON_SETS,
     DEFINITIONS,
+    DEPLOYMENTS,
     EVENTS,
+    INSTANCES,
     LEASES,
+    MUTATING_WEBHOOKS,
     NAMESPACES,
     NODES,
     PODS,
+    QUEUES,
     SECRETS,
     SLICES,
     TEMPLATES,
+    VALIDATING_WEBHOOKS,
 )
 from kube.leases.apiserver_leases import (
     ElectionSettings,

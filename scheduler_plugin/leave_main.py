@@ -12,7 +12,10 @@ from collections.abc import Iterable
 from driver.api import CONFIGURATION_LABEL, DRIVER_NAME, SLOTS_FINALIZER
 from kube.api import (
     CLASSES,
+    CONFIGURATIONS,
     DEFINITIONS,
+    INSTANCES,
+    QUEUES,
     SLICES,
     ApiClient,
     JsonObject,
@@ -22,7 +25,6 @@ from kube.api import (
     Selection,
     connect,
 )
-from scheduler_plugin.cluster.apiserver import CONFIGURATIONS, INSTANCES, QUEUES
 from scheduler_plugin.objects.names import CHARGES_FINALIZER
 from scheduler_plugin.settings import LeaveSettings
 

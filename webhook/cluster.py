@@ -12,11 +12,13 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
-from driver.api import AKRI_GROUP, AKRI_VERSION
 from kube.api import (
     CLAIMS,
     CLASSES,
+    CONFIGURATIONS,
+    INSTANCES,
     NAMESPACES,
+    QUEUES,
     TEMPLATES,
     ApiClient,
     ApiError,
@@ -31,8 +33,6 @@ from kube.api import (
     Store,
 )
 from scheduler_plugin.api import (
-    GROUP,
-    VERSION,
     AccountingSettings,
     Catalog,
     ClaimTemplateView,
@@ -54,10 +54,6 @@ from webhook.lookups import Lookups
 from webhook.rules.surroundings import PodSettings, Surroundings
 
 logger = logging.getLogger(__name__)
-
-QUEUES = Resource(GROUP, VERSION, "queues", namespaced=False)
-CONFIGURATIONS = Resource(AKRI_GROUP, AKRI_VERSION, "configurations")
-INSTANCES = Resource(AKRI_GROUP, AKRI_VERSION, "instances")
 
 BY_NAME = "name"
 

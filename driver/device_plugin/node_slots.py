@@ -35,9 +35,9 @@ from driver.instances.instances import Instance
 from driver.instances.inventory import Inventory
 from driver.instances.slots.slots import InstanceSlots, usage_problems
 from driver.names import attribute_value
-from driver.plumbing.apiserver import INSTANCES
 from driver.plumbing.apiserver_passes import Passes
 from kube.api import (
+    INSTANCES,
     Added,
     ApiClient,
     Change,

@@ -16,8 +16,9 @@ from driver.instances.stored.objects import (
     is_anothers,
 )
 from driver.names import label_value
-from driver.plumbing.apiserver import INSTANCES, delete, each, field_manager
+from driver.plumbing.apiserver import delete, each, field_manager
 from kube.api import (
+    INSTANCES,
     ApiClient,
     ConflictError,
     InvalidError,

@@ -48,9 +48,10 @@ from driver.instances.unseen import (
     plan_unseen,
 )
 from driver.offer_paths import OfferPath
-from driver.plumbing.apiserver import INSTANCES, each, field_manager
+from driver.plumbing.apiserver import each, field_manager
 from driver.plumbing.apiserver_passes import Passes
 from kube.api import (
+    INSTANCES,
     NODES,
     PODS,
     ApiClient,

@@ -1,4 +1,4 @@
-"""The API server: the kinds of objects that the driver reads and writes, and writes of many."""
+"""The API server: who the driver is there, and writes of many objects."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
 from driver.api import (
-    AKRI_GROUP,
-    AKRI_VERSION,
     DRIVER_NAME,
     NodeName,
 )
@@ -21,9 +19,6 @@ from kube.api import (
     Preconditions,
     Resource,
 )
-
-CONFIGURATIONS = Resource(AKRI_GROUP, AKRI_VERSION, "configurations")
-INSTANCES = Resource(AKRI_GROUP, AKRI_VERSION, "instances")
 
 WRITES_AT_ONCE = 8
 

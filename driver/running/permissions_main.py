@@ -15,9 +15,8 @@ from driver.configurations.permissions import (
     configurations_in,
     permissions,
 )
-from driver.plumbing.apiserver import CONFIGURATIONS
 from driver.running.settings import PermissionsSettings
-from kube.api import ApiError, connect
+from kube.api import CONFIGURATIONS, ApiError, connect
 
 STDIN = "-"
 

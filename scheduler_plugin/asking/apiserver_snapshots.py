@@ -10,8 +10,11 @@ from driver.api import timestamp
 from kube.api import (
     CLAIMS,
     CLASSES,
+    CONFIGURATIONS,
+    INSTANCES,
     NAMESPACES,
     PODS,
+    QUEUES,
     SLICES,
     TEMPLATES,
     ApiClient,
@@ -22,7 +25,6 @@ from kube.api import (
     Resource,
 )
 from scheduler_plugin.asking.snapshots import Snapshot, kept
-from scheduler_plugin.cluster.apiserver import CONFIGURATIONS, INSTANCES, QUEUES
 from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.projections import project_pod

@@ -10,11 +10,16 @@ from typing import Any
 import yaml
 
 from kube.api import (
+    ACCESS_REVIEWS,
     CONFIG_MAPS,
+    DAEMON_SETS,
     DEFINITIONS,
     LEASES,
+    MUTATING_WEBHOOKS,
     PODS,
+    QUEUES,
     SLICES,
+    VALIDATING_WEBHOOKS,
     ApiClient,
     ApiError,
     JsonObject,
@@ -26,16 +31,11 @@ from kube.api import (
 )
 from scheduler_plugin.checking.setups import Objects, Permission, Setup, Unread
 from scheduler_plugin.checking.workloads import PART_OF, PERMISSIONS
-from scheduler_plugin.cluster.apiserver import QUEUES
 
 _ADMISSION = "admissionregistration.k8s.io"
 POLICIES = Resource(_ADMISSION, "v1", "validatingadmissionpolicies", namespaced=False)
 BINDINGS = Resource(_ADMISSION, "v1", "validatingadmissionpolicybindings", namespaced=False)
-VALIDATING = Resource(_ADMISSION, "v1", "validatingwebhookconfigurations", namespaced=False)
-MUTATING = Resource(_ADMISSION, "v1", "mutatingwebhookconfigurations", namespaced=False)
 ENDPOINTS = Resource("discovery.k8s.io", "v1", "endpointslices")
-DAEMON_SETS = Resource("apps", "v1", "daemonsets")
-REVIEWS = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", namespaced=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +67,8 @@ async def read_setup(client: ApiClient, question: Question) -> Setup:
         "definitions": DEFINITIONS.select(),
         "policies": POLICIES.select(),
         "bindings": BINDINGS.select(),
-        "validating": VALIDATING.select(),
-        "mutating": MUTATING.select(),
+        "validating": VALIDATING_WEBHOOKS.select(),
+        "mutating": MUTATING_WEBHOOKS.select(),
         "endpoints": ENDPOINTS.select(question.namespace, label_selector=service),
         "pods": PODS.select(label_selector=PART_OF),
         "daemon_sets": DAEMON_SETS.select(label_selector=PART_OF),
@@ -149,8 +149,8 @@ async def _may(client: ApiClient, account: str, permission: Permission) -> bool:
         "subresource": subresource,
     }
     review = {"metadata": {}, "spec": {"user": account, "resourceAttributes": attributes}}
-    kind = {"apiVersion": REVIEWS.api_version, "kind": "SubjectAccessReview"}
-    answer = await client.create(REVIEWS, {**kind, **review})
+    kind = {"apiVersion": ACCESS_REVIEWS.api_version, "kind": "SubjectAccessReview"}
+    answer = await client.create(ACCESS_REVIEWS, {**kind, **review})
     return bool(answer["status"]["allowed"])
 
 

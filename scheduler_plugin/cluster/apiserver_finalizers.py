@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import NoReturn, Protocol
 
 from kube.api import (
+    QUEUES,
     ApiClient,
     ApiError,
     JsonObject,
@@ -23,7 +24,6 @@ from kube.api import (
     WriteOptions,
 )
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster.apiserver import QUEUES
 from scheduler_plugin.due import Due
 from scheduler_plugin.keeping.charged_queues import ChargedQueues, Keep, is_charged, unkept
 from scheduler_plugin.objects.bindings import (

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from kube.api import (
+    QUEUES,
     ApiClient,
     ApiError,
     Backoff,
@@ -36,7 +37,6 @@ from scheduler_plugin.accounting.figures.queue_status import (
 )
 from scheduler_plugin.accounting.figures.share_figures import ShareFigures
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster.apiserver import QUEUES
 from scheduler_plugin.due import Due, Rests
 from scheduler_plugin.objects.bindings import Fence
 from scheduler_plugin.objects.names import FIELD_MANAGER, QUEUE_KIND, QueueName

@@ -9,8 +9,11 @@ from typing import Any, TypeAlias, TypeVar
 from kube.api import (
     CLAIMS,
     CLASSES,
+    CONFIGURATIONS,
+    INSTANCES,
     NAMESPACES,
     PODS,
+    QUEUES,
     SLICES,
     ApiClient,
     JsonObject,
@@ -28,7 +31,6 @@ from scheduler_plugin.accounting.world_changes import (
     QueueChanged,
     WorldChange,
 )
-from scheduler_plugin.cluster import apiserver
 from scheduler_plugin.cluster.feeds import Feed, Kind
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claim_fields import Claim
@@ -166,7 +168,7 @@ class Kinds:
             self._changed(QueueChanged(queue.name))
 
         feed = Feed(put=put, delete=delete)
-        return self._source.kind(apiserver.QUEUES, parse_queue, feed)
+        return self._source.kind(QUEUES, parse_queue, feed)
 
     def _namespaces(self) -> Kind[NamespaceView]:
         def put(namespace: NamespaceView) -> None:
@@ -202,9 +204,7 @@ class Kinds:
     def _configurations(self) -> Kind[ResourceKey]:
         world = self._world
         feed = self._other(world.put_configuration, world.delete_configuration)
-        return self._source.kind(
-            apiserver.CONFIGURATIONS, project_configuration, feed, is_optional=True
-        )
+        return self._source.kind(CONFIGURATIONS, project_configuration, feed, is_optional=True)
 
     def _instances_kind(self) -> Kind[InstanceView]:
         def put(instance: InstanceView) -> None:
@@ -220,7 +220,7 @@ class Kinds:
             self._changed(OtherChanged())
 
         feed = Feed(put=put, delete=delete)
-        return self._source.kind(apiserver.INSTANCES, instance_view, feed, is_optional=True)
+        return self._source.kind(INSTANCES, instance_view, feed, is_optional=True)
 
     def _group(self, resource: Resource) -> Kind[PodGroupView]:
         def project(obj: JsonObject) -> PodGroupView:

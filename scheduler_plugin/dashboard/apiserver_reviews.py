@@ -16,11 +16,10 @@ from typing import Any
 
 from cachetools import TTLCache
 
-from kube.api import ApiClient, ApiError, JsonObject, Resource, WriteOptions
+from kube.api import ACCESS_REVIEWS, ApiClient, ApiError, JsonObject, Resource, WriteOptions
 from scheduler_plugin.dashboard.parts import Access
 
 TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "tokenreviews", namespaced=False)
-ACCESS_REVIEWS = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", namespaced=False)
 
 REMEMBERED_SECONDS = 30.0
 MOST_REMEMBERED = 4096

@@ -9,13 +9,11 @@ from typing import Any, Protocol
 import msgspec
 from fastapi import HTTPException
 
+from kube.kinds import CLAIMS, PODS, QUEUES
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.dashboard.apiserver_reviews import Reviews, Viewer
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.parts import (
-    CLAIMS,
-    PODS,
-    QUEUES,
     Access,
     Part,
     access,

@@ -5,21 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of objects, as the API names it; `group` is "" for the core group."""
-
-    group: str
-    plural: str
-    namespaced: bool = True
-
-
-QUEUES = Kind("moorage.dev", "queues", namespaced=False)
-CLAIMS = Kind("resource.k8s.io", "resourceclaims")
-INSTANCES = Kind("akri.sh", "instances")
-PODS = Kind("", "pods")
-EVENTS = Kind("events.k8s.io", "events")
+from kube.kinds import CLAIMS, EVENTS, INSTANCES, PODS, QUEUES, Resource
 
 
 class Part(StrEnum):
@@ -52,7 +38,7 @@ IN_ONE_NAMESPACE = frozenset({Part.CLAIMS, Part.WAITING, Part.EVENTS})
 class Access:
     """Listing a kind, in one namespace or, with "", in all."""
 
-    kind: Kind
+    kind: Resource
     namespace: str = ""
 
     def attributes(self) -> dict[str, str]:

@@ -19,11 +19,11 @@ import yaml
 from rich.console import Console
 
 from kube.api import (
+    DEPLOYMENTS,
     PODS,
     ApiClient,
     ForbiddenError,
     NotFoundError,
-    Resource,
     connect,
     wall_clock,
 )
@@ -53,8 +53,6 @@ from scheduler_plugin.settings import Reading, ServeSettings, ViewSettings
 from scheduler_plugin.viewing.why import Why
 
 WIDEST = 10_000
-
-DEPLOYMENTS = Resource("apps", "v1", "deployments")
 
 
 async def run_view(settings: ViewSettings) -> None:

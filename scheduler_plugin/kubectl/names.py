@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 from kube.api import (
+    INSTANCES,
     NAMESPACES,
     PODS,
+    QUEUES,
     SLICES,
     ApiClient,
     ApiError,
@@ -15,7 +17,6 @@ from kube.api import (
     KubeconfigError,
     connect,
 )
-from scheduler_plugin.cluster.apiserver import INSTANCES, QUEUES
 
 _KINDS = {
     "queues": (QUEUES,),

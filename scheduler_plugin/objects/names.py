@@ -8,11 +8,11 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import NewType
 
+from kube.kinds import QUEUES
 from scheduler_plugin.objects.amounts import NOTHING, UNLIMITED, Ceiling, ResourceKey
 from scheduler_plugin.objects.selectors import LabelSelector
 
-GROUP = "moorage.dev"
-VERSION = "v1alpha1"
+GROUP, VERSION = QUEUES.group, QUEUES.version
 QUEUE_KIND = "Queue"
 
 FIELD_MANAGER = f"{GROUP}/scheduler-plugin"

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from uuid import uuid4
 
 from kube.api import (
+    CONFIG_MAPS,
+    NAMESPACES,
     Added,
     AlreadyExistsError,
     ApiClient,
@@ -22,16 +24,12 @@ from kube.api import (
     Modified,
     NotFoundError,
     ObjectKey,
-    Resource,
     RetryableError,
     Store,
     WatchSettings,
     WriteOptions,
 )
 from local_cluster.api import Cluster
-
-CONFIG_MAPS = Resource("", "v1", "configmaps")
-NAMESPACES = Resource("", "v1", "namespaces", namespaced=False)
 
 EAGER = WatchSettings(backoff=Backoff(first_seconds=0.1, cap_seconds=0.5), page_size=100)
 BRIEF = WriteOptions(timeout_seconds=2)

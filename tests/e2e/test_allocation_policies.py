@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
-from kube.api import ApiClient, JsonObject, connect
+from kube.api import PODS, ApiClient, JsonObject, connect
 from local_cluster.api import ApiError, Cluster
 from tests.e2e.test_policies import (
     CLAIMS,
     EACH_VERSION,
     NAMESPACE,
-    PODS,
     POLICIES,
     VERSIONS,
     a_claim,

@@ -13,14 +13,13 @@ import pytest
 
 from driver.api import ValueReference
 from driver.handlers.properties.apiserver_properties import NodeProperties
-from kube.api import ApiClient, ForbiddenError, Resource, connect
+from kube.api import SECRETS, ApiClient, ForbiddenError, connect
 from local_cluster.api import Cluster
 from tests.driver.builders import a_configuration
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "deploy" / "manifests"
 NAMESPACE = "moorage-system"
-SECRETS = Resource("", "v1", "secrets")
 
 REFERENCE = ValueReference(kind="Secret", namespace="default", name="cameras", key="password")
 ASKED = a_configuration(discovery_properties={"password_default": REFERENCE})

@@ -9,10 +9,18 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from kube.api import ApiClient, Backoff, GoneError, Resource, Store, WatchSettings, connect
+from kube.api import (
+    CONFIG_MAPS,
+    ApiClient,
+    Backoff,
+    GoneError,
+    Resource,
+    Store,
+    WatchSettings,
+    connect,
+)
 from local_cluster.api import Cluster
 from tests.e2e.kube_world import (
-    CONFIG_MAPS,
     Writer,
     a_config_map,
     assert_equal_to_the_server,

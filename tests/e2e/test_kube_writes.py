@@ -8,6 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from kube.api import (
+    CONFIG_MAPS,
+    EVENTS,
+    NODES,
     AlreadyExistsError,
     ApiClient,
     ConflictError,
@@ -19,17 +22,14 @@ from kube.api import (
     NotFoundError,
     ObjectReference,
     Preconditions,
-    Resource,
     WriteOptions,
     connect,
 )
 from local_cluster.api import Cluster
-from tests.e2e.kube_world import CONFIG_MAPS, a_config_map, new_namespace
+from tests.e2e.kube_world import a_config_map, new_namespace
 
 pytestmark = pytest.mark.e2e
 
-NODES = Resource("", "v1", "nodes", namespaced=False)
-EVENTS = Resource("events.k8s.io", "v1", "events")
 ONE = WriteOptions(field_manager="one")
 TWO = WriteOptions(field_manager="two")
 

@@ -16,7 +16,8 @@ import yaml
 from driver.api import NodeName
 from driver.devices import device_hash
 from driver.names import label_value
-from kube.api import CLAIMS, ApiError, ObjectPath, Resource, connect
+from kube.api import CLAIMS, CLASSES, INSTANCES, ApiError, ObjectPath, connect
+from kube.api import NODES as NODES_KIND
 from local_cluster import loop_devices
 from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings
 from local_cluster.image_build import TAG, build_image
@@ -28,9 +29,6 @@ from tests.e2e import rights
 
 SYSTEM = "moorage-system"
 NODES = ("node-a", "node-b")
-NODES_KIND = Resource("", "v1", "nodes", namespaced=False)
-INSTANCES = Resource("akri.sh", "v0", "instances")
-CLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
 POD_SPEC = {
     "containers": [
         {

@@ -18,6 +18,8 @@ import pytest
 import yaml
 
 from kube.api import (
+    PODS,
+    QUEUES,
     ApiClient,
     JsonObject,
     ObjectPath,
@@ -44,11 +46,8 @@ OWN_CONDITIONS = f"{CONDITION}, moorage.dev/PodGroupStale, moorage.dev/Reclaimin
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 CLAIMS = {version: Resource("resource.k8s.io", version, "resourceclaims") for version in VERSIONS}
-TEMPLATES = Resource("resource.k8s.io", "v1", "resourceclaimtemplates")
-PODS = Resource("", "v1", "pods")
 BINDINGS = Resource("", "v1", "bindings")
 POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups")
-QUEUES = Resource("moorage.dev", "v1alpha1", "queues", namespaced=False)
 
 EACH_VERSION = pytest.mark.parametrize("version", VERSIONS)
 Metadata = Mapping[str, str | None]

@@ -6,10 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from kube.objects import JsonObject
-from kube.resources import Resource
-
-CONFIG_MAPS = Resource("", "v1", "configmaps")
-NODES = Resource("", "v1", "nodes", namespaced=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,9 @@ from collections import Counter
 
 import pytest
 
-from kube.api import NotFoundError, ObjectPath, Resource, UnavailableError
+from kube.api import CLAIMS, NotFoundError, ObjectPath, UnavailableError
 from tests.left_overs import kept_in
 from webhook.lookups import BusyError, Lookups
-
-CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
 
 
 class FakeServer:

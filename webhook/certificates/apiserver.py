@@ -16,7 +16,9 @@ from datetime import datetime
 from typing import NoReturn
 
 from kube.api import (
+    MUTATING_WEBHOOKS,
     SECRETS,
+    VALIDATING_WEBHOOKS,
     AlreadyExistsError,
     ApiClient,
     ApiError,
@@ -28,7 +30,6 @@ from kube.api import (
     NotFoundError,
     ObjectPath,
     Preconditions,
-    Resource,
     Store,
     TlsCredential,
     WriteOptions,
@@ -40,11 +41,7 @@ from webhook.certificates.rotation import Bundle, Kept, OwnCa
 
 logger = logging.getLogger(__name__)
 
-ADMISSION = "admissionregistration.k8s.io"
-KINDS = tuple(
-    Resource(ADMISSION, "v1", plural, namespaced=False)
-    for plural in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
-)
+KINDS = (VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS)
 LABELS = {"app.kubernetes.io/name": "moorage-webhook", "app.kubernetes.io/part-of": "moorage"}
 
 CALL_SECONDS = 10.0

@@ -18,8 +18,9 @@ from driver.instances.slots.slots import (
     instance_slots,
     merge_patch,
 )
-from driver.plumbing.apiserver import INSTANCES, field_manager
+from driver.plumbing.apiserver import field_manager
 from kube.api import (
+    INSTANCES,
     ApiClient,
     Backoff,
     Change,

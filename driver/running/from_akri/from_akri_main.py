@@ -9,20 +9,22 @@ from typing import Any
 
 from driver.configurations.permissions import InputError
 from driver.discovery.handlers import HANDLER_NAMES
-from driver.plumbing.apiserver import CONFIGURATIONS, INSTANCES
 from driver.running.from_akri.changes import as_text, changes
 from driver.running.from_akri.configurations import Akri
 from driver.running.from_akri.values import akri_release
 from driver.running.settings import FromAkriSettings
 from driver.running.shared.cluster_configurations import judged
 from kube.api import (
+    CONFIGURATIONS,
+    DAEMON_SETS,
     DEFINITIONS,
+    DEPLOYMENTS,
+    INSTANCES,
     PODS,
     SECRETS,
     ApiClient,
     ApiError,
     NotFoundError,
-    Resource,
     Selection,
     connect,
 )
@@ -31,9 +33,6 @@ OF_AKRI = "app.kubernetes.io/part-of=akri"
 RELEASES = "owner=helm,status=deployed"
 DRA_MINOR = 36
 """From here on pods that ask for `akri.sh/…` get a claim."""
-
-DAEMON_SETS = Resource("apps", "v1", "daemonsets")
-DEPLOYMENTS = Resource("apps", "v1", "deployments")
 
 
 async def run_from_akri(settings: FromAkriSettings) -> None:

@@ -30,7 +30,6 @@ from driver.instances.names import Collision, collision_sentence
 from driver.instances.node_instances import NodeInstances
 from driver.instances.stored.objects import StoredInstance
 from driver.instances.unusable_properties import unusable_sentences
-from driver.plumbing.apiserver import CONFIGURATIONS
 from driver.plumbing.apiserver_passes import Passes
 from driver.preparing.grants.sight import Sight
 from driver.preparing.grants.whereabouts import Whereabouts
@@ -41,7 +40,7 @@ from driver.publishing.shown.local_pools import Homes, KnownPools, local_supplie
 from driver.publishing.shown.publication import Supply
 from driver.running.node.node_handlers import NodeHandlers, Reporter
 from driver.running.node.node_sight import NodeSight
-from kube.api import Added, ApiClient, Change, Deleted, Modified, Store
+from kube.api import CONFIGURATIONS, Added, ApiClient, Change, Deleted, Modified, Store
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,10 @@ from typing import Any, NoReturn, Protocol
 from driver.api import Configuration, ConfigurationName, NodeName
 from driver.configurations.configurations import Verdict, holders
 from driver.handlers.reports import Report, entry_of, status_apply
-from driver.plumbing.apiserver import CONFIGURATIONS, each, field_manager
+from driver.plumbing.apiserver import each, field_manager
 from driver.plumbing.apiserver_passes import Passes
 from kube.api import (
+    CONFIGURATIONS,
     ApiClient,
     ConflictError,
     ForbiddenError,

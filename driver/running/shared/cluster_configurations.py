@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
-from driver.api import AKRI_GROUP, AKRI_VERSION, ConfigurationName, InstanceName
+from driver.api import ConfigurationName, InstanceName
 from driver.configurations.apiserver_classes import write_classes
 from driver.configurations.classes import (
     StoredClass,
@@ -29,10 +29,10 @@ from driver.handlers.reports import without_lost_nodes
 from driver.instances.cluster_instances import BY_CONFIGURATION, GATHER_SECONDS, ClusterInstances
 from driver.instances.unseen import InstanceSight
 from driver.models import configuration_problems
-from driver.plumbing.apiserver import CONFIGURATIONS
 from driver.plumbing.apiserver_passes import Passes
 from kube.api import (
     CLASSES,
+    CONFIGURATIONS,
     ApiClient,
     Change,
     ConflictError,
@@ -156,7 +156,7 @@ class ClusterConfigurations:
         if status is None:
             return
         body = {
-            "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+            "apiVersion": CONFIGURATIONS.api_version,
             "kind": "Configuration",
             "metadata": {"name": verdict.name, "namespace": verdict.namespace, "uid": verdict.uid},
             "status": status,

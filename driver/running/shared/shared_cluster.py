@@ -20,7 +20,6 @@ from driver.instances.cluster_instances import ClusterInstances, LostNodeSetting
 from driver.instances.inventory import in_force
 from driver.instances.slots.slots import InstanceSlots
 from driver.offer_paths import OfferPath, taken_path
-from driver.plumbing.apiserver import CONFIGURATIONS
 from driver.plumbing.apiserver_passes import until_done
 from driver.publishing.apiserver_slices import probe_features
 from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
@@ -30,7 +29,7 @@ from driver.running.shared.cluster_configurations import (
     Judged,
     judged,
 )
-from kube.api import ApiClient, Change, Modified, Store
+from kube.api import CONFIGURATIONS, ApiClient, Change, Modified, Store
 
 logger = logging.getLogger(__name__)
 

@@ -20,8 +20,7 @@ from driver.instances.shared import (
     shared_body,
 )
 from driver.instances.stored.objects import DeleteInstance, StoredInstance, stored_instance
-from driver.plumbing.apiserver import INSTANCES
-from kube.api import ApiClient, ConflictError, WriteOptions
+from kube.api import INSTANCES, ApiClient, ConflictError, WriteOptions
 from tests.driver.builders import a_configuration, a_device
 from tests.fakes.instances import FakeInstanceServer
 

@@ -28,8 +28,7 @@ from driver.instances.unseen import (
     instance_sight,
     plan_unseen,
 )
-from driver.plumbing.apiserver import INSTANCES
-from kube.api import ApiClient, ConflictError, NotFoundError, WriteOptions
+from kube.api import INSTANCES, ApiClient, ConflictError, NotFoundError, WriteOptions
 from tests.driver.builders import NOW, a_configuration, a_device
 from tests.fakes.instances import FakeInstanceServer, KilledError
 

@@ -22,11 +22,10 @@ from driver.instances.cluster_instances import BY_CONFIGURATION
 from driver.instances.slots.lost_nodes import node_state
 from driver.instances.stored.objects import DeleteInstance
 from driver.instances.unseen import PatchInstance, Surroundings, instance_sight, plan_unseen
-from driver.plumbing.apiserver import INSTANCES
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
 from driver.publishing.shown.slices import Features
-from kube.api import NODES, ApiClient, ApiError, ObjectKey, Store
+from kube.api import INSTANCES, NODES, ApiClient, ApiError, ObjectKey, Store
 from tests.driver.builders import NOW, a_configuration
 from tests.fakes.instances import KilledError
 from tests.fakes.slices import FakeSliceServer

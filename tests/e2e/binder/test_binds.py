@@ -5,14 +5,12 @@ from __future__ import annotations
 import pytest
 
 from binder.api import Binder
-from kube.api import ApiClient, ForbiddenError, JsonObject, Preconditions
+from kube.api import CLAIMS, PODS, ApiClient, ForbiddenError, JsonObject, Preconditions
 from scheduler_plugin.api import BindFailed, Bound, ClaimsChanged, Fence
 from tests.e2e.binder.world import (
-    CLAIMS,
     NAMESPACE,
     NODE,
     OWNER_POD,
-    PODS,
     QUEUE,
     a_binding,
     a_claim,

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from kube.api import ApiClient, JsonObject, Resource
+from kube.api import CLAIMS, PODS, ApiClient, JsonObject
 from scheduler_plugin.api import BindRequest, ClaimOwner, ClaimUid, PodUid, QueueName
 
 NAMESPACE = "binder"
 NODE = "node-a"
 QUEUE = "moorage.dev/queue"
 OWNER_POD = "moorage.dev/owner-pod"
-CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
-PODS = Resource("", "v1", "pods")
 
 
 def new_name(kind: str) -> str:

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import uvloop
 
-from kube.api import ApiError, Resource, WriteOptions, connect
-
-PODS = Resource("", "v1", "pods")
+from kube.api import PODS, ApiError, WriteOptions, connect
 
 
 async def write(kubeconfig: Path, seconds: float) -> str:

@@ -14,6 +14,7 @@ from kube.api import (
     CLASSES,
     NAMESPACES,
     PODS,
+    QUEUES,
     AlreadyExistsError,
     ApiClient,
     ConflictError,
@@ -22,7 +23,6 @@ from kube.api import (
     RetryableError,
 )
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster.apiserver import QUEUES
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.claims import claim_view
 from scheduler_plugin.objects.devices.devices import class_view

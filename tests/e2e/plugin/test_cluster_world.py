@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from kube.api import CLAIMS, PODS, ApiClient, NotFoundError, Resource, connect
+from kube.api import CLAIMS, DEFINITIONS, PODS, ApiClient, NotFoundError, Resource, connect
 from local_cluster.api import Cluster
 from scheduler_plugin.accounting.world_changes import ClaimChanged, PodChanged, WorldChange
 from scheduler_plugin.cluster import feeds as cluster_feeds
@@ -20,7 +20,6 @@ from tests.deploy.documents import CRDS
 from tests.e2e.kube_world import EAGER, new_namespace
 from tests.e2e.plugin.cluster_objects import Lives, known, world_from_lists
 
-CRD = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
 SETTINGS = AccountingSettings(default_queue=QueueName("q"))
 SOON = 20.0
 
@@ -252,8 +251,8 @@ async def serve(client: ApiClient, kind: Resource) -> None:
         "versions": [version],
     }
     metadata = {"name": f"{kind.plural}.{kind.group}"}
-    body = {"apiVersion": CRD.api_version, "kind": "CustomResourceDefinition"}
-    await client.create(CRD, {**body, "metadata": metadata, "spec": spec})
+    body = {"apiVersion": DEFINITIONS.api_version, "kind": "CustomResourceDefinition"}
+    await client.create(DEFINITIONS, {**body, "metadata": metadata, "spec": spec})
 
 
 async def create_served(client: ApiClient, kind: Resource, place: str, spec: object) -> None:

@@ -12,12 +12,15 @@ from uuid import uuid4
 import pytest
 
 from kube.api import (
+    CLAIMS,
+    EVENTS,
+    PODS,
+    QUEUES,
     ApiClient,
     EventRecorder,
     JsonObject,
     NotFoundError,
     ObjectPath,
-    Resource,
     UnavailableError,
     WriteOptions,
     connect,
@@ -37,10 +40,6 @@ from tests.scheduler_plugin.builders import (
     a_result,
 )
 
-QUEUES = Resource("moorage.dev", "v1alpha1", "queues", namespaced=False)
-CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
-PODS = Resource("", "v1", "pods")
-EVENTS = Resource("events.k8s.io", "v1", "events")
 LABEL = "moorage.dev/queue"
 SOMEBODY = WriteOptions(field_manager="somebody")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from kube.api import ApiError, JsonObject, Resource
+from kube.api import CLASSES, CONFIGURATIONS, ApiError, JsonObject, Resource
 from local_cluster.api import Cluster
 
 QUEUE_LABEL = "moorage.dev/queue"
@@ -25,11 +25,6 @@ CLAIMS = {version: Resource("resource.k8s.io", version, "resourceclaims") for ve
 TEMPLATES = {
     version: Resource("resource.k8s.io", version, "resourceclaimtemplates") for version in VERSIONS
 }
-CLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
-PODS = Resource("", "v1", "pods")
-NODES = Resource("", "v1", "nodes", namespaced=False)
-QUEUES = Resource("moorage.dev", "v1alpha1", "queues", namespaced=False)
-CONFIGURATIONS = Resource("akri.sh", "v0", "configurations")
 
 QUEUE_SPECS: Mapping[str, Mapping[str, Any]] = {
     "open": {"resources": [{"deviceClass": "onvif", "quota": 8}]},

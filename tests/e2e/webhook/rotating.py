@@ -15,15 +15,14 @@ from typing import Any
 
 import yaml
 
-from kube.api import ApiClient, ApiError, JsonObject, Resource, WriteOptions
+from kube.api import QUEUES, SECRETS, ApiClient, ApiError, JsonObject, Resource, WriteOptions
 from local_cluster.api import Cluster
 from tests.deploy.documents import DEPLOY, MANIFESTS
 from tests.e2e.webhook.installation import NAMESPACE, TEMPLATE, WebhookProcess
-from tests.e2e.webhook.objects import QUEUES, a_queue
+from tests.e2e.webhook.objects import a_queue
 
 NAME = "rotating"
 SECRET = f"{NAME}-tls"
-SECRETS = Resource("", "v1", "secrets")
 VALIDATING = Resource(
     "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", namespaced=False
 )

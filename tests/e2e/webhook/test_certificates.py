@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kube.api import ApiClient, InvalidError, NotFoundError, connect
+from kube.api import SECRETS, ApiClient, InvalidError, NotFoundError, connect
 from local_cluster.api import Cluster
 from tests.e2e.webhook import rotating
 from tests.e2e.webhook.installation import NAMESPACE
-from tests.e2e.webhook.rotating import NAME, SECRET, SECRETS, VALIDATING, Replica, Rotation
+from tests.e2e.webhook.rotating import NAME, SECRET, VALIDATING, Replica, Rotation
 from webhook.certificates.authority import is_signed_by, new_authority, new_certificate, pem_of
 from webhook.certificates.rotation import Kept
 

@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from kube.api import ApiClient
+from kube.api import CLASSES, QUEUES, ApiClient
 from tests.e2e.webhook.objects import (
     CLAIMS,
-    CLASSES,
     CLOSED,
     LABEL_PATH,
     OPEN,
-    QUEUES,
     TEMPLATES,
     VERSIONS,
     a_claim,

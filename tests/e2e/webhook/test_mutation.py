@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kube.api import ApiClient, JsonObject
+from kube.api import PODS, ApiClient, JsonObject
 from local_cluster.api import Cluster
 from tests.e2e.webhook.installation import WebhookProcess
 from tests.e2e.webhook.objects import (
@@ -15,7 +15,6 @@ from tests.e2e.webhook.objects import (
     MANAGED,
     MANAGED_LABEL,
     OPEN,
-    PODS,
     QUEUE_LABEL,
     TEMPLATES,
     a_claim,

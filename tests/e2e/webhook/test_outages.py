@@ -8,15 +8,12 @@ from typing import Any
 
 import pytest
 
-from kube.api import ApiClient, JsonObject, ObjectPath
+from kube.api import CLASSES, PODS, QUEUES, ApiClient, JsonObject, ObjectPath
 from local_cluster.api import Cluster
 from tests.e2e.webhook.installation import NAMESPACE, WebhookProcess, filled_in
 from tests.e2e.webhook.objects import (
     CLAIMS,
-    CLASSES,
     OPEN,
-    PODS,
-    QUEUES,
     TEMPLATES,
     a_claim,
     a_new_class,

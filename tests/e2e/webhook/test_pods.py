@@ -7,16 +7,14 @@ from typing import Any
 
 import pytest
 
-from kube.api import ApiClient
+from kube.api import NODES, PODS, ApiClient
 from local_cluster.api import Cluster
 from tests.e2e.webhook.installation import WebhookProcess
 from tests.e2e.webhook.objects import (
     CLAIMS,
     CLOSED,
     LABEL_PATH,
-    NODES,
     OPEN,
-    PODS,
     TEMPLATES,
     a_claim,
     a_pod,

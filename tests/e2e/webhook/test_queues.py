@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from kube.api import ApiClient
+from kube.api import QUEUES, ApiClient
 from local_cluster.api import Cluster
 from tests.e2e.webhook.objects import (
     CLAIMS,
     OPEN,
-    QUEUES,
     a_claim,
     a_queue,
     allocated,

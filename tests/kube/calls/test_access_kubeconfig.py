@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kube.api import KubeconfigError, UnavailableError, connect
+from kube.api import NODES, KubeconfigError, UnavailableError, connect
 from kube.calls import apiserver_access
 from kube.calls.apiserver_access import kubeconfig_access
-from tests.kube.builders import NODES
 from tests.kube.fake_apiserver import fake_apiserver, kubeconfig_for, says
 
 NODE = NODES.at("n")

@@ -8,6 +8,7 @@ from socket import create_server
 import pytest
 
 from kube.api import (
+    CONFIG_MAPS,
     ApiClient,
     ApiError,
     ConflictError,
@@ -19,7 +20,7 @@ from kube.api import (
     WriteOptions,
     connect,
 )
-from tests.kube.builders import CONFIG_MAPS, an_object
+from tests.kube.builders import an_object
 from tests.kube.fake_apiserver import (
     FakeApiServer,
     Reply,

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kube.api import connect
-from tests.kube.builders import NODES
+from kube.api import NODES, connect
 from tests.kube.fake_apiserver import fake_apiserver, kubeconfig_for, says
 
 NODE = NODES.at("n")

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from kube.api import Store, WatchSettings, connect
+from kube.api import NODES, Store, WatchSettings, connect
 from kube.backoff import Backoff
 from kube.calls.apiserver_transport import DEAD_SECONDS
-from tests.kube.builders import NODES, an_object
+from tests.kube.builders import an_object
 from tests.kube.fake_apiserver import (
     bookmark,
     event,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kube.api import CLAIMS, CONFIG_MAPS, NODES
 from kube.calls import requests
 from kube.calls.requests import NO_PRECONDITIONS, WRITE, Preconditions, WriteOptions
 from kube.resources import Resource
-from tests.kube.builders import CONFIG_MAPS, NODES
-
-CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
 
 
 def test_paths_follow_group_namespace_and_subresource() -> None:

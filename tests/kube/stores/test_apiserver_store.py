@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from kube.api import (
+    CONFIG_MAPS,
     Added,
     ApiClient,
     Backoff,
@@ -26,7 +27,7 @@ from kube.api import (
     WatchSettings,
     connect,
 )
-from tests.kube.builders import CONFIG_MAPS, View, a_view, an_object, project
+from tests.kube.builders import View, a_view, an_object, project
 from tests.kube.fake_apiserver import (
     FakeApiServer,
     Reply,

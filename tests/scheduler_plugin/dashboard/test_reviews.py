@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from kube.api import ApiClient, JsonObject
+from kube.kinds import CLAIMS, PODS, QUEUES
 from scheduler_plugin.dashboard import apiserver_reviews
 from scheduler_plugin.dashboard.apiserver_reviews import (
     REMEMBERED_SECONDS,
@@ -16,7 +17,7 @@ from scheduler_plugin.dashboard.apiserver_reviews import (
     Reviews,
     Viewer,
 )
-from scheduler_plugin.dashboard.parts import CLAIMS, PODS, QUEUES, Access
+from scheduler_plugin.dashboard.parts import Access
 from tests.scheduler_plugin.dashboard.reviewers import FakeReviewer
 
 
