@@ -206,12 +206,15 @@ async def test_nobody_but_the_scheduler_allocates_accounted_devices(
     assert await write(scheduler, body, version, allocation=allocation(ACCOUNTED)) == ""
 
 
-async def test_the_cluster_s_own_scheduler_allocates_none(server: Cluster, user: ApiClient) -> None:
+@pytest.mark.parametrize(
+    "who", ["system:kube-scheduler", f"system:serviceaccount:{NAMESPACE}:scheduler"]
+)
+async def test_other_schedulers_allocate_none(server: Cluster, user: ApiClient, who: str) -> None:
     body = await a_stored(user)
-    sentence = only_the_scheduler("status.allocation", "allocates them", "system:kube-scheduler")
+    sentence = only_the_scheduler("status.allocation", "allocates them", who)
 
-    assert sentence in patched_as(server, "system:kube-scheduler", body, allocation(ACCOUNTED))
-    assert patched_as(server, "system:kube-scheduler", body, allocation(OTHER)) == ""
+    assert sentence in patched_as(server, who, body, allocation(ACCOUNTED))
+    assert patched_as(server, who, body, allocation(OTHER)) == ""
 
 
 def patched_as(server: Cluster, who: str, body: JsonObject, allocated: JsonObject) -> str:
@@ -285,6 +288,19 @@ async def test_other_drivers_devices_and_administrative_access_are_free(
     assert await write(user, others, version, allocation=allocation(OTHER)) == ""
     assert await write(user, others, version, reservedFor=consumers("a")) == ""
     assert await write(user, watched, version, allocation=allocation(ACCOUNTED, admin=True)) == ""
+
+
+@EACH_VERSION
+async def test_administrative_access_is_what_the_claim_asks_for_and_gets(
+    version: str, user: ApiClient
+) -> None:
+    """The API server takes either for the other."""
+    for asked, given in ((False, True), (False, False), (True, False)):
+        body = await a_stored(user, version, admin=asked)
+        allocated = allocation(ACCOUNTED)
+        allocated["devices"]["results"][0]["adminAccess"] = given
+
+        assert "status.allocation" in await write(user, body, version, allocation=allocated)
 
 
 async def test_an_administrator_lists_more_drivers(user: ApiClient, server: Cluster) -> None:
