@@ -175,6 +175,7 @@ class Plugin:
         tasks.create_task(self._gangs.run())
         tasks.create_task(self._queue_keeper.run())
         tasks.create_task(self._unattributed.run())
+        tasks.create_task(self._sharing.run())
         tasks.create_task(self._snapshots.run())
         tasks.create_task(self._expire())
         self._statuses.changed()

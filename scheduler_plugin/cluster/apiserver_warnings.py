@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import NoReturn
+import time
+from collections.abc import Callable, Mapping
+from typing import NoReturn, TypeAlias
 
 from cachetools import LRUCache
 
@@ -21,10 +22,11 @@ from kube.api import CLAIMS, PODS, Event, ObjectReference
 from scheduler_plugin.accounting.charges.ledger import why_unattributed
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
+from scheduler_plugin.due import Due, Rests
 from scheduler_plugin.judging.verdicts import not_shared
 from scheduler_plugin.objects.bindings import Fence
 from scheduler_plugin.objects.claims import ClaimView
-from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName, Reason
+from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
 
 logger = logging.getLogger(__name__)
@@ -34,6 +36,21 @@ WRITE_SECONDS = 5.0
 
 MOST_TOLD = 10_000
 """Of claims and queues that were told of each other; of one that is forgotten it is told again."""
+
+GATHER_SECONDS = 1.0
+"""How often it is told who shares, and for how long that is gathered."""
+
+AT_ONCE = 10
+"""Of how many claims then. Thousands may be shared within seconds, and nobody reads as many Events
+so soon; told at once they were a tenth of all writes of binding."""
+
+REST_SECONDS = 61.0
+"""How long nothing more is told of a claim: sooner, the next sentence would count as a repetition
+of this one, and not be written (`kube.events.event_series`)."""
+
+
+_About: TypeAlias = tuple[ClaimUid, bool]
+"""A claim, and whether its guests are bound or waiting."""
 
 
 class WarningTeller:
@@ -73,54 +90,96 @@ class WarningTeller:
 
 
 class SharingTeller:
-    """Tells on claims of the queues that share them, or may not, while the Lease is ours."""
+    """Tells on claims of the queues that share them, or may not, while the Lease is ours.
 
-    def __init__(self, world: World, fence: Fence, record: Callable[[Event], None]) -> None:
+    One Event of a claim names all of them that came since the last one.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        fence: Fence,
+        record: Callable[[Event], None],
+        monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  As in any shell.
+    ) -> None:
         """`record` takes Events and returns at once."""
         self._world = world
         self._fence = fence
         self._record = record
-        self._told: LRUCache[tuple[ClaimUid, QueueName, bool], bool] = LRUCache(MOST_TOLD)
+        self._monotonic = monotonic
+        self._told: LRUCache[tuple[_About, QueueName], bool] = LRUCache(MOST_TOLD)
+        self._guests: dict[_About, dict[QueueName, PodUid]] = {}
+        self._due: Due[_About] = Due()
+        self._rests: Rests[_About] = Rests()
 
     def changed(self, change: WorldChange) -> None:
         """Take a change; fit to be subscribed to the world."""
-        if not isinstance(change, PodChanged):
+        pod = self._world.facts.pod(change.uid) if isinstance(change, PodChanged) else None
+        if pod is None or pod.ended or not (queue := self._world.facts.queue_of(pod)):
             return
-        facts = self._world.facts
-        pod = facts.pod(change.uid)
-        if pod is None or pod.ended or not (queue := facts.queue_of(pod)):
+        for claim in self._world.facts.claims_of(pod):
+            about = (claim.uid, pod.is_bound)
+            if (about, queue) not in self._told and self._owner(pod, queue, claim):
+                self._ask(about, queue, pod)
+
+    def _owner(self, pod: PodView, queue: QueueName, claim: ClaimView) -> QueueName:
+        """The other queue whose claim a pod uses, or would and may not; "" for none."""
+        entry, tree = self._world.ledger.claim(claim.uid), self._world.facts.tree
+        if entry is None or entry.owner == queue:
+            return NO_QUEUE
+        if not pod.is_bound and (queue not in tree or tree.shares_with(entry.owner, queue)):
+            return NO_QUEUE
+        return entry.owner
+
+    def _ask(self, about: _About, queue: QueueName, pod: PodView) -> None:
+        if self._fence.why_not(WRITE_SECONDS):
             return
-        for claim in facts.claims_of(pod):
-            entry = self._world.ledger.claim(claim.uid)
-            if entry is not None and entry.owner not in ("", queue):
-                self._look(pod, queue, claim, entry.owner)
+        self._told[about, queue] = True
+        self._guests.setdefault(about, {})[queue] = pod.uid
+        if about not in self._due:
+            now = self._monotonic()
+            self._due.set(about, self._rests.until(about, now) or now)
 
-    def _look(self, pod: PodView, queue: QueueName, claim: ClaimView, owner: QueueName) -> None:
-        """At a pod that uses what is another queue's, or would."""
-        tree = self._world.facts.tree
-        if not pod.is_bound and (queue not in tree or tree.shares_with(owner, queue)):
+    async def run(self) -> NoReturn:
+        """Tell until cancelled."""
+        while True:
+            self.look()
+            await asyncio.sleep(GATHER_SECONDS)
+
+    def look(self) -> None:
+        """Tell of the claims that have waited longest."""
+        now = self._monotonic()
+        for _ in range(AT_ONCE):
+            about = self._due.pop(now)
+            if about is not None:
+                self._tell(about, self._guests.pop(about), now)
+
+    def _tell(self, about: _About, guests: Mapping[QueueName, PodUid], now: float) -> None:
+        uid, is_bound = about
+        claim = self._world.facts.claim(uid)
+        if claim is None:
             return
-        key = (claim.uid, queue, pod.is_bound)
-        if key in self._told or self._fence.why_not(WRITE_SECONDS):
-            return
-        self._told[key] = True
-        about = ObjectReference.of(CLAIMS, "ResourceClaim", claim)
-        self._record(
-            _shared(about, claim, pod, queue, owner)
-            if pod.is_bound
-            else _denied(about, claim, pod, queue, owner)
-        )
+        sentences = []
+        for queue, pod_uid in guests.items():
+            pod = self._world.facts.pod(pod_uid)
+            is_so = pod is not None and not pod.ended and pod.is_bound == is_bound
+            if pod is not None and is_so and (owner := self._owner(pod, queue, claim)):
+                sentences.append(_sentence(claim, pod, queue, owner))
+            else:
+                self._told.pop((about, queue), None)  # The queue's next pod is told of.
+        if sentences:
+            self._rests.again(about, now, lambda _: REST_SECONDS)
+            self._record(_event(claim, is_bound=is_bound, note=" ".join(sentences)))
 
 
-def _shared(
-    about: ObjectReference, claim: ClaimView, pod: PodView, queue: QueueName, owner: QueueName
-) -> Event:
-    note = f'{claim}, which queue "{owner}" pays for, is used by queue "{queue}", too: by {pod}.'
-    return Event.normal(about, "ClaimShared", "Share", note)
+def _sentence(claim: ClaimView, pod: PodView, queue: QueueName, owner: QueueName) -> str:
+    if not pod.is_bound:
+        return f"{not_shared(claim, owner, queue)}: {pod} waits."
+    return f'{claim}, which queue "{owner}" pays for, is used by queue "{queue}", too: by {pod}.'
 
 
-def _denied(
-    about: ObjectReference, claim: ClaimView, pod: PodView, queue: QueueName, owner: QueueName
-) -> Event:
-    note = f"{not_shared(claim, owner, queue)}: {pod} waits."
+def _event(claim: ClaimView, *, is_bound: bool, note: str) -> Event:
+    about = ObjectReference.of(CLAIMS, "ResourceClaim", claim)
+    if is_bound:
+        return Event.normal(about, "ClaimShared", "Share", note)
     return Event.warning(about, str(Reason.CLAIM_SHARING_DENIED), "Share", note)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from kube.api import Event
+from kube.events.event_series import EventSeries
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import PodChanged, QueueChanged
-from scheduler_plugin.cluster.apiserver_warnings import SharingTeller
+from scheduler_plugin.cluster.apiserver_warnings import AT_ONCE, REST_SECONDS, SharingTeller
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
 from tests.scheduler_plugin.builders import (
@@ -48,14 +50,20 @@ class Told:
     def __init__(self, world: World) -> None:
         self.world, self.fence = world, Fence()
         self.events: list[Event] = []
-        self.teller = SharingTeller(world, self.fence, self.events.append)
+        self.now = 0.0
+        self.teller = SharingTeller(world, self.fence, self.events.append, lambda: self.now)
 
     def see(self, *pods: PodView) -> list[str]:
         """The reasons of what is told of them."""
-        before = len(self.events)
         for pod in pods:
             put(self.world, pod)
             self.teller.changed(PodChanged(pod.uid))
+        return self.look()
+
+    def look(self) -> list[str]:
+        """The reasons of what is told now."""
+        before = len(self.events)
+        self.teller.look()
         return [event.reason for event in self.events[before:]]
 
 
@@ -114,6 +122,49 @@ def test_a_replica_that_does_not_lead_tells_nothing_and_the_next_change_does(tol
 
     told.fence.why = ""
     assert told.see(guest()) == ["ClaimShared"]
+
+
+def test_queues_that_come_together_are_told_of_together(told: Told) -> None:
+    put(told.world, a_queue("arms"))
+
+    assert told.see(guest(), guest("second", queue="arms")) == ["ClaimShared"]
+    note = told.events[0].note
+    assert 'queue "robots", too: by Pod default/guest.' in note
+    assert 'queue "arms", too: by Pod default/second.' in note
+
+
+def test_a_queue_that_comes_later_is_no_repetition(told: Told) -> None:
+    """Within a minute its sentence would not be written."""
+    put(told.world, a_queue("arms"))
+    series = EventSeries("moorage.dev/scheduler-plugin", "p")
+    began = datetime(2026, 1, 1, tzinfo=UTC)
+    told.see(guest())
+    series.record(told.events[0], now=began, unique="a")
+
+    assert told.see(guest("second", queue="arms")) == []
+    told.now = REST_SECONDS
+    assert told.look() == ["ClaimShared"]
+
+    later = began + timedelta(seconds=told.now)
+    assert series.record(told.events[1], now=later, unique="b") is not None
+
+
+def test_who_left_before_it_was_told_is_not_told_of_and_the_next_one_is(told: Told) -> None:
+    put(told.world, guest())
+    told.teller.changed(PodChanged(guest().uid))
+
+    assert told.see(guest(phase="Failed")) == []
+    assert told.see(guest("other")) == ["ClaimShared"]
+    assert "Pod default/other" in told.events[0].note
+
+
+def test_of_many_claims_it_is_told_little_by_little(told: Told) -> None:
+    names = [f"c{n}" for n in range(AT_ONCE + 1)]
+    for name in names:
+        put(told.world, an_allocated_claim(name, f"at-{name}", queue="vision"))
+
+    assert len(told.see(*(guest(f"at-{name}", claims=(name,)) for name in names))) == AT_ONCE
+    assert len(told.look()) == 1
 
 
 def test_what_is_no_pod_is_no_matter(told: Told) -> None:
