@@ -15,7 +15,7 @@ from kube.kinds import CONFIGURATIONS
 DRIVER_NAME = "moorage.dev"
 """Name of the DRA driver: in slices, classes, sockets, and the domain of unqualified attributes."""
 
-AKRI_GROUP, AKRI_VERSION = CONFIGURATIONS.group, CONFIGURATIONS.version
+AKRI_GROUP = CONFIGURATIONS.group
 
 OFFLINE_TAINT = f"{DRIVER_NAME}/offline"
 """Taint of a device that its handler no longer reports and that a claim still holds."""

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from driver.api import AKRI_GROUP, AKRI_VERSION, NodeName
+from driver.api import NodeName
 from driver.discovery.details import shown
 from driver.handlers.table import HandlerState
 from driver.times import timestamp
+from kube.kinds import CONFIGURATIONS
 
 LONGEST_MESSAGE = 1024
 MOST_NODES = 3
@@ -105,7 +106,7 @@ def status_apply(
 ) -> Mapping[str, Any]:
     """What a node applies to the status of this very Configuration; None takes its entry away."""
     body = {
-        "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+        "apiVersion": CONFIGURATIONS.api_version,
         "kind": "Configuration",
         "metadata": {"name": name, "namespace": namespace, "uid": uid},
     }

@@ -14,8 +14,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, assert_never
 
 from driver.api import (
-    AKRI_GROUP,
-    AKRI_VERSION,
     DRIVER_NAME,
     Configuration,
     ConfigurationName,
@@ -213,7 +211,7 @@ class ClusterInstances:
         note = lost_sentence(write, self._absences)
         logger.info("slots released instance=%s note=%s", write.instance, note)
         regarding = ObjectReference(
-            api_version=f"{AKRI_GROUP}/{AKRI_VERSION}",
+            api_version=INSTANCES.api_version,
             kind="Instance",
             name=write.instance,
             namespace=write.namespace,

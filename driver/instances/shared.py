@@ -23,8 +23,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.api import (
-    AKRI_GROUP,
-    AKRI_VERSION,
     OFFERED_THROUGH,
     SHARED_LABEL_VALUE,
     Configuration,
@@ -35,6 +33,7 @@ from driver.api import (
 from driver.instances.instances import Instance
 from driver.instances.stored.objects import StoredInstance, is_anothers, labelled_body
 from driver.offer_paths import OfferPath
+from kube.kinds import INSTANCES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +76,7 @@ def shared_body(instance: Instance, configuration: Configuration) -> Mapping[str
 def entry_body(namespace: str, name: InstanceName, *nodes: NodeName) -> Mapping[str, Any]:
     """What a node applies for its entry in `nodes`; without a node it gives the entry up."""
     body: dict[str, Any] = {
-        "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+        "apiVersion": INSTANCES.api_version,
         "kind": "Instance",
         "metadata": {"name": name, "namespace": namespace},
     }

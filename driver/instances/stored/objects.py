@@ -11,8 +11,6 @@ from datetime import datetime
 from typing import Any
 
 from driver.api import (
-    AKRI_GROUP,
-    AKRI_VERSION,
     DEVICE_DIGEST,
     NODE_LABEL,
     OFFERED_THROUGH,
@@ -29,6 +27,7 @@ from driver.instances.instances import Instance
 from driver.instances.stored.device_usage import Holder, parse_holder
 from driver.names import as_text, label_value
 from driver.offer_paths import OfferPath
+from kube.kinds import INSTANCES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +112,7 @@ def labelled_body(
 ) -> Mapping[str, Any]:
     """All that is written of an Instance but for the nodes that see it."""
     return {
-        "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+        "apiVersion": INSTANCES.api_version,
         "kind": "Instance",
         "metadata": {
             "name": instance.name,
@@ -168,7 +167,7 @@ def is_of_another(stored: StoredInstance, body: Mapping[str, Any]) -> bool:
 
 def _owner(configuration: Configuration) -> Mapping[str, Any]:
     return {
-        "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+        "apiVersion": INSTANCES.api_version,
         "kind": "Configuration",
         "name": configuration.name,
         "uid": configuration.uid,
@@ -218,7 +217,7 @@ def _written_part(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Mappi
     node = (metadata.get("labels") or {}).get(NODE_LABEL)
     owner_fields = ("apiVersion", "kind", "name", "uid", "controller")
     return {
-        "apiVersion": f"{AKRI_GROUP}/{AKRI_VERSION}",
+        "apiVersion": INSTANCES.api_version,
         "kind": "Instance",
         "metadata": {
             "name": metadata["name"],
