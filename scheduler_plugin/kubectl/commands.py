@@ -25,7 +25,7 @@ from typing import Annotated
 import typer
 
 from kube.api import commands, settings_of
-from scheduler_plugin.settings import Output, Reading, ViewSettings
+from scheduler_plugin.settings import Output, Reading, View, ViewSettings
 
 app = commands(
     "kubectl moorage",
@@ -74,28 +74,23 @@ Queues = Annotated[
 RELEASE = "moorage-system"
 
 
-@app.command(help="The tree of queues, with usage against quota and limit.")
-def queues(
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
-    release_namespace: Release = RELEASE,
-    output: Told = "table",
-    snapshot: File = None,
-) -> ViewSettings:
-    reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
-    return ViewSettings(view="queues", reading=reading)
+def _shows(view: View, help_: str) -> None:
+    """A command without arguments of its own."""
+
+    @app.command(view, help=help_)
+    def show(
+        kubeconfig: Kubeconfig = None,
+        context: Context = "",
+        release_namespace: Release = RELEASE,
+        output: Told = "table",
+        snapshot: File = None,
+    ) -> ViewSettings:
+        reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
+        return ViewSettings(view=view, reading=reading)
 
 
-@app.command(help="Each accounted claim: who pays for it, and who uses it.")
-def claims(
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
-    release_namespace: Release = RELEASE,
-    output: Told = "table",
-    snapshot: File = None,
-) -> ViewSettings:
-    reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
-    return ViewSettings(view="claims", reading=reading)
+_shows("queues", "The tree of queues, with usage against quota and limit.")
+_shows("claims", "Each accounted claim: who pays for it, and who uses it.")
 
 
 @app.command(help="What a queue pays for, and what it uses for free.")
@@ -111,28 +106,8 @@ def charge(
     return ViewSettings(view="charge", reading=reading, name=queue)
 
 
-@app.command(help="Where each device is, its state, and who uses its slots.")
-def devices(
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
-    release_namespace: Release = RELEASE,
-    output: Told = "table",
-    snapshot: File = None,
-) -> ViewSettings:
-    reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
-    return ViewSettings(view="devices", reading=reading)
-
-
-@app.command(help="Who discovers what on which node, and whether it does.")
-def handlers(
-    kubeconfig: Kubeconfig = None,
-    context: Context = "",
-    release_namespace: Release = RELEASE,
-    output: Told = "table",
-    snapshot: File = None,
-) -> ViewSettings:
-    reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
-    return ViewSettings(view="handlers", reading=reading)
+_shows("devices", "Where each device is, its state, and who uses its slots.")
+_shows("handlers", "Who discovers what on which node, and whether it does.")
 
 
 @app.command(help="Why a pod runs or waits, and what would help.")
