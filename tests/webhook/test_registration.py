@@ -1,15 +1,13 @@
-"""How the webhook is registered: narrow, closed when it fails, and filled in by installers."""
+"""How the webhook is registered: narrow, and closed when it fails."""
 
 from __future__ import annotations
 
-from base64 import b64decode
 from typing import Any
 
 import pytest
 import yaml
 
 from tests.deploy.documents import DEPLOY, MANIFESTS, objects_of_kind
-from webhook.api import registration
 from webhook.arguments import REGISTRATION, SECRET
 
 FOLDER = DEPLOY / "webhook"
@@ -17,26 +15,6 @@ VALIDATING: Any = yaml.safe_load((FOLDER / "validatingwebhookconfiguration.yaml"
 MUTATING: Any = yaml.safe_load((FOLDER / "mutatingwebhookconfiguration.yaml").read_text())
 ENTRIES = [*VALIDATING["webhooks"], *MUTATING["webhooks"]]
 EACH = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["name"])
-EACH_TEMPLATE = pytest.mark.parametrize("template", [VALIDATING, MUTATING], ids=lambda t: t["kind"])
-
-
-@EACH_TEMPLATE
-def test_installers_fill_in_the_authority(template: Any) -> None:
-    filled = registration(template, b"-----BEGIN CERTIFICATE-----")
-
-    for before, after in zip(template["webhooks"], filled["webhooks"], strict=True):
-        config = after["clientConfig"]
-        assert b64decode(config.pop("caBundle")) == b"-----BEGIN CERTIFICATE-----"
-        assert after == before
-
-
-def test_a_process_outside_the_cluster_is_called_by_its_address() -> None:
-    for template, path in ((VALIDATING, "validate"), (MUTATING, "mutate")):
-        filled = registration(template, b"ca", base_url="https://10.0.0.1:9443")
-
-        for entry in filled["webhooks"]:
-            assert entry["clientConfig"].keys() == {"url", "caBundle"}
-            assert entry["clientConfig"]["url"] == f"https://10.0.0.1:9443/{path}"
 
 
 def test_nobody_applies_it_by_accident() -> None:

@@ -18,7 +18,7 @@ import yaml
 from local_cluster.api import ApiError, Certificate, Cluster
 from tests.deploy.documents import CRDS, DEPLOY, MANIFESTS
 from tests.e2e.webhook.objects import OPEN, a_pod
-from webhook.api import registration
+from tests.e2e.webhook.registrations import registration
 
 ROOT = DEPLOY.parent
 NAMESPACE = "moorage-system"

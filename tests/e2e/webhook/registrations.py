@@ -1,4 +1,4 @@
-"""The only door into the webhook: how installers register it with an API server."""
+"""Registrations of the webhook, filled in as somebody does who brings its certificate."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.e2e.webhook.installation import (
     wait_configurations_known,
 )
 from tests.e2e.webhook.objects import the_world, warnings_of
-from webhook.api import registration
+from tests.e2e.webhook.registrations import registration
 
 STRICTLY = ("create", "--dry-run=server", "--validate=strict", "-f", "-")
 
