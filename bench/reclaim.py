@@ -75,7 +75,7 @@ class Reader:
         devices = [f"d{number}" for number in range(CLAIMS // NODES)]
         self._offers = offers(a_slice_object(*devices, node=f"n{n}") for n in range(NODES))
         self._on = by_node(self._offers)
-        self._accepted: dict[DeviceRequest, dict[DeviceId, bool]] = {}
+        self._accepted: dict[DeviceRequest, dict[DeviceId, bool | None]] = {}
         self._rooms: dict[str, NodeRoom] = {}
         self._world, self._cpus = world, cpus
 

@@ -60,7 +60,7 @@ class _Listed:
 
     offers: Mapping[DeviceId, Offer]
     on: Mapping[str, Sequence[DeviceId]]
-    accepted: dict[DeviceRequest, dict[DeviceId, bool]] = field(default_factory=dict)
+    accepted: dict[DeviceRequest, dict[DeviceId, bool | None]] = field(default_factory=dict)
 
 
 class EvidenceReader:

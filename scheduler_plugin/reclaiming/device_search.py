@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.objects.names import QueueName
-from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
+from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
 from scheduler_plugin.reclaiming.device_wants import Seeker, lacking
 from scheduler_plugin.reclaiming.free_places import TOO_MANY, FreePlaces, Step
-from scheduler_plugin.reclaiming.places.evidence import NotReadError, Unread
+from scheduler_plugin.reclaiming.places.evidence import InDoubtError, NotReadError, Unread
 from scheduler_plugin.reclaiming.places.places import Place, result_of
 from scheduler_plugin.reclaiming.victims.candidates import given_up
 from scheduler_plugin.reclaiming.victims.victims import Protection, Victim
@@ -33,15 +33,15 @@ class Search(FreePlaces):
         """See `decide_device`."""
         owners = yield from self.owners()
         if not owners:
-            yield self._nobody("nobody can be asked for one: no other queue is over its quota")
+            yield self.nobody("nobody can be asked for one: no other queue is over its quota")
             return
         if not (self._is_some_leaving() or (yield from self._could_anybody_go(owners))):
-            yield self._nobody(f"nobody {self.who_stays()}")
+            yield self.nobody(f"nobody {self.who_stays()}")
             return
         if self._read.evidence is None:
             yield Unread((), self._want.seekers)
         if doubt := self._known.doubt:
-            yield self._nobody(f"nobody goes for it: {doubt}")
+            yield self.nobody(f"nobody goes for it: {doubt}")
         elif not all(hold.kind == kind for hold in self._others_held() for kind in self._kinds):
             yield OnItsWay(self._want.pod)
         else:
@@ -82,7 +82,7 @@ class Search(FreePlaces):
             yield self._why_not_needed(places)
             return
         plan = yield from self.plan(owners)
-        yield self._nobody(f"nobody {self.who_stays()}") if plan is None else self._take(*plan)
+        yield self.nobody(f"nobody {self.who_stays()}") if plan is None else self._take(*plan)
 
     def confirms(self, take: Take) -> bool:
         """Whether a set still serves, all of it may go, and nothing else has become free."""
@@ -94,7 +94,7 @@ class Search(FreePlaces):
         try:
             if result_of(self.free_places(believes=True)) is not None:
                 return False
-        except NotReadError:
+        except (NotReadError, InDoubtError):
             return False
         leaves = self._all.leaves_quotas(self._all.freed_with(take.victims))
         return leaves and self.has_places(take)
@@ -114,7 +114,7 @@ class Search(FreePlaces):
             before.append(place)
         what, _, where = ", ".join(map(str, places)).partition(" on node ")
         where = f", with room for it on node {where}" if where != '""' else ""
-        return self._nobody(f"{what} is free{where}: kube-scheduler has to find it")
+        return self.nobody(f"{what} is free{where}: kube-scheduler has to find it")
 
     # Places that others have.
 
@@ -284,17 +284,6 @@ class Search(FreePlaces):
         )
 
     # What is said.
-
-    def _nobody(self, why: str) -> Nobody:
-        want, queue = self._want, self._want.holds[0].queue
-        classes = dict.fromkeys(
-            a.alternative for s in want.seekers for a in (*s.asks, *s.resources)
-        )
-        named = " or ".join(dict.fromkeys(f'"{a.device_class or a.name}"' for a in classes))
-        waits = f"{want} waits for a device of class {named}, and"
-        if not self._all.stays_within(queue):
-            return Nobody(f'{waits} queue "{queue}" would be over its quota with it.')
-        return Nobody(f"{waits} {why}.", queue)
 
     def who_stays(self) -> str:
         self._all.protected[Protection.QUOTA] += len(self._guarding)

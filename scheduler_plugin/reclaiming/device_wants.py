@@ -132,6 +132,8 @@ def device_want_of(pod: PodView, world: World) -> DeviceWant | NoWant:
         waits = f"{names_of(pods)} waits for a device"
         return NoWant(f"{waits} that nobody, or more than one, would pay for.")
     keys = dict.fromkeys(key for hold in holds for key, _ in hold.usage)
+    if not keys:
+        return NoWant(f"{names_of(pods)} waits for all devices of a class that has none.")
     return DeviceWant(seekers=seekers, holds=holds, keys=tuple(keys))
 
 
@@ -225,8 +227,6 @@ def _doubt(claims: Sequence[ClaimView]) -> str:
     requests = [(claim, request) for claim in claims for request in claim.requests]
     for claim, request in requests:
         for alternative in request.alternatives:
-            if alternative.count is None:
-                return f"{claim} asks for all devices of a class: that is not looked at."
             if alternative.admin_access:
                 return f"{claim} asks for administrative access: that is not looked at."
     most = sum(max(a.count or 0 for a in request.alternatives) for _, request in requests)

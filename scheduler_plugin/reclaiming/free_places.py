@@ -8,10 +8,16 @@ from typing import TypeAlias
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.reclaiming.decisions import Decision, Take
+from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take
 from scheduler_plugin.reclaiming.device_wants import DeviceWant, Seeker, nodes_of_resources
 from scheduler_plugin.reclaiming.places.device_use import DeviceUse
-from scheduler_plugin.reclaiming.places.evidence import Evidence, Known, NotReadError, Unread
+from scheduler_plugin.reclaiming.places.evidence import (
+    Evidence,
+    InDoubtError,
+    Known,
+    NotReadError,
+    Unread,
+)
 from scheduler_plugin.reclaiming.places.places import Gone, Place, Places
 from scheduler_plugin.reclaiming.victims.candidates import IN_ONE_STEP, Candidates
 from scheduler_plugin.reclaiming.victims.victims import Asker, Away, Victim
@@ -53,6 +59,9 @@ class FreePlaces:
                 yield Unread(error.nodes)
                 self._unfit.clear()
                 self._guarding.clear()
+            except InDoubtError as error:
+                yield self.nobody(f"nobody goes for it: {error}")
+                return
             else:
                 return
 
@@ -62,7 +71,10 @@ class FreePlaces:
         nodes = {place.pod: place.node for place in take.places}
         for seeker in self._want.seekers:
             node = nodes.get(seeker.pod.uid)
-            place = self._places.fit(seeker, node, gone, before) if node is not None else ""
+            try:
+                place = self._places.fit(seeker, node, gone, before) if node is not None else ""
+            except InDoubtError:
+                return False
             if isinstance(place, str):
                 return False
             before.append(place)
@@ -163,6 +175,18 @@ class FreePlaces:
         if any(name in names for pod in victim.users for name, _ in pod.requests):
             nodes |= own
         return tuple(nodes)
+
+    def nobody(self, why: str) -> Nobody:
+        """That nobody goes, and why."""
+        want, queue = self._want, self._want.holds[0].queue
+        classes = dict.fromkeys(
+            a.alternative for s in want.seekers for a in (*s.asks, *s.resources)
+        )
+        named = " or ".join(dict.fromkeys(f'"{a.device_class or a.name}"' for a in classes))
+        waits = f"{want} waits for a device of class {named}, and"
+        if not self._all.stays_within(queue):
+            return Nobody(f'{waits} queue "{queue}" would be over its quota with it.')
+        return Nobody(f"{waits} {why}.", queue)
 
     @property
     def _places(self) -> Places:

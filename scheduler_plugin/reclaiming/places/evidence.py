@@ -46,6 +46,10 @@ class Known:
         return self.evidence
 
 
+class InDoubtError(Exception):
+    """Raised inside a search where it cannot be said what would serve the pod: why."""
+
+
 class NotReadError(Exception):
     """Raised inside a search where nodes have to be read first."""
 
@@ -63,7 +67,7 @@ class Evidence:
         requests: What is asked of a device.
         offers: All devices.
         on: Those of each node; under "" those that several nodes can use.
-        accepted: Which devices would do, as far as somebody asked.
+        accepted: Which devices would do, as far as somebody asked; None in doubt.
         nodes: None for a node that is not there.
     """
 
@@ -71,7 +75,7 @@ class Evidence:
     requests: Mapping[Ask, DeviceRequest]
     offers: Mapping[DeviceId, Offer]
     on: Mapping[str, Sequence[DeviceId]]
-    accepted: Mapping[Ask, dict[DeviceId, bool]]
+    accepted: Mapping[Ask, dict[DeviceId, bool | None]]
     nodes: Mapping[str, NodeRoom | None] = field(default_factory=dict)
 
     @property
@@ -83,11 +87,23 @@ class Evidence:
 
     def kind(self, seeker: Seeker) -> object:
         """Equal for pods that the same devices and nodes serve."""
-        asked = tuple((ask.alternative.count, self.requests[ask]) for ask in seeker.asks)
+        claims = list(dict.fromkeys(ask.claim for ask in seeker.asks))
+        asked = tuple(
+            (ask.alternative.count, self.requests[ask], self._agrees_in(claims, ask))
+            for ask in seeker.asks
+        )
         return asked, seeker.resources, self.needs[seeker.pod.uid]
 
+    def _agrees_in(self, claims: list[str], ask: Ask) -> int | None:
+        """The number of the claim whose other devices have to agree; None for none."""
+        return claims.index(ask.claim) if self.requests[ask].constraints else None
+
     def accepts(self, ask: Ask, device: DeviceId) -> bool:
-        """Whether a device would do for certain, were it free. It is asked for once."""
+        """Whether a device would do for certain, were it free."""
+        return self.answer(ask, device) is True
+
+    def answer(self, ask: Ask, device: DeviceId) -> bool | None:
+        """As `DeviceRequest.accepts`; it is asked for once."""
         known = self.accepted[ask]
         if device not in known:
             offer = self.offers.get(device)

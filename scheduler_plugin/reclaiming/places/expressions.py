@@ -1,7 +1,7 @@
 """CEL, as selectors of devices are written: by a library that is loaded when somebody needs it.
 
-What the library cannot evaluate counts as no. It knows neither quantities nor versions: these are
-shown to expressions as values that nothing but themselves equals.
+What the library cannot evaluate is neither yes nor no. It knows neither quantities nor versions:
+these are shown to expressions as values that nothing but themselves equals.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ REMEMBERED = 256
 """Expressions; of more, those that were asked for the longest ago are compiled anew."""
 
 
-def satisfies(expression: str, device: Mapping[str, Any]) -> bool:
-    """Whether a device satisfies an expression for certain."""
+def satisfies(expression: str, device: Mapping[str, Any]) -> bool | None:
+    """Whether a device satisfies an expression; None where that cannot be evaluated."""
     program = _program(expression)
     if program is None:
-        return False
+        return None
     try:
-        return program.execute({"device": device}) is True
+        found = program.execute({"device": device})
     except BaseException:  # noqa: BLE001  The expression is a user's, and may upset the library.
-        return False
+        return None
+    return found if isinstance(found, bool) else None
 
 
 @lru_cache(maxsize=REMEMBERED)

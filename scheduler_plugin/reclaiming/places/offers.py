@@ -1,14 +1,14 @@
 """Devices as slices offer them, and whether one of them satisfies a request.
 
 Only slices of a pool's newest generation count, and of a pool only when all of them are there, as
-for kube-scheduler.
+for kube-scheduler; whoever asks for all devices has to wait until they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduler_plugin.objects.claims import SLOTS_NAMES, Alternative, DeviceId
 from scheduler_plugin.objects.devices.devices import expressions
@@ -32,17 +32,40 @@ class Offer:
         node: The node that alone can use it; "" where it is not one.
         nodes: Those that can.
         body: The device as CEL sees it.
+        attributes: As the slice has them.
         slots: How many several requests share at one time; None where one request has all of it.
         is_plain: Whether nothing else decides about it: no counters, no conditions of binding.
+        is_complete: Whether all slices of its pool are there.
     """
 
     device: DeviceId
     node: str
     nodes: NodeTerms
     body: Mapping[str, Any]
+    attributes: Mapping[str, JsonObject]
     slots: int | None
     taints: tuple[JsonObject, ...]
     is_plain: bool
+    is_complete: bool
+
+    def value_of(self, attribute: str) -> tuple[str, object] | None:
+        """What devices have to agree about, with its type; None where it has no such value.
+
+        A name without a domain is of its driver's.
+        """
+        domain, _, name = attribute.partition("/")
+        found = self.attributes.get(attribute)
+        if found is None and domain == self.device.driver:
+            found = self.attributes.get(name)
+        kinds = (kind for kind in ("string", "int", "bool", "version") if kind in (found or ()))
+        return next(((kind, found[kind]) for kind in kinds), None) if found else None
+
+
+class Constraint(NamedTuple):
+    """What devices of one claim have to agree about: as the claim numbers it, and the attribute."""
+
+    number: int
+    attribute: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +76,7 @@ class DeviceRequest:
         selectors: CEL, of the class and of the request; None for what is no CEL.
         slots: How many of a device that has slots.
         names_slots: Whether it says so, which only a device with slots can satisfy.
+        constraints: What the devices have to agree about, with those of other requests.
         doubt: Why it cannot be said which device would do; "" where it can.
     """
 
@@ -60,15 +84,23 @@ class DeviceRequest:
     slots: int
     names_slots: bool
     tolerations: tuple[JsonObject, ...] = field(hash=False)
+    constraints: tuple[Constraint, ...] = ()
     doubt: str = ""
 
-    def accepts(self, offer: Offer) -> bool:
-        """Whether a device would do for certain, were it free."""
-        if self.doubt or not offer.is_plain or untolerated(offer.taints, self.tolerations):
-            return False
+    def accepts(self, offer: Offer) -> bool | None:
+        """Whether a device would do, were it free.
+
+        None in doubt, and for one that nobody gets: it is no device that is asked for, unless all
+        are.
+        """
         if offer.slots is None and self.names_slots:
             return False
-        return all(text is not None and satisfies(text, offer.body) for text in self.selectors)
+        for text in self.selectors:
+            found = satisfies(text, offer.body) if text is not None else None
+            if not found:
+                return found
+        nobodys = not offer.is_complete or untolerated(offer.taints, self.tolerations)
+        return None if self.doubt or nobodys or not offer.is_plain else True
 
 
 def device_request(
@@ -79,13 +111,22 @@ def device_request(
     exactly = _named(devices["requests"], alternative.name)
     capacity = (exactly.get("capacity") or {}).get("requests") or {}
     odd = capacity.keys() - set(SLOTS_NAMES)
+    constraints = _constraints(devices, alternative.name)
     return DeviceRequest(
         selectors=class_selectors + expressions(exactly.get("selectors") or ()),
         slots=alternative.slots,
         names_slots=bool(capacity),
         tolerations=tuple(exactly.get("tolerations") or ()),
-        doubt=_doubt(odd, devices.get("constraints") or ()),
+        constraints=tuple(Constraint(n, c.get("matchAttribute") or "") for n, c in constraints),
+        doubt=_doubt(alternative, odd, [found for _, found in constraints]),
     )
+
+
+def _constraints(devices: JsonObject, name: str) -> list[tuple[int, JsonObject]]:
+    """Those that are about a request, or one of its alternatives, each with its number."""
+    names = {name, name.partition("/")[0]}
+    found = enumerate(devices.get("constraints") or ())
+    return [(n, c) for n, c in found if not c.get("requests") or names & set(c["requests"])]
 
 
 def _named(requests: Iterable[JsonObject], name: str) -> JsonObject:
@@ -98,10 +139,18 @@ def _named(requests: Iterable[JsonObject], name: str) -> JsonObject:
     return exactly
 
 
-def _doubt(odd: Collection[str], constraints: Collection[JsonObject]) -> str:
+def _doubt(
+    alternative: Alternative, odd: Collection[str], constraints: Collection[JsonObject]
+) -> str:
     if odd:
         return f"its capacity {min(odd)} is not looked at"
-    return "what its constraints demand of its devices is not looked at" if constraints else ""
+    for kind in (kind for found in constraints for kind in found.keys() - {"requests"}):
+        if kind != "matchAttribute":
+            return f"its {kind} is not looked at"
+    if constraints and alternative.count is None:
+        # kube-scheduler gives the pod up for this time as soon as some node's devices differ.
+        return "it asks for all devices that agree, which is not looked at"
+    return ""
 
 
 def class_request(class_selectors: tuple[str | None, ...]) -> DeviceRequest:
@@ -118,7 +167,7 @@ def by_node(found: Mapping[DeviceId, Offer]) -> dict[str, list[DeviceId]]:
 
 
 def offers(slices: Iterable[JsonObject]) -> dict[DeviceId, Offer]:
-    """The devices of all pools that are complete."""
+    """The devices of all pools."""
     pools: dict[tuple[str, str], list[JsonObject]] = {}
     for obj in slices:
         spec = obj["spec"]
@@ -130,13 +179,13 @@ def offers(slices: Iterable[JsonObject]) -> dict[DeviceId, Offer]:
 def _of_pool(specs: list[JsonObject]) -> Iterator[Offer]:
     newest = max(spec["pool"].get("generation") or 0 for spec in specs)
     now = [spec for spec in specs if (spec["pool"].get("generation") or 0) == newest]
-    if len(now) == now[0]["pool"].get("resourceSliceCount"):
-        for spec in now:
-            for device in spec.get("devices") or ():
-                yield _offer(spec, device)
+    is_complete = len(now) == now[0]["pool"].get("resourceSliceCount")
+    for spec in now:
+        for device in spec.get("devices") or ():
+            yield _offer(spec, device, is_complete=is_complete)
 
 
-def _offer(spec: JsonObject, device: JsonObject) -> Offer:
+def _offer(spec: JsonObject, device: JsonObject, *, is_complete: bool) -> Offer:
     place = device if spec.get("perDeviceNodeSelection") else spec
     node = place.get("nodeName") or ""
     capacity = device.get("capacity") or {}
@@ -148,9 +197,11 @@ def _offer(spec: JsonObject, device: JsonObject) -> Offer:
         node=node,
         nodes=on_node(node) if node else _nodes(place),
         body=_body(spec["driver"], device),
+        attributes=device.get("attributes") or {},
         slots=slots,
         taints=tuple(device.get("taints") or ()),
         is_plain=not any(device.get(field) for field in odd) and shares == (slots is not None),
+        is_complete=is_complete,
     )
 
 

@@ -1,6 +1,7 @@
 """Whether pods would find a node with devices and room once others are gone.
 
-As kube-scheduler looks: any devices of the node will do that satisfy the requests, each for one.
+As kube-scheduler looks: any devices of the node will do that satisfy the requests, each for one,
+and have the same value where a claim's constraints say so (`matchAttribute`).
 """
 
 from __future__ import annotations
@@ -11,10 +12,16 @@ from dataclasses import dataclass
 
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.reclaiming.device_wants import Ask, Seeker
+from scheduler_plugin.reclaiming.device_wants import MOST_DEVICES, Ask, Seeker
 from scheduler_plugin.reclaiming.places.device_use import DeviceUse
-from scheduler_plugin.reclaiming.places.evidence import Evidence
+from scheduler_plugin.reclaiming.places.evidence import Evidence, InDoubtError
 from scheduler_plugin.reclaiming.places.node_room import NodeRoom, Thousandths
+from scheduler_plugin.reclaiming.places.offers import Constraint
+
+MOST_VARIANTS = 256
+"""How many combinations of values are looked at that devices have to agree about."""
+
+Value = tuple[str, object] | None
 
 Gone = Collection[PodUid] | None
 """Pods that are gone, and all that are on their way out; None for what is there as it is."""
@@ -80,7 +87,7 @@ class Places:
         if any(not ask.alternative.device_class for ask in by_class):
             return ""
         devices = self._matched([*choice, *by_class], node, room, gone, before)
-        if devices is None:
+        if isinstance(devices, int):
             return ""
         needs = self._evidence.needs[seeker.pod.uid]
         names = {ask.alternative.name for ask in by_class}
@@ -107,19 +114,81 @@ class Places:
         room: NodeRoom | None,
         gone: Gone,
         before: Sequence[Place],
-    ) -> tuple[tuple[DeviceId, int], ...] | None:
-        """A device for each that is asked for; None where that cannot be."""
+    ) -> tuple[tuple[DeviceId, int], ...] | int:
+        """A device for each that is asked for; else how many are lacking at least."""
         taken = Counter[DeviceId]()
         for place in before:
             taken.update(dict(place.devices))
         reachable = list(self._reachable(node, room)) if asks else []
-        options = [self._options(ask, reachable, gone, taken) for ask in asks]
-        units = [n for n, ask in enumerate(asks) for _ in range(ask.alternative.count or 0)]
-        holder: dict[DeviceId, int] = {}
-        if not all(_assign(unit, units, options, holder, set()) for unit in range(len(units))):
-            return None
-        slots = {device: asks[units[unit]].alternative.slots for device, unit in holder.items()}
-        return tuple(slots.items())
+        wanted = [self._wanted(ask, reachable, gone, taken) for ask in asks]
+        asking = [ask for ask, units in zip(asks, wanted, strict=True) for _ in units]
+        least = len(asking)
+        if any(n > MOST_DEVICES for n in Counter(ask.claim for ask in asking).values()):
+            return least
+        for variant in self._variants(asks, wanted):
+            units = [unit for found in variant for unit in found]
+            holder: dict[DeviceId, int] = {}
+            lacking = sum(not _assign(n, units, holder, set()) for n in range(len(units)))
+            if not lacking:
+                return tuple((d, asking[n].alternative.slots) for d, n in holder.items())
+            least = min(least, lacking)
+        return least
+
+    def _wanted(
+        self, ask: Ask, reachable: Sequence[DeviceId], gone: Gone, taken: Counter[DeviceId]
+    ) -> list[Sequence[DeviceId]]:
+        """Each device that is asked for, as those that it may be."""
+        if ask.alternative.count is not None:
+            return [self._options(ask, reachable, gone, taken)] * ask.alternative.count
+        # As kube-scheduler means it: all that match, of shared ones those that have room.
+        answers = {device: self._evidence.answer(ask, device) for device in reachable}
+        free = frozenset(self._options(ask, reachable, gone, taken))
+        offers = self._evidence.offers
+        units = [
+            (device,) if device in free else ()
+            for device, answer in answers.items()
+            if answer is not False
+            and (device in free or not answer or offers[device].slots is None)
+        ]
+        return list(units) or [()]
+
+    def _variants(
+        self, asks: Sequence[Ask], wanted: list[list[Sequence[DeviceId]]]
+    ) -> list[list[list[Sequence[DeviceId]]]]:
+        """What is asked for, once for each value that those may have that have to agree."""
+        agreeing: dict[tuple[str, Constraint], list[int]] = {}
+        for number, ask in enumerate(asks):
+            for constraint in self._evidence.requests[ask].constraints:
+                agreeing.setdefault((ask.claim, constraint), []).append(number)
+        variants = [wanted]
+        for (_, constraint), members in agreeing.items():
+            variants = [
+                [self._of_value(u, constraint, value) if n in members else u for n, u in each]
+                for before in variants
+                for each in [list(enumerate(before))]
+                for value in self._values(constraint, [before[n] for n in members])
+            ]
+            if len(variants) > MOST_VARIANTS:
+                raise InDoubtError("so many values of what has to agree are not looked at")
+        return variants
+
+    def _values(
+        self, constraint: Constraint, wanted: Sequence[Sequence[Sequence[DeviceId]]]
+    ) -> list[Value]:
+        """Those of the devices that are there; None for none, so that they are lacking."""
+        offers, name = self._evidence.offers, constraint.attribute
+        devices = dict.fromkeys(d for units in wanted for unit in units[:1] for d in unit)
+        return list(dict.fromkeys(filter(None, (offers[d].value_of(name) for d in devices)))) or [
+            None
+        ]
+
+    def _of_value(
+        self, units: list[Sequence[DeviceId]], constraint: Constraint, value: Value
+    ) -> list[Sequence[DeviceId]]:
+        if not units or value is None:
+            return [()] * len(units)
+        offers, name = self._evidence.offers, constraint.attribute
+        return [[d for d in units[0] if offers[d].value_of(name) == value]] * len(units)
 
     def _reachable(self, node: str, room: NodeRoom | None) -> Iterator[DeviceId]:
         yield from self._evidence.on.get(node, ()) if node else ()
@@ -162,17 +231,16 @@ def _stands_for(ask: Ask, room: NodeRoom | None) -> bool:
 
 def _assign(
     unit: int,
-    units: Sequence[int],
-    options: Sequence[Sequence[DeviceId]],
+    units: Sequence[Sequence[DeviceId]],
     holder: dict[DeviceId, int],
     tried: set[DeviceId],
 ) -> bool:
     """Find a device for one more unit; those that have one may change to another."""
-    for device in options[units[unit]]:
+    for device in units[unit]:
         if device in tried:
             continue
         tried.add(device)
-        if device not in holder or _assign(holder[device], units, options, holder, tried):
+        if device not in holder or _assign(holder[device], units, holder, tried):
             holder[device] = unit
             return True
     return False

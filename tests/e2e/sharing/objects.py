@@ -54,8 +54,14 @@ def device_class(
     }
 
 
-def resource_slice(driver: str, node: str, count: int) -> Object:
-    """Devices of a driver that nobody wrote: they can be allocated, but never prepared."""
+def resource_slice(driver: str, node: str, count: int, numa: Iterable[int] = ()) -> Object:
+    """Devices of a driver that nobody wrote: they can be allocated, but never prepared.
+
+    The first of them have these values of an attribute `numa`.
+    """
+    devices: list[Object] = [{"name": f"device-{index}"} for index in range(count)]
+    for device, value in zip(devices, numa, strict=False):
+        device["attributes"] = {"numa": {"int": value}}
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceSlice",
@@ -64,19 +70,28 @@ def resource_slice(driver: str, node: str, count: int) -> Object:
             "driver": driver,
             "nodeName": node,
             "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-            "devices": [{"name": f"device-{index}"} for index in range(count)],
+            "devices": devices,
         },
     }
 
 
 def claim(
-    name: str, class_name: str, *, count: int = 1, labels: Mapping[str, str] | None = None
+    name: str,
+    class_name: str,
+    *,
+    count: int = 1,
+    labels: Mapping[str, str] | None = None,
+    match: str = "",
 ) -> Object:
+    """A claim for devices of a class; `match` is an attribute that they have to agree about."""
+    spec = _claim_spec(class_name, count)
+    if match:
+        spec["devices"]["constraints"] = [{"matchAttribute": match}]
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": {"name": name, "labels": dict(labels or {})},
-        "spec": _claim_spec(class_name, count),
+        "spec": spec,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -61,11 +61,13 @@ class Story(View):
         self.unseen.append(full)
         return full
 
-    def devices(self, count: int, *, node: str = NODE, **options: Any) -> None:
+    def devices(
+        self, count: int, *, node: str = NODE, numa: Iterable[int] = (), **options: Any
+    ) -> None:
         """Publish devices on a node; the class that finds them is made with the first."""
         if ("class", self.name) not in self.made:
             self.create("class", objects.device_class(self.name, self.driver, **options))
-        self.create("slice", objects.resource_slice(self.driver, node, count))
+        self.create("slice", objects.resource_slice(self.driver, node, count, numa))
 
     @property
     def driver(self) -> str:

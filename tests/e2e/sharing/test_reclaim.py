@@ -257,6 +257,31 @@ def test_a_device_that_would_not_do_is_left_to_whoever_has_it(story: Story) -> N
     assert story.node_of("w") == OTHER_NODE
 
 
+def test_of_devices_that_have_to_agree_the_one_goes_that_agrees_with_what_is_free(
+    story: Story,
+) -> None:
+    mine, robots = story.queue("mine", quota=2), story.queue("robots", quota=0)
+    story.devices(3, numa=[0, 1, 1])
+    story.priority_class(50)
+    use(story, "r0", robots)
+    use(story, "r1", robots, priorityClassName=story.name)
+    assert (devices_of(story, "r0"), devices_of(story, "r1")) == ({"device-0"}, {"device-1"})
+
+    story.claim("w", count=2, match=f"{story.driver}/numa")
+    story.pod("w", mine, "w")
+
+    story.wait_bound("w")
+    assert story.bound() == {"r0", "w"}
+    assert devices_of(story, "w") == {"device-1", "device-2"}
+    assert "device-1" in story.wait_told("r1", "Reclaimed")
+    story.wait_figures({mine: 2, robots: 1})
+
+
+def devices_of(story: Story, claim: str) -> set[str]:
+    allocation = story.get("claim", claim)["status"]["allocation"]
+    return {result["device"] for result in allocation["devices"]["results"]}
+
+
 def test_in_doubt_nobody_goes_and_the_queue_says_what_was_in_doubt(story: Story) -> None:
     mine, robots = story.queue("mine", quota=1), story.queue("robots", quota=0)
     story.devices(1)

@@ -250,7 +250,6 @@ def test_in_doubt_nobody_goes_and_it_is_said_what_was_in_doubt(spec: Any, said: 
 @pytest.mark.parametrize(
     "requests",
     [
-        [a_request(allocationMode="All")],
         [a_request(adminAccess=True), a_request(name="b")],
         [a_request(name=f"r{number}", count=8) for number in range(5)],
     ],
@@ -526,17 +525,6 @@ def test_a_pods_claims_are_served_together_or_nobody_goes() -> None:
     put(cluster.world, a_used_pod("r2", "robots", "r2", non_preemptible=True))
 
     assert cluster.taken() == []
-
-
-def test_what_constraints_demand_is_in_doubt() -> None:
-    cluster = a_cluster_for([a_request(count=2)], *FULL)
-    cluster.constraints = [{"requests": [], "matchAttribute": "moorage.dev/numa"}]
-
-    decision = cluster.decide()
-
-    assert isinstance(decision, Nobody)
-    assert decision.unmet == "mine"
-    assert "what its constraints demand" in decision.sentence
 
 
 # Groups.
