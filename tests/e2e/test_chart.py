@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from tests.e2e.charts import (
     refusal,
     render,
 )
+from tests.e2e.earlier import COMMIT, unpack
 from tests.manifests import rendered, stale
 from webhook.arguments import parse_settings as parse_webhook_settings
 
@@ -107,6 +109,32 @@ def test_helm_finds_nothing_to_complain_about(values: Mapping[str, Any]) -> None
 @pytest.mark.parametrize("path", WRONG)
 def test_a_wrong_value_is_refused_with_its_path(path: str) -> None:
     assert f"at '{path}'" in refusal(WRONG[path])
+
+
+def test_values_of_the_version_before_are_refused_with_what_to_type(tmp_path: Path) -> None:
+    """As `--reuse-values` takes them: the chart's own, too, are those of the version before."""
+    unpack(COMMIT, tmp_path / "before")
+    chart = tmp_path / "moorage"
+    shutil.copytree(CHART, chart)
+    shutil.copy(tmp_path / "before/deploy/helm/moorage/values.yaml", chart)
+
+    said = run_helm("template", "moorage", str(chart), check=False).stderr
+
+    new = ", ".join(sorted(added(*(values_of(one) for one in (CHART, chart)))))
+    assert f"which has none for {new}: `helm upgrade --reset-then-reuse-values` keeps" in said
+
+
+def values_of(chart: Path) -> Any:
+    return yaml.safe_load((chart / "values.yaml").read_text())
+
+
+def added(now: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[str]:
+    """Paths of what was not there before."""
+    for name, value in now.items():
+        if name not in before:
+            yield name
+        elif isinstance(value, Mapping):
+            yield from (f"{name}.{inner}" for inner in added(value, before[name]))
 
 
 @pytest.mark.parametrize(
