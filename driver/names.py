@@ -40,6 +40,14 @@ def short_hash(text: str) -> str:
     return hashlib.blake2b(encoded, digest_size=_DIGEST_BYTES).hexdigest()
 
 
+def device_trace(configuration: ConfigurationName, digest: str) -> str:
+    """What tells a device of a Configuration, whatever its Instance's name is by now.
+
+    Two Configurations may offer one device, each in a pool of its own.
+    """
+    return f"{configuration}/{digest}"
+
+
 def attribute_value(text: str, *, limit: int = VALUE_LIMIT) -> str:
     """The text if it fits, else its beginning and a hash of all of it.
 

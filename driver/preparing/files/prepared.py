@@ -5,13 +5,13 @@ The values that planning (`claims`), CDI files (`cdi`) and the `checkpoint` shar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from driver.api import ClaimUid, ConfigurationName, DeviceName, InstanceName
 from driver.device_configs import NOTHING_ASKED, DeviceConfig
 from driver.devices import DeviceSpec, Mount
-from driver.names import attribute_value, is_pool_of
+from driver.names import attribute_value, device_trace, is_pool_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +136,10 @@ def lost_claim(uid: ClaimUid, boot_id: str) -> PreparedClaim:
 def prepared_homes(claims: Iterable[PreparedClaim], node: str) -> Mapping[str, str]:
     """A node's pools out of which claims have devices, by what tells each, see `local_pools`."""
     devices = (d for claim in claims for d in claim.devices if is_pool_of(node, d.allocated.pool))
-    return {
-        trace: device.allocated.pool
-        for device in devices
-        for trace in (attribute_value(device.instance), device.digest)
-        if trace
-    }
+    return {trace: device.allocated.pool for device in devices for trace in _traces(device)}
+
+
+def _traces(device: PreparedDevice) -> Iterator[str]:
+    yield attribute_value(device.instance)
+    if device.digest:
+        yield device_trace(device.configuration, device.digest)

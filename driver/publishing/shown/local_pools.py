@@ -21,7 +21,7 @@ from typing import TypeVar
 from driver.api import ConfigurationName, NodeName
 from driver.instances.instances import Instance
 from driver.instances.inventory import Inventory
-from driver.names import attribute_value, local_pool
+from driver.names import attribute_value, device_trace, local_pool
 from driver.publishing.shown.deductions import HeldSlots
 from driver.publishing.shown.publication import Publication, Supply, local_supply
 from driver.publishing.written.shards import SLICE_LIMIT
@@ -84,14 +84,14 @@ def local_supplies(
 def traces_of(shown: Publication) -> frozenset[str]:
     """What tells the devices that a pool shows, also such as have another name by now."""
     instances = (offer.instance for offer in shown.offers.values() if offer.instance)
-    return shown.shown_instances.union(i.device for i in instances) - {""}
+    return shown.shown_instances.union(*map(traces_of_instance, instances))
 
 
 def traces_of_instance(instance: Instance) -> Iterator[str]:
     """The same of one device."""
     yield attribute_value(instance.name)
     if instance.device:
-        yield instance.device
+        yield device_trace(instance.configuration, instance.device)
 
 
 def _home(instance: Instance, homes: Homes) -> str | None:

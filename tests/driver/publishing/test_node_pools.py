@@ -26,7 +26,12 @@ from driver.plumbing.prometheus import PUBLISHED_SECONDS
 from driver.publishing import node_pools
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.node_pools import NodePools, PoolListeners
-from driver.publishing.shown.local_pools import Homes, KnownPools, local_supplies
+from driver.publishing.shown.local_pools import (
+    Homes,
+    KnownPools,
+    local_supplies,
+    traces_of_instance,
+)
 from driver.publishing.shown.publication import local_supply
 from driver.publishing.shown.slices import Features
 from kube.api import ApiClient, ApiError, ObjectKey, ObjectPath
@@ -268,7 +273,7 @@ async def test_a_device_has_its_home_as_soon_as_it_is_decided_about(
     await machine.pools.pools[NODE].passes.once()
     await asyncio.to_thread(machine.loop.close)
 
-    assert [homes[0].get(i.device) for i in inventory.instances] == [NODE]
+    assert homes[0] == {t: NODE for i in inventory.instances for t in traces_of_instance(i)}
 
 
 async def test_how_soon_a_change_is_published_is_measured_once() -> None:

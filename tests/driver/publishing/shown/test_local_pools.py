@@ -7,12 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.api import ConfigurationName, DeviceName, NodeName
+from driver.instances.instances import Instance
 from driver.instances.inventory import Heard, Inventory, inventory_of
 from driver.names import POOL_LIMIT, is_pool_of, is_shared_pool, local_pool
 from driver.preparing.files.prepared import prepared_homes
 from driver.preparing.grants.sight import Sight
 from driver.preparing.grants.whereabouts import Whereabouts
-from driver.publishing.shown.local_pools import KnownPools, local_supplies
+from driver.publishing.shown.local_pools import (
+    Homes,
+    KnownPools,
+    local_supplies,
+    traces_of_instance,
+)
 from tests.driver.builders import NODE, a_device
 from tests.driver.claim_builders import a_reference, a_result, an_instance, prepared
 from tests.driver.instances.test_inventory import a_verdict
@@ -29,6 +35,10 @@ def an_inventory(**ids: str) -> Inventory:
         for v in verdicts
     }
     return inventory_of(verdicts, heard, NODE)
+
+
+def homes_of(instance: Instance, pool: str) -> Homes:
+    return dict.fromkeys(traces_of_instance(instance), pool)
 
 
 @given(node=names, other=names, configuration=names)
@@ -57,12 +67,25 @@ def test_devices_that_a_pool_shows_stay_in_it_though_they_are_few_or_many_now() 
     (one,) = few.instances
     own = local_pool(NODE, CAMERA)
 
-    grown = local_supplies(many, NODE, KnownPools({one.device: NODE}), most=1)
-    shrunk = local_supplies(few, NODE, KnownPools({one.device: own}), most=1)
+    grown = local_supplies(many, NODE, KnownPools(homes_of(one, NODE)), most=1)
+    shrunk = local_supplies(few, NODE, KnownPools(homes_of(one, own)), most=1)
 
     assert [i.device for i in grown[NODE].instances] == [one.device]
     assert len(grown[own].instances) == 1
     assert [i.device for i in shrunk[own].instances] == [one.device]
+
+
+def test_a_device_that_two_configurations_offer_is_where_each_has_its_own() -> None:
+    """Else one of few would wait for the many of the other."""
+    inventory = an_inventory(camera="one two", lens="one")
+    own = local_pool(NODE, CAMERA)
+    cameras = [i for i in inventory.instances if i.configuration == CAMERA]
+    homes = {trace: own for camera in cameras for trace in traces_of_instance(camera)}
+
+    supplies = local_supplies(inventory, NODE, KnownPools(homes), most=1)
+
+    assert [i.configuration for i in supplies[NODE].instances] == ["lens"]
+    assert list(supplies[own].instances) == cameras
 
 
 def test_a_pool_is_another_only_if_its_own_configuration_is() -> None:
