@@ -67,9 +67,6 @@ class Store(Generic[T]):
     def get(self, name: str, namespace: str = "") -> T | None:
         return self._contents.get(ObjectKey(namespace, name))
 
-    def by_uid(self, uid: str) -> T | None:
-        return self._contents.by_uid(uid)
-
     def known(self, obj: StoredObject) -> T | None:
         """What is kept of an object that somebody sent; None if it is not known in this version."""
         return self._contents.known(obj)
@@ -98,10 +95,6 @@ class Store(Generic[T]):
             subscriber(Added(key, value))
         self._subscribers += (subscriber,)
         return lambda: self._unsubscribe(subscriber)
-
-    def changes(self) -> "ChangeStream[T]":
-        """Return the changes as an asynchronous iterator, to be used in a `with` statement."""
-        return ChangeStream(self)
 
     async def at_least(self, resource_version: int, timeout_seconds: float) -> bool:
         """Wait until everything up to this version is known; False if that took too long.
@@ -205,35 +198,3 @@ class Store(Generic[T]):
         for resource_version, reached in self._waiters:
             if resource_version <= self.position and not reached.done():
                 reached.set_result(None)
-
-
-class ChangeStream(Generic[T]):
-    """The changes of a store since the stream was opened, what was there then first.
-
-    It keeps what has not been read yet, however much that is.
-    """
-
-    def __init__(self, store: Store[T]) -> None:
-        self._store = store
-        self._changes: deque[Change[T]] = deque()
-        self._more = asyncio.Event()
-
-    def __enter__(self) -> "ChangeStream[T]":
-        self._end = self._store.subscribe(self._keep)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end()
-
-    def __aiter__(self) -> "ChangeStream[T]":
-        return self
-
-    async def __anext__(self) -> Change[T]:
-        while not self._changes:
-            self._more.clear()
-            await self._more.wait()
-        return self._changes.popleft()
-
-    def _keep(self, change: Change[T]) -> None:
-        self._changes.append(change)
-        self._more.set()

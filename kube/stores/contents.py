@@ -43,7 +43,7 @@ class _Entry(Generic[T]):
 
 
 class Contents(Generic[T]):
-    """The projected objects of one selection, by key, by UID and by index."""
+    """The projected objects of one selection, by key and by index."""
 
     def __init__(
         self, project: Projection[T], terms_of: Mapping[str, TermsOf[T]] | None = None
@@ -52,7 +52,6 @@ class Contents(Generic[T]):
         self._project = project
         self._indexes = Indexes(terms_of or {})
         self._entries: dict[ObjectKey, _Entry[T]] = {}
-        self._keys_by_uid: dict[str, ObjectKey] = {}
         # Versions that were projected to None ahead of the watch, lest an older one comes back.
         self._hidden: dict[ObjectKey, int] = {}
 
@@ -68,10 +67,6 @@ class Contents(Generic[T]):
     def get(self, key: ObjectKey) -> T | None:
         entry = self._entries.get(key)
         return entry.value if entry else None
-
-    def by_uid(self, uid: str) -> T | None:
-        key = self._keys_by_uid.get(uid)
-        return self.get(key) if key is not None else None
 
     def known(self, obj: StoredObject) -> T | None:
         try:
@@ -209,12 +204,10 @@ class Contents(Generic[T]):
 
     def _insert(self, identity: Identity, value: T, terms: Mapping[str, frozenset[str]]) -> None:
         self._entries[identity.key] = _Entry(identity.uid, identity.resource_version, value)
-        self._keys_by_uid[identity.uid] = identity.key
         self._indexes.add(identity.key, terms)
 
     def _drop(self, key: ObjectKey, entry: _Entry[T]) -> Deleted[T]:
         del self._entries[key]
-        self._keys_by_uid.pop(entry.uid, None)
         self._indexes.remove(key, self._indexes.terms(entry.value))
         return Deleted(key, entry.value)
 

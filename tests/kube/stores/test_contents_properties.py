@@ -203,7 +203,6 @@ class StoreMachine(RuleBasedStateMachine):
         assert dict(self.contents.items()) == self.folded
         for value in self.folded.values():
             assert value in self.contents.by_index("data", value[2])
-            assert self.contents.by_uid(value[0]) == value
 
     def teardown(self) -> None:
         if self.pages is not None:
