@@ -135,9 +135,6 @@ class QueueTree:
     def children(self, name: QueueName) -> tuple[QueueName, ...]:
         return tuple(sorted(self._children.get(name, ())))
 
-    def is_parent(self, name: QueueName) -> bool:
-        return name in self._children
-
     def below(self, name: QueueName) -> tuple[QueueName, ...]:
         """The queue and all its descendants, those of a name without a Queue too."""
         found = {name: None}

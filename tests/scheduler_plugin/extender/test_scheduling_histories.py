@@ -415,7 +415,7 @@ class Scheduling(RuleBasedStateMachine):
         # Of a parent the webhook may have been asked before its child came.
         if not found.is_kept:
             assert self.used().of(name, self.world) == (0, 0), "those above it would be relieved"
-        if self.world.facts.tree.is_parent(found.name):
+        if self.world.facts.tree.children(found.name):
             return
         if found.is_kept:
             self.world.put_queue(replace(found, is_deleting=True))
