@@ -5,7 +5,6 @@ from scheduler_plugin.accounting.queues.queues import QueueTree, why_not_admitte
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import GroupChanged, PodChanged, WorldChange
 from scheduler_plugin.due import Due, Rests
-from scheduler_plugin.judging.awaited import is_awaited
 from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodToEvict
 from scheduler_plugin.keeping.leftovers import (
     Attribution,
@@ -100,7 +99,6 @@ from scheduler_plugin.reclaiming.places.offers import (
     device_request,
     offers,
 )
-from scheduler_plugin.reclaiming.room import decide
 from scheduler_plugin.reclaiming.room_places import decide_room, is_room_due, room_want_of
 from scheduler_plugin.reclaiming.victims.victims import Away
-from scheduler_plugin.reclaiming.wants import hold_of
+from scheduler_plugin.reclaiming.wants import Outlook, hold_of, outlook

@@ -34,6 +34,7 @@ from scheduler_plugin.api import (
     FencedError,
     Nobody,
     OnItsWay,
+    Outlook,
     PodChanged,
     PodToEvict,
     PodUid,
@@ -43,9 +44,8 @@ from scheduler_plugin.api import (
     Take,
     World,
     WorldChange,
-    decide,
     hold_of,
-    is_awaited,
+    outlook,
 )
 
 logger = logging.getLogger(__name__)
@@ -372,21 +372,15 @@ class Reclaimer:
             pod = self.world.facts.pod(uid)
             if pod is None or uid not in self.world.assumptions.holds:
                 continue
-            if self._is_on_its_way(pod):
+            found = outlook(pod, self.world, self._now_stuck())
+            if found is Outlook.COMES:  # Pods that were evicted may take their time.
                 self._deadlines.set(uid, self.monotonic() + HOLD_SECONDS)
                 continue
-            self._vain.rest(uid, self.monotonic(), VAIN_SECONDS)
-            why = f"It was held for {HOLD_SECONDS:.0f} s, and the pod was not bound."
+            why = "What was to be free for it is not: who has it does not leave."
+            if found is Outlook.IS_THERE:
+                self._vain.rest(uid, self.monotonic(), VAIN_SECONDS)
+                why = f"It was held for {HOLD_SECONDS:.0f} s, and the pod was not bound."
             await self._end(uid, "TimeOver", why)
-
-    def _is_on_its_way(self, pod: PodView) -> bool:
-        """Whether the room is not there yet: pods that were evicted may take their time."""
-        stuck = self._now_stuck()
-        for hold in self.world.assumptions.holds.of_devices():
-            if hold.pod == pod.uid:
-                return is_awaited(hold, self.world.facts, stuck)
-        decision = next(decide(pod, self.world, self.clock(), Away(stuck=stuck)))
-        return not isinstance(decision, Nobody) and bool(self.world.ledger.leaving.by_queue())
 
     async def _end(self, uid: PodUid, reason: str, message: str) -> None:
         pod = self.world.facts.pod(uid)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.holds import Hold
@@ -12,17 +12,13 @@ from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import PodUid
 
 
-def is_awaited(hold: Hold, facts: Facts, stuck: Collection[PodUid] = frozenset()) -> bool:
-    """Whether some user of what was taken has not ended yet: until then nobody else can get it.
-
-    Where one of them is `stuck`, being deleted without an end, nobody waits for it any more.
-    """
+def users_left(hold: Hold, facts: Facts) -> set[PodUid]:
+    """Who uses what was taken, and has not ended yet: until then nobody else can get it."""
     pods = [facts.pod(uid) for uid in hold.awaits_pods]
     for claim in map(facts.claim, hold.awaits):
         if claim is not None and claim.is_allocated:
             pods += facts.consumers(claim)
-    users = {pod.uid for pod in pods if pod is not None and pod.is_bound and not pod.ended}
-    return bool(users) and users.isdisjoint(stuck)
+    return {pod.uid for pod in pods if pod is not None and pod.is_bound and not pod.ended}
 
 
 def devices_held(case: Case) -> Iterator[str]:
@@ -36,7 +32,7 @@ def devices_held(case: Case) -> Iterator[str]:
     asked = {key: what for what, _, adds in usage_added(case) for key, _ in adds}
     for hold in holds:
         for key, _ in hold.usage:
-            if key in asked and not is_awaited(hold, facts):
+            if key in asked and not users_left(hold, facts):
                 yield (
                     f"{asked[key]} has to wait: {key} was taken back for {hold.name}, and until"
                     " that has it nobody else is given any."

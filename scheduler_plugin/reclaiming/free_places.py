@@ -20,6 +20,7 @@ from scheduler_plugin.reclaiming.places.evidence import (
 )
 from scheduler_plugin.reclaiming.places.places import Gone, Place, Places
 from scheduler_plugin.reclaiming.victims.candidates import IN_ONE_STEP, Candidates
+from scheduler_plugin.reclaiming.victims.effects import who_does_not_end
 from scheduler_plugin.reclaiming.victims.victims import Asker, Away, Victim
 
 Step: TypeAlias = Decision | Unread | None
@@ -186,7 +187,8 @@ class FreePlaces:
         waits = f"{want} waits for a device of class {named}, and"
         if not self._all.stays_within(queue):
             return Nobody(f'{waits} queue "{queue}" would be over its quota with it.')
-        return Nobody(f"{waits} {why}.", queue)
+        endless = who_does_not_end(self.away.stuck, want.keys, self.world)
+        return Nobody(f"{waits} {why}{endless}.", queue)
 
     @property
     def _places(self) -> Places:

@@ -11,8 +11,9 @@ asks `is_due` again, since the world may have changed meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world import World
@@ -20,7 +21,7 @@ from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
 from scheduler_plugin.reclaiming.victims.candidates import Candidates, given_up
-from scheduler_plugin.reclaiming.victims.effects import freed_by
+from scheduler_plugin.reclaiming.victims.effects import freed_by, who_does_not_end
 from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Asker, Away, Protection, Victim
 from scheduler_plugin.reclaiming.wants import NoWant, Shortage, Want, want_of
 
@@ -68,14 +69,18 @@ def is_due(take: Take, world: World, now: datetime, away: Away = NOBODY_AWAY) ->
 
 def _search(want: Want, asker: Asker, world: World, now: datetime) -> _Search:
     keys = dict.fromkeys(shortage.key for shortage in want.shortages)
-    return _Search(want, Candidates(asker, want.added, keys, world, now))
+    first = want.shortages[0]
+    endless = partial(who_does_not_end, asker.away.stuck, [first.key], world, first.place)
+    return _Search(want, Candidates(asker, want.added, keys, world, now), endless)
 
 
 class _Search:
     """One look for a sufficient set."""
 
-    def __init__(self, want: Want, candidates: Candidates) -> None:
+    def __init__(self, want: Want, candidates: Candidates, endless: Callable[[], str]) -> None:
+        """`endless` says who is being deleted without an end."""
         self._want = want
+        self._endless = endless
         self._all = candidates
         self._guarding: set[str] = set()
 
@@ -180,9 +185,11 @@ class _Search:
         if not self._all.stays_within(want.payer):
             return Nobody(f'{lacks}, and queue "{want.payer}" would be over its quota with it.')
         if not has_owners:
-            return Nobody(f"{lacks}, and no other queue below it is over its quota.", want.payer)
+            why = f"no other queue below it is over its quota{self._endless()}"
+            return Nobody(f"{lacks}, and {why}.", want.payer)
         self._all.protected[Protection.QUOTA] += len(self._guarding)
         found = self._all.freed.amount(shortage.place, shortage.key)
         found -= self._all.base.amount(shortage.place, shortage.key)
         enough = f", and no more than {found} can be made free" if found else ""
-        return Nobody(f"{lacks}{enough}, and nobody {self._all.who_stays()}.", want.payer)
+        why = f"nobody {self._all.who_stays()}{self._endless()}"
+        return Nobody(f"{lacks}{enough}, and {why}.", want.payer)

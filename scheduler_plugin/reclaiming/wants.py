@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from functools import partial
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.awaited import users_left
 from scheduler_plugin.judging.cases import Case, case_of
 from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
 from scheduler_plugin.judging.gangs import AT_ONCE, is_of_gang, waits_with, who_goes
@@ -99,6 +101,31 @@ def hold_of_case(case: Case) -> Hold | None:
     added = summed(adds for _, _, adds in usage_added(case))
     non_preemptible = summed(adds for _, _, adds in non_preemptible_added(case))
     return Hold(case.pod.uid, str(case.pod), payer, added, non_preemptible)
+
+
+class Outlook(Enum):
+    """What becomes of what is held for a pod."""
+
+    COMES = auto()
+    IS_THERE = auto()
+    IS_KEPT = auto()
+    """By somebody who does not leave."""
+
+
+def outlook(pod: PodView, world: World, stuck: Collection[PodUid]) -> Outlook:
+    """Whether what is held for a pod is there to be taken, or will be."""
+    for hold in world.assumptions.holds.of_devices():
+        if hold.pod == pod.uid:
+            users = users_left(hold, world.facts)
+            if not users:
+                return Outlook.IS_THERE
+            return Outlook.COMES if users.isdisjoint(stuck) else Outlook.IS_KEPT
+    want = want_of(pod, world, Totals(world.facts.tree.path), stuck)
+    if isinstance(want, NoWant):
+        return Outlook.IS_THERE
+    kept, leaving = kept_by(stuck, world), world.ledger.leaving
+    comes = (leaving.amount(s.place, s.key) > kept.amount(s.place, s.key) for s in want.shortages)
+    return Outlook.COMES if all(comes) else Outlook.IS_KEPT
 
 
 def want_of(

@@ -66,6 +66,29 @@ def kept_by(stuck: Collection[PodUid], world: World) -> Totals:
     return kept
 
 
+def who_does_not_end(
+    stuck: Collection[PodUid],
+    keys: Collection[ResourceKey],
+    world: World,
+    place: QueueName | None = None,
+) -> str:
+    """Who of these keeps any of that (below a place), for the end of a sentence; "" for nobody."""
+    kept = {uid: kept_by([uid], world) for uid in stuck}
+    found = [
+        str(world.facts.pod(uid))
+        for uid, amounts in kept.items()
+        if any(
+            amounts.amount(queue, key)
+            for queue in ([place] if place is not None else amounts.by_queue())
+            for key in keys
+        )
+    ]
+    if not found:
+        return ""
+    names = min(found) + (f" and {len(found) - 1} more" if len(found) > 1 else "")
+    return f"; {names} {'are' if len(found) > 1 else 'is'} being deleted without an end"
+
+
 def left_to(place: QueueName, key: ResourceKey, freed: Totals, world: World) -> int:
     """What a queue uses once these are freed, and what is on its way out is gone.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from binder.reclaiming import apiserver_reclaims
+from driver.api import timestamp
 from kube.api import Event, JsonObject
 from scheduler_plugin.accounting.world_changes import PodChanged
 from scheduler_plugin.objects.claims import claim_view
@@ -56,7 +58,11 @@ class Scene:
         self.server.put_node(a_node_object())
         binder = a_binder(self.server, FakeFence(), self.note_claim, self.note_pod)
         self.reclaimer = binder.reclaimer(
-            self.world, lambda: self.waiting, self.events.append, lambda: NOW, lambda: self.moment
+            self.world,
+            lambda: self.waiting,
+            self.events.append,
+            lambda: NOW + timedelta(seconds=self.moment),
+            lambda: self.moment,
         )
 
     def note_claim(self, claim: JsonObject) -> None:
@@ -83,6 +89,16 @@ class Scene:
     def wait(self, name: str = "w", **fields: Any) -> None:
         self.put_claim(name)
         self.put_pod(name, "mine", **fields)
+
+    def never_ends(self, name: str) -> None:
+        """It is being deleted, and its grace is over at 30 s."""
+        pod = self.server.pod(name)
+        pod["metadata"]["deletionTimestamp"] = timestamp(NOW + timedelta(seconds=30))
+        self.note_pod(pod)
+
+    async def at(self, moment: float) -> None:
+        self.moment = moment
+        await self.rounds()
 
     def remove(self, name: str) -> None:
         self.world.delete_pod(pod_uid(name))
@@ -153,15 +169,47 @@ async def test_nobody_else_goes_while_the_evicted_one_takes_its_time() -> None:
 
     async with scene.running():
         await scene.rounds()
-        scene.moment = 1000.0
-        scene.use("r2", spec={"priority": 0})
-        scene.put_pod("r2", "robots", node="n", phase="Running")
-        pod = scene.server.pod("r2")
-        pod["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:30Z"
-        scene.note_pod(pod)
-        await scene.rounds()
+        scene.never_ends("r2")
+        await scene.at(61)
+        await scene.at(89)
 
     assert scene.evicted == ["r2"]
+    assert scene.held == ["Pod default/w"]
+
+
+async def test_one_that_never_ends_lets_another_go_once_and_then_the_queue_says_why() -> None:
+    scene = a_scene()
+
+    async with scene.running():
+        await scene.rounds()
+        scene.never_ends("r2")
+        await scene.at(91)
+        assert scene.evicted == ["r2", "r1"]
+        scene.never_ends("r1")
+        for moment in (120, 152, 181, 300, 4000, 8000):
+            await scene.at(moment)
+
+    assert scene.evicted == ["r2", "r1"]
+    assert (scene.held, scene.condition()) == ([], ("False", "TimeOver"))
+    why = "Pod default/r1 and 1 more are being deleted without an end"
+    assert why in scene.world.unmet[QueueName("mine")]
+
+
+async def test_whoever_may_go_goes_though_one_never_ended_that_was_to_go_before() -> None:
+    scene = a_scene()
+    scene.server.protected.add("r1")
+
+    async with scene.running():
+        await scene.rounds()
+        scene.never_ends("r2")
+        for moment in (61, 91, 121, 182):
+            await scene.at(moment)
+        assert (scene.held, scene.condition()) == ([], ("False", "TimeOver"))
+        assert scene.evicted == ["r2"]
+        scene.server.protected.clear()
+        await scene.at(300)
+
+    assert scene.evicted == ["r2", "r1"]
     assert scene.held == ["Pod default/w"]
 
 

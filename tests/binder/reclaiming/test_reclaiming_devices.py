@@ -16,7 +16,7 @@ from binder.reclaiming.apiserver_device_wants import DeviceWants
 from binder.reclaiming.turns import Turns
 from driver.api import timestamp
 from scheduler_plugin.accounting.world_changes import PodChanged
-from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Nobody
 from scheduler_plugin.reclaiming.devices import decide_device
@@ -57,14 +57,17 @@ class DeviceScene(Scene):
         put(self.world, a_queue("robots", parent="root", onvif=(robots, -1)))
         self.server.slices = [a_slice_object("d1")]
         self.server.put_node(a_node_object())
-        result = a_result(pool="n", device="d1")
-        fields = {"results": [result], "pods": ["r1"], "queue": "robots"}
-        held = a_claim_object("r1", requests=[a_request()], **fields)
-        self.server.put("resourceclaims", held)
-        self.note_claim(self.server.claim("r1"))
-        self.put_pod("r1", "robots", node="n", phase="Running")
+        self.use_device("r1", "d1")
         self.put_claim("w")
         self.put_pod("w", "mine", status=UNSCHEDULABLE)
+
+    def use_device(self, name: str, device: str) -> None:
+        result = a_result(pool="n", device=device)
+        fields = {"results": [result], "pods": [name], "queue": "robots"}
+        held = a_claim_object(name, requests=[a_request()], **fields)
+        self.server.put("resourceclaims", held)
+        self.note_claim(self.server.claim(name))
+        self.put_pod(name, "robots", node="n", phase="Running")
 
     @property
     def read(self) -> set[str]:
@@ -106,6 +109,25 @@ async def test_a_device_is_held_as_long_as_whoever_has_it_may_still_end(
         await scene.rounds()
 
     assert (scene.evicted, scene.held) == (["r1"], held)
+
+
+async def test_a_device_that_is_never_given_back_lets_the_next_go_and_the_queue_says_why() -> None:
+    scene = DeviceScene()
+
+    async with scene.running():
+        await scene.rounds()
+        scene.never_ends("r1")
+        for moment in (61, 91, 121, 182):
+            await scene.at(moment)
+        assert (scene.evicted, scene.held) == (["r1"], [])
+        why = scene.world.unmet[QueueName("mine")]
+        assert "Pod default/r1 is being deleted without an end" in why
+        scene.server.slices = [a_slice_object("d1", "d2")]
+        scene.use_device("r2", "d2")
+        await scene.at(190)
+
+    assert scene.evicted == ["r1", "r2"]
+    assert scene.held == ["Pod default/w"]
 
 
 async def test_nothing_is_read_where_nobody_is_over_the_quota() -> None:
@@ -220,7 +242,7 @@ def decisions_of(scene: DeviceScene, monkeypatch: pytest.MonkeyPatch) -> list[st
             for _ in range(100 if pod.name == "slow" else 6):
                 scene.moment += 0.01
                 yield None
-            yield Nobody("")
+            yield Nobody("", pod.queue)
 
         found: Nobody = await stepped(steps())
         names.append(pod.name)
@@ -246,6 +268,26 @@ async def test_before_a_thousand_that_wait_a_new_one_has_its_turn_within_a_step(
         await scene.rounds()
 
     assert "urgent" in decided[before : before + 2]
+
+
+async def test_a_round_of_many_is_cut_and_the_next_goes_on_with_those_who_had_no_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Between rounds queues are told why, holds end, and others of the process have their time."""
+    scene, rounds = DeviceScene(), list[tuple[int, float]]()
+    decided = decisions_of(scene, monkeypatch)
+    scene.remove("w")
+    a_crowd(scene, 30)
+    scene.reclaimer.told = lambda: rounds.append((len(decided), round(scene.moment, 2)))
+
+    async with scene.running():
+        await scene.rounds()
+        # It ends with the decision during which the time was over, and who was let in meanwhile.
+        assert rounds == [(3, 0.18)]
+        for _ in range(6):
+            await scene.rounds()
+
+    assert {*decided} == {f"v{number}" for number in range(30)}
 
 
 async def test_while_a_long_decision_goes_on_a_new_pod_has_its_turn(

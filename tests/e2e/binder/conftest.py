@@ -81,8 +81,13 @@ def kubeconfigs(server: Cluster) -> Mapping[str, Path]:
     """Tokens of the binder, with the rights that it needs, and of a user with the same ones."""
     rules = (
         ("resource.k8s.io", "resourceclaims", ["get", "patch"]),
-        ("", "pods", ["get"]),
+        ("resource.k8s.io", "resourceslices", ["list"]),
+        ("policy", "poddisruptionbudgets", ["list"]),
+        ("", "nodes", ["get"]),
+        ("", "pods", ["get", "list"]),
+        ("", "pods/status", ["patch"]),
         ("", "pods/binding", ["create"]),
+        ("", "pods/eviction", ["create"]),
     )
     accounts = {BINDER: BINDERS_NAMESPACE, "user": NAMESPACE, SCHEDULER: BINDERS_NAMESPACE}
     server.apply(a_grant("cluster-admin", SCHEDULER, BINDERS_NAMESPACE))
