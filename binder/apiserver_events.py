@@ -16,12 +16,14 @@ from scheduler_plugin.api import (
     ClaimCleared,
     ClaimUid,
     EvictForeign,
+    GiveUp,
     LostQueue,
     OwnerLeftAt,
     PodToEvict,
     PodView,
     QueueName,
     QueueTree,
+    Sides,
     Take,
 )
 
@@ -114,7 +116,33 @@ def pod_reclaimed(pod: PodToEvict, take: Take) -> Event:
     )
 
 
-def gang_given_up(pod: PodToEvict, sentence: str) -> Event:
+def gang_stale(sides: Sides, sentence: str, tree: QueueTree) -> Iterator[Event]:
+    """About a PodGroup that has too few pods, and the queues that pay for those."""
+    for about in _of_sides(sides, tree):
+        yield Event.warning(about, "PodGroupStale", "Evict", sentence)
+
+
+def gang_given_up(found: GiveUp, tree: QueueTree) -> Iterator[Event]:
+    """About the PodGroup and the queues, when it has had too few for too long."""
+    for about in _of_sides(found.sides, tree):
+        yield Event.normal(about, "PodGroupGivenUp", "Evict", found.sentence)
+
+
+def _of_sides(sides: Sides, tree: QueueTree) -> Iterator[ObjectReference]:
+    group = sides.group
+    if group.api_version:
+        yield ObjectReference(
+            api_version=group.api_version,
+            kind="PodGroup",
+            name=group.name,
+            namespace=group.namespace,
+            uid=group.uid,
+        )
+    for queue in sides.queues:
+        yield _queue_reference(queue, tree)
+
+
+def pod_given_up(pod: PodToEvict, sentence: str) -> Event:
     """About a pod whose PodGroup has had too few for too long."""
     return Event.normal(_pod_reference(pod), "PodGroupGivenUp", "Evict", sentence)
 

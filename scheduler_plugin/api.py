@@ -17,6 +17,7 @@ from scheduler_plugin.keeping.stale_gangs import (
     GangStep,
     GiveUp,
     GroupKey,
+    Sides,
     TellStale,
     TellWhole,
     gang_step,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 from typing import NoReturn
@@ -30,7 +30,6 @@ from scheduler_plugin.api import (
     PodChanged,
     PodToEvict,
     PodUid,
-    PodView,
     TellStale,
     TellWhole,
     World,
@@ -55,7 +54,7 @@ class GangKeeper:
     """Looks after PodGroups while `run` runs; to be run once the world is in sync.
 
     Attributes:
-        grace: How long a group may have too few pods; None for ever.
+        grace: How long a group may have too few pods that does not say so itself; None for ever.
         record: Takes Events and returns at once.
         clock: The time now.
         monotonic: The seconds of a clock that nobody sets.
@@ -99,11 +98,11 @@ class GangKeeper:
     async def run(self) -> NoReturn:
         """Keep until cancelled."""
         while True:
-            if self.grace is not None and not self.writes.fence.why_not(self.writes.write_seconds):
-                await self._round(self.grace)
+            if not self.writes.fence.why_not(self.writes.write_seconds):
+                await self._round()
             await asyncio.sleep(TICK_SECONDS)
 
-    async def _round(self, grace: timedelta) -> None:
+    async def _round(self) -> None:
         keys = dict.fromkeys((*self._asked, *self._alarms.take(self.monotonic())))
         self._asked.clear()
         self._resting.take(self.monotonic())
@@ -112,7 +111,7 @@ class GangKeeper:
                 self._look_again(key, EVICTED_SECONDS)
                 continue
             try:
-                step = gang_step(key, self.world, self.clock(), grace)
+                step = gang_step(key, self.world, self.clock(), self.grace)
                 await self._carry_out(key, step)
             except (ApiError, FencedError, HeldBackError) as error:
                 logger.warning("pod group not kept yet group=%s/%s: %s", *key, error)
@@ -120,32 +119,38 @@ class GangKeeper:
             except Exception:  # An odd object must not cost the others their keeper.
                 logger.exception("pod group not kept group=%s/%s", *key)
 
+    def _tell(self, events: Iterable[Event]) -> None:
+        for event in events:
+            apiserver_events.tell(event, self.record)
+
     def _look_again(self, key: GroupKey, seconds: float) -> None:
         self._alarms.set(key, self.monotonic() + seconds)
 
     async def _carry_out(self, key: GroupKey, step: GangStep | None) -> None:
         match step:
-            case TellStale(pods, since, sentence):
+            case TellStale(pods, since, sentence, sides):
                 for pod in pods:
                     await self.writes.tell_stale(pod, since, sentence)
+                self._tell(apiserver_events.gang_stale(sides, sentence, self.world.facts.tree))
                 self._asked[key] = None
             case TellWhole(pods, sentence):
                 for pod in pods:
                     await self.writes.tell_stale(pod, None, sentence)
             case LookAgain(at):
                 self._look_again(key, (at - self.clock()).total_seconds())
-            case GiveUp(pods, sentence):
-                await self._evict(key, pods, sentence)
+            case GiveUp():
+                await self._evict(key, step)
             case None:
                 self._alarms.drop(key)
 
-    async def _evict(self, key: GroupKey, left: Sequence[PodView], sentence: str) -> None:
+    async def _evict(self, key: GroupKey, step: GiveUp) -> None:
         """Evict all, or nobody; whoever is killed in between leaves the rest for the next."""
         evictor: Evictor = self.writes.evictor
-        pods = [PodToEvict.of(pod) for pod in left]
+        pods = [PodToEvict.of(pod) for pod in step.pods]
         await evictor.ask(pods)
+        self._tell(apiserver_events.gang_given_up(step, self.world.facts.tree))
         for pod in pods:
             if await evictor.evict(pod):
-                apiserver_events.tell(apiserver_events.gang_given_up(pod, sentence), self.record)
+                self._tell([apiserver_events.pod_given_up(pod, step.sentence)])
         self._resting.set(key, self.monotonic() + EVICTED_SECONDS)
         self._look_again(key, EVICTED_SECONDS)

@@ -224,7 +224,7 @@ class Kinds:
 
     def _group(self, resource: Resource) -> Kind[PodGroupView]:
         def project(obj: JsonObject) -> PodGroupView:
-            return pod_group_view(obj, self._settings)
+            return pod_group_view(obj, self._settings, resource.api_version)
 
         def put(group: PodGroupView) -> None:
             self._world.put_group(group)

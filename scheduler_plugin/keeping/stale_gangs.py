@@ -18,10 +18,19 @@ from typing import TypeAlias
 from driver.api import timestamp
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.keeping.leaving import LookAgain
-from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.objects.pods import PodGroupView, PodView
 
 GroupKey: TypeAlias = tuple[str, str]
 """Namespace and name of a PodGroup."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Whom it concerns beside the pods: their group, and the queues that pay for what they hold."""
+
+    group: PodGroupView
+    queues: tuple[QueueName, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +39,13 @@ class TellStale:
 
     Attributes:
         since: In RFC 3339.
+        sides: Who is told beside them.
     """
 
     pods: tuple[PodView, ...]
     since: str
     sentence: str
+    sides: Sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +62,44 @@ class GiveUp:
 
     pods: tuple[PodView, ...]
     sentence: str
+    sides: Sides
 
 
 GangStep: TypeAlias = TellStale | TellWhole | GiveUp | LookAgain
 
 
-def gang_step(key: GroupKey, world: World, now: datetime, grace: timedelta) -> GangStep | None:
-    """What is next for a PodGroup; None for nothing until it changes."""
+def gang_step(
+    key: GroupKey, world: World, now: datetime, grace: timedelta | None
+) -> GangStep | None:
+    """What is next for a PodGroup; None for nothing until it changes.
+
+    Args:
+        key: Which group.
+        world: What is known.
+        now: The time.
+        grace: Of groups that say none themselves; None for ever.
+    """
     members = _members(key, world)
     left = tuple(p for p in members if p.is_bound and not p.ended and not p.deleting)
     told = tuple(pod for pod in left if pod.stale_since)
     name = f"PodGroup {key[0]}/{key[1]}"
-    least = _least(key, members, left, world)
-    if least is None:
-        return TellWhole(told, f"{name} has as many pods as it needs.") if told else None
+    least, group = _least(key, members, left, world), world.facts.group(*key)
+    if group is not None and group.stale_grace is not None:
+        grace = None if group.stale_grace == timedelta.max else group.stale_grace
+    if least is None or group is None or grace is None:
+        lasts = "may have too few pods for ever" if least else "has as many pods as it needs"
+        return TellWhole(told, f"{name} {lasts}.") if told else None
+    sides = Sides(group, _payers(left, world))
     since = min((_time(pod.stale_since, now) for pod in told), default=now)
     has = f"{len(left)} of the {least} pods that it needs"
     if untold := tuple(pod for pod in left if not pod.stale_since):
         until = f"if it is not back by {timestamp(since + grace)}"
-        return TellStale(untold, timestamp(since), f"{name} has {has}: {until}, they are evicted.")
+        sentence = f"{name} has {has}: {until}, they are evicted."
+        return TellStale(untold, timestamp(since), sentence, sides)
     if now < since + grace:
         return LookAgain(since + grace)
     sentence = f"{name} has had {has} since {timestamp(since)}, so they give their devices back."
-    return GiveUp(left, sentence)
+    return GiveUp(left, sentence, sides)
 
 
 def _members(key: GroupKey, world: World) -> list[PodView]:
@@ -94,16 +120,19 @@ def _least(
     names = world.facts.settings.scheduler_names
     if any(p.non_preemptible or p.is_mirror or p.scheduler not in names for p in left):
         return None
-    return group.min_member if any(_has_devices(pod, world) for pod in left) else None
+    return group.min_member if _payers(left, world) else None
 
 
-def _has_devices(pod: PodView, world: World) -> bool:
-    """Whether a queue is charged for anything that the pod uses."""
-    entry, ledger = world.ledger.pod(pod.uid), world.ledger
-    if entry is not None and entry.bound and entry.cost.items:
-        return True
-    claims = (ledger.claim(uid) for uid in world.facts.claims_consumed_by(pod.uid))
-    return any(claim is not None and claim.is_charged for claim in claims)
+def _payers(pods: Sequence[PodView], world: World) -> tuple[QueueName, ...]:
+    """The queues that are charged for anything that these use."""
+    found: dict[QueueName, None] = {}
+    for pod in pods:
+        entry, ledger = world.ledger.pod(pod.uid), world.ledger
+        if entry is not None and entry.bound and entry.cost.items:
+            found[entry.queue] = None
+        claims = (ledger.claim(uid) for uid in world.facts.claims_consumed_by(pod.uid))
+        found |= {claim.owner: None for claim in claims if claim is not None and claim.is_charged}
+    return tuple(found)
 
 
 def _time(text: str, now: datetime) -> datetime:

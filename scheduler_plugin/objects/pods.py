@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from sys import intern
 
+from driver.api import parse_duration
 from scheduler_plugin.objects.fields import JsonObject, UnreadableError, read_as
 from scheduler_plugin.objects.names import (
     ADMITTED_CONDITION,
@@ -185,12 +187,17 @@ class PodGroupView:
 
     Attributes:
         min_member: How many of its pods run together or not at all; None for all that name it.
+        api_version: Of which kind of several it is; "" where nobody has to know.
+        stale_grace: How long fewer may be left, `timedelta.max` for ever; None where it says none.
     """
 
     namespace: str
     name: str
     queue: QueueName
     min_member: int | None = 1
+    uid: str = ""
+    api_version: str = ""
+    stale_grace: timedelta | None = None
 
 
 def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
@@ -256,7 +263,9 @@ def namespace_view(obj: JsonObject) -> NamespaceView:
     return NamespaceView(metadata["name"], dict(metadata.get("labels") or {}))
 
 
-def pod_group_view(obj: JsonObject, settings: AccountingSettings) -> PodGroupView:
+def pod_group_view(
+    obj: JsonObject, settings: AccountingSettings, api_version: str = ""
+) -> PodGroupView:
     """Parse a PodGroup of whatever group; its queue is `spec.queue`, else its label."""
     metadata, spec = obj["metadata"], obj.get("spec") or {}
     labels = metadata.get("labels") or {}
@@ -264,7 +273,23 @@ def pod_group_view(obj: JsonObject, settings: AccountingSettings) -> PodGroupVie
     if not isinstance(queue, str):  # Whose definition it is may let anything pass.
         raise UnreadableError("spec.queue", f"{queue!r:.80} is not a string.")
     namespace = metadata.get("namespace") or ""
-    return PodGroupView(namespace, metadata["name"], QueueName(queue), _min_member(spec))
+    return PodGroupView(
+        namespace,
+        metadata["name"],
+        QueueName(queue),
+        _min_member(spec),
+        uid=metadata.get("uid") or "",
+        api_version=api_version,
+        stale_grace=_stale_grace(spec.get("stalenessGracePeriod")),
+    )
+
+
+def _stale_grace(given: object) -> timedelta | None:
+    """KAI's; what is negative, or cannot be read, lets nobody go."""
+    if given is None:
+        return None
+    found = parse_duration(given) if isinstance(given, str) else None
+    return timedelta.max if found is None else found
 
 
 def _min_member(spec: JsonObject) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ WRONG: Mapping[str, Any] = {
     "/driver/node/host/kubelet": {"driver": {"node": {"host": {"kubelet": "var/lib"}}}},
     "/driver/node/extraArgs/0": {"driver": {"node": {"extraArgs": ["x"]}}},
     "/accounting/drivers": {"accounting": {"drivers": []}},
+    "/accounting/staleGangGrace": {"accounting": {"staleGangGrace": "never"}},
     "/accounting/queueLabel": {"accounting": {"queueLabel": "'; true"}},
     "/accounting/podGroups/0": {"accounting": {"podGroups": ["podgroups"]}},
     "/accounting/defaultQueue": {"accounting": {"defaultQueue": "No Queue"}},
@@ -306,6 +308,7 @@ def test_values_reach_the_programs() -> None:
                 "nonPreemptiblePriority": 7,
                 "orphanPolicy": "Unattributed",
                 "ownerLifetime": "Claim",
+                "staleGangGrace": 0,
                 "podGroups": [],
             },
             "driver": {
@@ -331,6 +334,7 @@ def test_values_reach_the_programs() -> None:
     assert plugin.accounting.non_preemptible_priority == 7
     assert plugin.accounting.orphan_policy == "Unattributed"
     assert plugin.accounting.owner_lifetime == "Claim"
+    assert plugin.stale_gang_grace == timedelta()
     assert plugin.accounting.scheduler_names == {"devices"} == {*webhook.about_pods.scheduler_names}
     assert {s.log_format for s in (plugin, node, webhook, shared)} == {"json"}
     assert {s.tracing_endpoint for s in (plugin, node)} == {"http://collector:4317"}

@@ -42,7 +42,8 @@ class Scene:
         self.events: list[Event] = []
         self.world = a_world(a_queue("vision", onvif=(9, 9)))
         self.world.serve_groups(served=True)
-        self.world.put_group(PodGroupView("default", "g", NO_QUEUE, 3))
+        group = PodGroupView("default", "g", NO_QUEUE, 3, api_version="scheduling.run.ai/v2alpha2")
+        self.world.put_group(group)
         self.keeper = a_binder(self.server, fence, note_pod=self.note_pod).gang_keeper(
             self.world,
             timedelta(seconds=60),
@@ -102,8 +103,17 @@ async def test_they_are_told_and_go_as_one_after_a_minute() -> None:
         assert sorted(scene.evicted) == ["a", "b"]
         await scene.at(65)
     assert sorted(scene.evicted) == ["a", "b"]
-    assert {event.reason for event in scene.events} == {"PodGroupGivenUp"}
-    assert all("give their devices back" in event.note for event in scene.events)
+    told = [(e.reason, e.regarding.kind, e.regarding.name) for e in scene.events]
+    assert told[:2] == [("PodGroupStale", "PodGroup", "g"), ("PodGroupStale", "Queue", "vision")]
+    assert sorted(told[2:]) == [
+        ("PodGroupGivenUp", "Pod", "a"),
+        ("PodGroupGivenUp", "Pod", "b"),
+        ("PodGroupGivenUp", "PodGroup", "g"),
+        ("PodGroupGivenUp", "Queue", "vision"),
+    ]
+    (why,) = {event.note for event in scene.events[2:]}
+    assert "give their devices back" in why
+    assert len({event.note for event in scene.events[:2]}) == 1
 
 
 async def test_whoever_comes_back_in_time_saves_them() -> None:

@@ -47,7 +47,7 @@ def a_group_world(*pods: PodView, least: int | None = 2) -> World:
     return world
 
 
-def step(world: World, now: datetime = NOW, grace: timedelta = GRACE) -> GangStep | None:
+def step(world: World, now: datetime = NOW, grace: timedelta | None = GRACE) -> GangStep | None:
     return gang_step(("default", "g"), world, now, grace)
 
 
@@ -145,6 +145,24 @@ def test_a_group_that_shrinks_or_goes_is_not_short() -> None:
 @pytest.mark.parametrize("since", ["gibberish", at(300)])
 def test_a_time_that_cannot_be_is_now(since: str) -> None:
     assert step(a_group_world(a_member("a", since=since))) == LookAgain(NOW + GRACE)
+
+
+@pytest.mark.parametrize(
+    ("own", "flag", "goes"),
+    [
+        (timedelta(seconds=20), GRACE, True),
+        (timedelta(seconds=20), None, True),
+        (timedelta.max, timedelta(), False),
+        (None, timedelta(seconds=20), True),
+        (None, None, False),
+    ],
+)
+def test_what_the_group_says_itself_goes_before_the_flag(
+    own: timedelta | None, flag: timedelta | None, goes: bool
+) -> None:
+    world = a_group_world(a_member("a", since=at(-30)))
+    world.put_group(PodGroupView("default", "g", NO_QUEUE, 2, stale_grace=own))
+    assert isinstance(step(world, grace=flag), GiveUp if goes else TellWhole)
 
 
 def test_without_grace_they_go_at_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -225,6 +226,25 @@ def test_queue_of_namespaces_and_groups() -> None:
 
     assert by_spec == PodGroupView("n", "g", QueueName("of-spec"), min_member=None)
     assert by_label == PodGroupView("n", "g", QueueName("of-label"), min_member=None)
+
+
+@pytest.mark.parametrize(
+    ("given", "grace"),
+    [
+        ("30s", timedelta(seconds=30)),
+        ("0s", timedelta()),
+        ("-1s", timedelta.max),
+        ("soon", timedelta.max),
+        (7, timedelta.max),
+        (None, None),
+    ],
+)
+def test_what_cannot_be_a_groups_grace_lets_nobody_go(
+    given: object, grace: timedelta | None
+) -> None:
+    spec = {"stalenessGracePeriod": given}
+    group = pod_group_view({"metadata": {"name": "g"}, "spec": spec}, SETTINGS)
+    assert group.stale_grace == grace
 
 
 # Claims.
