@@ -87,7 +87,7 @@ def test_pods_come_and_go_through_upgrades_and_rollbacks(tmp_path: Path) -> None
             assert not load.seen.refused
             assert [has_later_field(cluster, *found) for found in LATER] == [True, True]
 
-            an_upgrade_from_the_version_before(cluster, load, tmp_path)
+            an_upgrade_that_keeps_what_was_set(cluster, load)
             a_replica_of_the_webhook_is_killed(cluster, load)
             load.goes_on()
 
@@ -133,11 +133,27 @@ def test_without_dra_pods_come_and_go_through_an_upgrade_until_the_release_goes(
 
 
 def an_upgrade_from_the_version_before(cluster: Cluster, load: Load, folder: Path) -> None:
-    """Its webhook closes connections without a word as it ends, so that calls may be lost."""
     documented.run(cluster, "Upgrade", folder)
+    is_upgraded(cluster, load)
+
+
+def is_upgraded(cluster: Cluster, load: Load) -> None:
+    """The webhook of before closes connections as it ends, so that calls may have been lost."""
     assert_all_of(cluster, NEWER)
     load.goes_on()
     load.seen.refused[:] = [(when, why) for when, why in load.seen.refused if "EOF" not in why]
+
+
+def an_upgrade_that_keeps_what_was_set(cluster: Cluster, load: Load) -> None:
+    """Without the files of values; what is new in the chart has a value only one of both ways."""
+    upgrade = ("upgrade", "moorage", str(CHART), *WAITS, "--set=image.tag=local")
+    refused = helm(cluster, *upgrade, "--reuse-values", check=False)
+    assert "`helm upgrade --reset-then-reuse-values` keeps what you have set" in refused.stderr
+    assert (status(cluster), images(cluster)) == ("deployed", {OLDER})
+
+    helm(cluster, *upgrade, "--reset-then-reuse-values")
+
+    is_upgraded(cluster, load)
 
 
 def the_drivers_are_replaced_once_more(cluster: Cluster) -> None:
