@@ -642,7 +642,7 @@ def _priorities_do_not_count(patch: pytest.MonkeyPatch) -> None:
 BROKEN = {
     _no_hold_keeps_others_away: "was to have",
     _quotas_of_others_do_not_count: "less than its quota",
-    _only_the_owners_pods_go: "somebody stays|could go for",
+    _only_the_owners_pods_go: "somebody stays|could go for|was to have",
     _any_device_has_room: "does not serve",
     _priorities_do_not_count: "no lower priority",
 }
