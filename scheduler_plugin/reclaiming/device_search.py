@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
-from scheduler_plugin.reclaiming.device_wants import Seeker, lacking
-from scheduler_plugin.reclaiming.free_places import TOO_MANY, FreePlaces, Step
+from scheduler_plugin.reclaiming.device_wants import lacking
+from scheduler_plugin.reclaiming.free_places import Step
+from scheduler_plugin.reclaiming.gathering import Gathering
 from scheduler_plugin.reclaiming.places.evidence import InDoubtError, NotReadError, Unread
 from scheduler_plugin.reclaiming.places.places import Place, result_of
 from scheduler_plugin.reclaiming.victims.candidates import given_up
@@ -22,11 +22,8 @@ from scheduler_plugin.reclaiming.victims.victims import Protection, Victim
 Plan: TypeAlias = tuple[list[Place], list[Victim]]
 """Where each pod would be, and who goes for that."""
 
-MOST_ORDERS = 8
-"""With how many that go first it is tried to gather enough on one node."""
 
-
-class Search(FreePlaces):
+class Search(Gathering):
     """One look for places, and for those who hold what is lacking there."""
 
     def run(self) -> Iterator[Step]:
@@ -42,7 +39,7 @@ class Search(FreePlaces):
             yield Unread((), self._want.seekers)
         if doubt := self._known.doubt:
             yield self.nobody(f"nobody goes for it: {doubt}")
-        elif not all(hold.kind == kind for hold in self._others_held() for kind in self._kinds):
+        elif not all(hold.kind == kind for hold in self.others_held() for kind in self._kinds):
             yield OnItsWay(self._want.pod)
         else:
             yield from self.with_nodes(partial(self._searched, owners))
@@ -62,7 +59,7 @@ class Search(FreePlaces):
         """
         for owner in filter(self._all.may_be_over, self._all.ranked(owners)):
             yield from self._all.look_at(owner)
-            if any(map(self._counts, self._all.held(owner))):
+            if any(map(self.counts, self._all.held(owner))):
                 return True
             yield
         return False
@@ -70,12 +67,6 @@ class Search(FreePlaces):
     @property
     def _kinds(self) -> list[object]:
         return [self._known.kind(seeker) for seeker in self._want.seekers]
-
-    def _others_held(self) -> list[Hold]:
-        """What is on its way to other pods: kube-scheduler gives them any of it that will do."""
-        own = {pod.uid for pod in self._want.pods}
-        holds = (h for h in self.world.assumptions.holds.of_devices() if h.pod not in own)
-        return [hold for hold in holds if any(hold.usage[key] for key in self._want.keys)]
 
     def _searched(self, owners: list[QueueName]) -> Iterator[Step]:
         if (places := (yield from self.free_places(believes=True))) is not None:
@@ -126,131 +117,12 @@ class Search(FreePlaces):
             gone = self._all.gone_with(victims)
             place = yield from self._free_place(seeker, gone, places, believes=False)
             if place is None:
-                found = yield from self._taken(seeker, owners, places, victims)
+                found = yield from self.gathered(seeker, owners, places, victims)
                 if found is None:
                     return None
                 place, victims = found
             places.append(place)
         return places, victims
-
-    def _taken(
-        self,
-        seeker: Seeker,
-        owners: list[QueueName],
-        places: Sequence[Place],
-        victims: Sequence[Victim],
-    ) -> Generator[None, None, tuple[Place, list[Victim]] | None]:
-        """One more that is enough, without foreign users if there is such; else several."""
-        hopeless: dict[str, bool] = {}
-        tries: Counter[tuple[str, bool]] = Counter()
-        for foreign_too, alone in product((False, True), (True, False)):
-            for owner in filter(self._all.may_be_over, self._all.ranked(owners)):
-                yield from self._all.look_at(owner)
-                for first in self._of_kind(owner, foreign_too=foreign_too, alone=alone):
-                    for node in self._nodes_left_by(seeker, first):
-                        if node not in hopeless:
-                            hopeless[node] = self._is_hopeless(seeker, node, places)
-                        tries[node, foreign_too] += not alone
-                        if hopeless[node] or tries[node, foreign_too] > MOST_ORDERS:
-                            continue
-                        others = () if alone else self._others(seeker, node, first)
-                        found = self._gathered(seeker, node, (first, *others), places, victims)
-                        if found is not None:
-                            return found
-                    yield
-        return None
-
-    def _is_hopeless(self, seeker: Seeker, node: str, places: Sequence[Place]) -> bool:
-        """Whether a node would not do even if all went whom anybody could ask."""
-        known = self._known
-        if not node or known.unread((node,)):
-            return False
-        room = known.nodes.get(node)
-        place: Place | str = TOO_MANY
-        if node in known.nodes:
-            there = (self.world.facts.pod(uid) for uid in (room.pods if room is not None else ()))
-            gone = {pod.uid for pod in there if pod is not None and not pod.non_preemptible}
-            place = self._places.fit(seeker, node, gone, places)
-        if isinstance(place, str) and place:
-            self._unfit[node] = place
-        return isinstance(place, str)
-
-    def _of_kind(self, owner: QueueName, *, foreign_too: bool, alone: bool) -> list[Victim]:
-        """What an owner's users hold that counts as what is wanted, and was not tried alone."""
-        return [
-            victim
-            for victim in self._all.held(owner)
-            if (victim.has_foreign == foreign_too or (foreign_too and not alone))
-            and self._counts(victim)
-        ]
-
-    def _counts(self, victim: Victim) -> bool:
-        ledger = self.world.ledger
-        costs = [c.cost for claim in victim.claims if (c := ledger.claim(claim.uid)) is not None]
-        costs += [p.cost for pod in victim.users if (p := ledger.pod(pod.uid)) is not None]
-        return any(cost[key] > 0 for cost in costs for key in self._want.keys)
-
-    def _others(self, seeker: Seeker, node: str, first: Victim) -> list[Victim]:
-        """Others who leave something there and may go, of queues that were looked at."""
-        found = (victim for owner in self._all.looked_at for victim in self._all.held(owner))
-        foreign_too = first.has_foreign
-        return [
-            victim
-            for victim in found
-            if victim is not first
-            and victim.has_foreign <= foreign_too
-            and node in self._nodes_left_by(seeker, victim)
-        ]
-
-    def _gathered(
-        self,
-        seeker: Seeker,
-        node: str,
-        more: Sequence[Victim],
-        places: Sequence[Place],
-        before: Sequence[Victim],
-    ) -> tuple[Place, list[Victim]] | None:
-        """So many of some that the pod has a place on a node, if that serves."""
-        victims = list(before)
-        asked = self._known.needs[seeker.pod.uid].requests
-        held = [Place(h.pod, h.node, (), (), asked) for h in self._others_held()]
-        places = (*held, *places)
-        for victim in more:
-            going = self._all.beside(victim, victims)
-            if going is None or going.pods <= self._all.gone_with(victims):
-                continue
-            victims.append(going)
-            place = self._places.fit(seeker, node, self._all.gone_with(victims), places)
-            if isinstance(place, Place):
-                break
-            if place:
-                self._unfit[more[0].what] = place
-                return None
-        else:
-            return None
-        needed = self._needed(seeker, node, victims, places, before)
-        if not self._all.leaves_quotas(self._all.freed_with(needed)):
-            self._guarding.add(more[0].what)
-            return None
-        place = self._fit(seeker, node, self._all.gone_with(needed), places)
-        return (place, needed) if isinstance(place, Place) else None
-
-    def _needed(
-        self,
-        seeker: Seeker,
-        node: str,
-        victims: Sequence[Victim],
-        places: Sequence[Place],
-        before: Sequence[Victim],
-    ) -> list[Victim]:
-        needed = list(victims)
-        for victim in victims[len(before) :]:
-            others = [other for other in needed if other is not victim]
-            if isinstance(
-                self._places.fit(seeker, node, self._all.gone_with(others), places), Place
-            ):
-                needed = others
-        return needed
 
     def _take(self, places: list[Place], victims: list[Victim]) -> Take:
         want = self._want

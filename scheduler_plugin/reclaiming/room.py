@@ -2,8 +2,8 @@
 
     want ──► owners that may be asked, the farthest over their quota first
                  └─► what they hold, claims without foreign users first
-                         └─► enough? whoever is not needed stays ──► Take
-                                                        nobody ───► Nobody, and why
+                         └─► enough? whoever is not needed stays; would fewer do? ──► Take
+                                                                       nobody ────► Nobody, and why
 
 It is decided in small steps, so that kube-scheduler is answered in between; whoever carries it out
 asks `is_due` again, since the world may have changed meanwhile.
@@ -11,7 +11,7 @@ asks `is_due` again, since the world may have changed meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -22,6 +22,7 @@ from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
 from scheduler_plugin.reclaiming.victims.candidates import Candidates, given_up
 from scheduler_plugin.reclaiming.victims.effects import freed_by, who_does_not_end
+from scheduler_plugin.reclaiming.victims.subsets import MOST_CANDIDATES, Effort, subsets
 from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Asker, Away, Protection, Victim
 from scheduler_plugin.reclaiming.wants import NoWant, Shortage, Want, want_of
 
@@ -87,6 +88,7 @@ class _Search:
     def run(self, first: Sequence[Victim]) -> Iterator[Decision | None]:
         """See `decide`. Whom it has to ask last, it mostly does not ask at all."""
         owners = yield from self._all.rank_all(self._owners())
+        in_order = self._all.ranked(owners)
         for foreign_too in (False, True):
             self._all.take(first)
             while self._lacks(self._all.freed):
@@ -95,7 +97,10 @@ class _Search:
                 if len(self._all.taken) == before:
                     break
             if not self._lacks(self._all.freed):
-                yield self._take(first)
+                needed = self._needed(first)
+                most = len(needed) - len(first) - 1
+                fewer = yield from self._fewer(first, most, in_order, foreign_too=foreign_too)
+                yield self._take(fewer or needed)
                 return
         yield self._nobody(bool(owners))
 
@@ -148,23 +153,80 @@ class _Search:
         return True
 
     def _lacks(self, freed: Totals) -> list[Shortage]:
-        base = self._all.base
-        return [
-            s
-            for s in self._want.shortages
-            if freed.amount(s.place, s.key) - base.amount(s.place, s.key) < s.amount
-        ]
+        return [s for s in self._want.shortages if self._freed(freed, s) < s.amount]
 
-    def _take(self, first: Sequence[Victim]) -> Take:
-        """Those that are needed: whoever was chosen first, and proved not to be, stays."""
+    def _freed(self, freed: Totals, shortage: Shortage) -> int:
+        place, key = shortage.place, shortage.key
+        return freed.amount(place, key) - self._all.base.amount(place, key)
+
+    def _needed(self, first: Sequence[Victim]) -> list[Victim]:
+        """Those that are needed: whoever was chosen last goes last."""
         needed = list(self._all.taken)
-        for victim in self._all.taken[len(first) :]:
+        for victim in reversed(self._all.taken[len(first) :]):
             others = [other for other in needed if other is not victim]
-            freed = self._all.freed_with(others)
-            if not self._lacks(freed) and self._all.leaves_quotas(freed):
+            if self._serves(others):
                 needed = others
+        return needed
+
+    def _serves(self, victims: Collection[Victim]) -> bool:
+        freed = self._all.freed_with(victims)
+        return not self._lacks(freed) and self._all.leaves_quotas(freed)
+
+    def _take(self, victims: list[Victim]) -> Take:
         want = self._want
-        return Take(want.pod, want.holds, tuple(needed), self._sentence(needed))
+        return Take(want.pod, want.holds, tuple(victims), self._sentence(victims))
+
+    # Fewer.
+
+    def _fewer(
+        self, first: Sequence[Victim], most: int, owners: list[QueueName], *, foreign_too: bool
+    ) -> Generator[None, None, list[Victim] | None]:
+        """No more than `most` that are enough as well, the fewest and the first in order.
+
+        None where there are none, and where it would take too long to find them.
+        """
+        if most < 1:
+            return None
+        there: list[Victim] = []
+        self._all.take(first)
+        for owner in owners:
+            if len(there) < MOST_CANDIDATES and self._all.may_be_over(owner):
+                yield from self._all.look_at(owner)
+                there += [v for v in self._all.held(owner) if v.has_foreign <= foreign_too]
+        there = sorted(there, key=lambda victim: victim.has_foreign)[:MOST_CANDIDATES]
+        base, effort = self._all.freed_with(first), Effort()
+        lacks = {s: s.amount - self._freed(base, s) for s in self._lacks(base)}
+        gains: list[tuple[int, ...]] = []
+        for victim in there:
+            gains.append(self._gains(victim, first, base, lacks))
+            yield
+        for size in range(1, min(most, len(there)) + 1):
+            yield
+            for chosen in subsets(size, tuple(lacks.values()), gains, effort):
+                yield
+                found = self._exactly(first, [there[n] for n in chosen]) if chosen else None
+                if found is not None:
+                    return found
+        return None
+
+    def _gains(
+        self, victim: Victim, first: Sequence[Victim], base: Totals, lacks: Mapping[Shortage, int]
+    ) -> tuple[int, ...]:
+        """The most that it frees; all where more may go or end with it than is its own."""
+        if not self._all.is_by_itself(victim):
+            return tuple(lacks.values())
+        freed = self._all.freed_with([*first, victim])
+        return tuple(self._freed(freed, s) - self._freed(base, s) for s in lacks)
+
+    def _exactly(self, first: Sequence[Victim], chosen: Sequence[Victim]) -> list[Victim] | None:
+        """All of these, if that serves."""
+        victims = list(first)
+        for victim in chosen:
+            going = self._all.beside(victim, victims)
+            if going is None or going.pods <= self._all.gone_with(victims):
+                return None
+            victims.append(going)
+        return victims if self._serves(victims) else None
 
     # What is said.
 
@@ -188,8 +250,7 @@ class _Search:
             why = f"no other queue below it is over its quota{self._endless()}"
             return Nobody(f"{lacks}, and {why}.", want.payer)
         self._all.protected[Protection.QUOTA] += len(self._guarding)
-        found = self._all.freed.amount(shortage.place, shortage.key)
-        found -= self._all.base.amount(shortage.place, shortage.key)
+        found = self._freed(self._all.freed, shortage)
         enough = f", and no more than {found} can be made free" if found else ""
         why = f"nobody {self._all.who_stays()}{self._endless()}"
         return Nobody(f"{lacks}{enough}, and {why}.", want.payer)

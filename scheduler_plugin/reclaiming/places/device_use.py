@@ -38,8 +38,14 @@ class DeviceUse:
         And those that are on their way out; None for what is free as it is. `taken` are slots that
         are somebody's already.
         """
+        return not self.lacks(offer, slots, gone, taken)
+
+    def lacks(
+        self, offer: Offer, slots: int, gone: Collection[PodUid] | None, taken: int = 0
+    ) -> int:
+        """How many slots are missing then; 1 for a device that is used as a whole."""
         if self.is_promised(offer.device):
-            return False
+            return 1
         stay = [
             result.slots
             for claim in self._world.facts.claims_with(offer.device)
@@ -48,9 +54,9 @@ class DeviceUse:
             if result.device_id == offer.device and not result.admin_access
         ]
         if offer.slots is None:
-            return not stay and not taken
+            return int(bool(stay or taken))
         used = sum(offer.slots if n is None else n for n in stay)
-        return used + taken + slots <= offer.slots
+        return max(0, used + taken + slots - offer.slots)
 
     def _is_left(self, claim: ClaimView, gone: Collection[PodUid]) -> bool:
         """Whether a claim ends with these: one that nobody has reserved does not."""

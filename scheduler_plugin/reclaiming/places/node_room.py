@@ -104,12 +104,17 @@ class NodeRoom:
         self, asked: Thousandths, gone: Collection[PodUid], beside: Sequence[Thousandths]
     ) -> str:
         """Of what it has too little; "" for nothing."""
+        return next((name for name, _ in self.missing(asked, gone, beside)), "")
+
+    def missing(
+        self, asked: Thousandths, gone: Collection[PodUid], beside: Sequence[Thousandths]
+    ) -> Iterator[tuple[str, int]]:
+        """Of what it has too little, and by how much."""
         stay = [each for uid, each in self.pods.items() if uid not in gone]
         for name, more in asked.items():
             used = sum(each.get(name, 0) for each in (*stay, *beside))
-            if more and used + more > self.allocatable.get(name, 0):
-                return name
-        return ""
+            if more and (over := used + more - self.allocatable.get(name, 0)) > 0:
+                yield name, over
 
 
 def pod_needs(pod: JsonObject, claims: Collection[JsonObject]) -> PodNeeds:

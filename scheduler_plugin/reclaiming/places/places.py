@@ -16,7 +16,7 @@ from scheduler_plugin.reclaiming.device_wants import MOST_DEVICES, Ask, Seeker
 from scheduler_plugin.reclaiming.places.device_use import DeviceUse
 from scheduler_plugin.reclaiming.places.evidence import Evidence, InDoubtError
 from scheduler_plugin.reclaiming.places.node_room import NodeRoom, Thousandths
-from scheduler_plugin.reclaiming.places.offers import Constraint
+from scheduler_plugin.reclaiming.places.offers import Constraint, Offer
 
 MOST_VARIANTS = 256
 """How many combinations of values are looked at that devices have to agree about."""
@@ -83,15 +83,13 @@ class Places:
         room = self._evidence.nodes.get(node)
         if room is None and node in self._evidence.nodes:
             return f'node "{node}" is not known'
-        by_class = [ask for ask in seeker.resources if _stands_for(ask, room)]
+        by_class, asked = self._divided(seeker, room)
         if any(not ask.alternative.device_class for ask in by_class):
             return ""
         devices = self._matched([*choice, *by_class], node, room, gone, before)
         if isinstance(devices, int):
             return ""
         needs = self._evidence.needs[seeker.pod.uid]
-        names = {ask.alternative.name for ask in by_class}
-        asked = {name: n for name, n in needs.requests.items() if name not in names}
         own = [ask.alternative for ask in seeker.resources if ask not in by_class]
         place = Place(
             seeker.pod.uid, node, devices, tuple(f"{a.count} {a.name}" for a in own), asked
@@ -105,6 +103,57 @@ class Places:
         why = room.why_not(needs, there, asked, beside)
         return f'node "{node}" {why}' if why else place
 
+    def _divided(self, seeker: Seeker, room: NodeRoom | None) -> tuple[list[Ask], Thousandths]:
+        """What devices of a class stand for, and what the node itself has to have."""
+        by_class = [ask for ask in seeker.resources if _stands_for(ask, room)]
+        names = {ask.alternative.name for ask in by_class}
+        asked = self._evidence.needs[seeker.pod.uid].requests
+        return by_class, {name: n for name, n in asked.items() if name not in names}
+
+    # What is lacking, and who brings it.
+
+    def lacking(
+        self, seeker: Seeker, node: str, gone: Gone, before: Sequence[Place]
+    ) -> dict[str, int]:
+        """What has to be freed there at least: devices (under ""), and of the node's resources."""
+        room = self._evidence.nodes.get(node)
+        by_class, asked = self._divided(seeker, room)
+        found = [
+            self._matched([*choice, *by_class], node, room, gone, before)
+            for choice in seeker.choices
+        ]
+        lacks = {"": min(n if isinstance(n, int) else 0 for n in found)}
+        if room is not None:
+            beside = [other.asked for other in before if other.node == node]
+            there = () if gone is None else {*gone, *(room.leaving - self._stuck)}
+            lacks |= room.missing(asked, there, beside)
+        return {name: amount for name, amount in lacks.items() if amount}
+
+    def brought(
+        self,
+        seeker: Seeker,
+        node: str,
+        devices: Collection[DeviceId],
+        gone: tuple[Gone, Gone],
+        before: Sequence[Place],
+    ) -> float:
+        """How many of these become free at most when the second are gone and not the first.
+
+        Of a device with slots it is the part of those that are missing.
+        """
+        offers, taken = self._evidence.offers, _taken(before)
+        there = (d for d in set(devices) if d in offers and offers[d].node in ("", node))
+        return sum(self._part(seeker, offers[device], gone, taken[device]) for device in there)
+
+    def _part(self, seeker: Seeker, offer: Offer, gone: tuple[Gone, Gone], taken: int) -> float:
+        parts = [0.0]
+        for ask in seeker.asks:
+            slots = self._evidence.requests[ask].slots
+            if self._evidence.accepts(ask, offer.device):
+                lacks, then = (self._use.lacks(offer, slots, each, taken) for each in gone)
+                parts.append(1 - then / lacks if lacks else 0.0)
+        return max(parts)
+
     # Devices.
 
     def _matched(
@@ -116,9 +165,7 @@ class Places:
         before: Sequence[Place],
     ) -> tuple[tuple[DeviceId, int], ...] | int:
         """A device for each that is asked for; else how many are lacking at least."""
-        taken = Counter[DeviceId]()
-        for place in before:
-            taken.update(dict(place.devices))
+        taken = _taken(before)
         reachable = list(self._reachable(node, room)) if asks else []
         wanted = [self._wanted(ask, reachable, gone, taken) for ask in asks]
         asking = [ask for ask, units in zip(asks, wanted, strict=True) for _ in units]
@@ -222,6 +269,13 @@ class Places:
         if self._use.is_promised(device):
             return False
         return any(self._evidence.accepts(ask, device) for ask in seeker.asks)
+
+
+def _taken(places: Sequence[Place]) -> Counter[DeviceId]:
+    taken = Counter[DeviceId]()
+    for place in places:
+        taken.update(dict(place.devices))
+    return taken
 
 
 def _stands_for(ask: Ask, room: NodeRoom | None) -> bool:

@@ -218,6 +218,12 @@ class Candidates:
         found = self._if_it_may_go(victim, self.gone_with(others))
         return None if isinstance(found, Protection) else found
 
+    def is_by_itself(self, victim: Victim) -> bool:
+        """Whether nobody goes with it, and no other claim ends with it, whoever else goes."""
+        own = {claim.uid for claim in victim.claims}
+        claims = self._world.facts.claims_consumed_by
+        return not any(pod.group or own < own.union(claims(pod.uid)) for pod in victim.users)
+
     def are_as_they_were(self, victims: Collection[Victim]) -> bool:
         """Whether exactly these users still hold all that, and may go."""
         gone = self.gone_with(victims)
