@@ -37,7 +37,7 @@ from scheduler_plugin.reclaiming.victims.victims import (
 IN_ONE_STEP = 20
 """How many claims or queues are looked at before others have their turn."""
 
-Rank: TypeAlias = tuple[bool, tuple[tuple[int, float], ...]]
+Rank: TypeAlias = tuple[bool, tuple[tuple[int, float, int], ...]]
 """Whether an owner is of another branch, and how far each queue of its path is over its share."""
 
 

@@ -114,17 +114,17 @@ def surplus(place: QueueName, key: ResourceKey, freed: Totals, world: World) -> 
 
 def over_share(
     place: QueueName, key: ResourceKey, freed: Totals, world: World
-) -> tuple[int, float] | None:
+) -> tuple[int, float, int] | None:
     """How far a queue is beyond its share of what is left beyond all quotas; the larger goes first.
 
     A queue of a smaller priority has no part in it before others have theirs; of the same, each has
-    a part by its weight.
+    a part by its weight. Those that have none are told apart by what they have beyond their quotas.
     """
     queue, share = world.facts.tree.get(place), world.facts.tree.share(place, key)
     more = surplus(place, key, freed, world)
     if queue is None or share is None or more is None:
         return None
-    return -queue.priority, more / share.weight if share.weight else float("inf")
+    return -queue.priority, more / share.weight if share.weight else float("inf"), more
 
 
 def shorn(freed: Totals, above: Collection[QueueName], world: World) -> Iterator[QueueName]:
