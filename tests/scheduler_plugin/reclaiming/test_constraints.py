@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take
 from scheduler_plugin.reclaiming.places.places import MOST_VARIANTS
 from tests.scheduler_plugin.builders import (
@@ -14,7 +15,9 @@ from tests.scheduler_plugin.builders import (
     a_queue,
     a_request,
     a_slice,
+    pod_uid,
     put,
+    verdict,
 )
 from tests.scheduler_plugin.reclaiming.devices_builders import (
     UNSCHEDULABLE,
@@ -85,6 +88,35 @@ def test_the_one_goes_whose_device_agrees_with_the_one_that_is_free(
     assert [pod.name for pod in decision.pods] == ["r2"]
     assert {device.name for device in decision.hold.devices} == {"free", "d2"}
     assert cluster.is_due(decision)
+
+
+def refused_beside(cluster: Cluster, *gone: str) -> bool:
+    """Whether another pod waits for what was taken, once these have left it."""
+    world, take = cluster.world, cluster.decide()
+    assert isinstance(take, Take)
+    world.hold(take.hold)
+    put(world, a_claim("next"), a_pod("next", queue="robots", claims=["next"]))
+    for name in gone:
+        world.delete_pod(pod_uid(name))
+        put(world, a_claim(name))
+    found = world.facts.pod(pod_uid("next"))
+    assert found is not None
+    return isinstance(verdict(world, found), Refused)
+
+
+def test_others_do_not_get_what_of_a_set_is_free_before_the_rest() -> None:
+    assert refused_beside(wants([a_request(count=2)], *TWO_USED, devices=ONE_FREE))
+
+    both = [on_numa("d1", 1), on_numa("d2", 1)]
+    assert not refused_beside(wants([a_request(count=2)], *TWO_USED, devices=both))
+    assert refused_beside(wants([a_request(count=2)], *TWO_USED, devices=both), "r1")
+
+
+def test_others_do_not_get_slots_that_are_free_before_the_rest() -> None:
+    shared, used = a_device("d1", slots=3), use("robots", "r1", on="d1", slots=2)
+
+    assert refused_beside(wants([a_request(slots=3)], used, devices=[shared], constraints=[]))
+    assert not refused_beside(wants([a_request(slots=2)], used, devices=[shared], constraints=[]))
 
 
 def test_of_those_that_are_free_two_have_to_agree() -> None:
