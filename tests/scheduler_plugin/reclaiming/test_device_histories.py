@@ -1,5 +1,7 @@
 """Reclaim of devices over histories: nodes with CPU, devices of two models and one that is shared.
 
+A claim is for one device, for two, for two of the same model, or for all of a node's.
+
 The checker knows the rules as the documentation says them, and a cluster of its own in plain
 objects. It never asks the product what would serve or who may go:
 
@@ -10,6 +12,7 @@ objects. It never asks the product what would serve or who may go:
   CPU and the quota of a non-preemptible one was not lowered meanwhile: nobody else slips in,
   whoever leads, and however long the evicted take;
 - a leader that dies between two evictions leaves nothing that the next does not finish or give up;
+- whoever was evicted for a pod does not come back and take it from that, while quotas last;
 - with constant demand (whoever is evicted comes back and waits) evictions end;
 - then whoever waits within the quota is told why, and there is no claim that alone could go.
 """
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -40,6 +44,7 @@ from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take
 from scheduler_plugin.reclaiming.places.device_use import DeviceUse
 from scheduler_plugin.reclaiming.places.offers import Offer
+from scheduler_plugin.reclaiming.places.places import Places
 from scheduler_plugin.reclaiming.victims import victims
 from scheduler_plugin.reclaiming.victims.candidates import Candidates
 from scheduler_plugin.reclaiming.wants import hold_of
@@ -51,6 +56,7 @@ from tests.scheduler_plugin.builders import (
     a_queue,
     a_request,
     a_result,
+    a_slice,
     a_world,
     an_allocated_claim,
     pod_uid,
@@ -80,7 +86,7 @@ def path(queue: str) -> list[str]:
 
 @dataclass
 class User:
-    """A pod of the model; it asks for CPU, and maybe for a node."""
+    """A pod of the model; it asks for CPU, and maybe for a node. Its origin it keeps for ever."""
 
     name: str
     queue: str
@@ -89,6 +95,7 @@ class User:
     non_preemptible: bool
     cpu: int
     wants_node: str
+    origin: str
     node: str = ""
     going: bool = False
     tried: bool = False
@@ -108,25 +115,41 @@ class Device:
 
 @dataclass
 class Held:
-    """A claim: which model, how many slots (None: of any device); and what it has."""
+    """A claim: which model, how many devices and slots (None: of any device); and what it has."""
 
     name: str
     model: str
-    slots: int | None
+    slots: int | None = None
+    count: int = 1
+    agree: bool = False
+    all: bool = False
     owner: str = ""
-    device: str = ""
+    devices: tuple[Device, ...] = ()
+
+    @property
+    def of_each(self) -> int:
+        return self.slots or 1
 
     @property
     def cost(self) -> int:
-        return self.slots or 1
+        """Before it has any, the most that it can be."""
+        most = MOST_OF_A_NODE if self.all else self.count
+        return self.of_each * (len(self.devices) or most)
 
 
+WANTS: tuple[dict[str, Any], ...] = (
+    *({}, {}, {}, {"slots": 2}),
+    *({"count": 2}, {"count": 2, "agree": True}, {"count": 2, "agree": True}),
+    *({"all": True}, {"all": True}),
+)
 DEVICES = (
     Device("d1", "n", "plain"),
     Device("d2", "n", "fine"),
     Device("d3", "m", "plain"),
     Device("d4", "m", "plain", slots=3),
+    Device("d5", "n", "plain"),
 )
+MOST_OF_A_NODE = 3
 
 
 @dataclass
@@ -150,28 +173,26 @@ class Model:
         return sum(claim.cost for claim in claims if self.lasts(claim, gone))
 
     def has_room(self, one: Device, claim: Held, gone: Collection[str] | None) -> bool:
-        held = [c for c in self.claims.values() if c.device == one.name and self.lasts(c, gone)]
+        held = [c for c in self.claims.values() if one in c.devices and self.lasts(c, gone)]
         if one.slots is None:
             return not held and claim.slots is None
-        return sum(c.cost for c in held) + claim.cost <= one.slots
+        return sum(c.of_each for c in held) + claim.of_each <= one.slots
 
     def has_cpu(self, node: str, user: User, gone: Collection[str] | None) -> bool:
         there = [u for u in self.users.values() if u.node == node]
         stay = [u for u in there if gone is None or (u.name not in gone and not u.going)]
         return sum(u.cpu for u in stay) + user.cpu <= CPU
 
-    def suits(self, user: User, one: Device) -> bool:
+    def places(
+        self, user: User, gone: Collection[str] | None, among: Collection[Device] = DEVICES
+    ) -> Iterator[tuple[Device, ...]]:
+        """What would do for a pod once these are gone; None for as it is now."""
         claim = self.claims[user.claim]
-        return claim.model in ("", one.model) and user.wants_node in ("", one.node)
-
-    def serves(self, user: User, one: Device, gone: Collection[str] | None) -> bool:
-        """Whether a device is one for a pod once these are gone; None for as it is now."""
-        claim = self.claims[user.claim]
-        return (
-            self.suits(user, one)
-            and self.has_room(one, claim, gone)
-            and self.has_cpu(one.node, user, gone)
-        )
+        for node in NODES if not user.wants_node else (user.wants_node,):
+            if self.has_cpu(node, user, gone):
+                there = [d for d in DEVICES if d.node == node and claim.model in ("", d.model)]
+                free = [d for d in there if d in among and self.has_room(d, claim, gone)]
+                yield from _sets(claim, there, free)
 
     def payer(self, user: User) -> str:
         return self.claims[user.claim].owner or user.queue
@@ -189,6 +210,17 @@ class Model:
         )
 
 
+def _sets(claim: Held, there: list[Device], free: list[Device]) -> Iterator[tuple[Device, ...]]:
+    """Of those that are free on a node: any, any that agree, or all; shared ones may be full."""
+    if claim.all:
+        if free and all(one in free or one.slots is not None for one in there):
+            yield tuple(free)
+        return
+    for devices in combinations(free, claim.count):
+        if not claim.agree or len({one.model for one in devices}) == 1:
+            yield devices
+
+
 class DeviceReclaims(RuleBasedStateMachine):
     """One cluster; kube-scheduler and kubelet do at once what they are let to."""
 
@@ -197,13 +229,16 @@ class DeviceReclaims(RuleBasedStateMachine):
         self.model = Model()
         self.world: World = a_world()
         self.count = 0
-        # By waiting pod: the device that is to be its, and who was evicted for that.
-        self.promises: dict[str, tuple[str, set[str]]] = {}
-        self.was_promised: dict[str, str] = {}
+        # By waiting pod: the devices that are to be its, and who was evicted for that.
+        self.promises: dict[str, tuple[frozenset[Device], set[str]]] = {}
+        self.was_promised: dict[str, frozenset[Device]] = {}
+        # Who went, charged to which queue, for whom, to be charged to which.
+        self.lost: set[tuple[str, str, str, str]] = set()
+        self._show_devices()
 
     @initialize(
         quotas=st.fixed_dictionaries({name: st.integers(0, 3) for name in PARENTS}),
-        there=st.lists(st.sampled_from((*LEAVES, "b", "b", "b")), min_size=5, max_size=8),
+        there=st.lists(st.sampled_from((*LEAVES, "b", "b", "b")), min_size=6, max_size=8),
     )
     def begin(self, quotas: dict[str, int], there: list[str]) -> None:
         self.model.quotas = {**quotas, "root": 9, "a": 1 + quotas["a"], "b": quotas["b"] // 2}
@@ -217,7 +252,7 @@ class DeviceReclaims(RuleBasedStateMachine):
     @rule(
         queue=st.sampled_from(LEAVES),
         model=st.sampled_from(["", "", "plain", "fine"]),
-        slots=st.sampled_from([None, None, 2]),
+        wants=st.sampled_from(WANTS),
         priority=st.integers(0, 2),
         non_preemptible=st.sampled_from([False, False, False, True]),
         cpu=st.integers(0, 3),
@@ -226,13 +261,13 @@ class DeviceReclaims(RuleBasedStateMachine):
     def come(self, queue: str, **of: Any) -> None:
         self._come(queue, **of)
 
-    def _come(self, queue: str, *, model: str = "", slots: int | None = None, **of: Any) -> None:
+    def _come(self, queue: str, *, model: str = "", wants: Any = WANTS[0], **of: Any) -> None:
         self.count += 1
-        claim = f"c{self.count}"
-        self.model.claims[claim] = Held(claim, model, slots)
+        claim, name = f"c{self.count}", f"p{self.count}"
+        self.model.claims[claim] = Held(claim, model, **wants)
         self._show_claim(claim)
         plain = {"priority": 0, "non_preemptible": False, "cpu": 1, "wants_node": ""}
-        self._enter(User(f"p{self.count}", queue, claim, **{**plain, **of}))
+        self._enter(User(name, queue, claim, origin=name, **{**plain, **of}))
 
     @precondition(lambda self: self.model.claims)
     @rule(data=st.data(), queue=st.sampled_from(LEAVES), priority=st.integers(0, 2))
@@ -240,17 +275,20 @@ class DeviceReclaims(RuleBasedStateMachine):
         """One more pod uses a claim that is there."""
         self.count += 1
         claim = data.draw(st.sampled_from(sorted(self.model.claims)))
-        self._enter(User(f"p{self.count}", queue, claim, priority, False, 1, ""))
+        name = f"p{self.count}"
+        self._enter(User(name, queue, claim, priority, False, 1, "", name))
 
     @precondition(lambda self: self.model.users)
     @rule(data=st.data())
     def end(self, data: st.DataObject) -> None:
         """A pod ends by itself."""
+        self.lost.clear()
         self._leave(self.model.users[data.draw(st.sampled_from(sorted(self.model.users)))])
 
     @rule(queue=st.sampled_from(sorted(PARENTS)), quota=st.integers(0, 3))
     def change_quota(self, queue: str, quota: int) -> None:
         self.model.quotas[queue] = quota
+        self.lost.clear()
         self._show_queues()
 
     @rule()
@@ -313,6 +351,11 @@ class DeviceReclaims(RuleBasedStateMachine):
 
     # How it is done.
 
+    def _show_devices(self) -> None:
+        for node in NODES:
+            names = [("onvif", one.name) for one in DEVICES if one.node == node]
+            put(self.world, a_slice(node, *names, nodeName=node))
+
     def _show_queues(self) -> None:
         for name, parent in PARENTS.items():
             put(self.world, a_queue(name, parent=parent, onvif=(self.model.quotas[name], -1)))
@@ -344,23 +387,23 @@ class DeviceReclaims(RuleBasedStateMachine):
         put(self.world, self._pod(user))
 
     def _request(self, claim: Held) -> dict[str, Any]:
-        more: dict[str, Any] = {}
+        more: dict[str, Any] = {"allocationMode": "All"} if claim.all else {"count": claim.count}
         if claim.model:
             text = f"device.attributes['moorage.dev'].model == '{claim.model}'"
-            more = {"selectors": [{"cel": {"expression": text}}]}
+            more["selectors"] = [{"cel": {"expression": text}}]
         return a_request(slots=None if claim.slots is None else str(claim.slots), **more)
 
     def _show_claim(self, name: str) -> None:
         claim, users = self.model.claims[name], self.model.users_of(name)
         if not users:
-            claim.owner = claim.device = ""
+            claim.owner, claim.devices = "", ()
             put(self.world, a_claim(name, requests=[self._request(claim)]))
             return
-        one = next(d for d in DEVICES if d.name == claim.device)
-        slots = None if one.slots is None else str(claim.cost)
+        slots = str(claim.of_each)
+        found = [(d, {} if d.slots is None else {"slots": slots}) for d in claim.devices]
         of = {
             "queue": claim.owner,
-            "results": [a_result(pool=one.node, device=one.name, slots=slots)],
+            "results": [a_result(pool=d.node, device=d.name, **more) for d, more in found],
             "requests": [self._request(claim)],
         }
         put(self.world, an_allocated_claim(name, *(user.name for user in users), **of))
@@ -388,14 +431,14 @@ class DeviceReclaims(RuleBasedStateMachine):
         pod, claim = self._pod(user), self.model.claims[user.claim]
         self.world.assumptions.forget(pod.uid)
         verdict = self._verdict(user)
-        found = self._device_for(user) if isinstance(verdict, Admitted) else None
-        if found is None:
+        found = self._devices_for(user) if isinstance(verdict, Admitted) else ()
+        if not found:
             user.tried = True
             put(self.world, self._pod(user))
             return
         assert isinstance(verdict, Admitted)
         assume(pod, verdict, self.world, NOW)
-        user.node, user.held, claim.device = found.node, False, found.name
+        user.node, user.held, claim.devices = found[0].node, False, found
         claim.owner = claim.owner or user.queue
         self._show_claim(user.claim)
         put(self.world, self._pod(user))
@@ -405,14 +448,13 @@ class DeviceReclaims(RuleBasedStateMachine):
         pod = self._pod(user)
         return judge(pod, self.world.facts.claims_of(pod), self.world)
 
-    def _device_for(self, user: User) -> Device | None:
-        claim = self.model.claims[user.claim]
-        for one in DEVICES:
-            if claim.device == one.name and user.wants_node in ("", one.node):
-                return one if self.model.has_cpu(one.node, user, None) else None
-            if not claim.device and self.model.serves(user, one, None):
-                return one
-        return None
+    def _devices_for(self, user: User) -> tuple[Device, ...]:
+        found = self.model.claims[user.claim].devices
+        if not found:
+            return next(self.model.places(user, None), ())
+        node = found[0].node
+        is_there = user.wants_node in ("", node) and self.model.has_cpu(node, user, None)
+        return found if is_there else ()
 
     def _decide(self, user: User) -> Decision:
         on = {n: [d for d in DEVICES if d.node == n] for n in NODES}
@@ -425,9 +467,9 @@ class DeviceReclaims(RuleBasedStateMachine):
         cluster.nodes = {n: a_node_object(n, labels=labels[n]) for n in NODES}
         users = self.model.users.values()
         cluster.pods = {n: [self._body(u) for u in users if u.node == n] for n in NODES}
-        asked = dict(self._request(self.model.claims[user.claim])["exactly"])
-        device_class = asked.pop("deviceClassName")
-        cluster.request = {"device_class": device_class, **_flat(asked)}
+        claim = self.model.claims[user.claim]
+        cluster.requests = {claim.name: [self._request(claim)]}
+        cluster.constraints = [{"matchAttribute": "moorage.dev/model"}] if claim.agree else []
         body = self._body(user)
         limits = body["spec"]["containers"][0]["resources"]["limits"]
         cluster.waiting = {"requests": limits, "spec": {**body["spec"], "resourceClaims": []}}
@@ -446,17 +488,20 @@ class DeviceReclaims(RuleBasedStateMachine):
         put(self.world, self._pod(user))
         for pod in take.pods[:count]:
             other = self.model.users[pod.name]
+            owner = self.model.claims[other.claim].owner
+            if other.queue == owner:
+                self.lost.add((other.origin, owner, user.origin, self.model.payer(user)))
             other.going = True
             put(self.world, self._pod(other))
         if count == len(take.pods):
-            (held,) = take.hold.devices
             gone = {u.name for victim in take.victims for u in victim.users}
-            self.promises[user.name] = (held.name, gone)
-            self.was_promised[user.name] = held.name
+            self.was_promised[user.name] = _held(take)
+            self.promises[user.name] = (_held(take), gone)
 
     def _restart(self) -> None:
         """Another process leads: it knows what the API says."""
         self.world = a_world()
+        self._show_devices()
         self._show_queues()
         for name in self.model.claims:
             self._show_claim(name)
@@ -491,33 +536,51 @@ class DeviceReclaims(RuleBasedStateMachine):
             del self.promises[name]
             if user is None or user.node:
                 continue
-            users = [c for c in self.model.claims.values() if c.device == freed]
+            users = [c for c in self.model.claims.values() if freed & {*c.devices}]
             why = f"{user} was to have {freed}, which {users} have: {self._verdict(user)}"
-            nodes = {d.node for d in DEVICES if d.name in (freed, *self._changed_places(freed))}
+            nodes = {d.node for d in (*freed, *self._changed_places(freed))}
             has_cpu = all(self.model.has_cpu(node, user, None) for node in nodes)
             assert not has_cpu or not self.model.quota_allows(user), why
             self._end_hold(user)
 
-    def _changed_places(self, freed: str) -> Iterator[str]:
+    def _changed_places(self, freed: frozenset[Device]) -> Iterator[Device]:
         """What those were to have who have it: pods that are alike may take each other's."""
         for user in self.model.users.values():
-            if user.node and self.model.claims[user.claim].device == freed:
-                yield self.was_promised.get(user.name, freed)
+            if user.node and freed & {*self.model.claims[user.claim].devices}:
+                yield from self.was_promised.get(user.name, freed)
 
     def _check(self, user: User, take: Take) -> None:
         gone = {pod.name for pod in take.pods}
         claims = {victim.claim.name for victim in take.victims if victim.claim}
         assert gone, "somebody is evicted"
-        assert not any(self.model.serves(user, d, ()) for d in self._nobodys(user)), "in vain"
+        nobodys = self._nobodys(user)
+        assert not any(self.model.places(user, (), nobodys)), "in vain"
         why = self._forbidden(user, claims, gone)
         assert not why, why
-        (held,) = take.hold.devices
-        one = next(d for d in DEVICES if device(d.name, d.node) == held)
-        assert one in self._nobodys(user), "it is another pod's"
-        assert self.model.serves(user, one, gone), f"{one} does not serve {user}"
+        self._check_back_and_forth(user, claims)
+        held = _held(take)
+        assert held <= {*nobodys}, "it is another pod's"
+        served = map(set, self.model.places(user, gone, nobodys))
+        assert any(held == found for found in served), f"{held} does not serve {user}"
+        self._check_needed(user, claims, held)
+
+    def _check_needed(self, user: User, claims: Collection[str], held: Collection[Device]) -> None:
+        """Without any one of them nothing of the node would do, unless others come there."""
+        (node,) = {one.node for one in held}
+        holds = (h for h in self.world.assumptions.holds if h.pod != pod_uid(user.name))
+        if any(hold.node == node for hold in holds):
+            return
+        there = [one for one in self._nobodys(user) if one.node == node]
         for spared in claims:
-            others = self._users(claims - {spared})
-            assert not self.model.serves(user, one, others), f"{spared} goes in vain"
+            others = self._users({*claims} - {spared})
+            assert not any(self.model.places(user, others, there)), f"{spared} goes in vain"
+
+    def _check_back_and_forth(self, user: User, claims: Collection[str]) -> None:
+        payer = self.model.payer(user)
+        for claim in (self.model.claims[name] for name in claims):
+            for other in self.model.users_of(claim.name):
+                lost = (user.origin, payer, other.origin, claim.owner)
+                assert lost not in self.lost, f"{user} and {other} go back and forth"
 
     def _nobodys(self, user: User) -> list[Device]:
         """Devices that are held for no other pod."""
@@ -571,16 +634,17 @@ class DeviceReclaims(RuleBasedStateMachine):
             assert verdict.reason not in never, f"{user} waits for nothing: {verdict}"
             return
         claim = self.model.claims[user.claim]
-        if claim.device or user.in_vain:
+        if claim.devices or user.in_vain:
             return
         decision = self._decide(user)
         assert isinstance(decision, Nobody), decision
         payer = self.model.payer(user)
         if self.model.usage(payer) + claim.cost <= self.model.quotas[payer]:
             assert decision.unmet == payer, decision
-        for held in [c for c in self.model.claims.values() if c.device]:
-            one, gone = next(d for d in DEVICES if d.name == held.device), self._users({held.name})
-            if self.model.serves(user, one, gone) and not self._forbidden(user, {held.name}, gone):
+        for held in [c for c in self.model.claims.values() if c.devices]:
+            gone = self._users({held.name})
+            serves = any({*held.devices} & {*found} for found in self.model.places(user, gone))
+            if serves and not self._forbidden(user, {held.name}, gone):
                 assert self._keeps_its_own(user, gone), f"{held} could go for {user}: {decision}"
 
     def _keeps_its_own(self, user: User, gone: Collection[str]) -> bool:
@@ -592,14 +656,17 @@ class DeviceReclaims(RuleBasedStateMachine):
         return {user.name for name in claims for user in self.model.users_of(name)}
 
 
-def _flat(asked: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a request as `a_request` takes them."""
-    capacity = asked.pop("capacity", None)
-    return {**asked, "slots": capacity["requests"]["slots"]} if capacity else asked
+def _held(take: Take) -> frozenset[Device]:
+    return frozenset(d for d in DEVICES if device(d.name, d.node) in take.hold.devices)
 
 
 TestDeviceReclaims = DeviceReclaims.TestCase
-TestDeviceReclaims.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestDeviceReclaims.settings = settings(
+    max_examples=60,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 
 
 # Whether it finds what is wrong.
@@ -639,13 +706,41 @@ def _priorities_do_not_count(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("scheduler_plugin.reclaiming.victims.candidates.protection", lambda *_: None)
 
 
+def _nothing_has_to_agree(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Places, "_variants", lambda _self, _asks, wanted: [wanted])
+
+
+def _all_are_those_that_are_free(patch: pytest.MonkeyPatch) -> None:
+    before = Places._wanted  # noqa: SLF001
+
+    def wanted(self: Places, ask: Any, *others: Any) -> Any:
+        units = before(self, ask, *others)
+        return units if ask.alternative.count else [u for u in units if u] or [()]
+
+    patch.setattr(Places, "_wanted", wanted)
+
+
 BROKEN = {
     _no_hold_keeps_others_away: "was to have",
     _quotas_of_others_do_not_count: "less than its quota",
     _only_the_owners_pods_go: "somebody stays|could go for|was to have",
     _any_device_has_room: "does not serve",
     _priorities_do_not_count: "no lower priority",
+    _nothing_has_to_agree: "does not serve|could go for",
+    _all_are_those_that_are_free: "does not serve",
 }
+
+
+FOUND = settings(
+    max_examples=200,
+    stateful_step_count=30,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
 
 
 @pytest.mark.parametrize(("broken", "said"), BROKEN.items())
@@ -653,16 +748,24 @@ def test_the_checker_finds_a_line_that_is_broken(
     broken: Callable[[pytest.MonkeyPatch], None], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken(monkeypatch)
-    found = settings(
-        max_examples=200,
-        stateful_step_count=30,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        phases=[Phase.generate],
-        report_multiple_bugs=False,
-        suppress_health_check=list(HealthCheck),
-    )
 
     with pytest.raises(AssertionError, match=said):
-        run_state_machine_as_test(DeviceReclaims, settings=found)
+        run_state_machine_as_test(DeviceReclaims, settings=FOUND)
+
+
+class BackAndForth(DeviceReclaims):
+    """Knows no other rule than that nobody takes back what was taken from it."""
+
+    def _forbidden(self, *_: object) -> str:
+        return ""
+
+    def _check_told(self, user: User) -> None:
+        pass
+
+
+def test_the_checker_finds_two_that_take_from_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    _quotas_of_others_do_not_count(monkeypatch)
+    monkeypatch.setattr(Candidates, "stays_within", lambda *_: True)
+
+    with pytest.raises(AssertionError, match="back and forth"):
+        run_state_machine_as_test(BackAndForth, settings=FOUND)
