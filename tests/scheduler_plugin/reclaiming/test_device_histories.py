@@ -711,7 +711,7 @@ def _nothing_has_to_agree(patch: pytest.MonkeyPatch) -> None:
 
 
 def _all_are_those_that_are_free(patch: pytest.MonkeyPatch) -> None:
-    before = Places._wanted  # noqa: SLF001
+    before = Places._wanted  # noqa: SLF001  It is broken on purpose.
 
     def wanted(self: Places, ask: Any, *others: Any) -> Any:
         units = before(self, ask, *others)

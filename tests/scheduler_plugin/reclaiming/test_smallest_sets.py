@@ -1,97 +1,57 @@
-"""No more go than have to: beside what is chosen, all sets of a small world are tried.
+"""No more go than have to: what is chosen in a small world, beside all that could be chosen.
 
-The checker knows the rules as the documentation says them, and asks the product nothing: whoever is
-chosen may go and is enough, and of the same standing no smaller set is. Nobody with foreign users
-goes, and it is not nobody, where all others could go at one time and were enough.
+The two checkers know the rules as the documentation says them, and ask the product nothing. Whoever
+is chosen may go and is enough, nobody of them goes in vain, and of the same standing no smaller set
+is enough. Where one alone would be, one goes, without foreign users if there is such; nobody with
+foreign users goes, and it is not nobody, where all others could go at one time and were enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
-from itertools import combinations, count
+from collections.abc import Callable, Collection
+from itertools import combinations
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_plugin.objects.claims import ClaimView
-from scheduler_plugin.objects.pods import PodView
-from tests.scheduler_plugin.builders import (
-    a_claim,
-    a_pod,
-    a_queue,
-    a_request,
-    a_result,
-    a_slice,
-    a_world,
-    an_allocated_claim,
-    put,
+from tests.scheduler_plugin.builders import a_request
+from tests.scheduler_plugin.reclaiming.devices_builders import a_device, a_slice_object
+from tests.scheduler_plugin.reclaiming.sets_builders import (
+    LENDERS,
+    NODES,
+    QUOTAS,
+    Device,
+    Holder,
+    holders,
+    may_go,
+    new_devices,
+    taken_of,
+    taken_of_room,
+    with_devices,
+    with_slots,
 )
-from tests.scheduler_plugin.reclaiming import test_room
-from tests.scheduler_plugin.reclaiming.devices_builders import (
-    UNSCHEDULABLE,
-    Cluster,
-    a_device,
-    a_node_object,
-    a_slice_object,
-)
-from tests.scheduler_plugin.reclaiming.test_room import a_used_pod
-
-LENDERS = ("b", "c")
-NODES = ("n", "m")
 
 
-@dataclass(frozen=True)
-class Device:
-    """Of a node, with what some ask to agree about."""
-
-    name: str
-    node: str
-    numa: int
-
-
-@dataclass(frozen=True)
-class Holder:
-    """A claim with one user of its owner's, and maybe a foreign one."""
-
-    name: str
-    queue: str
-    priority: int
-    is_foreign: bool
-    stays: bool
-    devices: tuple[Device, ...] = ()
-    slots: int = 0
-
-    @property
-    def cost(self) -> int:
-        return len(self.devices) or self.slots
-
-
-def holders(of: Any) -> Any:
-    """Some, whose `of` (how much each has) is drawn."""
-    one = st.tuples(
-        st.sampled_from(LENDERS),
-        st.integers(0, 2),
-        st.sampled_from([False, False, True]),
-        st.sampled_from([False, False, False, True]),
-        of,
-    )
-    return st.lists(one, min_size=1, max_size=6)
-
-
-QUOTAS = st.fixed_dictionaries({queue: st.integers(0, 2) for queue in LENDERS})
-
-
-def may_go(those: Collection[Holder], all_of_them: Collection[Holder], quotas: Any) -> bool:
-    if any(holder.stays for holder in those):
-        return False
-    for queue in {holder.queue for holder in those}:
-        left = sum(h.cost for h in all_of_them if h.queue == queue and h not in those)
-        if left < quotas[queue]:
-            return False
-    return True
+def check(
+    taken: Collection[str],
+    there: Collection[Holder],
+    quotas: Any,
+    serves: Callable[[Collection[Holder]], bool],
+) -> None:
+    gone = [holder for holder in there if holder.name in taken]
+    alone = [h for h in there if serves([h]) and may_go([h], there, quotas)]
+    if not gone:
+        assert serves(()) or not alone, "one could go, and would be enough"
+        return
+    assert not serves(()), "nobody has to go"
+    assert serves(gone), "it is not enough"
+    assert may_go(gone, there, quotas), "somebody may not go"
+    assert not any(serves([h for h in gone if h is not one]) for one in gone), "one goes in vain"
+    if own := [holder for holder in alone if not holder.is_foreign]:
+        assert len(gone) == 1, "one would be enough"
+        assert gone[0] in own, "one without foreign users would be enough"
 
 
 def is_right(
@@ -121,55 +81,7 @@ def willing(there: Collection[Holder], foreign_too: bool) -> list[Holder]:
     return [h for h in there if h.is_foreign <= foreign_too and not h.stays]
 
 
-def objects(there: Collection[Holder]) -> Iterator[ClaimView | PodView]:
-    for holder in there:
-        devices: list[dict[str, Any]]
-        devices = [{"pool": d.node, "device": d.name} for d in holder.devices]
-        if holder.slots:
-            devices = [{"pool": "n", "device": "shared", "slots": holder.slots}]
-        results = [a_result(f"q{n}", **device) for n, device in enumerate(devices)]
-        slots = holder.slots or None
-        requests = [a_request(name=f"q{n}", slots=slots) for n in range(len(devices))]
-        users = [holder.name, *([f"f{holder.name}"] if holder.is_foreign else [])]
-        of = {"queue": holder.queue, "results": results, "requests": requests}
-        yield an_allocated_claim(holder.name, *users, **of)
-        node = holder.devices[0].node if holder.devices else "n"
-        more = {"priority": holder.priority, "non_preemptible": holder.stays, "node": node}
-        yield a_used_pod(holder.name, holder.queue, holder.name, **more)
-        if holder.is_foreign:
-            yield a_used_pod(f"f{holder.name}", "others", holder.name, node=node)
-
-
-def taken_of(
-    there: Collection[Holder], quotas: Any, request: Any, *slices: Any, match: bool = False
-) -> set[str]:
-    """The claims of whoever goes for a pod with this request."""
-    queues = [a_queue(name, onvif=(quotas[name], -1)) for name in LENDERS]
-    queues += [a_queue("mine", onvif=(50, -1)), a_queue("others")]
-    pod = a_pod("w", queue="mine", claims=["w"], status=UNSCHEDULABLE)
-    world = a_world(*queues, *objects(there), a_claim("w", requests=[request]), pod)
-    cluster = Cluster(world, *slices)
-    for found in slices:
-        spec = found["spec"]
-        names = [("onvif", device["name"]) for device in spec["devices"]]
-        put(world, a_slice(spec["nodeName"], *names, nodeName=spec["nodeName"]))
-    cluster.nodes = {name: a_node_object(name, allocatable={"pods": "99"}) for name in NODES}
-    cluster.requests = {"w": [request]}
-    cluster.constraints = [{"matchAttribute": "moorage.dev/numa"}] if match else []
-    return {name for name in cluster.taken() if not name.startswith("f")}
-
-
-def taken_of_room(there: Collection[Holder], quotas: Any, wants: int) -> set[str]:
-    """The claims of whoever goes for a pod that wants so much below a limit that is reached."""
-    used = sum(holder.cost for holder in there)
-    queues = [a_queue(name, parent="root", onvif=(quotas[name], -1)) for name in LENDERS]
-    queues += [a_queue("mine", parent="root", onvif=(50, -1)), a_queue("others")]
-    waiting = test_room.waiting(cost=wants)
-    world = a_world(a_queue("root", onvif=(used, used)), *queues, *objects(there), *waiting)
-    return {name for name in test_room.taken(world) if not name.startswith("f")}
-
-
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     drawn=holders(st.integers(1, 3)),
     nodes=st.lists(st.sampled_from(["n", "n", "m"]), min_size=6, max_size=6),
@@ -182,23 +94,8 @@ def taken_of_room(there: Collection[Holder], quotas: Any, wants: int) -> set[str
 def test_of_devices(
     drawn: Any, nodes: Any, numas: Any, free: Any, wants: Any, match: bool, quotas: Any
 ) -> None:
-    numbers, numa = count(), iter(numas)
-    match = match and wants != "All"
-
-    def device(node: str) -> Device:
-        return Device(f"d{next(numbers)}", node, next(numa, 0))
-
-    there = [
-        Holder(
-            f"h{n}",
-            of[0],
-            of[1],
-            of[2],
-            of[3],
-            devices=tuple(device(nodes[n]) for _ in range(amount)),
-        )
-        for n, (*of, amount) in enumerate(drawn)
-    ]
+    match, device = match and wants != "All", new_devices(numas)
+    there = with_devices(drawn, device, nodes)
     devices = [*(d for h in there for d in h.devices), *map(device, free)]
 
     def serves(gone: Collection[Holder]) -> bool:
@@ -225,18 +122,16 @@ def test_of_devices(
 
     taken = taken_of(there, quotas, a_request(**asked), *slices, match=match)
 
+    check(taken, there, quotas, serves)
     assert is_right(taken, there, quotas, serves)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     drawn=holders(st.integers(1, 3)), free=st.integers(0, 2), wants=st.integers(1, 6), quotas=QUOTAS
 )
 def test_of_slots(drawn: Any, free: int, wants: int, quotas: Any) -> None:
-    there = [
-        Holder(f"h{n}", of[0], of[1], of[2], of[3], slots=amount)
-        for n, (*of, amount) in enumerate(drawn)
-    ]
+    there = with_slots(drawn)
     capacity = free + sum(holder.slots for holder in there)
     shared = a_slice_object(a_device("shared", slots=capacity))
 
@@ -245,24 +140,14 @@ def test_of_slots(drawn: Any, free: int, wants: int, quotas: Any) -> None:
 
     taken = taken_of(there, quotas, a_request(slots=wants), shared)
 
+    check(taken, there, quotas, serves)
     assert is_right(taken, there, quotas, serves)
 
 
 @settings(max_examples=60, deadline=None)
 @given(drawn=holders(st.integers(1, 3)), wants=st.integers(1, 6), quotas=QUOTAS)
 def test_of_room(drawn: Any, wants: int, quotas: Any) -> None:
-    numbers = count()
-    there = [
-        Holder(
-            f"h{n}",
-            of[0],
-            of[1],
-            of[2],
-            of[3],
-            devices=tuple(Device(f"d{next(numbers)}", "n", 0) for _ in range(has)),
-        )
-        for n, (*of, has) in enumerate(drawn)
-    ]
+    there = with_devices(drawn, new_devices())
 
     taken = taken_of_room(there, quotas, wants)
 
@@ -280,27 +165,11 @@ FEW = [
 NO_QUOTAS = dict.fromkeys(LENDERS, 0)
 
 
-def in_order(has: Collection[int], *, slots: bool = False) -> list[Holder]:
-    """Of one queue, the first of them the first to go."""
-    numbers = count()
-    return [
-        Holder(f"h{n}", "b", n, is_foreign=False, stays=False, slots=amount)
-        if slots
-        else Holder(
-            f"h{n}",
-            "b",
-            n,
-            is_foreign=False,
-            stays=False,
-            devices=tuple(Device(f"d{next(numbers)}", "n", 0) for _ in range(amount)),
-        )
-        for n, amount in enumerate(has)
-    ]
-
-
 @pytest.mark.parametrize(("has", "wants", "go"), FEW)
 def test_fewer_go_where_fewer_are_enough(has: tuple[int, ...], wants: int, go: list[int]) -> None:
-    there, by_slots = in_order(has), in_order(has, slots=True)
+    # Of one queue, the first of them the first to go.
+    drawn = [("b", n, False, False, amount) for n, amount in enumerate(has)]
+    there, by_slots = with_devices(drawn, new_devices()), with_slots(drawn)
     devices = a_slice_object(*(d.name for holder in there for d in holder.devices))
     shared = a_slice_object(a_device("shared", slots=sum(has)))
 
