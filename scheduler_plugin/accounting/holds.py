@@ -32,6 +32,7 @@ class Hold:
         awaits: The claims whose users have to leave them first.
         node: Where there is room for the pod then.
         kind: What the pod asks of device and node: pods that ask for the same may change places.
+            A restart forgets it.
         awaits_pods: Pods that have to end first.
     """
 

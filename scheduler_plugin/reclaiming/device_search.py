@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.holds import Hold
-from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
 from scheduler_plugin.reclaiming.device_wants import lacking
 from scheduler_plugin.reclaiming.free_places import Step
@@ -139,8 +139,11 @@ class Search(Gathering):
         """The holds, each with what its pod finds, for which all of these have to go first."""
         seekers = {seeker.pod.uid: seeker for seeker in self._want.seekers}
         found = {place.pod: place for place in places}
-        claims = (claim.uid for victim in victims for claim in victim.claims)
-        pods = (pod.uid for v in victims if v.claim is None for pod in v.users)
+        claims = [claim.uid for victim in victims for claim in victim.claims]
+        pods = [pod.uid for v in victims if v.claim is None for pod in v.users]
+        for place in places:
+            claims += self._places.claims_leaving(place)
+            pods += self._slots_leaving(place)
         awaits, awaits_pods = tuple(dict.fromkeys(claims)), tuple(dict.fromkeys(pods))
         return tuple(
             replace(
@@ -154,6 +157,13 @@ class Search(Gathering):
             )
             for hold in self._want.holds
         )
+
+    def _slots_leaving(self, place: Place) -> Iterator[PodUid]:
+        """Pods of a place's node that are on their way out anyway, with slots that are wanted."""
+        for uid in self._places.pods_leaving(place):
+            entry = self.world.ledger.pod(uid)
+            if entry is not None and any(entry.cost[key] for key in self._want.keys):
+                yield uid
 
     # What is said.
 

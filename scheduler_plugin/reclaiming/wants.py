@@ -24,7 +24,7 @@ from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
 from scheduler_plugin.objects.names import PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.victims.effects import kept_by
+from scheduler_plugin.reclaiming.victims.effects import kept_by, on_its_way
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,13 @@ class NoWant:
 def hold_of(pod: PodView, world: World) -> Hold | None:
     """What is to be held for a pod that something was taken for; None where nothing can be.
 
-    Which device it is, and who has to leave it first, nobody knows any more.
+    Which device it is nobody knows any more: it may be any of those that are on their way out.
     """
     found = hold_of_case(case_of(pod, world.facts.claims_of(pod), world, at_bind=False))
-    return found and replace(found, is_device=pod.reclaiming_device)
+    if found is None or not pod.reclaiming_device:
+        return found
+    claims, pods = on_its_way([key for key, _ in found.usage], world)
+    return replace(found, is_device=True, awaits=claims, awaits_pods=pods)
 
 
 def hold_of_case(case: Case) -> Hold | None:
@@ -119,7 +122,9 @@ def outlook(pod: PodView, world: World, stuck: Collection[PodUid]) -> Outlook:
             users = users_left(hold, world.facts)
             if not users:
                 return Outlook.IS_THERE
-            return Outlook.COMES if users.isdisjoint(stuck) else Outlook.IS_KEPT
+            # After a restart it may be any of them.
+            ends = not users <= {*stuck} if hold.kind is None else users.isdisjoint(stuck)
+            return Outlook.COMES if ends else Outlook.IS_KEPT
     want = want_of(pod, world, Totals(world.facts.tree.path), stuck)
     if isinstance(want, NoWant):
         return Outlook.IS_THERE

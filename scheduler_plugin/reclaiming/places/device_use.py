@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
-from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.objects.names import ClaimUid, PodUid
 from scheduler_plugin.reclaiming.places.offers import Offer
 from scheduler_plugin.reclaiming.victims.effects import is_left_without
 from scheduler_plugin.reclaiming.victims.victims import Asker
@@ -57,6 +57,12 @@ class DeviceUse:
             return int(bool(stay or taken))
         used = sum(offer.slots if n is None else n for n in stay)
         return max(0, used + taken + slots - offer.slots)
+
+    def claims_leaving(self, device: DeviceId) -> Iterator[ClaimUid]:
+        """Those with the device whose users are on their way out."""
+        for claim in self._world.facts.claims_with(device):
+            if self._is_left(claim, ()):
+                yield claim.uid
 
     def _is_left(self, claim: ClaimView, gone: Collection[PodUid]) -> bool:
         """Whether a claim ends with these: one that nobody has reserved does not."""

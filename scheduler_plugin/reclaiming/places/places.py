@@ -11,7 +11,7 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from scheduler_plugin.objects.claims import DeviceId
-from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.objects.names import ClaimUid, PodUid
 from scheduler_plugin.reclaiming.device_wants import MOST_DEVICES, Ask, Seeker
 from scheduler_plugin.reclaiming.places.device_use import DeviceUse
 from scheduler_plugin.reclaiming.places.evidence import Evidence, InDoubtError
@@ -153,6 +153,18 @@ class Places:
                 lacks, then = (self._use.lacks(offer, slots, each, taken) for each in gone)
                 parts.append(1 - then / lacks if lacks else 0.0)
         return max(parts)
+
+    # Who leaves it anyway.
+
+    def claims_leaving(self, place: Place) -> Iterator[ClaimUid]:
+        """Those whose users are on their way out, and have the devices of a place."""
+        for device, _ in place.devices:
+            yield from self._use.claims_leaving(device)
+
+    def pods_leaving(self, place: Place) -> Collection[PodUid]:
+        """Those that are on their way out of a place's node."""
+        room = self._evidence.nodes.get(place.node)
+        return room.leaving - self._stuck if room is not None else ()
 
     # Devices.
 

@@ -53,6 +53,18 @@ def _is_going(uid: PodUid, world: World, stuck: Collection[PodUid]) -> bool:
     return pod.ended or (pod.deleting and uid not in stuck)
 
 
+def on_its_way(
+    keys: Collection[ResourceKey], world: World
+) -> tuple[tuple[ClaimUid, ...], tuple[PodUid, ...]]:
+    """The claims, and the pods with slots, that end with pods which are being deleted."""
+    claims = ((claim.uid, world.ledger.claim(claim.uid)) for claim in world.facts.claims())
+    pods = ((pod.uid, world.ledger.pod(pod.uid)) for pod in world.facts.pods())
+    return (
+        tuple(uid for uid, c in claims if c and c.leaving and any(c.cost[key] for key in keys)),
+        tuple(uid for uid, p in pods if p and p.leaving and any(p.cost[key] for key in keys)),
+    )
+
+
 def kept_by(stuck: Collection[PodUid], world: World) -> Totals:
     """What is on its way out as far as anybody can say, and is not: these do not end."""
     kept = Totals(world.facts.tree.path)

@@ -92,8 +92,12 @@ class Scene:
 
     def never_ends(self, name: str) -> None:
         """It is being deleted, and its grace is over at 30 s."""
+        self.leaves(name, timedelta(seconds=30))
+
+    def leaves(self, name: str, grace: timedelta) -> None:
+        """It is being deleted, and its grace is over so long after 0 s."""
         pod = self.server.pod(name)
-        pod["metadata"]["deletionTimestamp"] = timestamp(NOW + timedelta(seconds=30))
+        pod["metadata"]["deletionTimestamp"] = timestamp(NOW + grace)
         self.note_pod(pod)
 
     async def at(self, moment: float) -> None:

@@ -175,6 +175,28 @@ async def test_whoever_leads_next_holds_a_device_of_the_class_without_knowing_wh
     assert (hold.name, hold.devices, hold.awaits) == ("Pod default/w", frozenset(), ())
 
 
+async def test_whoever_leads_next_holds_it_as_long_as_the_evicted_may_take_to_end() -> None:
+    first = DeviceScene()
+    async with first.running():
+        await first.rounds()
+    second = DeviceScene()
+    second.leaves("r1", timedelta(minutes=5))
+    second.use_device("never-ends", "d2")
+    second.leaves("never-ends", timedelta(minutes=-5))
+    second.note_pod(first.server.pod("w"))
+
+    async with second.running():
+        await second.at(61)
+        assert second.held == ["Pod default/w"]
+        second.remove("r1")
+        await second.at(100)
+        assert second.held == ["Pod default/w"]
+        await second.at(122)
+
+    assert second.held == []
+    assert second.evicted == []
+
+
 def test_the_most_urgent_have_their_turn_first_whoever_came_when() -> None:
     scene = DeviceScene()
     created = ["2026-11-21T10:00:03Z", "2026-11-21T10:00:01Z", "2026-11-21T10:00:02Z"]

@@ -79,11 +79,14 @@ def claim(
     name: str,
     class_name: str,
     *,
-    count: int = 1,
+    count: int | None = 1,
     labels: Mapping[str, str] | None = None,
     match: str = "",
 ) -> Object:
-    """A claim for devices of a class; `match` is an attribute that they have to agree about."""
+    """A claim for devices of a class: None for all of a node.
+
+    `match` is an attribute that they have to agree about.
+    """
     spec = _claim_spec(class_name, count)
     if match:
         spec["devices"]["constraints"] = [{"matchAttribute": match}]
@@ -104,8 +107,9 @@ def template(name: str, class_name: str, *, count: int = 1) -> Object:
     }
 
 
-def _claim_spec(class_name: str, count: int) -> Object:
-    exactly = {"deviceClassName": class_name, "count": count}
+def _claim_spec(class_name: str, count: int | None) -> Object:
+    how_many = {"allocationMode": "All"} if count is None else {"count": count}
+    exactly = {"deviceClassName": class_name, **how_many}
     return {"devices": {"requests": [{"name": "device", "exactly": exactly}]}}
 
 

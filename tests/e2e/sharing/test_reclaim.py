@@ -22,8 +22,8 @@ def queues(story: Story, limit: int, mine: int = 1, robots: int = 0) -> tuple[st
 
 
 def use(story: Story, name: str, queue: str, *foreign: tuple[str, str], **options: Any) -> None:
-    """A claim that a pod of its name uses, and foreign pods beside it."""
-    story.claim(name)
+    """A claim (of `count` devices) that a pod of its name uses, and foreign pods beside it."""
+    story.claim(name, count=options.pop("count", 1))
     story.pod(name, queue, name, **options)
     story.wait_bound(name)
     for pod, other in foreign:
@@ -275,6 +275,64 @@ def test_of_devices_that_have_to_agree_the_one_goes_that_agrees_with_what_is_fre
     assert devices_of(story, "w") == {"device-1", "device-2"}
     assert "device-1" in story.wait_told("r1", "Reclaimed")
     story.wait_figures({mine: 2, robots: 1})
+
+
+def test_all_devices_of_a_node_are_taken_back_where_all_are_asked_for(story: Story) -> None:
+    mine, robots = story.queue("mine", quota=2), story.queue("robots", quota=0)
+    story.devices(2)
+    story.devices(1, node=OTHER_NODE)
+    use(story, "r0", robots, nodeSelector={"kubernetes.io/hostname": NODE})
+    use(story, "far", robots, nodeSelector={"kubernetes.io/hostname": OTHER_NODE})
+
+    story.claim("w", count=None)
+    story.pod("w", mine, "w", nodeSelector={"kubernetes.io/hostname": NODE})
+
+    story.wait_bound("w")
+    assert story.bound() == {"far", "w"}
+    assert devices_of(story, "w") == {"device-0", "device-1"}
+    story.wait_figures({mine: 2, robots: 1})
+
+
+def test_two_go_where_two_are_enough_though_others_would_go_before_them(story: Story) -> None:
+    mine, robots = story.queue("mine", quota=5), story.queue("robots", quota=0)
+    story.devices(7)
+    story.priority_class(50)
+    use(story, "r0", robots, count=2)
+    use(story, "r1", robots)
+    use(story, "r2", robots)
+    use(story, "urgent", robots, count=3, priorityClassName=story.name)
+
+    story.claim("w", count=5)
+    story.pod("w", mine, "w")
+
+    story.wait_bound("w")
+    assert story.bound() == {"r1", "r2", "w"}
+    story.wait_figures({mine: 5, robots: 2})
+
+
+def test_what_of_a_set_is_free_is_kept_until_the_rest_is_whoever_leads(story: Story) -> None:
+    mine, robots = story.queue("mine", quota=2), story.queue("robots", quota=0)
+    story.devices(2)
+    use(story, "quick", robots)
+    use(story, "slow", robots, terminationGracePeriodSeconds=300)
+    story.claim("w", count=2)
+    story.pod("w", mine, "w")
+    story.until("one is gone", lambda: evicted(story, "quick"))
+    story.wait_told("slow", "Reclaimed")
+
+    story.claim("next")
+    story.pod("next", robots, "next")
+    story.wait_refused("next", "DeviceHeld")
+    story.plugin.restart()
+    story.claim("later")
+    story.pod("later", robots, "later")
+    story.wait_refused("later", "DeviceHeld")
+    assert story.bound() == {"slow"}
+    story.delete("pod", "slow")
+
+    story.wait_bound("w")
+    assert story.bound() == {"w"}
+    story.wait_figures({mine: 2, robots: 0})
 
 
 def devices_of(story: Story, claim: str) -> set[str]:

@@ -25,7 +25,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -69,6 +69,7 @@ from tests.scheduler_plugin.reclaiming.devices_builders import (
     a_slice_object,
     device,
 )
+from tests.scheduler_plugin.reclaiming.histories import FOUND
 
 PARENTS = {"root": "", "a": "root", "b": "root", "a1": "a", "a2": "a"}
 LEAVES = ("a1", "a2", "b")
@@ -729,18 +730,6 @@ BROKEN = {
     _nothing_has_to_agree: "does not serve|could go for",
     _all_are_those_that_are_free: "does not serve",
 }
-
-
-FOUND = settings(
-    max_examples=200,
-    stateful_step_count=30,
-    deadline=None,
-    database=None,
-    derandomize=True,
-    phases=[Phase.generate],
-    report_multiple_bugs=False,
-    suppress_health_check=list(HealthCheck),
-)
 
 
 @pytest.mark.parametrize(("broken", "said"), BROKEN.items())

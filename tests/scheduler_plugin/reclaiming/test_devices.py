@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.devices.devices import InstanceView
@@ -460,6 +461,16 @@ def test_what_is_free_is_used_and_only_the_rest_taken() -> None:
     assert "d3 is free" in decision.sentence
 
 
+def test_what_leaves_one_of_the_devices_anyway_is_waited_for_as_well() -> None:
+    leaving = use("robots", "r1", on="d1", deleting=True)
+    unrelated = use("robots", "r3", on="d3", deleting=True, node="far")
+    decision = a_cluster_for([a_request(count=2)], leaving, FULL[1], unrelated).decide()
+
+    assert isinstance(decision, Take)
+    assert [pod.name for pod in decision.pods] == ["r2"]
+    assert set(decision.hold.awaits) == {claim_uid("r1"), claim_uid("r2")}
+
+
 def test_nobody_goes_where_a_node_cannot_have_as_many() -> None:
     slices = [a_slice_object("d1"), a_slice_object("d1", node="far")]
     far = use("robots", "r2", on="d1", node="far")
@@ -569,17 +580,20 @@ def a_slot_user(name: str, queue: str, **fields: Any) -> Any:
     return a_used_pod(name, queue, requests={"akri.sh/onvif": "1"}, **fields)
 
 
-def a_cluster_of_slots(*pods: Any, slots: str = "1") -> Cluster:
+def a_cluster_of_slots(*pods: Any, slots: str = "1", wants: int = 1) -> Cluster:
     """A node whose device plugin has some slots; no device of a claim."""
-    w = a_pod("w", queue="mine", requests={"akri.sh/onvif": "1"}, status=UNSCHEDULABLE)
-    world = a_world(*QUEUES, *pods, w)
+    w = a_pod("w", queue="mine", requests={"akri.sh/onvif": str(wants)}, status=UNSCHEDULABLE)
+    world = a_world(*(QUEUES if wants == 1 else TWO), *pods, w)
     world.put_configuration(ResourceKey("onvif"))
-    world.put_instance(InstanceView("onvif-1", ResourceKey("onvif"), ("n",), 1))
+    world.put_instance(InstanceView("onvif-1", ResourceKey("onvif"), ("n",), int(slots)))
     cluster = Cluster(world)
     cluster.nodes["n"] = a_node_object(allocatable={"akri.sh/onvif": slots})
     cluster.pods["n"] = [
         a_pod_object(pod.name, node="n", requests=dict(pod.requests)) for pod in pods
     ]
+    for body, pod in zip(cluster.pods["n"], pods, strict=True):
+        if pod.deleting:
+            body["metadata"]["deletionTimestamp"] = pod.leaves_at
     return cluster
 
 
@@ -593,6 +607,30 @@ def test_a_slot_of_the_device_plugin_is_taken_back_with_its_pod() -> None:
     assert decision.sentence.endswith('which leaves it 1 akri.sh/onvif on node "n".')
     assert decision.hold.awaits_pods == (pod_uid("r1"),)
     assert cluster.is_due(decision)
+
+
+def test_others_do_not_get_a_slot_that_is_free_before_the_rest() -> None:
+    users = [a_slot_user("r1", "robots"), a_slot_user("r2", "robots")]
+    cluster = a_cluster_of_slots(*users, slots="2", wants=2)
+    take = cluster.decide()
+    assert isinstance(take, Take)
+    cluster.world.hold(take.hold)
+    later = a_pod("next", queue="robots", requests={"akri.sh/onvif": "1"})
+    put(cluster.world, later)
+    assert not isinstance(verdict(cluster.world, later), Refused)
+
+    cluster.world.delete_pod(pod_uid("r1"))
+
+    assert isinstance(verdict(cluster.world, later), Refused)
+
+
+def test_slots_that_somebody_leaves_anyway_are_waited_for_as_well() -> None:
+    users = [a_slot_user("r1", "robots", deleting=True), a_slot_user("r2", "robots")]
+    take = a_cluster_of_slots(*users, slots="2", wants=2).decide()
+
+    assert isinstance(take, Take)
+    assert [pod.name for pod in take.pods] == ["r2"]
+    assert set(take.hold.awaits_pods) == {pod_uid("r1"), pod_uid("r2")}
 
 
 def test_a_slot_that_is_free_or_no_ones_beyond_the_quota_is_not_taken() -> None:

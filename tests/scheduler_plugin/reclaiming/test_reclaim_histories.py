@@ -6,6 +6,7 @@ of the documentation, not as the code has them:
 - nobody non-preemptible is evicted, and of a claim that is taken all users are;
 - no queue is taken below its quota, and nobody gets by it more than its own;
 - whoever is left out of the set would have left the pod waiting;
+- whoever was evicted for a pod does not come back and take its room while nobody ends;
 - with constant demand (whoever is evicted comes back and waits) evictions end;
 - then every queue whose pods wait within its quota is told that nobody can go.
 """
@@ -15,9 +16,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
@@ -27,6 +35,7 @@ from scheduler_plugin.objects.names import QueueName, Reason
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take
 from scheduler_plugin.reclaiming.room import decide
+from scheduler_plugin.reclaiming.victims.candidates import Candidates
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -40,6 +49,7 @@ from tests.scheduler_plugin.builders import (
     pod_uid,
     put,
 )
+from tests.scheduler_plugin.reclaiming.histories import FOUND
 
 PARENTS = {"root": "", "a": "root", "b": "root", "a1": "a", "a2": "a", "b1": "b"}
 LEAVES = ("a1", "a2", "b1", "b")
@@ -53,9 +63,10 @@ def path(queue: str) -> list[str]:
 
 @dataclass
 class User:
-    """A pod of the model."""
+    """A pod of the model; whoever comes back has the origin of the one that was evicted."""
 
     name: str
+    origin: str
     queue: str
     claim: str
     priority: int
@@ -85,6 +96,9 @@ class Model:
     def users_of(self, claim: str) -> list[User]:
         return [user for user in self.users.values() if user.claim == claim and user.runs]
 
+    def payer(self, user: User) -> str:
+        return self.claims[user.claim].owner or user.queue
+
     def usage(self, queue: str, without: Collection[str] = ()) -> int:
         """What is charged to a queue and those below it once these pods, and those going, left."""
         return sum(
@@ -104,6 +118,8 @@ class Reclaims(RuleBasedStateMachine):
         self.model = Model()
         self.world: World = a_world()
         self.count = 0
+        # Who was evicted and the owner of what it used, for whom and who paid for that.
+        self.lost: set[tuple[str, str, str, str]] = set()
 
     @initialize(
         quotas=st.fixed_dictionaries({name: st.integers(0, 3) for name in PARENTS}),
@@ -144,7 +160,8 @@ class Reclaims(RuleBasedStateMachine):
         claim = f"c{self.count}"
         self.model.claims[claim] = Held(claim, cost)
         self._show_claim(claim)
-        self._enter(User(f"p{self.count}", queue, claim, priority, non_preemptible))
+        name = f"p{self.count}"
+        self._enter(User(name, name, queue, claim, priority, non_preemptible))
 
     @precondition(lambda self: self.model.claims)
     @rule(data=st.data(), queue=st.sampled_from(LEAVES), priority=st.integers(0, 2))
@@ -152,12 +169,14 @@ class Reclaims(RuleBasedStateMachine):
         """One more pod uses a claim that is there."""
         self.count += 1
         claim = data.draw(st.sampled_from(sorted(self.model.claims)))
-        self._enter(User(f"p{self.count}", queue, claim, priority, non_preemptible=False))
+        name = f"p{self.count}"
+        self._enter(User(name, name, queue, claim, priority, non_preemptible=False))
 
     @precondition(lambda self: self.model.users)
     @rule(data=st.data())
     def end(self, data: st.DataObject) -> None:
         """A pod ends by itself."""
+        self.lost.clear()
         self._leave(self.model.users[data.draw(st.sampled_from(sorted(self.model.users)))])
 
     @rule()
@@ -188,18 +207,22 @@ class Reclaims(RuleBasedStateMachine):
         if not self.model.quotas:
             return
         for _ in range(MOST_ROUNDS):
-            before, running = self.count, self._running()
-            self.kill()
-            self.schedule()
-            taken = [self._reclaim(u) for u in list(self.model.users.values()) if not u.runs]
-            moved = running != self._running() or before != self.count
-            if not moved and not any(isinstance(found, Take) for found in taken):
+            if not self._moves():
                 break
         else:
             raise AssertionError(f"evictions do not end: {self.model}")
         for user in self.model.users.values():
             if not user.runs:
                 self._check_told(user)
+
+    def _moves(self) -> bool:
+        """A round of all that go on by themselves; whether anything was different after it."""
+        before, running = self.count, self._running()
+        self.kill()
+        self.schedule()
+        taken = [self._reclaim(u) for u in list(self.model.users.values()) if not u.runs]
+        moved = running != self._running() or before != self.count
+        return moved or any(isinstance(found, Take) for found in taken)
 
     def _running(self) -> set[str]:
         return {user.name for user in self.model.users.values() if user.runs}
@@ -273,6 +296,9 @@ class Reclaims(RuleBasedStateMachine):
             self.world.hold(decision.hold)
             for pod in decision.pods:
                 other = self.model.users[pod.name]
+                owner = self.model.claims[other.claim].owner
+                if other.queue == owner:
+                    self.lost.add((other.origin, owner, user.origin, self.model.payer(user)))
                 other.going = True
                 put(self.world, self._pod(other))
         return decision
@@ -286,12 +312,13 @@ class Reclaims(RuleBasedStateMachine):
         for claim in {victim.claim.name for victim in take.victims if victim.claim}:
             stay = [u for u in self.model.users_of(claim) if u.name not in gone and not u.going]
             assert not stay, f"{stay} would keep {claim}"
-        payer = self.model.claims[user.claim].owner or user.queue
+        payer = self.model.payer(user)
         lost = {q for q in PARENTS if self.model.usage(q, gone) < self.model.usage(q)}
         for place in lost - set(path(payer)):
             assert self.model.usage(place, gone) >= self.model.quotas[place], place
         self._check_right(user, payer, take)
         self._check_needed(user, payer, take)
+        self._check_back_and_forth(user, payer, take)
 
     def _check_right(self, user: User, payer: str, take: Take) -> None:
         cost = self.model.claims[user.claim].cost
@@ -305,6 +332,11 @@ class Reclaims(RuleBasedStateMachine):
             for place in below:
                 after = self.model.usage(place) + promised + cost
                 assert after <= self.model.quotas[place], (place, after)
+
+    def _check_back_and_forth(self, user: User, payer: str, take: Take) -> None:
+        for other in (self.model.users[pod.name] for pod in take.pods):
+            lost = (user.origin, payer, other.origin, self.model.claims[other.claim].owner)
+            assert lost not in self.lost, f"{user} and {other} go back and forth"
 
     def _other_holds(self, user: User) -> Iterator[Hold]:
         return (h for h in self.world.assumptions.holds if h.pod != pod_uid(user.name))
@@ -333,7 +365,7 @@ class Reclaims(RuleBasedStateMachine):
         assert not isinstance(verdict, Admitted), f"{user} waits for nothing"
         if verdict.reason is not Reason.OVER_LIMIT:
             return
-        payer = self.model.claims[user.claim].owner or user.queue
+        payer = self.model.payer(user)
         used = self.model.usage(payer) + self.model.claims[user.claim].cost
         held = self.world.held(QueueName(payer))[KEY]
         decision = self._decide(user)
@@ -344,3 +376,23 @@ class Reclaims(RuleBasedStateMachine):
 
 TestReclaims = Reclaims.TestCase
 TestReclaims.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+
+
+class BackAndForth(Reclaims):
+    """Knows no other rule than that nobody takes back what was taken from it."""
+
+    def _check(self, user: User, take: Take) -> None:
+        self._check_back_and_forth(user, self.model.payer(user), take)
+
+    def teardown(self) -> None:
+        for _ in range(10 if self.model.quotas else 0):
+            self._moves()
+
+
+def test_the_checker_finds_two_that_take_from_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Candidates, "leaves_quotas", lambda *_: True)
+    monkeypatch.setattr(Candidates, "may_be_over", lambda *_: True)
+    monkeypatch.setattr(Candidates, "stays_within", lambda *_: True)
+
+    with pytest.raises(AssertionError, match="back and forth"):
+        run_state_machine_as_test(BackAndForth, settings=FOUND)

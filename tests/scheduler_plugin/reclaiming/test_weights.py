@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 
 from scheduler_plugin.reclaiming.decisions import Nobody
 from tests.scheduler_plugin.builders import a_queue, a_world, put
+from tests.scheduler_plugin.reclaiming import test_devices
+from tests.scheduler_plugin.reclaiming.devices_builders import a_slice_object
+from tests.scheduler_plugin.reclaiming.test_devices import a_cluster
 from tests.scheduler_plugin.reclaiming.test_room import decided, taken, use, waiting
 
 LENDERS = ("cams", "robots", "tests")
@@ -38,6 +41,21 @@ def test_the_queue_with_the_most_beyond_its_quota_gives_first(most: str) -> None
 
     (gone,) = taken(a_full_world(1, used))
 
+    assert gone.startswith(most)
+
+
+@pytest.mark.parametrize("most", LENDERS)
+def test_of_devices_it_is_the_same(most: str) -> None:
+    """No limit is reached: the devices are what is lacking."""
+    owners = sorted([*LENDERS, most, most])
+    queues = [a_queue(name, onvif=(0, -1, 0)) for name in LENDERS]
+    queues.append(a_queue("mine", onvif=(1, -1, 0)))
+    claims = [test_devices.use(owner, f"{owner}{n}", on=f"d{n}") for n, owner in enumerate(owners)]
+    slices = [a_slice_object(*(f"d{n}" for n in range(len(owners))))]
+
+    cluster = a_cluster(*claims, test_devices.waiting(), slices=slices, queues=queues)
+
+    (gone,) = cluster.taken()
     assert gone.startswith(most)
 
 
