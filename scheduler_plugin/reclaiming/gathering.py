@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.holds import Hold
@@ -72,13 +71,24 @@ class Gathering(FreePlaces):
         are found to be; of as many the first in order.
         """
         errand = _Errand(seeker, places, (*self._held(seeker), *places), before)
-        for foreign_too, alone in product((False, True), (True, False)):
-            found = yield from self._first(errand, owners, foreign_too=foreign_too, alone=alone)
+        for foreign_too in (False, True):
+            found = yield from self._first(errand, owners, foreign_too=foreign_too, alone=True)
+            if found is None:
+                found = yield from self._several(errand, owners, foreign_too=foreign_too)
             if found is not None:
-                most = len(found[1]) - len(before) - 1
-                fewer = yield from self._fewer(errand, most, foreign_too=foreign_too)
-                return fewer or found
+                return found
         return None
+
+    def _several(
+        self, errand: _Errand, owners: list[QueueName], *, foreign_too: bool
+    ) -> Generator[None, None, Found | None]:
+        """The fewest who are found to be enough together."""
+        found = yield from self._first(errand, owners, foreign_too=foreign_too, alone=False)
+        if found is None and not self._guarding:
+            return None
+        # Who came first may have been what a queue can spare, and others would have been enough.
+        most = MOST_CANDIDATES if found is None else len(found[1]) - len(errand.before) - 1
+        return (yield from self._fewer(errand, most, foreign_too=foreign_too)) or found
 
     def _first(
         self, errand: _Errand, owners: list[QueueName], *, foreign_too: bool, alone: bool

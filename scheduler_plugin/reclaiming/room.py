@@ -96,13 +96,27 @@ class _Search:
                 yield from self._take_next(owners, foreign_too)
                 if len(self._all.taken) == before:
                     break
-            if not self._lacks(self._all.freed):
-                needed = self._needed(first)
-                most = len(needed) - len(first) - 1
-                fewer = yield from self._fewer(first, most, in_order, foreign_too=foreign_too)
-                yield self._take(fewer or needed)
+            found = yield from self._fewest(first, in_order, foreign_too=foreign_too)
+            if found is not None:
+                yield self._take(found)
                 return
         yield self._nobody(bool(owners))
+
+    def _fewest(
+        self, first: Sequence[Victim], owners: list[QueueName], *, foreign_too: bool
+    ) -> Generator[None, None, list[Victim] | None]:
+        """Of those who were taken whoever is needed, or others where fewer or only they serve."""
+        taken = self._all.taken
+        if not self._lacks(self._all.freed):
+            needed = self._needed(first)
+            most = len(needed) - len(first) - 1
+            return (yield from self._fewer(first, most, owners, foreign_too=foreign_too)) or needed
+        if not self._guarding:
+            return None
+        # Who came first may have been what a queue can spare, and others would have been enough.
+        found = yield from self._fewer(first, MOST_CANDIDATES, owners, foreign_too=foreign_too)
+        self._all.take(taken)
+        return found
 
     def confirms(self, victims: Collection[Victim]) -> bool:
         """Whether a set still serves, and all of it may go."""
