@@ -150,7 +150,7 @@ class GateKeeper:
                 self._to_review = list(self._waiting)
 
     def look_again(self) -> None:
-        """What is assumed elsewhere changed: there may be room."""
+        """What is assumed changed: there may be room, for anybody."""
         self._again = True
 
     def _note_pod(self, uid: PodUid) -> None:
@@ -187,9 +187,13 @@ class GateKeeper:
     def failed(self, uid: PodUid, moment: float) -> None:
         """A pod could not be let go: nothing is assumed of it, and it rests."""
         if self.away.going.drop(uid):
-            self._world.assumptions.forget(uid)
-            self.away.rest(uid, moment)
-            self._gangs.note(uid)
+            self._put_off(uid, moment)
+
+    def _put_off(self, uid: PodUid, moment: float) -> None:
+        self._world.assumptions.forget(uid)
+        self._wake_claims_of(uid)
+        self.away.rest(uid, moment)
+        self.look_again()
 
     # Decisions.
 
@@ -363,10 +367,7 @@ class GateKeeper:
         for uid in self.away.going.take(moment):
             pod = self._as_it_waits(uid)
             if pod is not None and not pod.is_gated:
-                # kube-scheduler did not ask about it: no node may have room for it.
-                self._world.assumptions.forget(uid)
-                self._wake_claims_of(uid)
-                self.away.rest(uid, moment)
+                self._put_off(uid, moment)  # Not asked about: no node may have room for it.
             else:
                 self._note_pod(uid)
         for uid in self.away.resting.take(moment):

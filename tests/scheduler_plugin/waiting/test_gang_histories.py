@@ -196,3 +196,18 @@ class Gangs(RuleBasedStateMachine):
 
 TestGangs = Gangs.TestCase
 TestGangs.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+def test_what_a_pod_leaves_that_could_not_go_is_for_other_groups_at_once() -> None:
+    """Found by the machine: only its own group was looked at, and that needs more."""
+    gangs = Gangs()
+    gangs.begin((None, None, None))
+    gangs.decide()
+    gangs.change(4, "delete")
+    gangs.create("g", "a", False)
+    gangs.decide()
+    gangs.change(0, "fail")
+
+    gangs.decide()
+
+    assert len(gangs.inside("i")) == 1

@@ -26,7 +26,7 @@ from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.objects.projections import project_pod
 from scheduler_plugin.waiting import gates
 from scheduler_plugin.waiting.decisions import GateCondition, GateRemoval, LetGo, Wait
-from scheduler_plugin.waiting.gates import RECHECK_SECONDS, GateKeeper
+from scheduler_plugin.waiting.gates import RECHECK_SECONDS, TRIED_SECONDS, GateKeeper
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -463,6 +463,19 @@ def test_a_gate_that_cannot_be_removed_starves_nobody() -> None:
     keeper.failed(pod_uid("p0"), moment(NOW))
 
     assert names(decide(keeper, NOW)) == ["p1"]
+
+
+def test_what_a_pod_leaves_that_nobody_asks_about_is_for_others_at_once() -> None:
+    """Not only for those that share its claim: here they need more than there is."""
+    tried = a_pod("a", queue="a", claims=["shared"])
+    large = a_gated_pod("large", claims=["shared"], requests={"akri.sh/onvif": 5})
+    other = a_gated_pod("other")
+    world = a_world(a_queue("a", onvif=(0, 1)), a_claim("shared"), tried, large, other)
+    keeper = GateKeeper(world, {tried.uid})
+    assert names(decide(keeper, NOW)) == ["a"]
+
+    assert names(decide(keeper, NOW + timedelta(seconds=TRIED_SECONDS))) == ["a"]
+    assert names(decide(keeper, NOW + timedelta(seconds=2 * TRIED_SECONDS))) == ["other"]
 
 
 def test_decisions_stop_where_others_have_their_turn_and_go_on_there() -> None:
