@@ -123,8 +123,12 @@ async def stream(
         try:
             await views.reviews.viewer(token)
             found = encode(await views.state(who, wanted.text, wanted.namespace))
-        except (NotSignedInError, CannotReviewError, HTTPException) as error:
-            yield ServerSentEvent(event="ended", data=getattr(error, "detail", str(error)))
+        except NotSignedInError as error:
+            yield ServerSentEvent(event="ended", data=str(error))
+            return
+        except (CannotReviewError, HTTPException) as error:
+            # As long as the cluster is not read, say: who is signed in stays so, and asks again.
+            yield ServerSentEvent(event="failed", data=getattr(error, "detail", str(error)))
             return
         if found != said:
             said = found

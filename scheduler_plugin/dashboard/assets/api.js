@@ -84,19 +84,20 @@ async function stream(path, signal, told) {
   alive(FIRST_MS);
   try {
     const response = await open(`stream?${path}`, aborter.signal);
-    let ended = "";
+    let ended = null;
     const parser = createParser({
       onEvent({ event, data }) {
         if (event === "state") told(JSON.parse(data));
-        if (event === "ended") ended = JSON.parse(data);
+        if (event === "ended") ended = new Refused(401, JSON.parse(data));
+        if (event === "failed") ended = new Refused(0, JSON.parse(data));
       },
     });
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (;;) {
       const { done, value } = await reader.read();
-      if (ended) throw new Refused(401, ended);
       if (done) throw new Refused(0, "The connection was closed.");
       parser.feed(value);
+      if (ended) throw ended;
       alive(SILENT_MS);
     }
   } catch (error) {

@@ -377,6 +377,18 @@ async def test_a_listener_whose_token_ends_is_told_so(
     assert "token" in ended[1]
 
 
+async def test_a_listener_before_the_cluster_is_read_stays_signed_in(
+    app: ASGIApp, plugin: FakePlugin
+) -> None:
+    """He comes back to a process that has just begun; the event that ends a token is another."""
+    plugin.not_ready = "pods of v1 are not known yet."
+    stream = Stream(app)
+    failed = await stream.event()
+    await asyncio.wait((stream.task,), timeout=20)
+
+    assert failed == ("failed", "pods of v1 are not known yet.")
+
+
 async def test_listeners_are_counted_and_no_more_than_so_many(
     app: ASGIApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
