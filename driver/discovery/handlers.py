@@ -6,7 +6,7 @@ most nodes use one handler. Parsing needs none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
@@ -39,79 +39,7 @@ class HandlerSettings:
     debug_echo_shared: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """How a handler is made.
-
-    Attributes:
-        shared: What it says when it registers with an agent; see `is_shared_by_default`.
-    """
-
-    parse: Callable[[str], object]
-    build: Callable[[HandlerSettings], DiscoveryHandler[Any]]
-    shared: Callable[[HandlerSettings], bool] = lambda _: False
-
-
-def _parse_udev(details: str) -> object:
-    from driver.discovery.udev.details import parse_udev_details
-
-    return parse_udev_details(details)
-
-
-def _build_udev(settings: HandlerSettings) -> DiscoveryHandler[Any]:
-    from driver.discovery.udev.handler import UdevHandler
-    from driver.discovery.udev.netlink_watch import UdevSettings
-
-    return UdevHandler(UdevSettings(rescan_interval=settings.rescan_interval))
-
-
-def _parse_debug_echo(details: str) -> object:
-    from driver.discovery.debug_echo.handler import parse_debug_echo_details
-
-    return parse_debug_echo_details(details)
-
-
-def _build_debug_echo(settings: HandlerSettings) -> DiscoveryHandler[Any]:
-    from driver.discovery.debug_echo.handler import DebugEchoHandler
-
-    return DebugEchoHandler(settings.debug_echo_file, shared=settings.debug_echo_shared)
-
-
-def _parse_onvif(details: str) -> object:
-    from driver.discovery.onvif.details import parse_onvif_details
-
-    return parse_onvif_details(details)
-
-
-def _build_onvif(settings: HandlerSettings) -> DiscoveryHandler[Any]:
-    from driver.discovery.onvif.handler import OnvifHandler
-
-    return OnvifHandler(settings.rediscovery_interval, settings.reach)
-
-
-def _parse_opcua(details: str) -> object:
-    from driver.discovery.opcua.details import parse_opcua_details
-
-    return parse_opcua_details(details)
-
-
-def _build_opcua(settings: HandlerSettings) -> DiscoveryHandler[Any]:
-    from driver.discovery.opcua.handler import OpcuaHandler
-
-    return OpcuaHandler(settings.rediscovery_interval, settings.reach)
-
-
-_HANDLERS = {
-    "debugEcho": _Entry(
-        _parse_debug_echo, _build_debug_echo, lambda settings: settings.debug_echo_shared
-    ),
-    "onvif": _Entry(_parse_onvif, _build_onvif, lambda _: True),
-    "opcua": _Entry(_parse_opcua, _build_opcua, lambda _: True),
-    "udev": _Entry(_parse_udev, _build_udev),
-}
-
-
-HANDLER_NAMES = tuple(sorted(_HANDLERS))
+HANDLER_NAMES = ("debugEcho", "onvif", "opcua", "udev")
 """The handlers that are a part of Moorage."""
 
 
@@ -125,7 +53,25 @@ def parse_details(name: str, details: str) -> object | tuple[Problem, ...]:
         name: One of `HANDLER_NAMES`.
         details: As the Configuration has them.
     """
-    return _HANDLERS[name].parse(details)
+    match name:
+        case "debugEcho":
+            from driver.discovery.debug_echo.handler import parse_debug_echo_details
+
+            return parse_debug_echo_details(details)
+        case "onvif":
+            from driver.discovery.onvif.details import parse_onvif_details
+
+            return parse_onvif_details(details)
+        case "opcua":
+            from driver.discovery.opcua.details import parse_opcua_details
+
+            return parse_opcua_details(details)
+        case "udev":
+            from driver.discovery.udev.details import parse_udev_details
+
+            return parse_udev_details(details)
+        case _:
+            raise KeyError(name)
 
 
 def is_shared_by_default(name: str, settings: HandlerSettings) -> bool:
@@ -133,7 +79,7 @@ def is_shared_by_default(name: str, settings: HandlerSettings) -> bool:
 
     A handler in a process of its own says so once, for all Configurations.
     """
-    return _HANDLERS[name].shared(settings)
+    return settings.debug_echo_shared if name == "debugEcho" else name in ("onvif", "opcua")
 
 
 def check_details(name: str, details: str) -> tuple[Problem, ...]:
@@ -142,7 +88,7 @@ def check_details(name: str, details: str) -> tuple[Problem, ...]:
     Only a handler knows its details, so those of another's handler, which may be registered at any
     time, are not looked at.
     """
-    parsed = parse_details(name, details) if name in _HANDLERS else None
+    parsed = parse_details(name, details) if name in HANDLER_NAMES else None
     return parsed if isinstance(parsed, tuple) else ()
 
 
@@ -165,5 +111,28 @@ class Handlers:
     def named(self, name: str) -> DiscoveryHandler[Any]:
         """The handler of this name, which must be one of those that run here."""
         if name not in self._made:
-            self._made[name] = _HANDLERS[name].build(self._settings)
+            self._made[name] = _built(name, self._settings)
         return self._made[name]
+
+
+def _built(name: str, settings: HandlerSettings) -> DiscoveryHandler[Any]:
+    match name:
+        case "debugEcho":
+            from driver.discovery.debug_echo.handler import DebugEchoHandler
+
+            return DebugEchoHandler(settings.debug_echo_file, shared=settings.debug_echo_shared)
+        case "onvif":
+            from driver.discovery.onvif.handler import OnvifHandler
+
+            return OnvifHandler(settings.rediscovery_interval, settings.reach)
+        case "opcua":
+            from driver.discovery.opcua.handler import OpcuaHandler
+
+            return OpcuaHandler(settings.rediscovery_interval, settings.reach)
+        case "udev":
+            from driver.discovery.udev.handler import UdevHandler
+            from driver.discovery.udev.netlink_watch import UdevSettings
+
+            return UdevHandler(UdevSettings(rescan_interval=settings.rescan_interval))
+        case _:
+            raise KeyError(name)
