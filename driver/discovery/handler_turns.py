@@ -5,25 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from datetime import timedelta
 from typing import TypeAlias
 
 from driver.devices import Device
+from driver.discovery.reach import SENDERS_ONLY, Reach
 
 MOST_REASONS = 8
 """So many are told at a time."""
 
-REDISCOVERY_INTERVAL = timedelta(seconds=10)
-"""As Akri's."""
-
 _JITTER = 0.1
 """Of the interval, up and down, so that nodes do not ask in step."""
 
-
 DeviceLists: TypeAlias = AsyncGenerator[tuple[Device, ...], None]
-GrowingLook: TypeAlias = Callable[[tuple[Device, ...] | None], DeviceLists]
+Look: TypeAlias = Callable[[tuple[Device, ...] | None], DeviceLists]
 
 
 class Reasons:
@@ -57,33 +54,14 @@ class Reasons:
         self._sentences.pop(follower, None)
 
 
-async def changes(
-    look: Callable[[], Awaitable[tuple[Device, ...] | None]], interval: timedelta
-) -> AsyncGenerator[tuple[Device, ...], None]:
+async def changes(look: Look, interval: timedelta) -> DeviceLists:
     """Look again and again; yield what is found first, and whenever it is something else.
 
     Args:
-        look: Finds all devices, sorted; None while they cannot be known.
+        look: Yields all devices, sorted, as far as they are known by then, and last the whole;
+            nothing while they cannot be known. It gets what the looks before found, None where
+            there was none that ended.
         interval: Between the beginnings of two looks, or a little more, see `pause`.
-    """
-
-    async def once(_: tuple[Device, ...] | None) -> AsyncGenerator[tuple[Device, ...], None]:
-        found = await look()
-        if found is not None:
-            yield found
-
-    async with aclosing(growing_changes(once, interval)) as answers:
-        async for found in answers:
-            yield found
-
-
-async def growing_changes(look: GrowingLook, interval: timedelta) -> DeviceLists:
-    """As `changes`, of looks that tell of some devices before they know all.
-
-    Args:
-        look: Yields what there is as far as it is known by then; gets what the looks before found,
-            None where there was none that ended. What it yields last is the whole.
-        interval: As for `changes`.
     """
     clock = asyncio.get_running_loop().time
     shown: tuple[Device, ...] | None = None
@@ -104,3 +82,34 @@ def pause(interval: float, took: float) -> float:
     shorter, by half of the interval at the most.
     """
     return max(interval / 2, interval - took) * random.uniform(1 - _JITTER, 1 + _JITTER)
+
+
+class NetworkHandler:
+    """What handlers share that ask the network for devices which several nodes may see.
+
+    Args:
+        interval: Between two looks for the same Configuration.
+        reach: Which addresses are asked.
+    """
+
+    def __init__(self, interval: timedelta, reach: Reach = SENDERS_ONLY) -> None:
+        self._interval = interval
+        self._reach = reach
+        self._reasons = Reasons(logging.getLogger(type(self).__module__))
+
+    @property
+    def problem(self) -> str | None:
+        return self._reasons.problem
+
+    def is_shared(self, _: object) -> bool:
+        """Always, as Akri has it."""
+        return True
+
+    async def _changes(self, follower: object, look: Look) -> DeviceLists:
+        """What the looks of a follower find; his reasons end with them."""
+        try:
+            async with aclosing(changes(look, self._interval)) as answers:
+                async for found in answers:
+                    yield found
+        finally:
+            self._reasons.forget(follower)

@@ -26,7 +26,8 @@ class HandlerSettings:
 
     Attributes:
         rescan_interval: The safety net under events.
-        rediscovery_interval: How often onvif and opcua look, which nobody tells of changes.
+        rediscovery_interval: How often onvif and opcua look, which nobody tells of changes; by
+            default as often as Akri's.
         reach: Which addresses that strangers tell of are asked.
         debug_echo_file: What takes debugEcho's devices away, see `debug_echo`.
         debug_echo_shared: Whether debugEcho's devices are shared where the details do not say.

@@ -11,12 +11,10 @@ only one that does not answer then, or has been unheard of for `TURNS_UNHEARD`, 
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any
 
 from cachetools import TTLCache
@@ -24,7 +22,7 @@ from cachetools import TTLCache
 from driver.devices import Device
 from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.details import shown
-from driver.discovery.handler_turns import REDISCOVERY_INTERVAL, Reasons, changes
+from driver.discovery.handler_turns import DeviceLists, NetworkHandler
 from driver.discovery.onvif.camera_places import CameraPlaces
 from driver.discovery.onvif.cameras import Cameras
 from driver.discovery.onvif.credentials import Credentials, Login, read_credentials
@@ -44,9 +42,6 @@ from driver.discovery.onvif.devices import (
 )
 from driver.discovery.onvif.http_carrier import Target, UnauthorizedError, UnreachableError, tls
 from driver.discovery.onvif.ws_discovery_client import Heard, NotSentError, Sender, ask
-from driver.discovery.reach import SENDERS_ONLY, Reach
-
-logger = logging.getLogger(__name__)
 
 AUTHORITIES = "ca_certificates"
 """The property with certificates, in PEM, by which those of cameras are checked."""
@@ -63,53 +58,31 @@ TURNS_OF_FACTS = 30
 """What a camera said of itself holds for so many turns, and so does its refusal to say it."""
 
 
-class OnvifHandler:
-    """The onvif handler.
-
-    Args:
-        interval: Between two looks for the same Configuration.
-        reach: Which addresses are asked.
-    """
+class OnvifHandler(NetworkHandler):
+    """The onvif handler."""
 
     name = "onvif"
 
-    def __init__(
-        self, interval: timedelta = REDISCOVERY_INTERVAL, reach: Reach = SENDERS_ONLY
-    ) -> None:
-        self._interval = interval
-        self._places = CameraPlaces(reach)
-        self._reasons = Reasons(logger)
-
-    @property
-    def problem(self) -> str | None:
-        return self._reasons.problem
-
-    def is_shared(self, _: OnvifDetails) -> bool:
-        """Always, as Akri has it."""
-        return True
-
     async def discover(
         self, details: OnvifDetails, properties: Properties = NO_PROPERTIES
-    ) -> AsyncGenerator[tuple[Device, ...], None]:
+    ) -> DeviceLists:
         """Yield all cameras, and again whenever there are others or one says something else."""
         credentials = read_credentials(properties)
         authorities, flaws = _authorities(properties)
         async with Cameras(authorities, MOST_AT_ONCE) as cameras:
             logins = _Logins(credentials, details.default_to_anyone, authorities is not None)
-            follower = _Follower(details, logins, cameras, self._places)
+            follower = _Follower(details, logins, cameras, CameraPlaces(self._reach))
 
-            async def look() -> tuple[Device, ...] | None:
+            async def look(_: tuple[Device, ...] | None) -> DeviceLists:
                 found = await follower.look()
                 reasons = (*credentials.flaws, *flaws, *follower.reasons)
                 self._reasons.tell(follower, reasons)
-                return found
+                if found is not None:
+                    yield found
 
-            try:
-                async with aclosing(changes(look, self._interval)) as answers:
-                    async for found in answers:
-                        yield found
-            finally:
-                self._reasons.forget(follower)
+            async with aclosing(self._changes(follower, look)) as answers:
+                async for found in answers:
+                    yield found
 
 
 @dataclass(slots=True)

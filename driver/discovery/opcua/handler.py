@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
-from datetime import timedelta
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 from driver.devices import Device
 from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.details import shown
-from driver.discovery.handler_turns import (
-    REDISCOVERY_INTERVAL,
-    DeviceLists,
-    Reasons,
-    growing_changes,
-)
+from driver.discovery.handler_turns import DeviceLists, NetworkHandler
 from driver.discovery.opcua.applications import (
     Application,
     Place,
@@ -36,9 +28,7 @@ from driver.discovery.opcua.servers import (
     find_servers,
     is_served,
 )
-from driver.discovery.reach import SENDERS_ONLY, Reach, read_ip
-
-logger = logging.getLogger(__name__)
+from driver.discovery.reach import Reach, read_ip
 
 MOST_AT_ONCE = 64
 """Connections."""
@@ -46,53 +36,24 @@ MOST_AT_ONCE = 64
 MOST_SERVERS = 2_000
 
 
-class OpcuaHandler:
-    """The opcua handler.
-
-    Args:
-        interval: Between two looks at the same Configuration's servers.
-        reach: Which addresses are asked.
-    """
+class OpcuaHandler(NetworkHandler):
+    """The opcua handler."""
 
     name = "opcua"
 
-    def __init__(
-        self, interval: timedelta = REDISCOVERY_INTERVAL, reach: Reach = SENDERS_ONLY
-    ) -> None:
-        self._interval = interval
-        self._reach = reach
-        self._reasons = Reasons(logger)
-
-    @property
-    def problem(self) -> str | None:
-        return self._reasons.problem
-
-    def is_shared(self, _: OpcuaDetails) -> bool:
-        """Always, as Akri has it."""
-        return True
-
-    async def discover(
+    def discover(
         self, details: OpcuaDetails, properties: Properties = NO_PROPERTIES
-    ) -> AsyncGenerator[tuple[Device, ...], None]:
+    ) -> DeviceLists:
         """Yield all servers, and again whenever there are others.
 
         A server that comes is told as soon as it answers, whoever else keeps silent. The first
         answer waits for all: it says that what is not in it is not there.
         """
         follower = object()
-
-        async def look(before: tuple[Device, ...] | None) -> DeviceLists:
-            tell = partial(self._reasons.tell, follower)
-            async with aclosing(_Turn(details, self._reach, tell).look(before)) as lists:
-                async for found in lists:
-                    yield found
-
-        try:
-            async with aclosing(growing_changes(look, self._interval)) as answers:
-                async for found in answers:
-                    yield found
-        finally:
-            self._reasons.forget(follower)
+        tell = partial(self._reasons.tell, follower)
+        return self._changes(
+            follower, lambda before: _Turn(details, self._reach, tell).look(before)
+        )
 
 
 class _Lead(NamedTuple):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.devices import Device
-from driver.discovery.handler_turns import MOST_REASONS, Reasons, changes, growing_changes, pause
+from driver.discovery.handler_turns import MOST_REASONS, Reasons, changes, pause
 from driver.discovery.onvif import ws_discovery_client
 from driver.discovery.onvif.devices import Address
 from driver.discovery.onvif.messages import Match
@@ -26,8 +26,10 @@ ONE, OTHER = (Device("a"),), (Device("b"),)
 async def test_only_what_is_known_and_new_is_yielded() -> None:
     looks = iter([None, (), (), ONE, ONE, None, ONE, OTHER])
 
-    async def look() -> tuple[Device, ...] | None:
-        return next(looks)
+    async def look(_: tuple[Device, ...] | None) -> AsyncGenerator[tuple[Device, ...], None]:
+        found = next(looks)
+        if found is not None:
+            yield found
 
     async with asyncio.timeout(30), aclosing(changes(look, timedelta())) as answers:
         assert [await anext(answers) for _ in range(3)] == [(), ONE, OTHER]
@@ -42,7 +44,7 @@ async def test_a_look_gets_what_was_shown_before_and_tells_step_by_step() -> Non
         yield ONE
         yield (*ONE, *OTHER)
 
-    async with asyncio.timeout(30), aclosing(growing_changes(look, timedelta())) as answers:
+    async with asyncio.timeout(30), aclosing(changes(look, timedelta())) as answers:
         assert [await anext(answers) for _ in range(3)] == [ONE, (*ONE, *OTHER), ONE]
     assert seen[:2] == [None, (*ONE, *OTHER)]
 
