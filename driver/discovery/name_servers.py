@@ -6,31 +6,20 @@ import asyncio
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple
 
 _threads = ThreadPoolExecutor(4, thread_name_prefix="names")
 
 
-class Found(NamedTuple):
-    """One address of a name."""
-
-    family: socket.AddressFamily
-    protocol: int
-    address: str
-
-
-async def look_up(
-    host: str, port: int, family: socket.AddressFamily = socket.AF_UNSPEC
-) -> list[Found]:
+async def look_up(host: str, port: int) -> list[str]:
     """All addresses of a name, or of an address itself.
 
     Raises:
         OSError: If there is none.
         UnicodeError: If it is no name.
     """
-    look = partial(socket.getaddrinfo, host, port, family, socket.SOCK_STREAM)
+    look = partial(socket.getaddrinfo, host, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
     found = await asyncio.get_running_loop().run_in_executor(_threads, look)
-    return [Found(kind, protocol, _shown(to)) for kind, _, protocol, _, to in found]
+    return [_shown(to) for *_, to in found]
 
 
 def _shown(to: tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]) -> str:

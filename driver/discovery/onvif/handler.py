@@ -15,6 +15,7 @@ import ssl
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
 from cachetools import TTLCache
@@ -23,7 +24,7 @@ from driver.devices import Device
 from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.details import shown
 from driver.discovery.handler_turns import DeviceLists, NetworkHandler
-from driver.discovery.onvif.camera_places import CameraPlaces
+from driver.discovery.onvif.camera_places import locate, refusal
 from driver.discovery.onvif.cameras import Cameras
 from driver.discovery.onvif.credentials import Credentials, Login, read_credentials
 from driver.discovery.onvif.details import OnvifDetails
@@ -42,6 +43,7 @@ from driver.discovery.onvif.devices import (
 )
 from driver.discovery.onvif.http_carrier import Target, UnauthorizedError, UnreachableError, tls
 from driver.discovery.onvif.ws_discovery_client import Heard, NotSentError, Sender, ask
+from driver.discovery.reach import Reach
 
 AUTHORITIES = "ca_certificates"
 """The property with certificates, in PEM, by which those of cameras are checked."""
@@ -71,7 +73,7 @@ class OnvifHandler(NetworkHandler):
         authorities, flaws = _authorities(properties)
         async with Cameras(authorities, MOST_AT_ONCE) as cameras:
             logins = _Logins(credentials, details.default_to_anyone, authorities is not None)
-            follower = _Follower(details, logins, cameras, CameraPlaces(self._reach))
+            follower = _Follower(details, logins, cameras, self._reach)
 
             async def look(_: tuple[Device, ...] | None) -> DeviceLists:
                 found = await follower.look()
@@ -146,12 +148,12 @@ class _Follower:
     """Follows the cameras of one Configuration from turn to turn."""
 
     def __init__(
-        self, details: OnvifDetails, logins: _Logins, cameras: Cameras, places: CameraPlaces
+        self, details: OnvifDetails, logins: _Logins, cameras: Cameras, reach: Reach
     ) -> None:
         self._details = details
         self._logins = logins
         self._cameras = cameras
-        self._places = places
+        self._reach = reach
         self._known: dict[Address, _Known] = {}
         self._turn = 0
         self._facts: TTLCache[Address, Facts] = self._for_a_time()
@@ -167,7 +169,9 @@ class _Follower:
         self._turn += 1
         self.reasons = list(self._locked.values())
         try:
-            answers = await ask(self._details.timeout_seconds, self._places.refusal())
+            # Of one turn: routes may be others in the next.
+            why_not = cache(partial(refusal, self._reach))
+            answers = await ask(self._details.timeout_seconds, why_not)
         except NotSentError as error:
             self.reasons.append(str(error))
             return None
@@ -261,8 +265,8 @@ class _Follower:
     async def _locate(self, address: Address, known: _Known) -> None:
         """Look a name up, and choose who told of it by the address that it has."""
         if known.ip is None and is_name(address.url):
-            found = await self._places.locate(address, known.heard)
-            known.heard, known.ip = (found.heard,), found.ip
+            heard, known.ip = await locate(self._reach, address, known.heard)
+            known.heard = (heard,)
 
     def _fail(self, address: Address, login: Login | None, error: UnreachableError) -> None:
         why = f"{shown(address.url)}: {error}."

@@ -93,7 +93,7 @@ async def addresses_of(url: str) -> list[str]:
     host, port = _address(url)
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT.total_seconds()):
-            return [one.address for one in await look_up(host, port)]
+            return await look_up(host, port)
     except (OSError, UnicodeError, TimeoutError):
         return []
 
@@ -127,7 +127,7 @@ async def _greets(url: str, address: str, port: int) -> bool:
 
 async def _ask(url: str) -> Told:
     host, port = _address(url)
-    addresses = [found.address for found in await look_up(host, port)][:MOST_ADDRESSES]
+    addresses = (await look_up(host, port))[:MOST_ADDRESSES]
     async with _connected(url, addresses, port, LONGEST_ANSWER) as (client, by):
         await client.send_hello()
         await client.open_secure_channel()

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import ssl
 from contextlib import aclosing, suppress
 from datetime import timedelta
 
 import pytest
 
-from driver.discovery.name_servers import Found
 from driver.discovery.onvif import camera_places
 from driver.discovery.onvif import handler as onvif
 from driver.discovery.onvif.details import OnvifDetails
@@ -145,9 +143,9 @@ async def test_a_name_is_asked_at_the_address_of_whoever_told_of_it(
     """It is looked up once: by the next time it might lead elsewhere."""
     looked: list[str] = []
 
-    async def look_up(host: str, *_: object) -> list[Found]:
+    async def look_up(host: str, *_: object) -> list[str]:
         looked.append(host)
-        return [Found(socket.AF_INET, 6, "127.0.0.1")]
+        return ["127.0.0.1"]
 
     monkeypatch.setattr(camera_places, "look_up", look_up)
     camera, other = FakeCamera(GOOD), Sender("10.0.0.9")
