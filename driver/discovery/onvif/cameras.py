@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import aiohttp
@@ -100,27 +100,24 @@ for _library in ("onvif", "zeep"):
     logging.getLogger(_library).setLevel(logging.CRITICAL)  # reasons are ours to tell
 
 
-class Cameras:
-    """All cameras. Use it as a context; connections are closed at its end.
+@asynccontextmanager
+async def connected(context: ssl.SSLContext, most_at_once: int) -> AsyncIterator[Cameras]:
+    """All cameras; their connections are closed at the end.
 
     Args:
-        authorities: See `http_carrier.tls`.
+        context: See `http_carrier.tls`.
         most_at_once: Connections.
     """
+    await asyncio.to_thread(_description)
+    async with session(context, most_at_once) as connections:
+        yield Cameras(connections)
 
-    def __init__(self, authorities: str | None, most_at_once: int) -> None:
-        self._authorities = authorities
-        self._most_at_once = most_at_once
 
-    async def __aenter__(self) -> Cameras:
-        await asyncio.to_thread(_description)
-        self._session = session(self._authorities, self._most_at_once)
-        return self
+class Cameras:
+    """All cameras, see `connected`."""
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        await self._session.close()
+    def __init__(self, connections: aiohttp.ClientSession) -> None:
+        self._session = connections
 
     async def clock(self, target: Target) -> datetime | None:
         """What a camera's clock shows; None if it does not tell. A camera that answers is there.

@@ -16,7 +16,7 @@ import base64
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from driver.discovery.onvif.details import plain_uuid
 
@@ -25,6 +25,8 @@ _LIST = "device_credential_list"
 _REF_LIST = "device_credential_ref_list"
 _USERNAME = "username_"
 _PASSWORD = "password_"
+
+T = TypeVar("T")
 
 
 class Login(NamedTuple):
@@ -45,15 +47,6 @@ class Credentials:
 
     logins: Mapping[str, Login] = field(default_factory=dict, repr=False)
     flaws: tuple[str, ...] = ()
-
-    def own_of(self, uuid: str) -> Login | None:
-        """The login of this camera alone."""
-        return self.logins.get(uuid)
-
-    @property
-    def default(self) -> Login | None:
-        """The login of all cameras that have none of their own."""
-        return self.logins.get(DEFAULT)
 
 
 def read_credentials(properties: Mapping[str, bytes | None]) -> Credentials:
@@ -112,22 +105,19 @@ class _Reader:
         return Login(user, self._text(str(entry.get("password_ref"))) or "") if user else None
 
     def _entries(self, name: str) -> Iterator[tuple[str, object]]:
-        names = self._json(name, [])
-        for one in names if isinstance(names, list) else ():
-            logins = self._json(str(one), {})
-            yield from logins.items() if isinstance(logins, dict) else ()
+        for one in self._json(name, list, "list"):
+            yield from self._json(str(one), dict, "object").items()
 
-    def _json(self, name: str, otherwise: object) -> object:
+    def _json(self, name: str, kind: type[T], what: str) -> T:
         text = self._text(name)
         try:
-            read = otherwise if text is None else json.loads(text)
+            read = kind() if text is None else json.loads(text)
         except (ValueError, RecursionError):
             read = None
-        if not isinstance(read, type(otherwise)):
-            kind = "list" if isinstance(otherwise, list) else "object"
-            self.flaws.append(f"The property {name} holds no JSON {kind}.")
-            return otherwise
-        return read
+        if isinstance(read, kind):
+            return read
+        self.flaws.append(f"The property {name} holds no JSON {what}.")
+        return kind()
 
     def _text(self, name: str) -> str | None:
         value = self._properties.get(name)

@@ -25,8 +25,8 @@ from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.details import shown
 from driver.discovery.handler_turns import DeviceLists, NetworkHandler
 from driver.discovery.onvif.camera_places import locate, refusal
-from driver.discovery.onvif.cameras import Cameras
-from driver.discovery.onvif.credentials import Credentials, Login, read_credentials
+from driver.discovery.onvif.cameras import Cameras, connected
+from driver.discovery.onvif.credentials import DEFAULT, Login, read_credentials
 from driver.discovery.onvif.details import OnvifDetails
 from driver.discovery.onvif.devices import (
     Address,
@@ -70,9 +70,10 @@ class OnvifHandler(NetworkHandler):
     ) -> DeviceLists:
         """Yield all cameras, and again whenever there are others or one says something else."""
         credentials = read_credentials(properties)
-        authorities, flaws = _authorities(properties)
-        async with Cameras(authorities, MOST_AT_ONCE) as cameras:
-            logins = _Logins(credentials, details.default_to_anyone, authorities is not None)
+        context, flaws = _tls(properties)
+        verifies = context.verify_mode is ssl.CERT_REQUIRED
+        logins = _Logins(credentials.logins, details.default_to_anyone, verifies)
+        async with connected(context, MOST_AT_ONCE) as cameras:
             follower = _Follower(details, logins, cameras, self._reach)
 
             async def look(_: tuple[Device, ...] | None) -> DeviceLists:
@@ -123,22 +124,23 @@ class _Logins:
     """Who asks which camera.
 
     Attributes:
+        logins: See `Credentials`.
         to_anyone: See `OnvifDetails.default_to_anyone`.
         verifies: Whether certificates of cameras are checked.
     """
 
-    credentials: Credentials
+    logins: Mapping[str, Login] = field(repr=False)
     to_anyone: bool
     verifies: bool
 
     def of(self, address: Address) -> Login | None:
-        own = self.credentials.own_of(address.uuid)
-        return own or (None if self._is_withheld(address) else self.credentials.default)
+        default = None if self._is_withheld(address) else self.logins.get(DEFAULT)
+        return self.logins.get(address.uuid, default)
 
     def withheld(self, address: Address) -> bool:
         """Whether there is a login that this camera is not shown."""
-        default = self.credentials.default is not None
-        return default and not self.credentials.own_of(address.uuid) and self._is_withheld(address)
+        is_default = DEFAULT in self.logins and address.uuid not in self.logins
+        return is_default and self._is_withheld(address)
 
     def _is_withheld(self, address: Address) -> bool:
         return not self.to_anyone and not (self.verifies and address.url.startswith("https:"))
@@ -296,17 +298,13 @@ def _holders(known: Mapping[Address, _Known]) -> dict[str, Holder]:
     return holders
 
 
-def _authorities(properties: Properties) -> tuple[str | None, tuple[str, ...]]:
-    """The certificates of a Configuration, and what is wrong with them.
+def _tls(properties: Properties) -> tuple[ssl.SSLContext, tuple[str, ...]]:
+    """How https is spoken, and what is wrong with the certificates of a Configuration.
 
     Those that cannot be read vouch for no camera.
     """
     told = properties.get(AUTHORITIES)
-    if told is None:
-        return None, ()
     try:
-        text = told.decode()
-        tls(text)
+        return tls(None if told is None else told.decode()), ()
     except (ValueError, ssl.SSLError):
-        return "", (f"The property {AUTHORITIES} holds no certificates in PEM.",)
-    return text, ()
+        return tls(""), (f"The property {AUTHORITIES} holds no certificates in PEM.",)

@@ -122,15 +122,15 @@ class Carrier:
             return _Answer(tostring(read_xml(await _body(response))))
 
 
-def session(authorities: str | None, most_at_once: int) -> aiohttp.ClientSession:
+def session(context: ssl.SSLContext, most_at_once: int) -> aiohttp.ClientSession:
     """The connections of all carriers; close it in the end.
 
     Args:
-        authorities: See `tls`.
+        context: See `tls`.
         most_at_once: Connections.
     """
     connector = aiohttp.TCPConnector(
-        ssl=tls(authorities), resolver=_NoResolver(), limit=most_at_once, force_close=True
+        ssl=context, resolver=_NoResolver(), limit=most_at_once, force_close=True
     )
     return aiohttp.ClientSession(
         connector=connector,

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from driver.discovery.onvif.cameras import Cameras
+from driver.discovery.onvif.cameras import connected
 from driver.discovery.onvif.devices import Facts
-from driver.discovery.onvif.http_carrier import Target
+from driver.discovery.onvif.http_carrier import Target, tls
 from tests.driver.discovery.onvif.loopback_cameras import ENVELOPE, FakeCamera, answer, http
 
 CLOCK = """<d:GetSystemDateAndTimeResponse><d:SystemDateAndTime><t:LocalDateTime/><t:UTCDateTime>
@@ -27,12 +27,12 @@ INFORMATION = """<d:GetDeviceInformationResponse><d:Manufacturer> A
 
 
 async def clock_of(content: bytes) -> datetime | None:
-    async with FakeCamera(content).serving() as address, Cameras(None, 9) as cameras:
+    async with FakeCamera(content).serving() as address, connected(tls(None), 9) as cameras:
         return await cameras.clock(Target(address))
 
 
 async def facts_of(content: bytes) -> Facts:
-    async with FakeCamera(content).serving() as address, Cameras(None, 9) as cameras:
+    async with FakeCamera(content).serving() as address, connected(tls(None), 9) as cameras:
         return await cameras.facts(Target(address), None)
 
 

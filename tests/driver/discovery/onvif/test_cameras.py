@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from driver.discovery.onvif.cameras import Cameras
+from driver.discovery.onvif.cameras import connected
 from driver.discovery.onvif.credentials import Login
 from driver.discovery.onvif.devices import Address
 from driver.discovery.onvif.http_carrier import RefusedError, Target, UnreachableError, tls
@@ -37,7 +37,7 @@ MULTIPART = b"HTTP/1.1 200 OK\r\nContent-Type: multipart/related; boundary=x\r\n
     ],
 )
 async def test_a_bad_camera_is_unreachable(answer: bytes, why: str) -> None:
-    async with FakeCamera(answer).serving() as address, Cameras(None, 9) as cameras:
+    async with FakeCamera(answer).serving() as address, connected(tls(None), 9) as cameras:
         with pytest.raises(UnreachableError) as caught:
             await cameras.clock(Target(address))
     assert why in str(caught.value)
@@ -45,7 +45,7 @@ async def test_a_bad_camera_is_unreachable(answer: bytes, why: str) -> None:
 
 @pytest.mark.usefixtures("_impatient")
 async def test_a_silent_camera_is_unreachable() -> None:
-    async with FakeCamera(b"").serving() as address, Cameras(None, 9) as cameras:
+    async with FakeCamera(b"").serving() as address, connected(tls(None), 9) as cameras:
         with pytest.raises(UnreachableError, match="no answer within 1 seconds"):
             await cameras.clock(Target(address))
 
@@ -53,7 +53,7 @@ async def test_a_silent_camera_is_unreachable() -> None:
 async def test_no_more_is_read_than_an_answer_may_have() -> None:
     async with (
         FakeCamera(FLOOD, endless=bytes(65536)).serving() as address,
-        Cameras(None, 9) as cameras,
+        connected(tls(None), 9) as cameras,
     ):
         with pytest.raises(UnreachableError, match="more than 262144 bytes"):
             await cameras.clock(Target(address))
@@ -77,7 +77,7 @@ async def test_chunks_without_end_megabytes_and_drips_cost_the_camera_alone(
     head: bytes, part: bytes, pause: float, why: str
 ) -> None:
     camera = FakeCamera(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n", endless=part, pause=pause)
-    async with camera.serving() as address, Cameras(None, 9) as cameras:
+    async with camera.serving() as address, connected(tls(None), 9) as cameras:
         with pytest.raises(UnreachableError, match=why):
             await cameras.clock(Target(address))
 
@@ -85,14 +85,14 @@ async def test_chunks_without_end_megabytes_and_drips_cost_the_camera_alone(
 async def test_nobody_listens() -> None:
     async with FakeCamera(GOOD).serving() as address:
         pass
-    async with Cameras(None, 9) as cameras:
+    async with connected(tls(None), 9) as cameras:
         with pytest.raises(UnreachableError, match="connection refused"):
             await cameras.clock(Target(address))
 
 
 async def test_a_password_is_used_for_facts_and_never_sent() -> None:
     camera = FakeCamera(GOOD)
-    async with camera.serving() as address, Cameras(None, 9) as cameras:
+    async with camera.serving() as address, connected(tls(None), 9) as cameras:
         target = Target(address, login=Login("root", "geheim"))
         await cameras.facts(target, await cameras.clock(target))
 
@@ -103,7 +103,7 @@ async def test_a_password_is_used_for_facts_and_never_sent() -> None:
 async def test_who_asks_is_told_at_the_time_of_the_cameras_clock() -> None:
     """The digest is SHA-1 of nonce, time and password (WS-Security UsernameToken Profile 1.0)."""
     camera, now = FakeCamera(GOOD), datetime(2016, 11, 21, 10, 9, 8, tzinfo=UTC)
-    async with camera.serving() as address, Cameras(None, 9) as cameras:
+    async with camera.serving() as address, connected(tls(None), 9) as cameras:
         await cameras.facts(Target(address, login=Login("<root>", "geheim")), now)
 
     told = read_xml(camera.asked[0].partition(b"\r\n\r\n")[2])
@@ -117,7 +117,7 @@ async def test_who_asks_is_told_at_the_time_of_the_cameras_clock() -> None:
 
 async def test_a_camera_that_refuses_says_nothing_of_itself() -> None:
     refusal = b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n"
-    async with FakeCamera(refusal).serving() as address, Cameras(None, 9) as cameras:
+    async with FakeCamera(refusal).serving() as address, connected(tls(None), 9) as cameras:
         assert (await cameras.facts(Target(address), None)).network is None
         with pytest.raises(RefusedError):
             await cameras.clock(Target(address))
@@ -129,9 +129,9 @@ async def test_https_is_checked_where_an_authority_is_given(
     context, authority = certificate
     async with FakeCamera(GOOD).serving(context) as address:
         for trusted in (None, authority):
-            async with Cameras(trusted, 9) as cameras:
+            async with connected(tls(trusted), 9) as cameras:
                 await cameras.clock(Target(address))
-        async with Cameras("", 9) as cameras:
+        async with connected(tls(""), 9) as cameras:
             with pytest.raises(UnreachableError, match="https fails"):
                 await cameras.clock(Target(address))
     with pytest.raises(ssl.SSLError):

@@ -8,7 +8,7 @@ import pytest
 
 from driver.devices import Device
 from driver.discovery.details import Filter
-from driver.discovery.onvif.credentials import Credentials, Login, read_credentials
+from driver.discovery.onvif.credentials import Login, read_credentials
 from driver.discovery.onvif.details import OnvifDetails
 from driver.discovery.onvif.devices import (
     Address,
@@ -119,17 +119,13 @@ def test_credentials_are_taken_in_akris_three_ways() -> None:
         "default": Login("anybody", ""),
     }
     assert credentials.flaws == ()
-    assert credentials.own_of("c-2") == Login("direct", "word")
-    assert credentials.own_of("none") is None
-    assert credentials.default == Login("anybody", "")
-    assert Credentials().default is None
 
 
 def test_a_base64_password_is_decoded() -> None:
     listed = {"a": {"username": "x", "password": "Z2VoZWlt", "base64encoded": True}}
     properties = {"device_credential_list": b'["l"]', "l": json.dumps(listed).encode()}
 
-    assert read_credentials(properties).own_of("a") == Login("x", "geheim")
+    assert read_credentials(properties).logins["a"] == Login("x", "geheim")
 
 
 @pytest.mark.parametrize(
