@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
+from urllib.parse import SplitResult
 
 from driver.devices import Device
-from driver.discovery.details import Filter
 from driver.discovery.opcua.details import split_url
 
 DISCOVERY_URL = "OPCUA_DISCOVERY_URL"
@@ -51,11 +51,6 @@ class Place(NamedTuple):
     is_own: bool
 
 
-def wanted(applications: Iterable[Application], names: Filter) -> list[Application]:
-    """The servers whose names pass."""
-    return [one for one in applications if one.is_server and names.accepts((one.name,))]
-
-
 def place_of(application: Application, asked: str, *, alone: bool) -> Place | None:
     """Where an application is; None if no URL of it is one of OPC UA over TCP.
 
@@ -65,10 +60,16 @@ def place_of(application: Application, asked: str, *, alone: bool) -> Place | No
         alone: Whether nothing else was told there. Then the application itself answered, and is
             at that URL if its own makes no sense here; else it is on that host, at its own port.
     """
-    url = next((url for url in application.discovery_urls if _is_usable(url)), None)
-    if url is None:
-        return None
-    return Place(url, _at(asked, url) if alone else _on_host_of(asked, url), alone)
+    here = split_url(asked)
+    for url in application.discovery_urls:
+        there = split_url(url) if len(url) <= LONGEST else None
+        if here is None or there is None:
+            continue
+        if not alone:
+            return Place(url, _on_host_of(here, there), alone)
+        has_path = here.path not in ("", "/")
+        return Place(url, asked if has_path else here._replace(path=there.path).geturl(), alone)
+    return None
 
 
 def device(url: str, application: Application) -> Device:
@@ -82,11 +83,6 @@ def device(url: str, application: Application) -> Device:
     return Device(url, {DISCOVERY_URL: url, **more})
 
 
-def skipped(applications: Iterable[Application], names: Filter) -> list[Application]:
-    """Those whose names pass, and that are left out since they are clients, too."""
-    return [one for one in applications if one.is_both and names.accepts((one.name,))]
-
-
 def devices(found: Iterable[Device]) -> tuple[Device, ...]:
     """Sorted by id, each once: a server may be registered with several Discovery Servers.
 
@@ -98,21 +94,7 @@ def devices(found: Iterable[Device]) -> tuple[Device, ...]:
     return tuple(device for _, device in sorted(first.items()))
 
 
-def _is_usable(url: str) -> bool:
-    return len(url) <= LONGEST and split_url(url) is not None
-
-
-def _at(asked: str, url: str) -> str:
-    here, there = split_url(asked), split_url(url)
-    assert here
-    assert there
-    return asked if here.path not in ("", "/") else here._replace(path=there.path).geturl()
-
-
-def _on_host_of(asked: str, url: str) -> str:
-    here, there = split_url(asked), split_url(url)
-    assert here
-    assert there
+def _on_host_of(here: SplitResult, there: SplitResult) -> str:
     host = f"[{here.hostname}]" if ":" in (here.hostname or "") else here.hostname
     port = f":{there.port}" if there.port is not None else ""
     return there._replace(netloc=f"{host}{port}").geturl()

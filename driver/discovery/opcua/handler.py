@@ -11,29 +11,16 @@ from driver.devices import Device
 from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.details import shown
 from driver.discovery.handler_turns import DeviceLists, NetworkHandler
-from driver.discovery.opcua.applications import (
-    Application,
-    Place,
-    device,
-    devices,
-    place_of,
-    skipped,
-    wanted,
-)
+from driver.discovery.opcua.applications import Application, Place, device, devices, place_of
 from driver.discovery.opcua.details import OpcuaDetails
-from driver.discovery.opcua.servers import (
-    Told,
-    UnreachableError,
-    addresses_of,
-    find_servers,
-    is_served,
-)
+from driver.discovery.opcua.servers import UnreachableError, addresses_of, find_servers, is_served
 from driver.discovery.reach import Reach, read_ip
 
 MOST_AT_ONCE = 64
 """Connections."""
 
 MOST_SERVERS = 2_000
+CLIENT_TOO = "it is a client and a server (ClientAndServer); only servers are devices, as in Akri."
 
 
 class OpcuaHandler(NetworkHandler):
@@ -146,21 +133,18 @@ class _Turn:
         except UnreachableError as error:
             self.reasons.append(f"{shown(url)}: {error}.")
             return []
-        self._tell_of_skipped(url, told)
-        found = []
-        for application in wanted(told.applications, self._details.application_names):
-            place = place_of(application, url, alone=len(told.applications) == 1)
-            if place is None:
-                where = f"{shown(application.name)} of {shown(url)}"
+        found, alone = [], len(told.applications) == 1
+        for one in told.applications:
+            if not self._details.application_names.accepts((one.name,)):
+                continue
+            where = f"{shown(one.name)} of {shown(url)}"
+            if one.is_both:
+                self.reasons.append(f"{where}: {CLIENT_TOO}")
+            elif one.is_server and (place := place_of(one, url, alone=alone)):
+                found.append(_Lead(one, place, told.by))
+            elif one.is_server:
                 self.reasons.append(f"{where}: it has no URL of OPC UA over TCP.")
-            else:
-                found.append(_Lead(application, place, told.by))
         return found
-
-    def _tell_of_skipped(self, url: str, told: Told) -> None:
-        for application in skipped(told.applications, self._details.application_names):
-            why = "it is a client and a server (ClientAndServer); only servers are devices"
-            self.reasons.append(f"{shown(application.name)} of {shown(url)}: {why}, as in Akri.")
 
     async def _find(self, lead: _Lead) -> Device | None:
         """The device that a server is, if it is where it was told to be."""

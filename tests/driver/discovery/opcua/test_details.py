@@ -12,7 +12,6 @@ from driver.discovery.opcua.applications import (
     device,
     devices,
     place_of,
-    wanted,
 )
 from driver.discovery.opcua.details import DEFAULT_URL, OpcuaDetails, parse_opcua_details
 
@@ -65,13 +64,6 @@ def test_a_method_must_be_given(text: str) -> None:
             f"{PATH}.opcuaDiscoveryMethod", "The method must be given; standard is the only one."
         ),
     )
-
-
-def test_only_servers_with_wanted_names_are_devices() -> None:
-    press, client = Application("Press", is_server=True), Application("Press", is_server=False)
-
-    assert wanted([press, client], Filter(("Press",))) == [press]
-    assert wanted([press, client], Filter(("Press",), include=False)) == []
 
 
 @pytest.mark.parametrize(

@@ -315,6 +315,12 @@ async def test_a_client_that_is_a_server_too_is_left_out_and_told(told: list[App
     )
 
 
+async def test_a_client_is_left_out_and_not_told(told: list[Application]) -> None:
+    told[:] = [Application("Press", is_server=False)]
+
+    assert await one_turn() == ([], "")
+
+
 async def test_asyncuas_own_server_is_both() -> None:
     kind = ua.ApplicationType.ClientAndServer
     description = ua.ApplicationDescription(ApplicationType=kind)
