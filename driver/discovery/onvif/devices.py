@@ -162,36 +162,25 @@ def _told(scopes: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield kind, text
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """Who has a UUID: of two machines that say they are one camera, the one known first.
+def rivals(told: Iterable[tuple[Address, str, Iterable[str]]]) -> dict[Address, str]:
+    """Those whose UUID another has, and the address from which he answers who was known first.
 
     Anybody may answer with the UUID of a camera, and would get what is meant for it. So as long as
-    the holder answers, nothing is asked of others, unless the holder said that their address is
-    one of its own: a camera may have several.
+    the first answers, nothing is asked of others, unless he said that their address is one of his
+    own: a camera may have several.
 
-    Attributes:
-        sender: The address that it answers from.
-        hosts: That, and those that it said are its own.
+    Args:
+        told: Each with the address that it was told from, and the hosts that were told to be the
+            camera's; those that were known first come first.
     """
-
-    sender: str
-    hosts: frozenset[str]
-
-    def is_at(self, sender: str) -> bool:
-        """Whether an answer from this address is the holder's."""
-        return plain_host(sender) in self.hosts
-
-
-def holder_of(sender: str, named: Iterable[str]) -> Holder:
-    """Who answered from an address, and said that these hosts are its own."""
-    return Holder(sender, frozenset(map(plain_host, (sender, *named))))
-
-
-def rival(holders: Mapping[str, Holder], uuid: str, sender: str) -> Holder | None:
-    """Another that holds the UUID; None if nobody else does, or there is no UUID."""
-    holder = holders.get(uuid) if uuid else None
-    return None if holder is None or holder.is_at(sender) else holder
+    holders: dict[str, tuple[str, frozenset[str]]] = {}
+    found = {}
+    for address, sender, named in told:
+        hosts = frozenset(map(plain_host, (sender, *named)))
+        first, own = holders.setdefault(address.uuid, (sender, hosts))
+        if address.uuid and plain_host(sender) not in own:
+            found[address] = first
+    return found
 
 
 def plain_host(host: str) -> str:

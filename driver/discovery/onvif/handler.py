@@ -3,7 +3,7 @@
 probe ──► addresses ──► filters on UUID and scopes ──► clock ──► facts ──► other filters ──► devices
 
 Who answers tells of himself: an address that is not his is not asked (`reach`), and of two with one
-UUID the first that was known is the camera (`devices.Holder`).
+UUID the first that was known is the camera (`devices.rivals`).
 A probe's answer is easily lost. So a camera that was there is asked directly for some turns more:
 only one that does not answer then, or has been unheard of for `TURNS_UNHEARD`, is gone.
 """
@@ -32,14 +32,12 @@ from driver.discovery.onvif.devices import (
     Address,
     Camera,
     Facts,
-    Holder,
     devices,
-    holder_of,
     is_ipv6,
     is_name,
     is_wanted,
     may_be_wanted,
-    rival,
+    rivals,
 )
 from driver.discovery.onvif.http_carrier import Target, UnauthorizedError, UnreachableError, tls
 from driver.discovery.onvif.ws_discovery_client import Heard, NotSentError, Sender, ask
@@ -180,7 +178,7 @@ class _Follower:
         self.reasons.extend(answers.reasons())
         candidates = self._candidates(answers.heard)
         before, self._known = self._known, {}
-        await self._examine_all(candidates, _holders(before))
+        await self._examine_all(candidates, before)
         for gone in before.keys() - self._known.keys():
             self._facts.pop(gone, None)
         wanted = (
@@ -209,38 +207,25 @@ class _Follower:
         return dict(candidates[:MOST_CAMERAS])
 
     async def _examine_all(
-        self, candidates: Mapping[Address, _Known], holders: dict[str, Holder]
+        self, candidates: Mapping[Address, _Known], before: Mapping[Address, _Known]
     ) -> None:
         """Keep those that answer; of two that bear one UUID the second only if the first does not.
 
         Args:
             candidates: Whom to ask.
-            holders: Of UUIDs, in the turn before.
+            before: Those that were there in the turn before.
         """
-        first: dict[Address, _Known] = {}
-        later: dict[Address, _Known] = {}
-        for address, known in candidates.items():
-            sender = known.told.sender.ip
-            is_second = rival(holders, address.uuid, sender) is not None
-            (later if is_second else first)[address] = known
-            holders.setdefault(address.uuid, holder_of(sender, known.told.named))
-        await self._examine_some(first)
-        holders = _holders(self._known)
-        left = {a: k for a, k in later.items() if self._is_free(a, k, holders)}
-        await self._examine_some(left)
-
-    def _is_free(self, address: Address, known: _Known, holders: dict[str, Holder]) -> bool:
-        """Whether nobody else has its UUID now; told if somebody has."""
-        sender = known.told.sender.ip
-        other = rival(holders, address.uuid, sender)
-        if other is None:
-            holders.setdefault(address.uuid, holder_of(sender, known.told.named))
-            return True
-        self.reasons.append(
-            f"{sender} answers with the UUID {shown(address.uuid)} of the camera at {other.sender},"
-            " which was known first; nothing is asked of it."
+        second = _rivals({**before, **candidates})
+        await self._examine_some({a: k for a, k in candidates.items() if a not in second})
+        later = {a: k for a, k in candidates.items() if a in second}
+        second = _rivals({**self._known, **later})
+        self.reasons.extend(
+            f"{later[address].told.sender.ip} answers with the UUID {shown(address.uuid)} of the"
+            f" camera at {first}, which was known first; nothing is asked of it."
+            for address, first in second.items()
+            if address in later
         )
-        return False
+        await self._examine_some({a: k for a, k in later.items() if a not in second})
 
     async def _examine_some(self, candidates: Mapping[Address, _Known]) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -290,12 +275,8 @@ class _Follower:
         return False
 
 
-def _holders(known: Mapping[Address, _Known]) -> dict[str, Holder]:
-    """Who has which UUID: of a camera with several addresses the one that was known first."""
-    holders: dict[str, Holder] = {}
-    for address, one in known.items():
-        holders.setdefault(address.uuid, holder_of(one.told.sender.ip, one.told.named))
-    return holders
+def _rivals(known: Mapping[Address, _Known]) -> dict[Address, str]:
+    return rivals((a, one.told.sender.ip, one.told.named) for a, one in known.items())
 
 
 def _tls(properties: Properties) -> tuple[ssl.SSLContext, tuple[str, ...]]:

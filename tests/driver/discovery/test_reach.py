@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.discovery.onvif.camera_places import source_towards
-from driver.discovery.onvif.devices import Holder, holder_of, rival
+from driver.discovery.onvif.devices import Address, rivals
 from driver.discovery.reach import Ip, Reach, parse_networks, services_around, unmapped
 
 REACH = Reach(parse_networks("10.20.0.0/16, fd00::/8"), parse_networks("10.96.0.0/12"))
@@ -104,10 +104,13 @@ def test_the_service_network_is_guessed_from_the_api_servers_service(
 
 
 def test_of_two_with_one_uuid_the_holder_stays_and_may_have_several_addresses() -> None:
-    holders = {"u": holder_of("10.0.0.7", ["camera", "fe80::7", "::ffff:10.0.0.8"])}
+    def second(uuid: str, sender: str, first: str = "u") -> dict[Address, str]:
+        named = ["camera", "fe80::7", "::ffff:10.0.0.8"]
+        holder = (Address("http://first/", first), "10.0.0.7", named)
+        return rivals([holder, (Address("http://second/", uuid), sender, ())])
 
-    assert rival(holders, "u", "10.0.0.6") == Holder("10.0.0.7", holders["u"].hosts)
+    assert second("u", "10.0.0.6") == {Address("http://second/", "u"): "10.0.0.7"}
     for sender in ("10.0.0.7", "10.0.0.8", "::ffff:10.0.0.7", "fe80::7"):
-        assert rival(holders, "u", sender) is None
-    assert rival(holders, "v", "10.0.0.6") is None
-    assert rival({"": holders["u"]}, "", "10.0.0.6") is None
+        assert second("u", sender) == {}
+    assert second("v", "10.0.0.6") == {}
+    assert second("", "10.0.0.6", first="") == {}
