@@ -67,26 +67,21 @@ class DeleteClass:
 ClassDecision = ApplyClass | DeleteClass
 
 
-def class_body(configuration: ConfigurationName, *, extended_resources: bool) -> Body:
-    """The DeviceClass of a Configuration.
+def class_body(
+    configuration: ConfigurationName,
+    instance: InstanceName | None = None,
+    *,
+    extended_resources: bool,
+) -> Body:
+    """The DeviceClass of a Configuration, or of an Instance of it.
 
     Args:
         configuration: Its name is the class's name: cluster-wide, as the resource name is.
+        instance: Of which it is the class, under its name; None for the Configuration's own.
         extended_resources: Whether the API server keeps `spec.extendedResourceName`.
     """
-    return _body(configuration, configuration, ATTRIBUTE_CONFIGURATION, extended_resources)
-
-
-def instance_class_body(
-    instance: InstanceName, configuration: ConfigurationName, *, extended_resources: bool
-) -> Body:
-    """The DeviceClass of an Instance, which says of which Configuration that is."""
-    return _body(instance, configuration, ATTRIBUTE_INSTANCE, extended_resources)
-
-
-def _body(
-    name: str, configuration: ConfigurationName, attribute: str, extended_resources: bool
-) -> Body:
+    name = instance or configuration
+    attribute = ATTRIBUTE_INSTANCE if instance else ATTRIBUTE_CONFIGURATION
     selector = (
         f'device.driver == "{DRIVER_NAME}" && '
         f'device.attributes["{DRIVER_NAME}"].{attribute} == "{attribute_value(name)}"'
@@ -94,10 +89,11 @@ def _body(
     spec: dict[str, Any] = {"selectors": [{"cel": {"expression": selector}}]}
     if extended_resources and _RESOURCE_NAME.fullmatch(name):
         spec["extendedResourceName"] = f"{AKRI_GROUP}/{name}"
-    labels = {
-        MANAGED_BY_LABEL: MANAGED_BY,
-        CONFIGURATION_LABEL: label_value(configuration),
-    }
+    labels = {MANAGED_BY_LABEL: MANAGED_BY, CONFIGURATION_LABEL: label_value(configuration)}
+    return _body(name, labels, spec)
+
+
+def _body(name: str, labels: Mapping[str, str], spec: Mapping[str, Any]) -> Body:
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "DeviceClass",
@@ -116,24 +112,13 @@ def stored_class(body: Mapping[str, Any]) -> StoredClass:
     """Parse a DeviceClass object."""
     metadata = body["metadata"]
     labels = metadata.get("labels") or {}
+    kept = {key: labels[key] for key in (MANAGED_BY_LABEL, CONFIGURATION_LABEL) if key in labels}
     return StoredClass(
         name=metadata["name"],
         uid=metadata["uid"],
         resource_version=metadata["resourceVersion"],
         ours=labels.get(MANAGED_BY_LABEL) == MANAGED_BY,
-        body={
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "DeviceClass",
-            "metadata": {
-                "name": metadata["name"],
-                "labels": {
-                    name: labels[name]
-                    for name in (MANAGED_BY_LABEL, CONFIGURATION_LABEL)
-                    if name in labels
-                },
-            },
-            "spec": body.get("spec") or {},
-        },
+        body=_body(metadata["name"], kept, body.get("spec") or {}),
     )
 
 
@@ -169,8 +154,8 @@ class WantedClasses:
             if name in self.bodies or name in self.kept:
                 continue
             if configuration in self.bodies:
-                bodies[name] = instance_class_body(
-                    name, configuration, extended_resources=extended_resources
+                bodies[name] = class_body(
+                    configuration, name, extended_resources=extended_resources
                 )
             elif configuration in self.kept:
                 kept.add(name)
@@ -199,16 +184,16 @@ def wanted_classes(
 def plan_classes(wanted: WantedClasses, stored: Iterable[StoredClass]) -> tuple[ClassDecision, ...]:
     """What to write so that there are the wanted classes, and no others that Moorage made."""
     by_name = {s.name: s for s in stored}
-    applies: list[ClassDecision] = []
-    for name, body in wanted.bodies.items():
-        existing = by_name.get(name)
-        if existing is None or (existing.ours and existing.body != body):
-            applies.append(ApplyClass(body))
-    deletes = [
-        DeleteClass(s.name, s.uid, s.resource_version)
-        for s in sorted(by_name.values(), key=lambda s: s.name)
-        if s.ours and s.name not in wanted.bodies and s.name not in wanted.kept
-    ]
+    applies = (
+        ApplyClass(body)
+        for name, body in wanted.bodies.items()
+        if name not in by_name or (by_name[name].ours and by_name[name].body != body)
+    )
+    deletes = (
+        DeleteClass(name, s.uid, s.resource_version)
+        for name, s in sorted(by_name.items())
+        if s.ours and name not in wanted.bodies and name not in wanted.kept
+    )
     return (*applies, *deletes)
 
 

@@ -12,7 +12,6 @@ from driver.configurations.classes import (
     DeleteClass,
     StoredClass,
     class_body,
-    instance_class_body,
     plan_classes,
     stored_class,
     taken,
@@ -41,7 +40,7 @@ def plan(
 
 
 OURS = class_body(LOOP, extended_resources=True)
-OF_INSTANCE = instance_class_body(LOOP_7, LOOP, extended_resources=True)
+OF_INSTANCE = class_body(LOOP, LOOP_7, extended_resources=True)
 
 
 def test_a_class_selects_the_devices_of_its_configuration() -> None:
