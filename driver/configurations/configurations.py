@@ -8,7 +8,7 @@ A Configuration that has problems is left out and says so in its status; the oth
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -92,16 +92,12 @@ class Verdict:
     entries: Mapping[str, JsonObject] = field(default_factory=dict)
 
 
-def _as_defined(_: JsonObject) -> tuple[Problem, ...]:
-    return ()
-
-
 def judge(
     body: JsonObject,
     check_details: DetailsCheck,
     *,
     unique_devices_default: bool,
-    check_shape: ShapeCheck = _as_defined,
+    check_shape: ShapeCheck = lambda _: (),
 ) -> Verdict:
     """Parse a Configuration as the API server returns it, and name all its problems at once.
 
@@ -145,23 +141,19 @@ def _configuration(
     identity: dict[str, Any], spec: JsonObject, unique_devices_default: bool
 ) -> Configuration:
     handler = spec["discoveryHandler"]
-    unique_devices = spec.get("uniqueDevices")
+    unique_devices, grace = spec.get("uniqueDevices"), spec.get("offlineGracePeriod")
     return Configuration(
         **identity,
         handler=handler["name"],
         discovery_details=handler.get("discoveryDetails") or "",
         capacity=_capacity(spec),
         unique_devices=unique_devices_default if unique_devices is None else unique_devices,
-        offline_grace_period=_grace(spec.get("offlineGracePeriod")),
+        offline_grace_period=parse_duration(grace) if grace else None,
         broker_properties=dict(spec.get("brokerProperties") or {}),
         attributes=user_attributes(spec.get("attributes")),
         offline_taint_effect=spec.get("offlineTaintEffect") or "NoSchedule",
         discovery_properties=discovery_properties(handler.get("discoveryProperties")),
     )
-
-
-def _grace(text: str | None) -> timedelta | None:
-    return parse_duration(text) if text else None
 
 
 def offline_grace(configuration: Configuration, *, shared: bool) -> timedelta:
@@ -314,11 +306,4 @@ def _condition_body(
 ) -> JsonObject:
     unchanged = before is not None and before["status"] == condition.status
     since = before["lastTransitionTime"] if before and unchanged else timestamp(now)
-    return {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
-        "observedGeneration": generation,
-        "lastTransitionTime": since,
-    }
+    return {**asdict(condition), "observedGeneration": generation, "lastTransitionTime": since}
