@@ -127,11 +127,6 @@ class MatchKey:
         values = READERS[PLURAL_KEYS.get(self.key, self.key)](device, self)
         return values is not None and any(map(self.glob.matches, values)) != self.negated
 
-    def __str__(self) -> str:
-        name = "" if self.name is None else f"{{{self.name}}}"
-        value = self.glob.text.replace('"', '\\"')
-        return f'{self.key}{name}{"!=" if self.negated else "=="}"{value}"'
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -161,9 +156,6 @@ class Rule:
                 for each in self_and_ancestors(device)
             )
         )
-
-    def __str__(self) -> str:
-        return ", ".join(map(str, self.keys + self.ancestor_keys))
 
 
 def self_and_ancestors(device: DeviceView) -> Iterator[DeviceView]:

@@ -47,10 +47,10 @@ def test_all_fields_are_taken() -> None:
     details = parse_udev_details(text)
 
     assert isinstance(details, UdevDetails)
-    assert [str(rule) for rule in details.rules] == [
-        'KERNEL=="video[0-9]*"',
-        'SUBSYSTEM=="usb", ATTR{size}!="0"',
-        'KERNEL=="a", TAG=="b"',
+    assert list(details.rules) == [
+        parse_rule('KERNEL=="video[0-9]*"'),
+        parse_rule('SUBSYSTEM=="usb", ATTR{size}!="0"'),
+        parse_rule('KERNEL=="a", TAG=="b"'),
     ]
     assert (details.group_recursive, details.permissions) == (True, "rw")
 
