@@ -26,10 +26,6 @@ class Listed(NamedTuple):
     path: str
     subsystem: str
 
-    @property
-    def sys_name(self) -> str:
-        return sys_name_of(self.path)
-
 
 def listed_devices(sysfs: Path = SYSFS) -> Iterator[Listed]:
     """All devices that have a subsystem, by their links in `/sys/class` and `/sys/bus`.
@@ -116,24 +112,22 @@ class SysfsDevice:
         return target.rsplit("/", 1)[-1]
 
 
-class Libudev:
-    """Looks devices up. libudev is not thread-safe: one object for each thread."""
+def device_at(path: str, context: pyudev.Context) -> SysfsDevice | None:
+    """The device at a path as it is now; None if there is none.
 
-    def __init__(self) -> None:
-        self._context = pyudev.Context()
+    Events also tell of drivers, modules and queues, which are no devices and never listed.
 
-    def device(self, path: str) -> SysfsDevice | None:
-        """The device at a path as it is now; None if there is none.
-
-        Events also tell of drivers, modules and queues, which are no devices and never listed.
-        """
-        try:
-            found = pyudev.Devices.from_sys_path(self._context, os.fsencode(f"{SYSFS}{path}"))
-        except pyudev.DeviceNotFoundError:
-            return None
-        device = SysfsDevice(found)
-        is_device = path.startswith("/devices/") and device.subsystem is not None
-        return device if is_device else None
+    Args:
+        path: In sysfs, without the mount point.
+        context: libudev is not thread-safe: one for each thread.
+    """
+    try:
+        found = pyudev.Devices.from_sys_path(context, os.fsencode(f"{SYSFS}{path}"))
+    except pyudev.DeviceNotFoundError:
+        return None
+    device = SysfsDevice(found)
+    is_device = path.startswith("/devices/") and device.subsystem is not None
+    return device if is_device else None
 
 
 def _text(read: Callable[[], str | None]) -> str | None:
@@ -154,7 +148,7 @@ class Looker:
     """
 
     def __init__(self, *, settles: bool) -> None:
-        self._libudev = Libudev()
+        self._context = pyudev.Context()
         self._settles = settles
         self._unsettled: set[str] = set()
         self._refused: set[str] = set()
@@ -164,7 +158,8 @@ class Looker:
         searches = [subscription.search for subscription in subscriptions]
         paths = dict.fromkeys(path for search in searches for path in search.paths)
         for device in listed_devices():
-            if any(search.may_select(device.subsystem, device.sys_name) for search in searches):
+            name = sys_name_of(device.path)
+            if any(search.may_select(device.subsystem, name) for search in searches):
                 paths[device.path] = None
         return deque(paths)
 
@@ -180,7 +175,7 @@ class Looker:
         """
         changed: set[Subscription] = set()
         for path in paths:
-            device = self._libudev.device(path)
+            device = device_at(path, self._context)
             if device is None:
                 self._refused.discard(path)
             early = self._is_early(path, device, told=told)
