@@ -111,7 +111,7 @@ class Search:
     def devices(self, now: float) -> tuple[Device, ...]:
         """All devices that have a name by now, in the order of their ids; see `Names.give`."""
         unique = {find.path: find for find in self._finds.values()}.values()
-        groups = _grouped(unique) if self._details.group_recursive else _single(unique)
+        groups = _grouped(unique) if self._details.group_recursive else ((find,) for find in unique)
         found = {group[0].path: group for group in groups}
         tops = (group[0] for group in found.values())
         ids = self._names.give((Claimant(top.path, top.identity, top.since) for top in tops), now)
@@ -173,10 +173,6 @@ def _text(value: str) -> str:
     """
     value.encode()
     return value
-
-
-def _single(finds: Iterable[Find]) -> Iterator[Group]:
-    return ((find,) for find in finds)
 
 
 def _grouped(finds: Iterable[Find]) -> Iterator[Group]:

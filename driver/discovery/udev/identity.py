@@ -36,7 +36,8 @@ def identity_of(device: DeviceView, kind: str) -> str | None:
     """
     match kind:
         case "serial":
-            value = _serial_and_function(device)
+            serial = _serial(device)
+            value = serial and "/".join((serial, *_function(device)))
         case "by-id":
             value = _link(device, "by-id")
         case "by-path":
@@ -50,13 +51,6 @@ def arrival_of(device: DeviceView) -> int:
     """When udevd first saw it, in microseconds since the machine started; 0 where it did not."""
     since = device.property("USEC_INITIALIZED") or ""
     return int(since) if since.isascii() and since.isdigit() else 0
-
-
-def _serial_and_function(device: DeviceView) -> str | None:
-    serial = _serial(device)
-    if serial is None:
-        return None
-    return "/".join((serial, *_function(device)))
 
 
 def _serial(device: DeviceView) -> str | None:
