@@ -105,24 +105,18 @@ async def is_served(url: str, addresses: Iterable[str]) -> bool:
     """
     _, port = _address(url)
     for address in islice(addresses, MOST_ADDRESSES):
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CONNECT_TIMEOUT.total_seconds()):
-                if await _greets(url, address, port):
-                    return True
+        try:
+            async with (
+                asyncio.timeout(CONNECT_TIMEOUT.total_seconds()),
+                _connected(url, [address], port, LONGEST_GREETING) as (client, _),
+            ):
+                await client.send_hello()
+                return True
+        except UaStatusCodeError:  # it refuses this URL, and says so as a server does
+            return True
+        except Exception:  # noqa: BLE001 - the library reads foreign bytes
+            continue
     return False
-
-
-async def _greets(url: str, address: str, port: int) -> bool:
-    try:
-        async with _connected(url, [address], port, LONGEST_GREETING) as (client, _):
-            await client.send_hello()
-    except UaStatusCodeError:  # it will not be greeted by this URL, and says so as a server does
-        return True
-    except TimeoutError:
-        raise
-    except Exception:  # noqa: BLE001 - the library reads foreign bytes
-        return False
-    return True
 
 
 async def _ask(url: str) -> Told:
