@@ -11,8 +11,8 @@ import asyncio
 import socket
 import struct
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -127,20 +127,14 @@ async def ask(seconds: float, refusal: Refusal) -> Answers:
     answers = Answers()
     loop = asyncio.get_running_loop()
     question = str(uuid.uuid4())
-
-    def listener() -> _Listener:
-        return _Listener(question, answers, refusal)
-
-    with _sockets() as sockets:
-        transports = []
-        try:
-            for sock in sockets:
-                made = await loop.create_datagram_endpoint(listener, sock=sock)
-                transports.append(made[0])
-            await _send(sockets, probe(question), seconds)
-        finally:
-            for transport in transports:
-                transport.abort()
+    with ExitStack() as opened:
+        sockets = _sockets(opened)
+        for sock in sockets:
+            transport, _ = await loop.create_datagram_endpoint(
+                lambda: _Listener(question, answers, refusal), sock=sock
+            )
+            opened.callback(transport.abort)
+        await _send(sockets, probe(question), seconds)
     return answers
 
 
@@ -169,20 +163,15 @@ class _Listener(asyncio.DatagramProtocol):
             self._answers.unreadable += 1
 
 
-@contextmanager
-def _sockets() -> Iterator[list[socket.socket]]:
+def _sockets(opened: ExitStack) -> list[socket.socket]:
     """A socket of each family that there is."""
     made = []
-    try:
-        for family in GROUPS:
-            with suppress(OSError):
-                sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-                made.append(sock)
-                sock.bind(("", 0))
-        yield made
-    finally:
-        for sock in made:
-            sock.close()
+    for family in GROUPS:
+        with suppress(OSError):
+            sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+            made.append(opened.enter_context(sock))
+            sock.bind(("", 0))
+    return made
 
 
 async def _send(sockets: list[socket.socket], message: bytes, seconds: float) -> None:
