@@ -100,14 +100,14 @@ class Section:
             least = "" if empty else ", with at least one"
             self._add(path, node, f"a list of strings is expected here{least}.")
             return ()
-        items = ((f"{path}[{i}]", item) for i, item in enumerate(node.value))
-        return tuple(self._text(*item) for item in items if self._string(*item) is not None)
+        texts = (self._text(f"{path}[{i}]", item) for i, item in enumerate(node.value))
+        return tuple(text for text in texts if text is not None)
 
     def string(self, name: str, default: str) -> str:
         """A string that may be absent."""
         node = self._nodes.get(name)
-        value = None if node is None else self._string(f"{self._path}.{name}", node)
-        return default if value is None else value
+        text = None if node is None else self._text(f"{self._path}.{name}", node)
+        return default if text is None else text.value
 
     def choice(self, name: str, choices: Collection[str], default: str) -> str:
         """One of some words; it may be absent."""
@@ -140,9 +140,6 @@ class Section:
             return default
         return _BOOLEANS[node.value]
 
-    def _text(self, path: str, node: yaml.ScalarNode) -> Text:
-        return Text(path, str(node.value), _start_of(node))
-
     def _entries(self, root: yaml.MappingNode, known: list[str]) -> Iterator[tuple[str, yaml.Node]]:
         seen: set[str] = set()
         for key, value in root.value:
@@ -157,7 +154,7 @@ class Section:
                 yield name, value
             seen.add(name)
 
-    def _string(self, path: str, node: yaml.Node) -> str | None:
+    def _text(self, path: str, node: yaml.Node) -> Text | None:
         if not isinstance(node, yaml.ScalarNode) or node.tag != _STRING:
             self._add(path, node, "a string is expected here.")
         elif node.style is None and _NOT_A_STRING.fullmatch(node.value):
@@ -165,7 +162,7 @@ class Section:
         elif not _is_text(node.value):
             self._add(path, node, "half a character (a lone surrogate) is no text.")
         else:
-            return str(node.value)
+            return Text(path, str(node.value), _start_of(node))
         return None
 
     def _add(self, path: str, node: yaml.Node, sentence: str) -> None:

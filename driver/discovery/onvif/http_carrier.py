@@ -69,13 +69,10 @@ class Target:
         url = URL(self.address.url).with_user(None)
         if self.ip is not None:
             url = url.with_host(self.ip)
-        if (
-            not self.zone
-            or not (url.host or "").lower().startswith("fe80:")
-            or "%" in url.authority
-        ):
-            return url
-        return url.with_host(f"{url.host}%{self.zone}")
+        is_link_local = (url.host or "").lower().startswith("fe80:")
+        if self.zone and is_link_local and "%" not in url.authority:
+            return url.with_host(f"{url.host}%{self.zone}")
+        return url
 
     @property
     def name(self) -> str | None:

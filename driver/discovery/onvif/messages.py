@@ -36,11 +36,6 @@ def read_xml(document: bytes) -> _Element:
     return root
 
 
-def named(root: _Element, name: str) -> Iterator[_Element]:
-    """All elements of a name, of whatever namespace, in the document's order."""
-    return iter(root.iter("{*}" + name))
-
-
 def text_of(root: _Element, *path: str) -> str:
     """The text of the first element on a path of names, each anywhere below the one before."""
     found = root.findtext(".//" + "//".join(f"{{*}}{name}" for name in path))
@@ -126,7 +121,7 @@ def matches(datagram: bytes) -> tuple[Match, ...]:
 
 def _matches(root: _Element) -> Iterator[Match]:
     relates_to = plain_uuid(text_of(root, "Header", "RelatesTo"))
-    for found in named(root, "ProbeMatch"):
+    for found in root.iter("{*}ProbeMatch"):
         uuid = plain_uuid(text_of(found, "EndpointReference", "Address"))
         scopes = tuple(text_of(found, "Scopes").split())
         urls = (url for url in text_of(found, "XAddrs").split() if len(url) <= LONGEST_URL)
