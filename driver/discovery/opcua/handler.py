@@ -111,15 +111,9 @@ class _Turn:
         leads = await self._ask(url)
         if len(leads) > MOST_SERVERS:
             self._tell_of_too_many()
-
-        async def find(lead: _Lead) -> Device | None:
-            found = await self._find(lead)
-            if found is not None:
-                tell(found)
-            return found
-
+        leads = leads[:MOST_SERVERS]
         async with asyncio.TaskGroup() as tasks:
-            finding = [(one, tasks.create_task(find(one))) for one in leads[:MOST_SERVERS]]
+            finding = [(one, tasks.create_task(self._find(one, tell))) for one in leads]
         return [(one, found) for one, task in finding if (found := task.result()) is not None]
 
     def _tell_of_too_many(self) -> None:
@@ -146,15 +140,17 @@ class _Turn:
                 self.reasons.append(f"{where}: it has no URL of OPC UA over TCP.")
         return found
 
-    async def _find(self, lead: _Lead) -> Device | None:
-        """The device that a server is, if it is where it was told to be."""
+    async def _find(self, lead: _Lead, tell: Callable[[Device], None]) -> Device | None:
+        """The device that a server is, if it is where it was told to be; then it is told."""
         async with self._connections:
             url, addresses = await self._locate(lead)
             where = f"{shown(lead.application.name)} at {shown(url)}"
             if isinstance(addresses, str):
                 self.reasons.append(f"{where}, told by {lead.by}, is not asked: {addresses}.")
             elif await is_served(url, addresses):
-                return device(url, lead.application)
+                found = device(url, lead.application)
+                tell(found)
+                return found
             else:
                 self.reasons.append(f"{where}: no OPC UA server answers there.")
         return None
