@@ -16,6 +16,7 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
+from urllib.parse import SplitResult, urlsplit
 
 Ip = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -94,6 +95,16 @@ def read_ip(text: str) -> Ip | None:
         return ip_address(text)
     except ValueError:
         return None
+
+
+def split_url(url: str, *schemes: str) -> SplitResult | None:
+    """The parts of a URL with a host, of one of these schemes; None for anything else."""
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in schemes and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is no number, half an IPv6 address
+        return None
+    return parts if known and url.isprintable() and " " not in url else None
 
 
 def parse_networks(text: str) -> tuple[Network, ...]:

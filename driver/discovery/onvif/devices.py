@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote
 
 from driver.devices import Device
 from driver.discovery.onvif.details import OnvifDetails
 from driver.discovery.onvif.messages import LONGEST_WORD, Match
-from driver.discovery.reach import read_ip, unmapped
+from driver.discovery.reach import read_ip, split_url, unmapped
 
 SERVICE_URL = "ONVIF_DEVICE_SERVICE_URL"
 UUID = "ONVIF_DEVICE_UUID"
@@ -32,6 +32,8 @@ _OF_INFORMATION = {
     "FirmwareVersion": "ONVIF_DEVICE_FIRMWARE_VERSION",
 }
 _SCOPES = "onvif://www.onvif.org/"
+
+SCHEMES = ("http", "https")
 
 
 class Address(NamedTuple):
@@ -74,22 +76,12 @@ class Camera:
 
 def addresses(match: Match) -> Iterator[Address]:
     """The addresses that an answer tells of and that can be used."""
-    return (Address(url, match.uuid) for url in match.urls if split_url(url) is not None)
-
-
-def split_url(url: str) -> SplitResult | None:
-    """The parts of a URL of http or https; None for anything else."""
-    try:
-        parts = urlsplit(url)
-        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # a port that is no number, half an IPv6 address
-        return None
-    return parts if known and url.isprintable() and " " not in url else None
+    return (Address(url, match.uuid) for url in match.urls if split_url(url, *SCHEMES))
 
 
 def host_of(url: str) -> str:
     """The host in a URL, a name or an address; empty if it is none."""
-    parts = split_url(url)
+    parts = split_url(url, *SCHEMES)
     return (parts and parts.hostname) or ""
 
 

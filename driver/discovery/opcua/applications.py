@@ -8,7 +8,8 @@ from typing import NamedTuple
 from urllib.parse import SplitResult
 
 from driver.devices import Device
-from driver.discovery.opcua.details import split_url
+from driver.discovery.opcua.details import SCHEME
+from driver.discovery.reach import split_url
 
 DISCOVERY_URL = "OPCUA_DISCOVERY_URL"
 APPLICATION_NAME = "OPCUA_APPLICATION_NAME"
@@ -60,9 +61,9 @@ def place_of(application: Application, asked: str, *, alone: bool) -> Place | No
         alone: Whether nothing else was told there. Then the application itself answered, and is
             at that URL if its own makes no sense here; else it is on that host, at its own port.
     """
-    here = split_url(asked)
+    here = split_url(asked, SCHEME)
     for url in application.discovery_urls:
-        there = split_url(url) if len(url) <= LONGEST else None
+        there = split_url(url, SCHEME) if len(url) <= LONGEST else None
         if here is None or there is None:
             continue
         if not alone:

@@ -11,7 +11,6 @@ applicationNames:                                   # absent: all
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import SplitResult, urlsplit
 
 from driver.api import Problem
 from driver.discovery.details import (
@@ -24,6 +23,7 @@ from driver.discovery.details import (
     read_filter,
     shown,
 )
+from driver.discovery.reach import split_url
 
 SCHEME = "opc.tcp"
 DEFAULT_URL = "opc.tcp://localhost:4840/"
@@ -51,16 +51,6 @@ def parse_opcua_details(text: str) -> OpcuaDetails | tuple[Problem, ...]:
     return tuple(fields.problems) or OpcuaDetails(urls, names)
 
 
-def split_url(url: str) -> SplitResult | None:
-    """The parts of an `opc.tcp` URL, or None for anything else."""
-    try:
-        parts = urlsplit(url)
-        known = parts.scheme == SCHEME and parts.hostname and parts.port != 0
-    except ValueError:  # a port that is no number, half an IPv6 address
-        return None
-    return parts if known and url.isprintable() and " " not in url else None
-
-
 def _discovery_urls(fields: Fields) -> tuple[str, ...]:
     method = fields.section(_METHOD, ("standard",))
     standard = method.section("standard", ("discoveryUrls",)) if method else None
@@ -81,7 +71,7 @@ def _urls(standard: Section) -> list[str]:
 
 
 def _is_complete(url: str) -> bool:
-    parts = split_url(url)
+    parts = split_url(url, SCHEME)
     return parts is not None and parts.port is not None
 
 

@@ -23,7 +23,8 @@ from asyncua.ua.uaerrors import UaStatusCodeError
 from driver.discovery.name_servers import look_up
 from driver.discovery.opcua.applications import Application
 from driver.discovery.opcua.bounded_channel import BoundedProtocol
-from driver.discovery.opcua.details import split_url
+from driver.discovery.opcua.details import SCHEME
+from driver.discovery.reach import split_url
 
 SERVER_TIMEOUT = timedelta(seconds=5)
 CONNECT_TIMEOUT = timedelta(seconds=3)
@@ -167,7 +168,7 @@ async def _listening(
 
 
 def _address(url: str) -> tuple[str, int]:
-    parts = split_url(url)
+    parts = split_url(url, SCHEME)
     assert parts
     return parts.hostname or "", parts.port or DEFAULT_PORT
 
