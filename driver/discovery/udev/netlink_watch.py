@@ -129,10 +129,8 @@ class Watch:
 
     async def _work_until(self, rescan_at: float, looker: Looker) -> None:
         """Until then, or until it is time to see whether this is still the right source."""
-        check_at = (
-            asyncio.get_running_loop().time() + self._settings.source_interval.total_seconds()
-        )
-        deadline = min(rescan_at, check_at)
+        now = asyncio.get_running_loop().time()
+        deadline = min(rescan_at, now + self._settings.source_interval.total_seconds())
         while self._paths or self._scans or await self._is_woken_before(deadline):
             await self._step(looker)
 
