@@ -95,7 +95,7 @@ def udevd_source(control: Path = Path("/run/udev/control")) -> Source:
     return Source.UDEVD if listening else Source.KERNEL
 
 
-class UeventSocket:
+class UeventSocket(socket.socket):
     """A netlink socket that hears all device events from its creation on.
 
     Not pyudev's Monitor: that reports a full buffer as an error without a number, and reads the
@@ -104,27 +104,19 @@ class UeventSocket:
     """
 
     def __init__(self, source: Source, receive_buffer_bytes: int) -> None:
-        self._socket = socket.socket(
-            socket.AF_NETLINK, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC, _NETLINK_KOBJECT_UEVENT
-        )
+        super().__init__(socket.AF_NETLINK, socket.SOCK_DGRAM, _NETLINK_KOBJECT_UEVENT)
         try:
             self._enlarge(receive_buffer_bytes)
-            self._socket.setblocking(False)
-            self._socket.bind((0, source))
+            self.setblocking(False)
+            self.bind((0, source))
         except BaseException:
-            self._socket.close()
+            self.close()
             raise
 
     def _enlarge(self, size: int) -> None:
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
+        self.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
         with contextlib.suppress(PermissionError):  # CAP_NET_ADMIN goes beyond rmem_max
-            self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, size)
-
-    def fileno(self) -> int:
-        return self._socket.fileno()
-
-    def close(self) -> None:
-        self._socket.close()
+            self.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, size)
 
     def receive(self) -> list[Uevent]:
         """Events that are there; not all at once if they are very many.
@@ -135,7 +127,7 @@ class UeventSocket:
         events = []
         for _ in range(_AT_ONCE):
             try:
-                event = parse_uevent(self._socket.recv(_LONGEST_MESSAGE))
+                event = parse_uevent(self.recv(_LONGEST_MESSAGE))
             except BlockingIOError:
                 break
             except OSError as error:
