@@ -93,7 +93,7 @@ class Plugin:
     def __init__(self, client: ApiClient, settings: ServeSettings) -> None:
         accounting = settings.accounting
         self._cluster = ClusterWorld(client, accounting, pod_groups=settings.pod_groups)
-        self._lease = KubeSchedulerLease(client, settings.lease, self._cluster)
+        self._lease = KubeSchedulerLease(client, settings.lease, self._cluster.catch_up)
         binder = Binder(
             client,
             self._lease,
@@ -141,7 +141,9 @@ class Plugin:
             self.gates,
             self._cluster.why_not_ready,
         )
-        return pages_app(self.extender, self.gates, self.figures, dashboard_app(views))
+        return pages_app(
+            self.extender.why_not_ready, self.gates, self.figures, dashboard_app(views)
+        )
 
     def _record(self, event: Event) -> None:
         self._recent.add(event_row(event, wall_clock()))

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from typing import NoReturn, Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable
+from typing import NoReturn, TypeAlias
 
 from kube.api import ApiError
-from scheduler_plugin.objects.claims import ClaimView
 
 logger = logging.getLogger(__name__)
 
@@ -26,18 +25,12 @@ FAILED_SECONDS = 1.0
 """How long it rests after a read that failed: others may fail as well."""
 
 
-class ReadsClaims(Protocol):
-    """What takes a claim in that was read."""
-
-    async def refresh_claim(self, namespace: str, name: str) -> ClaimView | None:
-        """Read a claim; what it is, or that there is none, is known from then on."""
-
-
 class ClaimLookups:
     """Claims to be read, one after the other, while `run` runs; each once for all who ask."""
 
-    def __init__(self, cluster: ReadsClaims) -> None:
-        self._cluster = cluster
+    def __init__(self, read: Callable[[str, str], Awaitable[object]]) -> None:
+        """`read` reads a claim; what it is, or that there is none, is known from then on."""
+        self._read = read
         self._asked: dict[ClaimKey, None] = {}
         self._news = asyncio.Event()
 
@@ -56,12 +49,12 @@ class ClaimLookups:
             self._news.clear()
             while self._asked:
                 key = next(iter(self._asked))
-                await self._read(key)
+                await self._look(key)
                 self._asked.pop(key, None)
 
-    async def _read(self, key: ClaimKey) -> None:
+    async def _look(self, key: ClaimKey) -> None:
         try:
-            await self._cluster.refresh_claim(*key)
+            await self._read(*key)
         except ApiError as error:
             # Its pod is refused until the watch brings it, and asked about again.
             logger.warning("not read claim=%s/%s: %s", *key, error)

@@ -71,7 +71,7 @@ class Extender:
         self._clock = clock
         self._binds = Binds(cluster, binder, clock, monotonic)
         self.refusals = RefusedPods()
-        self.lookups = ClaimLookups(cluster)
+        self.lookups = ClaimLookups(cluster.refresh_claim)
 
     def why_not_ready(self) -> str:
         """Why kube-scheduler is not answered; "" where it is."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from kube.api import LEASES, ApiClient, ApiError, JsonObject, LeaseView, LeaseWatcher, wall_clock
 from scheduler_plugin.extender.leadership import (
@@ -36,13 +37,6 @@ SHORTEST_SECONDS = 8.0
 may be seen two seconds late."""
 
 
-class CatchesUp(Protocol):
-    """The stores."""
-
-    async def catch_up(self, moment: float, timeout_seconds: float) -> bool:
-        """Wait until they are as new as the moment; False if that took too long."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseSettings:
     """Which Lease is followed.
@@ -64,10 +58,16 @@ class LeaseSettings:
 class KubeSchedulerLease:
     """The Lease of the kube-scheduler beside this process; see `bindings.Fence`."""
 
-    def __init__(self, client: ApiClient, settings: LeaseSettings, stores: CatchesUp) -> None:
+    def __init__(
+        self,
+        client: ApiClient,
+        settings: LeaseSettings,
+        stores_catch_up: Callable[[float, float], Awaitable[bool]],
+    ) -> None:
+        """`stores_catch_up` waits until they are as new as a moment; False if too long."""
         self._client = client
         self._settings = settings
-        self._stores = stores
+        self._stores_catch_up = stores_catch_up
         self._watcher = LeaseWatcher(
             client, settings.name, settings.namespace, timeout_seconds=5 * settings.period_seconds
         )
@@ -156,7 +156,7 @@ class KubeSchedulerLease:
 
     async def _catch_up(self, moment: float) -> None:
         try:
-            if await self._stores.catch_up(moment, CATCH_UP_SECONDS):
+            if await self._stores_catch_up(moment, CATCH_UP_SECONDS):
                 self._leadership = caught_up(self._leadership, moment)
         except ApiError as error:
             logger.warning("not caught up yet: %s", error)

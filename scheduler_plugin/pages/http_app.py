@@ -11,6 +11,7 @@ GET  /dashboard/                    the page for people, an application of its o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 from typing import Protocol
 
@@ -24,13 +25,6 @@ from scheduler_plugin.pages.waiting_pods import WaitingPodPage
 from scheduler_plugin.waiting.decisions import WaitingPod
 
 
-class TellsReadiness(Protocol):
-    """Who knows whether kube-scheduler is answered."""
-
-    def why_not_ready(self) -> str:
-        """Why calls are not answered now; "" where they are."""
-
-
 class TellsWhoWaits(Protocol):
     """Who knows the pods that wait for quota."""
 
@@ -42,12 +36,15 @@ class TellsWhoWaits(Protocol):
 
 
 def pages_app(
-    readiness: TellsReadiness,
+    why_not_ready: Callable[[], str],
     waiting: TellsWhoWaits,
     figures: Figures,
     dashboard: ASGIApp | None = None,
 ) -> FastAPI:
-    """The application; what it cannot answer it says in a sentence, as plain text."""
+    """The application; what it cannot answer it says in a sentence, as plain text.
+
+    `why_not_ready` tells why kube-scheduler is not answered; "" where it is.
+    """
     app = FastAPI(
         title="Moorage",
         docs_url=None,
@@ -62,7 +59,7 @@ def pages_app(
 
     @app.get("/readyz", response_class=PlainTextResponse)
     async def readyz() -> str:
-        if why := readiness.why_not_ready():
+        if why := why_not_ready():
             raise HTTPException(503, why)
         return "ok"
 

@@ -43,7 +43,7 @@ class FakeReads:
 
 async def test_a_claim_that_many_ask_for_is_read_once() -> None:
     reads = FakeReads()
-    lookups = ClaimLookups(reads)
+    lookups = ClaimLookups(reads.refresh_claim)
     lookups.ask([("a", "one"), ("a", "two"), ("a", "one")])
     lookups.ask([("a", "one")])
 
@@ -62,7 +62,7 @@ async def test_a_read_that_fails_is_left_to_the_next_who_asks(
     monkeypatch.setattr(apiserver_lookups, "FAILED_SECONDS", 0)
     reads = FakeReads()
     reads.failures = 1
-    lookups = ClaimLookups(reads)
+    lookups = ClaimLookups(reads.refresh_claim)
     lookups.ask([("a", "one"), ("a", "two")])
 
     async with running(lookups.run()):
@@ -78,7 +78,7 @@ async def test_more_than_can_be_read_are_left_to_the_watch(
 ) -> None:
     monkeypatch.setattr(apiserver_lookups, "MOST_ASKED", 2)
     reads = FakeReads()
-    lookups = ClaimLookups(reads)
+    lookups = ClaimLookups(reads.refresh_claim)
     lookups.ask([("a", name) for name in ("one", "two", "three")])
 
     async with running(lookups.run()):

@@ -122,7 +122,9 @@ def app(
 ) -> ASGIApp:
     reviews = Reviews(cast(ApiClient, reviewer), clock)
     views = Views(world, snapshots, reviews, plugin, plugin.why_not_ready)
-    return pages_app(plugin, plugin, Figures(lambda: NO_CHARGES), dashboard_app(views))
+    return pages_app(
+        plugin.why_not_ready, plugin, Figures(lambda: NO_CHARGES), dashboard_app(views)
+    )
 
 
 async def ask(app: ASGIApp, path: str, who: str = "alice") -> tuple[int, Any, dict[str, str]]:

@@ -74,7 +74,7 @@ class FakeStores:
 async def following(
     api: FakeLease, stores: FakeStores, settings: LeaseSettings = SETTINGS
 ) -> AsyncIterator[KubeSchedulerLease]:
-    lease = KubeSchedulerLease(cast(ApiClient, api), settings, stores)
+    lease = KubeSchedulerLease(cast(ApiClient, api), settings, stores.catch_up)
     task = asyncio.create_task(lease.run())
     try:
         yield lease
@@ -111,7 +111,7 @@ async def stores() -> FakeStores:
 async def test_before_anything_was_read_nothing_may_be_written(
     api: FakeLease, stores: FakeStores
 ) -> None:
-    lease = KubeSchedulerLease(cast(ApiClient, api), SETTINGS, stores)
+    lease = KubeSchedulerLease(cast(ApiClient, api), SETTINGS, stores.catch_up)
 
     assert "Nobody holds Lease moorage-system/moorage-scheduler" in lease.why_not(0)
 

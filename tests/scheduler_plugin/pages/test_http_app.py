@@ -54,7 +54,7 @@ def plugin() -> FakePlugin:
 
 @pytest.fixture
 def app(plugin: FakePlugin) -> FastAPI:
-    return pages_app(plugin, plugin, Figures(lambda: plugin.unattributed))
+    return pages_app(plugin.why_not_ready, plugin, Figures(lambda: plugin.unattributed))
 
 
 async def test_healthy_before_it_is_ready(app: FastAPI, plugin: FakePlugin) -> None:
