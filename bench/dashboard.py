@@ -27,6 +27,7 @@ from kube.api import ApiClient
 from kube.http_server import Ending, serving
 from local_cluster import debian
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.apiserver_reviews import TOKEN_REVIEWS, Reviews
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.http_app import dashboard_app
@@ -148,7 +149,7 @@ async def measure(args: argparse.Namespace) -> None:
     handle, calls = filter_handler.handler(extender), filter_handler.bodies(size)
     snapshots, everybody = Snapshots(world, Recent()), Everybody()
     reviews = Reviews(cast(ApiClient, everybody))
-    views = Views(world, snapshots, reviews, everybody, lambda: "")
+    views = Views(world, snapshots, reviews, cast(GateWriter, everybody), lambda: "")
     gc.collect()
     gc.freeze()
     with beside(snapshots.run(), change(world, snapshots, args.queues)):

@@ -26,10 +26,11 @@ from typing import Any, cast
 
 from bench import verdicts
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.extender.http_app import ExtenderApp, Limits
 from scheduler_plugin.extender.http_server import serving
 from scheduler_plugin.extender.kube_scheduler import Extender
-from scheduler_plugin.extender.kube_scheduler_binds import KnowsTheCluster
+from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.extender.listening import Listening
 from scheduler_plugin.extender.messages import NotAnswered, decode_filter, encode_filter
 from scheduler_plugin.objects.bindings import CarriesOut
@@ -80,7 +81,8 @@ def extender(size: Size) -> Extender:
         world.put_claim(verdicts.claim(number, size.queues, allocated=False))
     known = KnownWorld(world)
     clock: Callable[[], datetime] = lambda: verdicts.NOW  # noqa: E731
-    return Extender(cast(KnowsTheCluster, known), cast(CarriesOut, None), known, clock)
+    cluster, lease = cast(ClusterWorld, known), cast(KubeSchedulerLease, known)
+    return Extender(cluster, cast(CarriesOut, None), lease, clock)
 
 
 def full_queue() -> Queue:

@@ -34,8 +34,9 @@ from bench import verdicts
 from kube.api import ApiClient
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import OtherChanged, QueueChanged
-from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites, SeesPods
+from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
+from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.claims import ClaimView, ClassName, claim_view
 from scheduler_plugin.objects.devices.devices import SliceView
 from scheduler_plugin.objects.names import (
@@ -137,7 +138,7 @@ class Scene:
             if not pod.gates:
                 self.refusals.answered(pod.uid, refused=True)
         writes = GateWrites(
-            cast(ApiClient, None), cast(SeesPods, KnownPods(self.world)), HeldLease()
+            cast(ApiClient, None), cast(ClusterWorld, KnownPods(self.world)), HeldLease()
         )
         self.writer = GateWriter(writes, self.refusals, lambda: NOW)
 

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from kube.api import (
     QUEUES,
@@ -23,7 +23,7 @@ from kube.api import (
     Preconditions,
     WriteOptions,
 )
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.due import Due
 from scheduler_plugin.keeping.charged_queues import ChargedQueues, Keep, is_charged, unkept
 from scheduler_plugin.objects.bindings import (
@@ -55,20 +55,10 @@ STRIDE = 100
 WRITE = WriteOptions(field_manager=FINALIZER_MANAGER, timeout_seconds=WRITE_SECONDS)
 
 
-class KnowsQueues(Protocol):
-    """The stores, and the world that they feed."""
-
-    @property
-    def world(self) -> World: ...
-
-    def note_queue(self, obj: JsonObject) -> None:
-        """Take the answer to an own write at once."""
-
-
 class QueueKeeper:
     """Adds and removes the finalizer; `run` once the world is in sync."""
 
-    def __init__(self, client: ApiClient, cluster: KnowsQueues, fence: Fence) -> None:
+    def __init__(self, client: ApiClient, cluster: ClusterWorld, fence: Fence) -> None:
         self._client = client
         self._cluster = cluster
         self._fence = fence

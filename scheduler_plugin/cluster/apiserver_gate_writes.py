@@ -7,7 +7,6 @@ that are ours, and nothing else: other gates and conditions have other owners.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from kube.api import (
     PODS,
@@ -20,7 +19,7 @@ from kube.api import (
     Preconditions,
     WriteOptions,
 )
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.bindings import Fence, check_fence
 from scheduler_plugin.objects.names import ADMITTED_CONDITION, FIELD_MANAGER, QUOTA_GATE
 from scheduler_plugin.objects.pods import PodView
@@ -30,19 +29,6 @@ WRITE_SECONDS = 2.0
 """How long one write may take; a Lease that is not renewed for long must still outlive it."""
 
 WRITE = WriteOptions(field_manager=FIELD_MANAGER, timeout_seconds=WRITE_SECONDS)
-
-
-class SeesPods(Protocol):
-    """The stores, as far as pods go, and the world that they feed."""
-
-    @property
-    def world(self) -> World: ...
-
-    def note_pod(self, obj: JsonObject) -> None:
-        """Take the answer to an own write at once."""
-
-    async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
-        """Read a pod from the API server; the world knows it from then on. None for none."""
 
 
 class GateStaysError(Exception):
@@ -57,7 +43,7 @@ class GateWrites:
     """
 
     client: ApiClient
-    cluster: SeesPods
+    cluster: ClusterWorld
     fence: Fence
 
     async def remove_gate(self, removal: GateRemoval) -> None:

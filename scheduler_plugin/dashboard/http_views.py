@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from fastapi import HTTPException
 
 from kube.kinds import CLAIMS, PODS, QUEUES
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.apiserver_reviews import Reviews, Viewer
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.parts import (
@@ -30,16 +31,6 @@ encode = msgspec.json.encode
 NOT_YET = "The cluster is not read yet. Try again in a moment."
 
 
-class TellsWhoWaits(Protocol):
-    """Who knows the pods that wait for quota."""
-
-    def why_not_told(self) -> str:
-        """Why it is not known here who waits; "" where it is."""
-
-    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
-        """What is known of a waiting pod now; a sentence where it is none that waits."""
-
-
 @dataclass(slots=True)
 class Views:
     """Answers viewers.
@@ -51,7 +42,7 @@ class Views:
     world: World
     snapshots: Snapshots
     reviews: Reviews
-    waiting: TellsWhoWaits
+    waiting: GateWriter
     why_not_ready: Callable[[], str]
 
     @property

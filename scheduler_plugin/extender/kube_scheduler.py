@@ -9,11 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import datetime
-from typing import Protocol
 
 from kube.api import ApiError
 from scheduler_plugin.cluster.apiserver_lookups import ClaimLookups
-from scheduler_plugin.extender.kube_scheduler_binds import Binds, KnowsTheCluster
+from scheduler_plugin.cluster.stores import ClusterWorld
+from scheduler_plugin.extender.kube_scheduler_binds import Binds
+from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.extender.messages import BindArguments, NotAnswered, Passed
 from scheduler_plugin.judging.gangs import (
     NotTogether,
@@ -40,16 +41,6 @@ is what a refusal costs its pod."""
 Answer = Passed | Refused | NotAnswered
 
 
-class HoldsTheLease(Protocol):
-    """kube-scheduler's Lease, as far as readiness goes."""
-
-    def why_not_ready(self) -> str:
-        """Why the kube-scheduler beside this process is not served; "" where it is."""
-
-    async def settle(self, seconds: float) -> None:
-        """Wait until it is served, for so long at the most."""
-
-
 class Extender:
     """Answers kube-scheduler. All of it runs in one event loop.
 
@@ -60,9 +51,9 @@ class Extender:
 
     def __init__(
         self,
-        cluster: KnowsTheCluster,
+        cluster: ClusterWorld,
         binder: CarriesOut,
-        lease: HoldsTheLease,
+        lease: KubeSchedulerLease,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
     ) -> None:

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Protocol
 
 from kube.api import ApiError, KeyLocks, naming
 from scheduler_plugin.accounting.freshness import (
@@ -24,7 +23,7 @@ from scheduler_plugin.accounting.freshness import (
     stand,
     unowned_claims,
 )
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.extender.messages import BindArguments
 from scheduler_plugin.extender.prometheus_calls import WATCH_LAG_SECONDS
 from scheduler_plugin.judging.verdicts import (
@@ -42,9 +41,7 @@ from scheduler_plugin.objects.bindings import (
     ClaimOwner,
     ClaimsChanged,
 )
-from scheduler_plugin.objects.claims import ClaimView
-from scheduler_plugin.objects.fields import JsonObject
-from scheduler_plugin.objects.names import AccountingSettings, ClaimUid, PodUid
+from scheduler_plugin.objects.names import ClaimUid, PodUid
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.waiting.away.resting_pods import RestingPods
 
@@ -63,42 +60,12 @@ ATTEMPTS = 5
 """How often a verdict is made anew because somebody else wrote a claim first."""
 
 
-class KnowsTheCluster(Protocol):
-    """The stores, and the world that they feed."""
-
-    @property
-    def world(self) -> World: ...
-
-    @property
-    def settings(self) -> AccountingSettings: ...
-
-    def why_not_ready(self) -> str:
-        """Why verdicts cannot be made yet; "" where they can."""
-
-    async def wait_for(
-        self, condition: Callable[[], bool], seconds: float, about: Collection[str]
-    ) -> bool:
-        """Wait until a change of these pods or claims, named by UID, makes the condition true.
-
-        Empty for any change. False if that took too long.
-        """
-
-    def read_pod(self, obj: JsonObject) -> PodView:
-        """A pod that somebody sent."""
-
-    async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
-        """Read a pod from the API server; the world knows it from then on. None for none."""
-
-    async def refresh_claim(self, namespace: str, name: str) -> ClaimView | None:
-        """The same for a claim."""
-
-
 class Binds:
     """The bindings under way."""
 
     def __init__(
         self,
-        cluster: KnowsTheCluster,
+        cluster: ClusterWorld,
         binder: CarriesOut,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.

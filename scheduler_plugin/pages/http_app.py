@@ -13,31 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
-from typing import Protocol
 
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from fastapi.responses import PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp
 
+from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.pages.prometheus import CONTENT_TYPE_LATEST, Figures
 from scheduler_plugin.pages.waiting_pods import WaitingPodPage
-from scheduler_plugin.waiting.decisions import WaitingPod
-
-
-class TellsWhoWaits(Protocol):
-    """Who knows the pods that wait for quota."""
-
-    def why_not_told(self) -> str:
-        """Why it is not known here who waits; "" where it is."""
-
-    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
-        """What is known of a waiting pod now; a sentence where it is none that waits."""
 
 
 def pages_app(
     why_not_ready: Callable[[], str],
-    waiting: TellsWhoWaits,
+    waiting: GateWriter,
     figures: Figures,
     dashboard: ASGIApp | None = None,
 ) -> FastAPI:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,6 +14,7 @@ from kube.api import ApiClient, JsonObject, connect
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.cluster import apiserver_finalizers
 from scheduler_plugin.cluster.apiserver_finalizers import KeepingBinder, QueueKeeper
+from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.bindings import BindFailed, BindRequest, Bound, ClaimsChanged, Outcome
 from scheduler_plugin.objects.names import CHARGES_FINALIZER, PodUid, Queue, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue
@@ -96,7 +97,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
 
 def a_scene(fake: FakeApiServer, client: ApiClient) -> Scene:
     cluster, fence = Cluster(a_world(a_queue(), RUNNING)), FakeFence()
-    return Scene(fake, cluster, QueueKeeper(client, cluster, fence), fence)
+    return Scene(fake, cluster, QueueKeeper(client, cast(ClusterWorld, cluster), fence), fence)
 
 
 def as_written(*, kept: bool) -> dict[str, Any]:

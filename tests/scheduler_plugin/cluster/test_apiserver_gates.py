@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -19,6 +19,7 @@ from scheduler_plugin.cluster import apiserver_gates, apiserver_waiting_pods
 from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.cluster.apiserver_waiting_pods import AT_ONCE
+from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
 from scheduler_plugin.waiting.decisions import WaitingPod
 from scheduler_plugin.waiting.gates import GateKeeper
@@ -60,7 +61,7 @@ class Scene:
 
     def __post_init__(self) -> None:
         self.refusals = RefusedPods()
-        writes = GateWrites(self.pods.client, self.pods, self.fence)
+        writes = GateWrites(self.pods.client, cast(ClusterWorld, self.pods), self.fence)
         self.writer = GateWriter(writes, self.refusals, lambda: self.now, lambda: moment(self.now))
         self.pods.listener = self.writer.changed
 

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message
 
 from kube.api import ApiClient
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.apiserver_reviews import REMEMBERED_SECONDS, Reviews
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.http_app import dashboard_app
@@ -120,11 +121,9 @@ def app(
     plugin: FakePlugin,
     clock: Clock,
 ) -> ASGIApp:
-    reviews = Reviews(cast(ApiClient, reviewer), clock)
-    views = Views(world, snapshots, reviews, plugin, plugin.why_not_ready)
-    return pages_app(
-        plugin.why_not_ready, plugin, Figures(lambda: NO_CHARGES), dashboard_app(views)
-    )
+    reviews, gates = Reviews(cast(ApiClient, reviewer), clock), cast(GateWriter, plugin)
+    views = Views(world, snapshots, reviews, gates, plugin.why_not_ready)
+    return pages_app(plugin.why_not_ready, gates, Figures(lambda: NO_CHARGES), dashboard_app(views))
 
 
 async def ask(app: ASGIApp, path: str, who: str = "alice") -> tuple[int, Any, dict[str, str]]:

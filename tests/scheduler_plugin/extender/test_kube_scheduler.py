@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.extender.kube_scheduler import Extender
 from scheduler_plugin.extender.kube_scheduler_binds import ATTEMPTS
+from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.extender.messages import BindArguments, NotAnswered, Passed
 from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.bindings import BindFailed
@@ -66,7 +68,11 @@ class Scene:
         put(self.cluster.world, *(a_queue(name, onvif=(1, 1)) for name in ("vision", "robots")))
         self.binder = FakeBinder(self.cluster)
         self.extender = Extender(
-            self.cluster, self.binder, self.lease, lambda: self.now, lambda: moment(self.now)
+            cast(ClusterWorld, self.cluster),
+            self.binder,
+            cast(KubeSchedulerLease, self.lease),
+            lambda: self.now,
+            lambda: moment(self.now),
         )
 
     def pod(self, name: str, **fields: Any) -> dict[str, Any]:

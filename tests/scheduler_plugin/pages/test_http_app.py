@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
 
+from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.pages.http_app import pages_app
@@ -54,7 +57,9 @@ def plugin() -> FakePlugin:
 
 @pytest.fixture
 def app(plugin: FakePlugin) -> FastAPI:
-    return pages_app(plugin.why_not_ready, plugin, Figures(lambda: plugin.unattributed))
+    return pages_app(
+        plugin.why_not_ready, cast(GateWriter, plugin), Figures(lambda: plugin.unattributed)
+    )
 
 
 async def test_healthy_before_it_is_ready(app: FastAPI, plugin: FakePlugin) -> None:
