@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
+
+import yaml
 
 from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration
 from scheduler_plugin.settings import (
     CheckSettings,
     LeaveSettings,
-    PrintConfigSettings,
     PrintStaticPodSettings,
     ServeSettings,
 )
@@ -35,7 +36,7 @@ def main() -> int:
         return _check(settings)
     if isinstance(settings, PrintStaticPodSettings):
         return _print_static_pod(settings)
-    sys.stdout.write(_configuration(settings))
+    _print(scheduler_configuration(settings))
     return 0
 
 
@@ -72,15 +73,13 @@ def _check(settings: CheckSettings) -> int:
 
     log_to_stderr(settings.log_level, "scheduler_plugin")
     try:
-        return 1 - asyncio.run(run_check(settings, _configuration(settings.expected)))
+        return 1 - asyncio.run(run_check(settings))
     except (ApiError, KubeconfigError, OSError) as error:
         sys.stderr.write(f"moorage-scheduler-plugin check: {error}\n")
         return 2
 
 
 def _print_static_pod(settings: PrintStaticPodSettings) -> int:
-    import yaml
-
     from scheduler_plugin.extender.static_pods import with_plugin
 
     try:
@@ -89,19 +88,12 @@ def _print_static_pod(settings: PrintStaticPodSettings) -> int:
     except (OSError, ValueError, yaml.YAMLError) as error:
         sys.stderr.write(f"{settings.manifest}: {error}\n")
         return 2
-    sys.stdout.write(yaml.safe_dump(changed, sort_keys=False))
+    _print(changed)
     return 0
 
 
-def _configuration(settings: PrintConfigSettings) -> str:
-    lease = settings.lease
-    return scheduler_configuration(
-        settings.scheduler_names,
-        (lease.namespace, lease.name),
-        settings.listening,
-        settings.caller,
-        settings.scheduler_kubeconfig,
-    )
+def _print(document: dict[str, Any]) -> None:
+    sys.stdout.write(yaml.safe_dump(document, sort_keys=False))
 
 
 if __name__ == "__main__":

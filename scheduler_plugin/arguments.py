@@ -33,7 +33,7 @@ from scheduler_plugin.extender.listening import (
     parse_listening,
     parse_pages_address,
 )
-from scheduler_plugin.extender.scheduler_configuration import CallerFiles
+from scheduler_plugin.extender.scheduler_configuration import CallerFiles, PrintConfigSettings
 from scheduler_plugin.extender.static_pods import Sidecar
 from scheduler_plugin.keeping.leftovers import GRACE as LEFTOVER_GRACE
 from scheduler_plugin.objects.names import (
@@ -47,7 +47,6 @@ from scheduler_plugin.objects.names import (
 from scheduler_plugin.settings import (
     CheckSettings,
     LeaveSettings,
-    PrintConfigSettings,
     PrintStaticPodSettings,
     ServeSettings,
 )
@@ -282,8 +281,8 @@ def print_config(
         )
     return PrintConfigSettings(
         listening=listening,
-        lease=LeaseSettings(namespace=lease[0], name=lease[1], identity=socket.gethostname()),
-        scheduler_names=tuple(scheduler_name),
+        lease=(lease[0], lease[1]),
+        scheduler_names=scheduler_name,
         caller=caller if listening.tls else None,
         scheduler_kubeconfig=scheduler_kubeconfig,
     )
@@ -367,7 +366,6 @@ def check(
         kubeconfig=kubeconfig,
         log_level=log_level,
         namespace=namespace,
-        lease=elected,
         account=account or f"system:serviceaccount:{namespace}:scheduler-plugin",
         scheduler_config=scheduler_config,
         as_json=output == "json",

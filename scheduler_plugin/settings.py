@@ -10,7 +10,7 @@ from typing import Literal
 from kube.api import Resource
 from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
 from scheduler_plugin.extender.listening import Listening
-from scheduler_plugin.extender.scheduler_configuration import CallerFiles
+from scheduler_plugin.extender.scheduler_configuration import PrintConfigSettings
 from scheduler_plugin.extender.static_pods import Sidecar
 from scheduler_plugin.objects.names import AccountingSettings
 
@@ -46,22 +46,6 @@ class ServeSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrintConfigSettings:
-    """Settings of `moorage-scheduler-plugin print-config`.
-
-    Attributes:
-        caller: What kube-scheduler shows to the plugin; None without TLS.
-        scheduler_kubeconfig: kube-scheduler's; empty for the ServiceAccount of its pod.
-    """
-
-    listening: Listening
-    lease: LeaseSettings
-    scheduler_names: tuple[str, ...]
-    caller: CallerFiles | None
-    scheduler_kubeconfig: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PrintStaticPodSettings:
     """Settings of `moorage-scheduler-plugin print-static-pod`.
 
@@ -89,7 +73,6 @@ class CheckSettings:
     kubeconfig: Path | None
     log_level: str
     namespace: str
-    lease: tuple[str, str]
     account: str
     scheduler_config: Path | None
     as_json: bool

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -31,6 +29,8 @@ from kube.api import (
 )
 from scheduler_plugin.checking.setups import Objects, Permission, Setup, Unread
 from scheduler_plugin.checking.workloads import PART_OF, PERMISSIONS
+from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration
+from scheduler_plugin.settings import CheckSettings
 
 _ADMISSION = "admissionregistration.k8s.io"
 POLICIES = Resource(_ADMISSION, "v1", "validatingadmissionpolicies", namespaced=False)
@@ -38,23 +38,7 @@ BINDINGS = Resource(_ADMISSION, "v1", "validatingadmissionpolicybindings", names
 ENDPOINTS = Resource("discovery.k8s.io", "v1", "endpointslices")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """Which set-up is meant.
-
-    Attributes:
-        configuration_file: None if kube-scheduler has it from the release's ConfigMap.
-        expected: What `print-config` prints.
-    """
-
-    namespace: str
-    lease: tuple[str, str]
-    account: str
-    configuration_file: Path | None
-    expected: str
-
-
-async def read_setup(client: ApiClient, question: Question) -> Setup:
+async def read_setup(client: ApiClient, settings: CheckSettings) -> Setup:
     """Read all of it, side by side.
 
     Raises:
@@ -62,6 +46,7 @@ async def read_setup(client: ApiClient, question: Question) -> Setup:
     """
     server = await client.server()
     own_time = wall_clock()
+    lease_namespace, lease_name = settings.expected.lease
     service = "kubernetes.io/service-name=moorage-webhook"
     selections = {
         "definitions": DEFINITIONS.select(),
@@ -69,30 +54,30 @@ async def read_setup(client: ApiClient, question: Question) -> Setup:
         "bindings": BINDINGS.select(),
         "validating": VALIDATING_WEBHOOKS.select(),
         "mutating": MUTATING_WEBHOOKS.select(),
-        "endpoints": ENDPOINTS.select(question.namespace, label_selector=service),
+        "endpoints": ENDPOINTS.select(settings.namespace, label_selector=service),
         "pods": PODS.select(label_selector=PART_OF),
         "daemon_sets": DAEMON_SETS.select(label_selector=PART_OF),
         "queues": QUEUES.select(),
     }
     listed, lease, (configuration, source), denied, serves_dra = await asyncio.gather(
         asyncio.gather(*(_listed(client, selection) for selection in selections.values())),
-        _object(client, LEASES.at(question.lease[1], question.lease[0])),
-        _configuration(client, question),
-        _denied(client, question.account),
+        _object(client, LEASES.at(lease_name, lease_namespace)),
+        _configuration(client, settings),
+        _denied(client, settings.account),
         _serves(client, SLICES),
     )
     return Setup(
-        namespace=question.namespace,
+        namespace=settings.namespace,
         git_version=server.git_version,
         server_time=server.time,
         own_time=own_time,
         serves_dra=serves_dra,
-        lease_name=question.lease,
+        lease_name=settings.expected.lease,
         lease=lease,
         configuration=configuration,
         configuration_source=source,
-        expected=yaml.safe_load(question.expected),
-        account=question.account,
+        expected=scheduler_configuration(settings.expected),
+        account=settings.account,
         denied=denied,
         **dict(zip(selections, listed, strict=True)),
     )
@@ -114,11 +99,11 @@ async def _object(client: ApiClient, path: ObjectPath) -> JsonObject | Unread:
         return Unread(str(error), absent=isinstance(error, NotFoundError))
 
 
-async def _configuration(client: ApiClient, question: Question) -> tuple[Any, str]:
+async def _configuration(client: ApiClient, settings: CheckSettings) -> tuple[Any, str]:
     """kube-scheduler's configuration, and where it was found."""
-    if (file := question.configuration_file) is not None:
+    if (file := settings.scheduler_config) is not None:
         return _parsed(file.read_text(encoding="utf-8")), str(file)
-    path = CONFIG_MAPS.at("moorage-scheduler", question.namespace)
+    path = CONFIG_MAPS.at("moorage-scheduler", settings.namespace)
     found = await _object(client, path)
     if isinstance(found, Unread):
         return found, str(path)

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from scheduler_plugin.extender.listening import Listening
 
 HTTP_TIMEOUT = "10s"
@@ -45,21 +43,33 @@ class CallerFiles:
     server_ca: str
 
 
-def scheduler_configuration(
-    scheduler_names: Sequence[str],
-    lease: tuple[str, str],
-    listening: Listening,
-    caller: CallerFiles | None,
-    kubeconfig: str = "",
-) -> str:
-    """A KubeSchedulerConfiguration as YAML.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintConfigSettings:
+    """Settings of `moorage-scheduler-plugin print-config`.
 
-    Leader election is on, since the plugin serves whoever holds the Lease (namespace and name).
+    Attributes:
+        lease: Namespace and name.
+        caller: What kube-scheduler shows to the plugin; None without TLS.
+        scheduler_kubeconfig: kube-scheduler's; empty for the ServiceAccount of its pod.
+    """
+
+    listening: Listening
+    lease: tuple[str, str]
+    scheduler_names: Sequence[str]
+    caller: CallerFiles | None = None
+    scheduler_kubeconfig: str = ""
+
+
+def scheduler_configuration(settings: PrintConfigSettings) -> dict[str, Any]:
+    """A KubeSchedulerConfiguration.
+
+    Leader election is on, since the plugin serves whoever holds the Lease.
     The extender is asked about every pod, and is not `ignorable`: a pod that is bound without it
     would not be charged. Without a kubeconfig kube-scheduler uses its pod's ServiceAccount.
     """
-    namespace, lease_name = lease
-    configuration = {
+    namespace, lease_name = settings.lease
+    kubeconfig = settings.scheduler_kubeconfig
+    return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {
@@ -73,10 +83,9 @@ def scheduler_configuration(
             **LEASE_TIMES,
         },
         "percentageOfNodesToScore": PERCENTAGE_OF_NODES_TO_SCORE,
-        "profiles": [{"schedulerName": name} for name in scheduler_names],
-        "extenders": [_extender(listening, caller)],
+        "profiles": [{"schedulerName": name} for name in settings.scheduler_names],
+        "extenders": [_extender(settings.listening, settings.caller)],
     }
-    return yaml.safe_dump(configuration, sort_keys=False)
 
 
 def _extender(listening: Listening, caller: CallerFiles | None) -> dict[str, Any]:

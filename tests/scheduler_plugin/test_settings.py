@@ -12,9 +12,13 @@ import yaml
 from scheduler_plugin import __main__
 from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.extender.listening import Listening, TlsFiles
-from scheduler_plugin.extender.scheduler_configuration import CallerFiles, scheduler_configuration
+from scheduler_plugin.extender.scheduler_configuration import (
+    CallerFiles,
+    PrintConfigSettings,
+    scheduler_configuration,
+)
 from scheduler_plugin.objects.names import OrphanPolicy, OwnerLifetime
-from scheduler_plugin.settings import LeaveSettings, PrintConfigSettings, ServeSettings
+from scheduler_plugin.settings import LeaveSettings, ServeSettings
 from tests.deploy.documents import DEPLOY
 
 TLS = ("--tls-cert-file=t.crt", "--tls-private-key-file=t.key", "--client-ca-file=ca.crt")
@@ -160,14 +164,7 @@ def test_value_that_makes_no_sense_is_refused_with_a_sentence(
 def print_config(*argv: str) -> dict[str, Any]:
     settings = parse_settings(["print-config", *argv], {})
     assert isinstance(settings, PrintConfigSettings)
-    text = scheduler_configuration(
-        settings.scheduler_names,
-        (settings.lease.namespace, settings.lease.name),
-        settings.listening,
-        settings.caller,
-    )
-    found: dict[str, Any] = yaml.safe_load(text)
-    return found
+    return scheduler_configuration(settings)
 
 
 def test_printed_configuration_is_that_of_the_manifests() -> None:
@@ -224,14 +221,14 @@ def test_with_tls_print_config_refuses_to_leave_out_a_file(
 
 def test_wildcard_of_ipv6_is_called_on_its_loopback() -> None:
     tls = TlsFiles(certificate="c", key="k", client_ca="a")
-    text = scheduler_configuration(
-        ("moorage",),
-        ("a", "b"),
-        Listening(host="::", port=1, tls=tls),
-        CallerFiles(certificate="c", key="k", server_ca="a"),
+    settings = PrintConfigSettings(
+        listening=Listening(host="::", port=1, tls=tls),
+        lease=("a", "b"),
+        scheduler_names=("moorage",),
+        caller=CallerFiles(certificate="c", key="k", server_ca="a"),
     )
 
-    assert yaml.safe_load(text)["extenders"][0]["urlPrefix"] == "https://[::1]:1"
+    assert scheduler_configuration(settings)["extenders"][0]["urlPrefix"] == "https://[::1]:1"
 
 
 def test_command_prints_to_standard_output(

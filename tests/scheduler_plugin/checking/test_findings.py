@@ -26,10 +26,7 @@ LABEL = "app.kubernetes.io/name"
 def configuration() -> Any:
     settings = parse_settings(["check"], {})
     assert isinstance(settings, CheckSettings)
-    expected = settings.expected
-    lease = (expected.lease.namespace, expected.lease.name)
-    names, listening = expected.scheduler_names, expected.listening
-    return yaml.safe_load(scheduler_configuration(names, lease, listening, None))
+    return scheduler_configuration(settings.expected)
 
 
 def definition(path: Any) -> Any:
