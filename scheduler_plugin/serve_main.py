@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -44,7 +43,6 @@ from scheduler_plugin.keeping.upkeep import Upkeep
 from scheduler_plugin.objects.names import FIELD_MANAGER
 from scheduler_plugin.pages.http_app import pages_app
 from scheduler_plugin.pages.prometheus import Figures, counting_evictions
-from scheduler_plugin.pages.prometheus_queues import QueueFigures
 from scheduler_plugin.settings import ServeSettings
 
 logger = logging.getLogger(__name__)
@@ -116,13 +114,12 @@ class Plugin:
         self.extender = Extender(self._cluster, keeping, self._lease, wall_clock)
         writes = GateWrites(client, self._cluster, self._lease)
         self.gates = GateWriter(writes, self.extender.refusals, wall_clock)
-        queues = QueueFigures(self._cluster.world, self.gates.waiting_pods, time.monotonic)  # noqa: TID251
         self.figures = Figures(
-            self._cluster.world.ledger.unattributed,
+            self._cluster.world,
+            self.gates.waiting_pods,
             self.extender.why_not_ready,
             self._cluster.watch_failures,
-            counted=(CALLS,),
-            families=(queues.families,),
+            CALLS,
         )
         self._reclaimer = binder.reclaimer(
             self._cluster.world, self.gates.lacking_room, record, wall_clock

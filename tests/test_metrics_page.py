@@ -14,7 +14,6 @@ from prometheus_client import Counter, Histogram
 from driver.plumbing import prometheus as driver
 from scheduler_plugin.extender import prometheus_calls
 from scheduler_plugin.pages import prometheus as pages
-from scheduler_plugin.pages import prometheus_queues
 from webhook import prometheus as webhook
 
 ROOT = Path(__file__).parent.parent
@@ -35,7 +34,7 @@ def counted(*modules: ModuleType) -> Iterator[tuple[str, Figure]]:
 
 def plugin_figures() -> dict[str, Figure]:
     found = dict(counted(prometheus_calls, pages))
-    for name, (labels, meaning) in {**pages.MEANINGS, **prometheus_queues.MEANINGS}.items():
+    for name, (labels, meaning) in pages.MEANINGS.items():
         found[f"moorage_scheduler_plugin_{name}"] = ("gauge", labels, meaning)
     return found
 

@@ -13,22 +13,51 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
+from typing import Annotated
 
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from fastapi.responses import PlainTextResponse, RedirectResponse
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp
 
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.pages.prometheus import CONTENT_TYPE_LATEST, Figures
-from scheduler_plugin.pages.waiting_pods import WaitingPodPage
+from scheduler_plugin.waiting.decisions import WaitingPod
+
+
+class WaitingPodPage(BaseModel):
+    """A pod that waits for quota, as things are now."""
+
+    namespace: str
+    name: str
+    queue: str
+    place: Annotated[
+        int | None,
+        Field(description="In its line, from 1; null where it waits for more than its quota."),
+    ]
+    waiting: Annotated[int | None, Field(description="Pods in its line.")]
+    reason: Annotated[str, Field(description='Why it does not go; "" where it is about to.')]
+    message: str
+
+    @classmethod
+    def of(cls, pod: WaitingPod) -> WaitingPodPage:
+        return cls(
+            namespace=pod.namespace,
+            name=pod.name,
+            queue=pod.queue,
+            place=pod.place.number if pod.place else None,
+            waiting=pod.place.waiting if pod.place else None,
+            reason=pod.reason,
+            message=pod.message,
+        )
 
 
 def pages_app(
     why_not_ready: Callable[[], str],
     waiting: GateWriter,
     figures: Figures,
-    dashboard: ASGIApp | None = None,
+    dashboard: ASGIApp,
 ) -> FastAPI:
     """The application; what it cannot answer it says in a sentence, as plain text.
 
@@ -65,15 +94,10 @@ def pages_app(
     async def metrics() -> Response:
         return Response(await figures.page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    _add(dashboard, app)
+    app.add_route("/", _to_dashboard)
+    app.add_route("/dashboard", _to_dashboard)
+    app.mount("/dashboard", dashboard)
     return app
-
-
-def _add(dashboard: ASGIApp | None, app: FastAPI) -> None:
-    if dashboard is not None:
-        app.add_route("/", _to_dashboard)
-        app.add_route("/dashboard", _to_dashboard)
-        app.mount("/dashboard", dashboard)
 
 
 async def _from_within(request: Request) -> None:

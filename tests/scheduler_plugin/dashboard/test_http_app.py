@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
+from prometheus_client import CollectorRegistry
 from starlette.types import ASGIApp, Message
 
 from kube.api import ApiClient
@@ -19,7 +20,6 @@ from scheduler_plugin.dashboard.http_app import dashboard_app
 from scheduler_plugin.dashboard.http_views import Views
 from scheduler_plugin.dashboard.parts import Part
 from scheduler_plugin.dashboard.recent import Recent
-from scheduler_plugin.objects.amounts import NO_CHARGES
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import NamespaceView
 from scheduler_plugin.pages.http_app import pages_app
@@ -123,7 +123,8 @@ def app(
 ) -> ASGIApp:
     reviews, gates = Reviews(cast(ApiClient, reviewer), clock), cast(GateWriter, plugin)
     views = Views(world, snapshots, reviews, gates, plugin.why_not_ready)
-    return pages_app(plugin.why_not_ready, gates, Figures(lambda: NO_CHARGES), dashboard_app(views))
+    figures = Figures(world, dict, str, dict, CollectorRegistry())
+    return pages_app(plugin.why_not_ready, gates, figures, dashboard_app(views))
 
 
 async def ask(app: ASGIApp, path: str, who: str = "alice") -> tuple[int, Any, dict[str, str]]:

@@ -13,11 +13,9 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.extender import prometheus_calls
 from scheduler_plugin.extender.messages import NotAnswered, Passed
 from scheduler_plugin.judging.verdicts import Refused
-from scheduler_plugin.objects.amounts import NO_CHARGES
 from scheduler_plugin.objects.names import QueueName, Reason
-from scheduler_plugin.pages import prometheus_queues
+from scheduler_plugin.pages import prometheus
 from scheduler_plugin.pages.prometheus import Figures, counting_evictions
-from scheduler_plugin.pages.prometheus_queues import QueueFigures
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_world, an_allocated_claim
 
 PREFIX = "moorage_scheduler_plugin_"
@@ -25,13 +23,12 @@ PREFIX = "moorage_scheduler_plugin_"
 
 async def figures(world: World, waiting: Mapping[QueueName, int] | None = None) -> dict[str, float]:
     """All that is told, as `name{value,value}` in the order of the labels' names."""
-    queues = QueueFigures(world, lambda: waiting or {}, lambda: 0.0)
     told = Figures(
-        lambda: NO_CHARGES,
+        world,
+        lambda: waiting or {},
         lambda: "Not yet.",
         lambda: {"pods of v1": 2},
-        counted=(prometheus_calls.REGISTRY,),
-        families=(queues.families,),
+        prometheus_calls.REGISTRY,
     )
     families = text_string_to_metric_families((await told.page()).decode())
     return {
@@ -100,7 +97,7 @@ async def test_whether_it_serves_and_what_it_does_not_hear_of_is_told() -> None:
 async def test_of_too_many_queues_the_rest_is_left_out_and_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(prometheus_queues, "MOST_ROWS", 3)
+    monkeypatch.setattr(prometheus, "MOST_ROWS", 3)
     world = a_world(*(a_queue(f"q{number}", onvif=(1, 1)) for number in range(5)))
 
     told = await figures(world)
@@ -112,7 +109,7 @@ async def test_of_too_many_queues_the_rest_is_left_out_and_counted(
 async def test_others_have_their_turn_while_many_queues_are_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(prometheus_queues, "IN_ONE_STEP", 1)
+    monkeypatch.setattr(prometheus, "IN_ONE_STEP", 1)
     world = a_world(*(a_queue(f"q{number}", onvif=(1, 1)) for number in range(20)))
     reading, turns = asyncio.create_task(figures(world)), 0
     while not reading.done():

@@ -6,16 +6,17 @@ from typing import cast
 
 import pytest
 from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
+from scheduler_plugin.accounting.world import World
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
-from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.pages.http_app import pages_app
 from scheduler_plugin.pages.prometheus import Figures
 from scheduler_plugin.waiting.decisions import Place, WaitingPod
 from tests.asgi import status_and_body, status_and_text
-from tests.scheduler_plugin.builders import amounts
+from tests.scheduler_plugin.builders import a_world, amounts
 
 PLACE = Place(QueueName("vision"), 2, 7)
 
@@ -27,7 +28,6 @@ class FakePlugin:
     not_told = ""
     failure: Exception | None = None
     place: Place | None = PLACE
-    unattributed: Charges = NO_CHARGES
 
     def why_not_ready(self) -> str:
         if self.failure:
@@ -56,10 +56,15 @@ def plugin() -> FakePlugin:
 
 
 @pytest.fixture
-def app(plugin: FakePlugin) -> FastAPI:
-    return pages_app(
-        plugin.why_not_ready, cast(GateWriter, plugin), Figures(lambda: plugin.unattributed)
-    )
+def world() -> World:
+    return a_world()
+
+
+@pytest.fixture
+def app(plugin: FakePlugin, world: World) -> FastAPI:
+    figures = Figures(world, dict, str, dict, CollectorRegistry())
+    gates = cast(GateWriter, plugin)
+    return pages_app(plugin.why_not_ready, gates, figures, FastAPI())
 
 
 async def test_healthy_before_it_is_ready(app: FastAPI, plugin: FakePlugin) -> None:
@@ -121,10 +126,12 @@ async def test_who_does_not_wait_has_none(app: FastAPI, plugin: FakePlugin) -> N
     assert untold == (503, "Another holds the Lease.")
 
 
-async def test_what_nobody_is_charged_for_is_a_figure(app: FastAPI, plugin: FakePlugin) -> None:
+async def test_what_nobody_is_charged_for_is_a_figure(
+    app: FastAPI, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = "moorage_scheduler_plugin_unattributed"
     nothing = await status_and_text(app, "GET", "/metrics")
-    plugin.unattributed = amounts(onvif=2, gpu=1)
+    monkeypatch.setattr(world.ledger, "unattributed", lambda: amounts(onvif=2, gpu=1))
     code, page = await status_and_text(app, "GET", "/metrics")
 
     (family,) = (f for f in text_string_to_metric_families(page) if f.name == name)
