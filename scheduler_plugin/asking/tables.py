@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -24,6 +24,9 @@ WRAPPED = frozenset({"USERS", "MESSAGE", "BECAUSE", "PODS", "EVICTED", "USED BY"
 NOTHING = "-"
 
 
+Cell = Text | str | int | None
+"""Of a table: a name that is empty is shown as nothing."""
+
 Row = QueueRow | ChargeRow | DeviceRow | HandlerRow | Why | Simulation
 
 
@@ -40,23 +43,15 @@ def queue_table(
     With `shares`, by queue and class, the fair share has a column of its own.
     """
     heads = ("QUEUE", "CLASS", "USAGE", "", "QUOTA", "LIMIT", "WAITING", "NON-PREEMPTIBLE")
-    table = _table(*heads, *(() if shares is None else ("SHARE",)))
+    lines: list[tuple[Cell, ...]] = []
     before = ""
     for row in rows:
         name = "" if row.queue == before else f"{'  ' * row.depth}{row.queue}"
         before = row.queue
-        table.add_row(
-            Text(name),
-            Text(row.device_class or NOTHING),
-            str(row.usage),
-            _bar(row),
-            ceiling(row.quota),
-            ceiling(row.limit),
-            str(row.requested - row.usage),
-            str(row.non_preemptible),
-            *(() if shares is None else (str(shares.get((row.queue, row.device_class), 0)),)),
-        )
-    return table
+        cells = (Text(name), row.device_class, row.usage, _bar(row), row.quota, row.limit)
+        share = () if shares is None else (shares.get((row.queue, row.device_class), 0),)
+        lines.append((*cells, row.requested - row.usage, row.non_preemptible, *share))
+    return _table(heads if shares is None else (*heads, "SHARE"), lines)
 
 
 def _bar(row: QueueRow) -> Text:
@@ -72,24 +67,21 @@ def _bar(row: QueueRow) -> Text:
     return bar
 
 
-def ceiling(most: int | None) -> str:
-    return "none" if most is None else str(most)
-
-
 def charge_table(rows: Sequence[ChargeRow]) -> Table:
     """One line for each claim or pod."""
-    table = _table("KIND", "NAMESPACE", "NAME", "CHARGED TO", "COST", "USERS")
+    heads = ("KIND", "NAMESPACE", "NAME", "CHARGED TO", "COST", "USERS")
+    lines = []
     for row in rows:
         cost = ", ".join(f"{key}: {amount}" for key, amount in row.cost)
-        cells = (row.kind, row.namespace, row.name, row.payer, cost, ", ".join(row.users))
-        table.add_row(*(Text(cell or NOTHING) for cell in cells))
-    return table
+        users = ", ".join(row.users)
+        lines.append((row.kind, row.namespace, row.name, row.payer, cost, users))
+    return _table(heads, lines)
 
 
 def device_table(rows: Sequence[DeviceRow], *, wide: bool = False) -> Table:
     """One line for each device; with `wide` where it is published, and all who use it."""
     heads = ("DEVICE", "CONFIGURATION", "PATH", "NODES", "STATE", "SLOTS", "USED BY")
-    table = _table(*heads, *(("DRIVER", "POOL", "INSTANCE", "PODS") if wide else ()))
+    lines = []
     for row in rows:
         cells = [
             row.name,
@@ -103,8 +95,8 @@ def device_table(rows: Sequence[DeviceRow], *, wide: bool = False) -> Table:
         if wide:
             pods = [pod for user in row.users for pod in user.pods]
             cells += [row.driver, row.pool, row.instance, ", ".join(dict.fromkeys(pods))]
-        table.add_row(*(Text(cell or NOTHING) for cell in cells))
-    return table
+        lines.append(cells)
+    return _table((*heads, "DRIVER", "POOL", "INSTANCE", "PODS") if wide else heads, lines)
 
 
 def _user(user: DeviceUser) -> str:
@@ -121,21 +113,18 @@ def _several(names: Sequence[str], *, wide: bool) -> str:
 
 def waiting_table(rows: Sequence[WaitingRow]) -> Table:
     """One line for each pod that waits."""
-    table = _table("POD", "QUEUE", "SINCE", "REASON", "BECAUSE")
-    for row in rows:
-        cells = (row.pod, row.queue, row.created, row.reason, row.sentence)
-        table.add_row(*(Text(cell or NOTHING) for cell in cells))
-    return table
+    lines = ((row.pod, row.queue, row.created, row.reason, row.sentence) for row in rows)
+    return _table(("POD", "QUEUE", "SINCE", "REASON", "BECAUSE"), lines)
 
 
 def handler_table(rows: Sequence[HandlerRow]) -> Table:
     """One line for each handler, Configuration and node."""
-    table = _table("HANDLER", "CONFIGURATION", "NODE", "STATE", "REGISTERED", "SINCE", "MESSAGE")
+    heads = ("HANDLER", "CONFIGURATION", "NODE", "STATE", "REGISTERED", "SINCE", "MESSAGE")
+    lines = []
     for row in rows:
-        registered = "yes" if row.registered else "no"
-        cells = (row.handler, row.configuration, row.node, row.state, registered)
-        table.add_row(*(Text(cell or NOTHING) for cell in (*cells, row.since, row.message)))
-    return table
+        cells = (row.handler, row.configuration, row.node, row.state)
+        lines.append((*cells, "yes" if row.registered else "no", row.since, row.message))
+    return _table(heads, lines)
 
 
 def why_text(found: Why) -> list[Text | Table]:
@@ -156,11 +145,13 @@ def why_text(found: Why) -> list[Text | Table]:
 
 
 def _rules(rules: Sequence[RuleRow]) -> Table:
-    table = _table("RULE", "HOLDS", "BECAUSE")
-    for row in rules:
-        holds = {None: Text(NOTHING), True: Text("yes", "green"), False: Text("no", "bold red")}
-        table.add_row(Text(row.reason), holds[row.holds], Text(row.sentence))
-    return table
+    holds: dict[bool | None, Cell] = {
+        None: "",
+        True: Text("yes", "green"),
+        False: Text("no", "bold red"),
+    }
+    lines = ((row.reason, holds[row.holds], row.sentence) for row in rules)
+    return _table(("RULE", "HOLDS", "BECAUSE"), lines)
 
 
 def _list(head: str, sentences: Sequence[str]) -> list[Text | Table]:
@@ -182,51 +173,45 @@ def simulation_text(found: Simulation) -> list[Text | Table]:
     for lost in found.devices:
         said.append(Text(f"{lost.device.name} ({lost.device.path}): {lost.sentence}"))
     if found.waiting:
-        table = _table("WAITING POD", "NOW", "THEN", "BECAUSE", "EVICTED")
-        for one in found.waiting:
-            cells = (one.pod, one.before, one.after, one.sentence, ", ".join(one.evicted))
-            table.add_row(*(Text(cell or NOTHING) for cell in cells))
-        said.append(table)
+        lines = (
+            (one.pod, one.before, one.after, one.sentence, ", ".join(one.evicted))
+            for one in found.waiting
+        )
+        said.append(_table(("WAITING POD", "NOW", "THEN", "BECAUSE", "EVICTED"), lines))
     said += [_queue_changes(found.queues)] if found.queues else []
     return said or [Text("Nothing would differ.")]
 
 
 def _queue_changes(changes: Sequence[QueueChange]) -> Table:
-    table = _table("QUEUE", "CLASS", "USAGE", "QUOTA", "LIMIT", "")
+    lines: list[tuple[Cell, ...]] = []
     for change in changes:
         row = change.after or change.before
         assert row is not None, "one of them is there"
-        cells = [
-            _arrow(change, lambda r: str(r.usage)),
-            _arrow(change, lambda r: ceiling(r.quota)),
-            _arrow(change, lambda r: ceiling(r.limit)),
-        ]
-        names = (Text(row.queue), Text(row.device_class or NOTHING))
-        table.add_row(*names, *cells, Text(change.problem))
-    return table
+        figures = (_arrow(change, name) for name in ("usage", "quota", "limit"))
+        lines.append((row.queue, row.device_class, *figures, Text(change.problem)))
+    return _table(("QUEUE", "CLASS", "USAGE", "QUOTA", "LIMIT", ""), lines)
 
 
-def _arrow(change: QueueChange, of: Callable[[QueueRow], str]) -> str:
-    was, now = (NOTHING if row is None else of(row) for row in (change.before, change.after))
+def _arrow(change: QueueChange, figure: str) -> str:
+    rows = (change.before, change.after)
+    was, now = (NOTHING if row is None else _said(getattr(row, figure)) for row in rows)
     return was if was == now else f"{was} -> {now}"
 
 
 def _figures(figures: Sequence[Figure]) -> Table:
-    table = _table("QUEUE", "CLASS", "USAGE", "IT ADDS", "QUOTA", "LIMIT")
-    for row in figures:
-        table.add_row(
-            Text(row.queue),
-            Text(row.device_class),
-            str(row.usage),
-            str(row.added),
-            ceiling(row.quota),
-            ceiling(row.limit),
-        )
-    return table
+    lines = ((f.queue, f.device_class, f.usage, f.added, f.quota, f.limit) for f in figures)
+    return _table(("QUEUE", "CLASS", "USAGE", "IT ADDS", "QUOTA", "LIMIT"), lines)
 
 
-def _table(*heads: str) -> Table:
+def _table(heads: Sequence[str], lines: Iterable[Iterable[Cell]]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for head in heads:
         table.add_column(head, no_wrap=head not in WRAPPED, overflow="fold")
+    for line in lines:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(_said(cell)) for cell in line))
     return table
+
+
+def _said(value: str | int | None) -> str:
+    """A ceiling that is None has no end."""
+    return "none" if value is None else str(value) or NOTHING
