@@ -15,8 +15,7 @@ from datetime import datetime
 from driver.api import timestamp
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.asking.snapshots import Snapshot, changed, with_objects, world_of
-from scheduler_plugin.judging.gangs import NotTogether, is_of_gang, judge_together, waits_with
-from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
+from scheduler_plugin.judging.verdicts import Admitted, Refused, assume
 from scheduler_plugin.models import queue_problems
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.fields import JsonObject
@@ -25,7 +24,7 @@ from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Take
 from scheduler_plugin.viewing.device_rows import DeviceRow, device_rows
 from scheduler_plugin.viewing.queue_rows import QueueRow, queue_rows
-from scheduler_plugin.viewing.why import ADMITTED, decision, refusal
+from scheduler_plugin.viewing.why import ADMITTED, decision, refusal, verdict
 
 KINDS = {
     "Pod": "pods",
@@ -288,36 +287,21 @@ def _needs_nothing(pod: str) -> SimulatedPod:
 
 
 def _simulated(pod: PodView, world: World, now: datetime) -> SimulatedPod:
-    name = f"{pod.namespace}/{pod.name}"
-    found = _verdict(pod, world)
+    name, found = _named(pod), verdict(world, pod)
     if isinstance(found, Refused):
         going, sentence = decision(world, pod, now), found.sentence
-        if not isinstance(going, Take):
-            return SimulatedPod(pod=name, reason=str(found.reason), sentence=sentence)
-        return SimulatedPod(
-            pod=name,
-            reason=str(found.reason),
-            sentence=f"{sentence} {going.sentence}",
-            evicted=tuple(map(_named, going.pods)),
-        )
+        evicted: tuple[str, ...] = ()
+        if isinstance(going, Take):
+            sentence, evicted = f"{sentence} {going.sentence}", tuple(map(_named, going.pods))
+        return SimulatedPod(pod=name, reason=str(found.reason), sentence=sentence, evicted=evicted)
     charged: list[Charged] = []
-    for other, admitted in found:
+    for other, admitted in found.admitted:
         charged.extend(_charged(other, admitted))
         assume(other, admitted, world, now)
     sentence = "No rule of queues keeps it; where it runs kube-scheduler decides."
-    if len(found) > 1:
-        sentence = f"{len(found)} pods of its group go together. {sentence}"
+    if len(found.admitted) > 1:
+        sentence = f"{len(found.admitted)} pods of its group go together. {sentence}"
     return SimulatedPod(pod=name, reason=ADMITTED, sentence=sentence, charged=tuple(charged))
-
-
-def _verdict(pod: PodView, world: World) -> Refused | list[tuple[PodView, Admitted]]:
-    if is_of_gang(pod, world.facts):
-        together = judge_together(pod, world, lambda other: waits_with(other, world))
-        if isinstance(together, NotTogether):
-            return together.refused
-        return list(together.admitted)
-    found = judge(pod, world.facts.claims_of(pod), world)
-    return found if isinstance(found, Refused) else [(pod, found)]
 
 
 def _charged(pod: PodView, admitted: Admitted) -> Iterator[Charged]:

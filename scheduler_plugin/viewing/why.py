@@ -10,7 +10,13 @@ from typing import Any
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.cases import case_of
 from scheduler_plugin.judging.ceilings import usage_added
-from scheduler_plugin.judging.gangs import NotTogether, is_of_gang, judge_together, waits_with
+from scheduler_plugin.judging.gangs import (
+    NotTogether,
+    Together,
+    is_of_gang,
+    judge_together,
+    waits_with,
+)
 from scheduler_plugin.judging.verdicts import Refused, judge
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
@@ -130,13 +136,19 @@ def _why_waiting(
     )
 
 
-def refusal(world: World, pod: PodView) -> Refused | None:
-    """Why a waiting pod is refused, one of a group with its group; None where it is not."""
+def verdict(world: World, pod: PodView) -> Together | Refused:
+    """On a waiting pod as things are now; one of a group goes with its group or not at all."""
     if is_of_gang(pod, world.facts):
-        found = judge_together(pod, world, lambda other: waits_with(other, world))
-        return found.refused if isinstance(found, NotTogether) else None
-    verdict = judge(pod, world.facts.claims_of(pod), world)
-    return verdict if isinstance(verdict, Refused) else None
+        together = judge_together(pod, world, lambda other: waits_with(other, world))
+        return together.refused if isinstance(together, NotTogether) else together
+    found = judge(pod, world.facts.claims_of(pod), world)
+    return found if isinstance(found, Refused) else Together(((pod, found),))
+
+
+def refusal(world: World, pod: PodView) -> Refused | None:
+    """Why a waiting pod is refused; None where it is not."""
+    found = verdict(world, pod)
+    return found if isinstance(found, Refused) else None
 
 
 def decision(world: World, pod: PodView, now: datetime) -> Decision:
