@@ -14,8 +14,8 @@ from scheduler_plugin.asking.apiserver_snapshots import NEEDED, OPTIONAL
 from scheduler_plugin.asking.tables import queue_table, waiting_table
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.settings import ServeSettings
+from scheduler_plugin.viewing.pod_rows import waiting_rows
 from scheduler_plugin.viewing.queue_rows import queue_rows
-from scheduler_plugin.viewing.waiting_rows import waiting_rows
 
 PODS_SHOWN = 20
 

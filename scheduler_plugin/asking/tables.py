@@ -13,9 +13,9 @@ from rich.text import Text
 from scheduler_plugin.asking.simulations import QueueChange, Simulation
 from scheduler_plugin.viewing.device_rows import DeviceRow, DeviceUser
 from scheduler_plugin.viewing.handler_rows import HandlerRow
+from scheduler_plugin.viewing.pod_rows import WaitingRow
 from scheduler_plugin.viewing.queue_rows import ChargeRow, QueueRow
 from scheduler_plugin.viewing.rules import RuleRow
-from scheduler_plugin.viewing.waiting_rows import WaitingRow
 from scheduler_plugin.viewing.why import Figure, Why
 
 BAR = 12

@@ -9,12 +9,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import typer
 
+from kube.api import (
+    INSTANCES,
+    NAMESPACES,
+    PODS,
+    QUEUES,
+    SLICES,
+    ApiClient,
+    ApiError,
+    JsonObject,
+    KubeconfigError,
+    connect,
+)
 from scheduler_plugin.kubectl.commands import app
 
 NO_FILES, FILES = 4, 0
@@ -24,6 +36,12 @@ SECONDS = 3.0
 Names = Callable[[str, str], Iterable[str]]
 """The names of a kind in a namespace; kinds are the words of `_KINDS`."""
 
+_KINDS = {
+    "queues": (QUEUES,),
+    "namespaces": (NAMESPACES,),
+    "pods": (PODS,),
+    "devices": (SLICES, INSTANCES),
+}
 _POSITIONAL = {"charge": "queues", "why": "pods"}
 _OF_OPTIONS = {
     "--namespace": "namespaces",
@@ -78,10 +96,33 @@ def _beginning(found: Iterable[str], last: str) -> list[str]:
 
 def _names(kind: str, namespace: str) -> list[str]:
     """As the cluster has them; none where it does not tell in time."""
-    from scheduler_plugin.kubectl.names import names_of
-
     logging.disable(logging.CRITICAL)
-    return asyncio.run(names_of(kind, namespace, SECONDS))
+    return asyncio.run(_names_of(kind, namespace))
+
+
+async def _names_of(kind: str, namespace: str) -> list[str]:
+    """The names of a kind; none where the cluster does not tell them in time."""
+    try:
+        async with asyncio.timeout(SECONDS), connect() as client:
+            return sorted({name async for name in _listed(client, kind, namespace)})
+    except (ApiError, KubeconfigError, TimeoutError, OSError):
+        return []
+
+
+async def _listed(client: ApiClient, kind: str, namespace: str) -> AsyncIterator[str]:
+    for resource in _KINDS[kind]:
+        selection = resource.select((namespace or client.namespace) if kind == "pods" else "")
+        for obj in (await client.list(selection)).items:
+            for name in _names_in(kind, obj):
+                yield name
+
+
+def _names_in(kind: str, obj: JsonObject) -> Iterator[str]:
+    devices = (obj.get("spec") or {}).get("devices") if kind == "devices" else None
+    if devices is None:
+        yield obj["metadata"]["name"]
+    for device in devices or ():
+        yield device["name"]
 
 
 def main() -> int:

@@ -20,15 +20,17 @@ from rich.console import Console
 
 from kube.api import (
     DEPLOYMENTS,
+    EVENTS,
     PODS,
     ApiClient,
+    ApiError,
     ForbiddenError,
+    JsonObject,
     NotFoundError,
     connect,
     wall_clock,
 )
 from scheduler_plugin.arguments import parse_settings
-from scheduler_plugin.asking.apiserver_events import told_of
 from scheduler_plugin.asking.apiserver_snapshots import NoQueuesError, SnapshotReader
 from scheduler_plugin.asking.apiserver_top import show_live
 from scheduler_plugin.asking.kubectl_views import (
@@ -53,6 +55,9 @@ from scheduler_plugin.settings import Reading, ServeSettings, ViewSettings
 from scheduler_plugin.viewing.why import Why
 
 WIDEST = 10_000
+
+NEWEST = 5
+"""How many Events of a pod are told."""
 
 
 async def run_view(settings: ViewSettings) -> None:
@@ -185,7 +190,7 @@ async def _live_view(client: ApiClient, settings: ViewSettings, snapshot: Snapsh
     if settings.view != "why":
         return view(settings, snapshot)
     found = why_of(settings, snapshot, world_of(snapshot))
-    events = await told_of(client, settings.namespace, settings.name)
+    events = await _told_of(client, settings.namespace, settings.name)
     if found is None:
         found = await _unaccounted(client, settings, events)
     found = replace(found, told=(*found.told, *events))
@@ -204,6 +209,26 @@ async def _unaccounted(client: ApiClient, settings: ViewSettings, events: tuple[
         return Why(pod=pod, reason="Gone", sentence=sentence, queue=NO_QUEUE, claims=())
     sentence = "It asks for no devices, and no rule of queues looks at it."
     return Why(pod=pod, reason="NotAccounted", sentence=sentence, queue=NO_QUEUE, claims=())
+
+
+async def _told_of(client: ApiClient, namespace: str, name: str) -> tuple[str, ...]:
+    """The newest Events about pods of a name, the oldest first; none where they may not be read."""
+    selected = EVENTS.select(namespace, field_selector=f"regarding.kind=Pod,regarding.name={name}")
+    try:
+        found = await client.list(selected)
+    except ApiError:
+        return ()
+    newest = sorted(found.items, key=_when)[-NEWEST:]
+    return tuple(
+        f"{_when(event)} {event.get('reason')}: {event.get('note') or ''}" for event in newest
+    )
+
+
+def _when(event: JsonObject) -> str:
+    series = (event.get("series") or {}).get("lastObservedTime")
+    old = event.get("deprecatedLastTimestamp")
+    created = event["metadata"].get("creationTimestamp")
+    return str(series or event.get("eventTime") or old or created or "")
 
 
 async def _top(client: ApiClient, told: ServeSettings, settings: ViewSettings) -> None:
