@@ -8,7 +8,7 @@ admitted; those that wait already, each as if it came next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -342,19 +342,16 @@ def _told(pod: PodView, world: World, now: datetime) -> tuple[str, str, tuple[st
 def _queue_changes(before: World, after: World) -> Iterator[QueueChange]:
     """Usage counts what is assumed of the given pods."""
     was = {(row.queue, row.device_class): row for row in queue_rows(before)}
-    now = {(row.queue, row.device_class): row for row in map(_counting(after), queue_rows(after))}
+    now = {(row.queue, row.device_class): _counting(after, row) for row in queue_rows(after)}
     for key in sorted({*was, *now}):
         old, new = was.get(key), now.get(key)
         if old != new:
             yield QueueChange(before=old, after=new, problem=_over(new))
 
 
-def _counting(world: World) -> Callable[[QueueRow], QueueRow]:
-    def count(row: QueueRow) -> QueueRow:
-        more = world.assumptions.usage.amount(row.queue, ResourceKey(row.device_class))
-        return replace(row, usage=row.usage + more) if row.device_class else row
-
-    return count
+def _counting(world: World, row: QueueRow) -> QueueRow:
+    more = world.assumptions.usage.amount(row.queue, ResourceKey(row.device_class))
+    return replace(row, usage=row.usage + more) if row.device_class else row
 
 
 def _over(row: QueueRow | None) -> str:

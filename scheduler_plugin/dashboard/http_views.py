@@ -81,9 +81,9 @@ class Views:
     async def rows(self, asked: Asked, offset: int, limit: int) -> bytes:
         """A window, as JSON: its rows are that already."""
         snapshot = await self._snapshot()
-        found = snapshot.window(asked, offset, limit)
-        head = encode({"number": snapshot.number, "total": found.total, "offset": offset})
-        return b'%s,"rows":[%s]}' % (head[:-1], b",".join(found.rows))
+        total, found = snapshot.total(asked), snapshot.window(asked, offset, limit)
+        head = encode({"number": snapshot.number, "total": total, "offset": offset})
+        return b'%s,"rows":[%s]}' % (head[:-1], b",".join(found))
 
     async def claim(self, who: Viewer, namespace: str, name: str) -> dict[str, Any]:
         """A claim; its sharers are None where the viewer may not list pods."""

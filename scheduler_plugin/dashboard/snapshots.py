@@ -58,14 +58,6 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """Rows from a place on, of how many."""
-
-    total: int
-    rows: tuple[bytes, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot:
     """The rows of one moment; its number grows."""
 
@@ -75,11 +67,10 @@ class Snapshot:
         default_factory=lambda: LRUCache(MOST_FILTERS), repr=False, compare=False
     )
 
-    def window(self, asked: Asked, offset: int, limit: int) -> Window:
+    def window(self, asked: Asked, offset: int, limit: int) -> list[bytes]:
         """At most `limit` rows; none where the list is shorter."""
-        found = self._found(asked)
-        chosen = found[offset : offset + limit]
-        return Window(len(found), tuple(line.json(whole=asked.whole) for line in chosen))
+        chosen = self._found(asked)[offset : offset + limit]
+        return [line.json(whole=asked.whole) for line in chosen]
 
     def total(self, asked: Asked) -> int:
         return len(self._found(asked))

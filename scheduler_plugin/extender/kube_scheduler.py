@@ -15,7 +15,7 @@ from scheduler_plugin.cluster.apiserver_lookups import ClaimLookups
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.extender.kube_scheduler_binds import Binds
 from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
-from scheduler_plugin.extender.messages import BindArguments, NotAnswered, Passed
+from scheduler_plugin.extender.messages import Answer, BindArguments, NotAnswered, Passed
 from scheduler_plugin.judging.gangs import (
     NotTogether,
     Together,
@@ -37,8 +37,6 @@ just now, or has lost it and is about to end. Well inside the time that a Bind h
 KNOWN_SECONDS = 0.05
 """How long the watch may take to bring a claim of which kube-scheduler knows; a tenth of a second
 is what a refusal costs its pod."""
-
-Answer = Passed | Refused | NotAnswered
 
 
 class Extender:
@@ -85,19 +83,16 @@ class Extender:
         self._cluster.world.assumptions.forget(view.uid)
         if not view.may_use_devices:
             return Passed()
-        answer = self._filter(view)
+        answer = self._judged(view)
         self.refusals.answered(view.uid, refused=isinstance(answer, Refused))
         return answer
 
-    def _filter(self, view: PodView) -> Answer:
+    def _judged(self, view: PodView) -> Answer:
+        """One that goes with others is admitted with them, and room is kept for all."""
         known = self._cluster.world.facts.pod(view.uid)
         if known is not None and known.is_bound:
             # kube-scheduler has not heard of it; Bind will tell it where.
             return Passed()
-        return self._filter_unbound(view)
-
-    def _filter_unbound(self, view: PodView) -> Answer:
-        """One that goes with others is admitted with them, and room is kept for all."""
         found = self._verdict(view)
         if not isinstance(found, Together):
             return found
@@ -156,8 +151,10 @@ class Extender:
         Nor for one that is bound already, of which kube-scheduler has not heard.
         """
         view = self._asked_about(pod)
-        if isinstance(view, NotAnswered) or not view.may_use_devices:
-            return view if isinstance(view, NotAnswered) else Passed()
+        if isinstance(view, NotAnswered):
+            return view
+        if not view.may_use_devices:
+            return Passed()
         found = self._verdict(view)
         return Passed() if isinstance(found, Together) else found
 

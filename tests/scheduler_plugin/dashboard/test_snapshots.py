@@ -15,8 +15,7 @@ LIDAR = Line(b'{"name":"lidar"}', "lidar", b'{"users":[]}', "", "team-b")
 def rows(asked: Asked, offset: int = 0, limit: int = 10) -> tuple[int, list[Any]]:
     snapshot = Snapshot(1, {Part.CLAIMS: [CAMERA, LIDAR]})
     window = snapshot.window(asked, offset, limit)
-    assert snapshot.total(asked) == window.total
-    return window.total, [json.loads(row) for row in window.rows]
+    return snapshot.total(asked), [json.loads(row) for row in window]
 
 
 def test_a_window_says_how_many_rows_there_are() -> None:
