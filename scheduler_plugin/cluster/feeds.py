@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from typing import Generic, NoReturn, TypeVar
 
 from kube.api import (
-    Added,
     ApiClient,
     ApiError,
     Change,
     Deleted,
-    Modified,
     Resource,
     Store,
 )
+from scheduler_plugin.accounting.world_changes import WorldChange
 
 logger = logging.getLogger(__name__)
 
@@ -37,17 +36,26 @@ class Feed(Generic[T]):
     An object that becomes unreadable keeps its last readable state until it is readable again or
     gone: the store sees to that. A device that it holds stays charged, a limit that it sets stays
     in force. One that was never readable counts as absent.
+
+    Attributes:
+        put: Takes an object in; False if nothing came of it that anybody hears of.
+        delete: Likewise, for one that is gone.
+        change: What is heard of it.
+        tell: Who hears.
     """
 
-    put: Callable[[T], None]
-    delete: Callable[[T], None]
+    put: Callable[[T], bool | None]
+    delete: Callable[[T], bool | None]
+    change: Callable[[T], WorldChange]
+    tell: Callable[[WorldChange], None]
 
     def take(self, change: Change[T]) -> None:
-        match change:
-            case Added(new=new) | Modified(new=new):
-                self.put(new)
-            case Deleted(old=old):
-                self.delete(old)
+        if isinstance(change, Deleted):
+            found, matters = change.old, self.delete(change.old)
+        else:
+            found, matters = change.new, self.put(change.new)
+        if matters is not False:
+            self.tell(self.change(found))
 
 
 class Kind(Generic[T]):

@@ -19,7 +19,7 @@ from typing import NoReturn, TypeAlias
 from kube.api import CLAIMS, PODS, ApiClient, JsonObject, NotFoundError, Resource, WatchSettings
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import WorldChange
-from scheduler_plugin.cluster.kinds import Kinds, Source
+from scheduler_plugin.cluster.kinds import Kinds
 from scheduler_plugin.cluster.waiters import Waiters
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import AccountingSettings
@@ -48,9 +48,7 @@ class ClusterWorld:
         self.settings = settings
         self.world = World(settings)
         self._client = client
-        self.kinds = Kinds(
-            Source(client, watch or WatchSettings()), self.world, self._changed, pod_groups
-        )
+        self.kinds = Kinds(client, watch or WatchSettings(), self.world, self._changed, pod_groups)
         self._unknown = list(self.kinds)
         self._listeners: tuple[Listener, ...] = ()
         self.waiters = Waiters()
