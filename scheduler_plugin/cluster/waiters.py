@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from scheduler_plugin.accounting.world_changes import ClaimChanged, PodChanged, WorldChange
 
 ANYTHING = ""
 
-
-@dataclass(eq=False, slots=True)
-class _Waiter:
-    condition: Callable[[], bool]
-    met: asyncio.Future[None]
+Waiter: TypeAlias = tuple[asyncio.Future[None], Callable[[], bool]]
 
 
 class Waiters:
@@ -24,7 +20,8 @@ class Waiters:
     """
 
     def __init__(self) -> None:
-        self._about: dict[str, dict[_Waiter, None]] = {}
+        # By UID: who waits for that object, and what for.
+        self._about: dict[str, dict[asyncio.Future[None], Callable[[], bool]]] = {}
 
     def __len__(self) -> int:
         return len({waiter for waiters in self._about.values() for waiter in waiters})
@@ -41,37 +38,37 @@ class Waiters:
         """
         if condition():
             return True
-        waiter = _Waiter(condition, asyncio.get_running_loop().create_future())
+        met = asyncio.get_running_loop().create_future()
         uids = about or (ANYTHING,)
         for uid in uids:
-            self._about.setdefault(uid, {})[waiter] = None
+            self._about.setdefault(uid, {})[met] = condition
         try:
             async with asyncio.timeout(seconds):
-                await waiter.met
+                await met
         except TimeoutError:
             return condition()
         finally:
-            self._leave(waiter, uids)
+            self._leave(met, uids)
         return True
 
     def changed(self, change: WorldChange) -> None:
         """Ask those whom a change may concern."""
-        for waiter in list(self._concerned(change)):
-            if not waiter.met.done() and waiter.condition():
-                waiter.met.set_result(None)
+        for met, condition in list(self._concerned(change)):
+            if not met.done() and condition():
+                met.set_result(None)
 
-    def _concerned(self, change: WorldChange) -> Iterator[_Waiter]:
+    def _concerned(self, change: WorldChange) -> Iterator[Waiter]:
         match change:
             case ClaimChanged(uid) | PodChanged(uid):
-                yield from self._about.get(uid, ())
-                yield from self._about.get(ANYTHING, ())
+                yield from self._about.get(uid, {}).items()
+                yield from self._about.get(ANYTHING, {}).items()
             case _:
                 for waiters in self._about.values():
-                    yield from waiters
+                    yield from waiters.items()
 
-    def _leave(self, waiter: _Waiter, uids: Collection[str]) -> None:
+    def _leave(self, met: asyncio.Future[None], uids: Collection[str]) -> None:
         for uid in uids:
             waiters = self._about[uid]
-            del waiters[waiter]
+            del waiters[met]
             if not waiters:
                 del self._about[uid]

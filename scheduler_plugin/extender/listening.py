@@ -59,10 +59,11 @@ def parse_listening(address: str, tls: TlsFiles) -> Listening | Problem:
     if isinstance(found, Problem):
         return found
     host, port = found
-    missing = _missing(tls)
+    given = _given(tls)
+    missing = [flag for flag, path in given.items() if not path]
     if not missing:
         return Listening(host=host, port=port, tls=tls)
-    if len(missing) < len(_given(tls)):
+    if len(missing) < len(given):
         return Problem(missing[0], "must be set too: TLS takes certificate, key and client CA.")
     if not ip_address(host).is_loopback:
         flags = ", ".join(missing)
@@ -83,7 +84,8 @@ def parse_pages_address(address: str) -> Listening | Problem:
 
 
 def _address(flag: str, address: str, example: str) -> tuple[str, int] | Problem:
-    host, port = _split(address)
+    named, _, number = address.rpartition(":")
+    host, port = _host(named), _port(number)
     if host is None or port is None:
         return Problem(flag, f'"{address}" is not an IP address and a port, such as {example}.')
     return host, port
@@ -96,16 +98,6 @@ def _given(tls: TlsFiles) -> dict[str, str]:
         "--tls-private-key-file": tls.key,
         "--client-ca-file": tls.client_ca,
     }
-
-
-def _missing(tls: TlsFiles) -> list[str]:
-    """The flags that were not given."""
-    return [flag for flag, path in _given(tls).items() if not path]
-
-
-def _split(address: str) -> tuple[str | None, int | None]:
-    host, _, port = address.rpartition(":")
-    return _host(host), _port(port)
 
 
 def _host(text: str) -> str | None:
