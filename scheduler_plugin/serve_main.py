@@ -30,7 +30,7 @@ from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
 from scheduler_plugin.cluster.apiserver_warnings import SharingTeller, WarningTeller
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.dashboard.apiserver_reviews import Reviews
-from scheduler_plugin.dashboard.cluster_snapshots import Snapshots, event_row
+from scheduler_plugin.dashboard.cluster_snapshots import Snapshots, event_line
 from scheduler_plugin.dashboard.http_app import dashboard_app
 from scheduler_plugin.dashboard.http_views import Views
 from scheduler_plugin.dashboard.recent import Recent
@@ -143,7 +143,7 @@ class Plugin:
         )
 
     def _record(self, event: Event) -> None:
-        self._recent.add(event_row(event, wall_clock()))
+        self._recent.add(event_line(event, wall_clock()))
         self._events.record(event)
 
     def start(self, tasks: asyncio.TaskGroup) -> None:

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import NoReturn, TypeVar
 
+import msgspec
+
 from driver.api import timestamp
 from kube.api import Event
 from scheduler_plugin.accounting.figures.share_figures import ShareFigures
@@ -21,12 +23,11 @@ from scheduler_plugin.dashboard.history import STEP_SECONDS, History
 from scheduler_plugin.dashboard.lines import (
     claim_lines,
     device_lines,
-    event_lines,
     queue_lines,
     waiting_lines,
 )
 from scheduler_plugin.dashboard.parts import Part
-from scheduler_plugin.dashboard.recent import EventRow, Recent
+from scheduler_plugin.dashboard.recent import Recent
 from scheduler_plugin.dashboard.snapshots import Line, Snapshot
 from scheduler_plugin.viewing.queue_rows import queue_rows
 
@@ -48,19 +49,21 @@ FIRST_SECONDS = 10.0
 """How long whoever asks first waits for a look."""
 
 
-def event_row(event: Event, now: datetime) -> EventRow:
+def event_line(event: Event, now: datetime) -> Line:
     """An Event that is told now."""
     about = event.regarding
-    return EventRow(
-        at=timestamp(now),
-        type=str(event.type),
-        reason=event.reason,
-        action=event.action,
-        kind=about.kind,
-        namespace=about.namespace,
-        name=about.name,
-        note=event.note,
-    )
+    row = {
+        "at": timestamp(now),
+        "type": str(event.type),
+        "reason": event.reason,
+        "action": event.action,
+        "kind": about.kind,
+        "namespace": about.namespace,
+        "name": about.name,
+        "note": event.note,
+    }
+    words = (event.reason, about.kind, about.namespace, about.name, event.note)
+    return Line(msgspec.json.encode(row), " ".join(words).lower(), namespace=about.namespace)
 
 
 class Snapshots:
@@ -187,7 +190,7 @@ class Snapshots:
             Part.WAITING: waiting_lines(self._world),
             Part.CLAIMS: claim_lines(self._world),
             Part.DEVICES: device_lines(self._world),
-            Part.EVENTS: event_lines(self._recent),
+            Part.EVENTS: self._recent.lines(),
         }
         for part, source in sources.items():
             for line in source:

@@ -13,7 +13,6 @@ from typing import TypeVar
 import msgspec
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.dashboard.recent import Recent
 from scheduler_plugin.dashboard.snapshots import Line
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import QueueName
@@ -89,13 +88,6 @@ def waiting_lines(world: World) -> Lines:
             yield None
             continue
         words = (row.namespace, row.name, row.queue, row.reason)
-        yield Line(_encode(row), " ".join(words).lower(), namespace=row.namespace)
-
-
-def event_lines(recent: Recent) -> Lines:
-    """What this process told as Events, the newest first."""
-    for row in recent.rows():
-        words = (row.reason, row.kind, row.namespace, row.name, row.note)
         yield Line(_encode(row), " ".join(words).lower(), namespace=row.namespace)
 
 

@@ -4,38 +4,26 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from scheduler_plugin.dashboard.snapshots import Line
 
 MOST = 500
-"""How many are remembered: an Event is at most some 1,500 bytes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventRow:
-    """An Event, as it was told."""
-
-    at: str
-    type: str
-    reason: str
-    action: str
-    kind: str
-    namespace: str
-    name: str
-    note: str
+"""How many are remembered: an Event is at most some 1,500 bytes, and a filter looks at most of
+them once more."""
 
 
 class Recent:
     """The last ones; older ones are forgotten."""
 
     def __init__(self, most: int = MOST) -> None:
-        self._rows: deque[EventRow] = deque(maxlen=most)
+        self._lines: deque[Line] = deque(maxlen=most)
         self.count = 0
         """How many there were in all."""
 
-    def add(self, row: EventRow) -> None:
+    def add(self, line: Line) -> None:
         self.count += 1
-        self._rows.append(row)
+        self._lines.append(line)
 
-    def rows(self) -> Iterator[EventRow]:
+    def lines(self) -> Iterator[Line]:
         """The newest first."""
-        return iter(list(reversed(self._rows)))
+        yield from list(reversed(self._lines))

@@ -11,12 +11,11 @@ import pytest
 from kube.api import Event, ObjectReference
 from scheduler_plugin.accounting.figures.share_figures import ShareFigures
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.dashboard.cluster_snapshots import event_row
+from scheduler_plugin.dashboard.cluster_snapshots import event_line
 from scheduler_plugin.dashboard.lines import (
     Lines,
     claim_lines,
     device_lines,
-    event_lines,
     queue_lines,
     waiting_lines,
 )
@@ -153,9 +152,9 @@ def test_the_newest_event_is_the_first_and_old_ones_are_forgotten() -> None:
     for number in range(3):
         about = ObjectReference(api_version="v1", kind="Pod", name=f"p{number}", namespace="ns")
         event = Event.warning(about, "Reclaimed", "Evicted", f"note {number}")
-        recent.add(event_row(event, NOW + timedelta(seconds=number)))
+        recent.add(event_line(event, NOW + timedelta(seconds=number)))
 
-    rows = shown(event_lines(recent))
+    rows = shown(recent.lines())
     assert [row["note"] for row in rows] == ["note 2", "note 1"]
     assert (rows[0]["at"], rows[0]["kind"], rows[0]["name"]) == (
         "2026-11-21T12:00:02Z",
