@@ -20,9 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from kube.api import naming, note_span, now_ns
 from scheduler_plugin.extender.http_bodies import (
-    Cut,
     Response,
-    not_allowed,
     plain,
     read_body,
     respond,
@@ -117,7 +115,9 @@ class ExtenderApp:
     async def _answer(self, method: str, path: str, receive: Receive) -> Response:
         if path not in self._calls:
             return plain(404, f"There is no {path} here.")
-        return await self._call(path, receive) if method == "POST" else not_allowed("POST")
+        if method != "POST":
+            return plain(405, "Only POST is answered here.")
+        return await self._call(path, receive)
 
     async def _call(self, path: str, receive: Receive) -> Response:
         began = perf_counter()
@@ -130,9 +130,9 @@ class ExtenderApp:
         call, failed = self._calls[path]
         limits = self._limits
         body = await read_body(receive, limits.body, limits.discarded, limits.receive_seconds)
-        if isinstance(body, Cut):
-            logger.warning("not answered path=%s why=%s", path, body.why)
-            return Response(200, failed(body.why), closes=True)
+        if isinstance(body, str):
+            logger.warning("not answered path=%s why=%s", path, body)
+            return Response(200, failed(body), closes=True)
         try:
             return Response(200, await call(body))
         except Exception as error:  # a fault in one verdict must not look like a silent server

@@ -8,14 +8,8 @@ from typing import NamedTuple
 from starlette.types import Receive, Send
 
 
-class Cut(NamedTuple):
-    """A body that was not read to its end."""
-
-    why: str
-
-
-async def read_body(receive: Receive, most: int, discarded: int, seconds: float) -> bytes | Cut:
-    """Read a body.
+async def read_body(receive: Receive, most: int, discarded: int, seconds: float) -> bytes | str:
+    """Read a body; a sentence where it was not read to its end.
 
     Args:
         receive: Brings it, part by part.
@@ -31,16 +25,16 @@ async def read_body(receive: Receive, most: int, discarded: int, seconds: float)
             while more and size <= discarded:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    return Cut(f"body: the client left after {size} bytes.")
+                    return f"body: the client left after {size} bytes."
                 part: bytes = message.get("body", b"")
                 size += len(part)
                 more = message.get("more_body", False)
                 if size <= most:
                     parts.append(part)
     except TimeoutError:
-        return Cut(f"body: stopped after {size} bytes for {seconds:g} s.")
+        return f"body: stopped after {size} bytes for {seconds:g} s."
     if size > most:
-        return Cut(f"body: larger than {most} bytes.")
+        return f"body: larger than {most} bytes."
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -58,11 +52,6 @@ def plain(status: int, text: str) -> Response:
     # A body that was not read may follow the headers of a request that is refused by them.
     body = text.encode(errors="backslashreplace")
     return Response(status, body, b"text/plain; charset=utf-8", closes=status in (403, 404, 405))
-
-
-def not_allowed(method: str) -> Response:
-    """The answer to every method but this one."""
-    return plain(405, f"Only {method} is answered here.")
 
 
 async def respond(response: Response, send: Send) -> None:

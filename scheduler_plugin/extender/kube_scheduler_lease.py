@@ -171,13 +171,12 @@ class KubeSchedulerLease:
             )
 
     def _tell(self) -> None:
-        """Wake who waits for news, and log it."""
+        """Wake who waits for news, and log each turn once.
+
+        What counts seconds is said once, too.
+        """
         self._news.set()
         self._news.clear()
-        self._say()
-
-    def _say(self) -> None:
-        """Log each turn once; what counts seconds is said once, too."""
         why = self.why_not_ready()
         kind = why.partition(" for ")[0]
         if kind == self._said:
