@@ -18,9 +18,9 @@ MATTER = frozenset(
 
 
 def plugin_words(deployment: Any) -> tuple[str, ...]:
-    """The words after `serve` in the plugin's container; () where there is none.
+    """The flags of the plugin's container that change who is charged; () where there is none.
 
-    Each flag as one word, `--flag=value`, however it was written.
+    Each as one word, `--flag=value`, however it was written.
     """
     try:
         containers = deployment["spec"]["template"]["spec"]["containers"]
@@ -28,7 +28,8 @@ def plugin_words(deployment: Any) -> tuple[str, ...]:
         words = [*(plugin.get("command") or ()), *(plugin.get("args") or ())]
     except (KeyError, TypeError, StopIteration):
         return ()
-    return tuple(_joined([str(word) for word in words]))
+    joined = _joined([str(word) for word in words])
+    return tuple(word for word in joined if word.partition("=")[0] in MATTER)
 
 
 def _joined(words: Sequence[str]) -> Iterator[str]:
@@ -41,8 +42,3 @@ def _joined(words: Sequence[str]) -> Iterator[str]:
             pending = word
         elif word.startswith("--"):
             yield word
-
-
-def words_that_matter(words: Sequence[str]) -> tuple[str, ...]:
-    """Those that change who is charged."""
-    return tuple(word for word in words if word.partition("=")[0] in MATTER)

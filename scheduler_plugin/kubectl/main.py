@@ -42,7 +42,7 @@ from scheduler_plugin.asking.kubectl_views import (
     view,
     why_of,
 )
-from scheduler_plugin.asking.release_words import plugin_words, words_that_matter
+from scheduler_plugin.asking.release_words import plugin_words
 from scheduler_plugin.asking.snapshots import (
     Snapshot,
     SnapshotError,
@@ -97,7 +97,7 @@ async def _told(client: ApiClient, reading: Reading) -> ServeSettings:
     words: tuple[str, ...] = ()
     try:
         path = DEPLOYMENTS.at("moorage-scheduler", reading.release_namespace)
-        words = words_that_matter(plugin_words(await client.get(path)))
+        words = plugin_words(await client.get(path))
     except NotFoundError:
         pass  # The plugin runs beside the cluster's own kube-scheduler, or elsewhere.
     except ForbiddenError as error:

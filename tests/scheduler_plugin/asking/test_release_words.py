@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler_plugin.asking.kubectl_views import CannotTellError
-from scheduler_plugin.asking.release_words import plugin_words, words_that_matter
+from scheduler_plugin.asking.release_words import plugin_words
 from scheduler_plugin.kubectl.main import _parsed
 
 
@@ -24,7 +24,7 @@ def test_flags_that_change_who_is_charged_count_and_others_of_another_version_do
         )
     )
 
-    told = _parsed(words_that_matter(words)).accounting
+    told = _parsed(words).accounting
 
     assert (told.default_queue, told.queue_label) == ("vision", "kai.scheduler/queue")
 
