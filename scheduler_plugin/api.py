@@ -82,12 +82,7 @@ from scheduler_plugin.objects.pods import (
 from scheduler_plugin.objects.queue_objects import parse_queue
 from scheduler_plugin.objects.selectors import LabelSelector, Operator, Requirement
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
-from scheduler_plugin.reclaiming.device_wants import (
-    Ask,
-    Seeker,
-    may_want_device,
-    seekers_of,
-)
+from scheduler_plugin.reclaiming.device_wants import Ask, Seeker, may_want_device
 from scheduler_plugin.reclaiming.devices import decide_device, is_device_due
 from scheduler_plugin.reclaiming.kinds import kind_of
 from scheduler_plugin.reclaiming.places.evidence import Evidence, Known, Unread
@@ -100,6 +95,6 @@ from scheduler_plugin.reclaiming.places.offers import (
     device_request,
     offers,
 )
-from scheduler_plugin.reclaiming.room_places import decide_room, is_room_due, room_want_of
+from scheduler_plugin.reclaiming.room_places import decide_room, is_room_due
 from scheduler_plugin.reclaiming.victims.victims import Away
 from scheduler_plugin.reclaiming.wants import Outlook, hold_of, outlook

@@ -91,6 +91,7 @@ class Plugin:
     def __init__(self, client: ApiClient, settings: ServeSettings) -> None:
         accounting = settings.accounting
         self._cluster = ClusterWorld(client, accounting, pod_groups=settings.pod_groups)
+        world = self._cluster.world
         self._lease = KubeSchedulerLease(client, settings.lease, self._cluster.catch_up)
         binder = Binder(
             client,
@@ -101,46 +102,30 @@ class Plugin:
         )
         self._recent = Recent()
         self._events = EventRecorder(client, FIELD_MANAGER, settings.instance)
-        self._snapshots = Snapshots(self._cluster.world, self._recent)
+        self._snapshots = Snapshots(world, self._recent)
         self._reviews = Reviews(client)
-        upkeep = Upkeep(self._cluster.world, settings.leftover_grace)
+        upkeep = Upkeep(world, settings.leftover_grace)
         record = counting_evictions(self._record)
         self._keeper = binder.keeper(upkeep, record, wall_clock)
-        self._statuses = QueueStatusWriter(client, self._cluster.world, self._lease)
-        self._unattributed = WarningTeller(self._cluster.world, self._lease, self._record)
-        self._sharing = SharingTeller(self._cluster.world, self._lease, self._record)
+        self._statuses = QueueStatusWriter(client, world, self._lease)
+        self._unattributed = WarningTeller(world, self._lease, self._record)
+        self._sharing = SharingTeller(world, self._lease, self._record)
         self._queue_keeper = QueueKeeper(client, self._cluster, self._lease)
         keeping = KeepingBinder(binder, self._queue_keeper)
         self.extender = Extender(self._cluster, keeping, self._lease, wall_clock)
         writes = GateWrites(client, self._cluster, self._lease)
-        self.gates = GateWriter(writes, self.extender.refusals, wall_clock)
-        self.figures = Figures(
-            self._cluster.world,
-            self.gates.waiting_pods,
-            self.extender.why_not_ready,
-            self._cluster.watch_failures,
-            CALLS,
-        )
-        self._reclaimer = binder.reclaimer(
-            self._cluster.world, self.gates.lacking_room, record, wall_clock
-        )
+        self._gates = GateWriter(writes, self.extender.refusals, wall_clock)
+        self._reclaimer = binder.reclaimer(world, self._gates.lacking_room, record, wall_clock)
         self._reclaimer.told = self._statuses.changed
-        self._gangs = binder.gang_keeper(
-            self._cluster.world, settings.stale_gang_grace, record, wall_clock
-        )
+        self._gangs = binder.gang_keeper(world, settings.stale_gang_grace, record, wall_clock)
 
     def pages(self) -> ASGIApp:
         """What people, programs and probes read."""
-        views = Views(
-            self._cluster.world,
-            self._snapshots,
-            self._reviews,
-            self.gates,
-            self._cluster.why_not_ready,
-        )
-        return pages_app(
-            self.extender.why_not_ready, self.gates, self.figures, dashboard_app(views)
-        )
+        cluster, gates, why_not_ready = self._cluster, self._gates, self.extender.why_not_ready
+        world, failures = cluster.world, cluster.watch_failures
+        figures = Figures(world, gates.waiting_pods, why_not_ready, failures, CALLS)
+        views = Views(world, self._snapshots, self._reviews, gates, cluster.why_not_ready)
+        return pages_app(why_not_ready, gates, figures, dashboard_app(views))
 
     def _record(self, event: Event) -> None:
         self._recent.add(event_line(event, wall_clock()))
@@ -162,11 +147,11 @@ class Plugin:
         self._cluster.subscribe(self._gangs.changed)
         self._cluster.subscribe(self._statuses.changed)
         self._cluster.subscribe(_telling(self._keeper, self._cluster.world))
-        self._cluster.subscribe(self.gates.changed)
+        self._cluster.subscribe(self._gates.changed)
         self._cluster.subscribe(self._queue_keeper.changed)
         self._cluster.subscribe(self._sharing.changed)
         self._cluster.subscribe(self._snapshots.changed)
-        tasks.create_task(self.gates.run())
+        tasks.create_task(self._gates.run())
         tasks.create_task(self.extender.lookups.run())
         tasks.create_task(self._statuses.run())
         tasks.create_task(self._keeper.run())
