@@ -121,7 +121,7 @@ def _published(
 ) -> Iterator[DeviceRow]:
     """One row for each device, in however many slices its nodes are listed."""
     for spec, device, nodes in _merged(slices):
-        driver, pool = spec.get("driver") or "", (spec.get("pool") or {}).get("name") or ""
+        driver, pool = _pool(spec)
         found = tuple(users.get((driver, pool, device["name"]), ()))
         state, detail = _state(device.get("taints") or ())
         yield DeviceRow(

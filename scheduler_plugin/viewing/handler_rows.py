@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from scheduler_plugin.objects.fields import JsonObject
 
@@ -64,21 +63,17 @@ def _rows(obj: JsonObject, driver_nodes: Collection[str]) -> Iterator[HandlerRow
         return
     reports = status.get("nodes") or ()
     for report in reports:
-        yield _reported(handler, name, report)
+        yield HandlerRow(
+            handler=handler,
+            configuration=name,
+            node=report["name"],
+            state=report.get("handler") or UNKNOWN,
+            registered=report.get("registered") is not False,
+            since=report.get("since") or "",
+            message=report.get("message") or "",
+        )
     told = {report["name"] for report in reports}
     for node in sorted(set(driver_nodes) - told) if driver_nodes else (OTHERS,):
         yield HandlerRow(
             handler=handler, configuration=name, node=node, state=ACTIVE, registered=True
         )
-
-
-def _reported(handler: str, configuration: str, report: Any) -> HandlerRow:
-    return HandlerRow(
-        handler=handler,
-        configuration=configuration,
-        node=report["name"],
-        state=report.get("handler") or UNKNOWN,
-        registered=report.get("registered") is not False,
-        since=report.get("since") or "",
-        message=report.get("message") or "",
-    )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from scheduler_plugin.accounting.queues.queues import why_not_admitted
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.judging.cases import Case, ClaimUse
+from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.judging.ceilings import (
     Addition,
     Overrun,
@@ -113,8 +113,8 @@ def _too_many(case: Case) -> Iterator[str]:
 
 def _denied(case: Case) -> Iterator[str]:
     tree = case.world.facts.tree
-    for use in _foreign(case):
-        if not tree.shares_with(use.owner, case.queue):
+    for use in case.claims:
+        if use.owner != case.queue and not tree.shares_with(use.owner, case.queue):
             yield (
                 f'Queue "{use.owner}" (or whoever it inherits from) has to share:'
                 f' spec.claimSharing.policy: Allow, or "{case.queue}" among'
@@ -130,10 +130,6 @@ def _non_preemptible(case: Case) -> Iterator[str]:
         f" priority below {least}."
     )
     yield f'Or use a claim of its own, which queue "{case.queue}" pays for.'
-
-
-def _foreign(case: Case) -> Iterator[ClaimUse]:
-    return (use for use in case.claims if use.owner != case.queue)
 
 
 def _over_limit(case: Case) -> Iterator[str]:

@@ -19,8 +19,10 @@ from scheduler_plugin.objects.names import QueueName, Reason
 IN_ORDER = tuple(reason for reason in Reason if reason is not Reason.POD_GROUP_INCOMPLETE)
 """A group is more than one verdict; see `why`."""
 
-_NEED_NOTHING = frozenset({Reason.NOT_KNOWN_YET, Reason.GONE, Reason.NO_QUEUE})
-_QUEUES = frozenset({Reason.QUEUE_NOT_FOUND})
+_LEAVE_NOTHING = frozenset(
+    {Reason.NOT_KNOWN_YET, Reason.GONE, Reason.NO_QUEUE, Reason.QUEUE_NOT_FOUND}
+)
+"""Refusals after which no other rule has anything to look at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,7 @@ class RuleRow:
 def rule_rows(case: Case, claims: tuple[ClaimView, ...]) -> tuple[RuleRow, ...]:
     """All rules in the order in which they are asked."""
     refused = _refusals(case, claims)
-    ends = next((r for r in IN_ORDER if r in refused and r in _NEED_NOTHING | _QUEUES), None)
+    ends = next((r for r in IN_ORDER if r in refused and r in _LEAVE_NOTHING), None)
     found = []
     for reason in IN_ORDER:
         if reason in refused:
@@ -60,7 +62,7 @@ def _refusals(case: Case, claims: tuple[ClaimView, ...]) -> Mapping[Reason, Refu
     for rule in RULES:
         for refused in rule(case):
             found.setdefault(refused.reason, refused)
-        if found.keys() & (_NEED_NOTHING | _QUEUES):
+        if found.keys() & _LEAVE_NOTHING:
             break
     return found
 

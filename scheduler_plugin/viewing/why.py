@@ -78,16 +78,12 @@ def why(world: World, namespace: str, name: str, now: datetime | None = None) ->
     if pod is None:
         return None
     claims = world.facts.claims_of(pod)
-    if pod.is_bound or pod.ended:
-        reason, sentence = _past(pod)
-        return _why(world, pod, claims, reason, sentence)
-    return _why_waiting(world, pod, claims, now)
-
-
-def _past(pod: PodView) -> tuple[str, str]:
     if pod.ended:
-        return ENDED, "It ended, and uses nothing."
-    return RUNNING, f"It was bound to {pod.node}; who runs is not judged again."
+        return _why(world, pod, claims, ENDED, "It ended, and uses nothing.")
+    if pod.is_bound:
+        sentence = f"It was bound to {pod.node}; who runs is not judged again."
+        return _why(world, pod, claims, RUNNING, sentence)
+    return _why_waiting(world, pod, claims, now)
 
 
 def _why(
