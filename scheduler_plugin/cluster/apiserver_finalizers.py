@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import NoReturn
 
@@ -136,16 +136,12 @@ class QueueKeeper:
         self._charged.forget_gone()
         self._wrote.take(self._now())
         names = [queue.name for queue in self._cluster.world.facts.tree]
-        for start in range(0, len(names), STRIDE):
-            await self._look(names[start : start + STRIDE])
-            await asyncio.sleep(0)
-
-    async def _look(self, names: Sequence[QueueName]) -> None:
-        now = self._now()
-        for name in names:
-            found = self._charged.look(name, now)
+        for number, name in enumerate(names, start=1):
+            found = self._charged.look(name, self._now())
             if found is not None and (name, found.kept) not in self._wrote:
                 await self._carry_out(found)
+            if number % STRIDE == 0:
+                await asyncio.sleep(0)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
