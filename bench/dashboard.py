@@ -33,7 +33,7 @@ from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.http_app import dashboard_app
 from scheduler_plugin.dashboard.http_views import Views
 from scheduler_plugin.dashboard.parts import Part
-from scheduler_plugin.dashboard.recent import Recent
+from scheduler_plugin.dashboard.snapshots import Recent
 
 REST_SECONDS = 0.005
 

@@ -33,7 +33,7 @@ from scheduler_plugin.dashboard.apiserver_reviews import Reviews
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots, event_line
 from scheduler_plugin.dashboard.http_app import dashboard_app
 from scheduler_plugin.dashboard.http_views import Views
-from scheduler_plugin.dashboard.recent import Recent
+from scheduler_plugin.dashboard.snapshots import Recent
 from scheduler_plugin.extender.http_app import ExtenderApp
 from scheduler_plugin.extender.http_server import serving
 from scheduler_plugin.extender.kube_scheduler import Extender

@@ -27,8 +27,7 @@ from scheduler_plugin.dashboard.lines import (
     waiting_lines,
 )
 from scheduler_plugin.dashboard.parts import Part
-from scheduler_plugin.dashboard.recent import Recent
-from scheduler_plugin.dashboard.snapshots import Line, Snapshot
+from scheduler_plugin.dashboard.snapshots import Line, Recent, Snapshot
 from scheduler_plugin.viewing.queue_rows import queue_rows
 
 T = TypeVar("T")

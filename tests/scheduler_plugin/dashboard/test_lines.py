@@ -19,8 +19,7 @@ from scheduler_plugin.dashboard.lines import (
     queue_lines,
     waiting_lines,
 )
-from scheduler_plugin.dashboard.recent import Recent
-from scheduler_plugin.dashboard.snapshots import Line
+from scheduler_plugin.dashboard.snapshots import Line, Recent
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.objects.pods import NamespaceView
