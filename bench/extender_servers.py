@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import httptools
 import uvicorn
@@ -32,6 +32,7 @@ from pydantic import BaseModel
 
 from scheduler_plugin.extender.http_app import ExtenderApp
 from scheduler_plugin.extender.http_server import serving
+from scheduler_plugin.extender.kube_scheduler import Extender
 from scheduler_plugin.extender.listening import Listening
 from scheduler_plugin.extender.messages import (
     Answer,
@@ -102,7 +103,7 @@ def announced_listener() -> socket.socket:
 def ours(answer: Answer) -> Callable[[], Coroutine[Any, Any, None]]:
     async def serve() -> None:
         listening = Listening(host="127.0.0.1", port=0, tls=None)
-        async with serving(ExtenderApp(Plugin(answer)), listening) as bound:
+        async with serving(ExtenderApp(cast(Extender, Plugin(answer))), listening) as bound:
             announce(bound.port)
             await asyncio.Event().wait()
 
@@ -193,7 +194,7 @@ class Server(NamedTuple):
     uvloop: bool = True
 
 
-APP = ExtenderApp(Plugin(Passed()))
+APP = ExtenderApp(cast(Extender, Plugin(Passed())))
 SERVERS = {
     OURS: Server(ours(Passed())),
     "ours, refusing": Server(ours(REFUSED)),

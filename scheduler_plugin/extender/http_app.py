@@ -1,6 +1,6 @@
 """The calls of kube-scheduler as HTTP requests: an ASGI application.
 
-    bytes ──messages──► arguments ──AnswersKubeScheduler──► answer ──► bytes
+    bytes ──messages──► arguments ──kube_scheduler.Extender──► answer ──► bytes
 
 Every call that failed is answered with status 200 and a sentence in `Error`: of any other status
 kube-scheduler logs the number alone. Nothing that a client does or leaves out keeps a call for
@@ -14,7 +14,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from starlette.types import Receive, Scope, Send
 
@@ -25,6 +25,7 @@ from scheduler_plugin.extender.http_bodies import (
     read_body,
     respond,
 )
+from scheduler_plugin.extender.kube_scheduler import Extender
 from scheduler_plugin.extender.kube_scheduler_backlog import Backlog
 from scheduler_plugin.extender.messages import (
     Answer,
@@ -47,25 +48,6 @@ logger = logging.getLogger(__name__)
 
 _Call: TypeAlias = Callable[[bytes], Awaitable[bytes]]
 _Encode: TypeAlias = Callable[[str], bytes]
-
-
-class AnswersKubeScheduler(Protocol):
-    """What is asked of the scheduler plugin, without HTTP."""
-
-    async def settle(self) -> None:
-        """Wait a moment for calls to be answered, where that may come soon."""
-
-    async def filter_once_known(self, pod: JsonObject) -> Answer:
-        """Whether the pod may be placed."""
-
-    def preempt(self, pod: JsonObject) -> Answer:
-        """Whether others may be evicted for the pod."""
-
-    async def bind(self, arguments: BindArguments) -> str:
-        """Bind a pod; returns why it is not bound, "" where it is."""
-
-    async def is_bound(self, arguments: BindArguments) -> bool:
-        """Whether the pod has a node by now, whoever gave it one; False where nobody can tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +81,7 @@ DEFAULT_LIMITS = Limits()
 class ExtenderApp:
     """The ASGI application: three verbs and nothing else. Whoever reaches it can bind pods."""
 
-    def __init__(self, answers: AnswersKubeScheduler, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, answers: Extender, limits: Limits = DEFAULT_LIMITS) -> None:
         self._answers = answers
         self._limits = limits
         self._backlog = Backlog(limits.on_their_way)

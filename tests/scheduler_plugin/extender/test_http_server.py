@@ -15,7 +15,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import pytest
@@ -29,6 +29,7 @@ from local_cluster.certificates import CertificateSpec
 from scheduler_plugin.extender import kube_scheduler_backlog as turns
 from scheduler_plugin.extender.http_app import ExtenderApp, Limits
 from scheduler_plugin.extender.http_server import serving
+from scheduler_plugin.extender.kube_scheduler import Extender
 from scheduler_plugin.extender.listening import Listening, TlsFiles
 from scheduler_plugin.extender.messages import Answer, BindArguments, NotAnswered, Passed
 from scheduler_plugin.judging.verdicts import Refused
@@ -111,7 +112,7 @@ class Client:
 
 def served(plugin: FakePlugin, limits: Limits | None = None) -> AbstractAsyncContextManager[Client]:
     limits = limits or Limits()
-    return serving_app(ExtenderApp(plugin, limits), limits)
+    return serving_app(ExtenderApp(cast(Extender, plugin), limits), limits)
 
 
 @asynccontextmanager
@@ -191,7 +192,7 @@ async def test_filter_waits_until_one_of_many_before_is_bound(
     plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 60)
-    app = ExtenderApp(plugin, Limits(on_their_way=1))
+    app = ExtenderApp(cast(Extender, plugin), Limits(on_their_way=1))
     await app.filter(json.dumps(FILTER).encode())
     second = asyncio.create_task(app.filter(json.dumps(FILTER).encode()))
     for _ in range(3):
@@ -209,7 +210,7 @@ async def test_refused_pod_is_not_on_its_way(
 ) -> None:
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 60)
     plugin.answer = REFUSED
-    app = ExtenderApp(plugin, Limits(on_their_way=1))
+    app = ExtenderApp(cast(Extender, plugin), Limits(on_their_way=1))
     async with asyncio.timeout(5):
         for _ in range(2):
             await app.filter(json.dumps(FILTER).encode())
@@ -560,7 +561,9 @@ async def test_stop_finishes_what_is_under_way(plugin: FakePlugin) -> None:
 
     plugin.on_bind = bind
     async with AsyncExitStack() as server, AsyncExitStack() as sessions:
-        bound = await server.enter_async_context(serving(ExtenderApp(plugin), LOOPBACK))
+        bound = await server.enter_async_context(
+            serving(ExtenderApp(cast(Extender, plugin)), LOOPBACK)
+        )
         url = f"http://127.0.0.1:{bound.port}"
         session = await sessions.enter_async_context(aiohttp.ClientSession(url))
         binding = asyncio.create_task(Client(session, bound).call("/bind", BIND))
@@ -619,12 +622,14 @@ async def test_idle_connections_do_not_hold_up_a_stop(plugin: FakePlugin) -> Non
 async def test_port_in_use_is_said(client: Client, plugin: FakePlugin) -> None:
     taken = Listening(host="127.0.0.1", port=client.bound.port, tls=None)
     with pytest.raises(CannotListenError, match=r"cannot listen on 127.0.0.1 port \d+: Address"):
-        async with serving(ExtenderApp(plugin), taken):
+        async with serving(ExtenderApp(cast(Extender, plugin)), taken):
             pass
 
 
 async def test_ipv6_loopback_is_served(plugin: FakePlugin) -> None:
-    async with serving(ExtenderApp(plugin), Listening(host="::1", port=0, tls=None)) as bound:
+    async with serving(
+        ExtenderApp(cast(Extender, plugin)), Listening(host="::1", port=0, tls=None)
+    ) as bound:
         _, writer = await asyncio.open_connection("::1", bound.port)
         writer.close()
         assert bound.host == "::1"
@@ -663,7 +668,7 @@ def client_context(
 async def filter_over(context: ssl.SSLContext, tls: TlsFiles) -> object:
     listening = Listening(host="127.0.0.1", port=0, tls=tls)
     async with (
-        serving(ExtenderApp(FakePlugin()), listening) as bound,
+        serving(ExtenderApp(cast(Extender, FakePlugin())), listening) as bound,
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
         session.post(f"https://127.0.0.1:{bound.port}/filter", json=FILTER) as response,
     ):
@@ -699,7 +704,7 @@ async def answer_to(
     context = client_context(authority, authority, shown)
     listening = Listening(host="127.0.0.1", port=0, tls=tls)
     async with (
-        serving(ExtenderApp(FakePlugin()), listening) as bound,
+        serving(ExtenderApp(cast(Extender, FakePlugin())), listening) as bound,
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
         session.post(f"https://127.0.0.1:{bound.port}{path}", json=CALLS[path]) as response,
     ):
@@ -742,7 +747,7 @@ async def test_files_that_change_are_read_again(
     stranger = Authority(tmp_path)
     refused = (aiohttp.ClientError, ConnectionError, ssl.SSLError)
     async with serving(
-        ExtenderApp(FakePlugin()), Listening(host="127.0.0.1", port=0, tls=own)
+        ExtenderApp(cast(Extender, FakePlugin())), Listening(host="127.0.0.1", port=0, tls=own)
     ) as bound:
         url = f"https://127.0.0.1:{bound.port}/filter"
         with pytest.raises(refused):
@@ -767,7 +772,8 @@ async def status_over(context: ssl.SSLContext, url: str) -> int:
 
 async def test_plain_http_is_not_heard_where_tls_is_served(tls_files: TlsFiles) -> None:
     async with serving(
-        ExtenderApp(FakePlugin()), Listening(host="127.0.0.1", port=0, tls=tls_files)
+        ExtenderApp(cast(Extender, FakePlugin())),
+        Listening(host="127.0.0.1", port=0, tls=tls_files),
     ) as bound:
         with socket.create_connection((bound.host, bound.port)) as plain:
             plain.setblocking(False)
@@ -787,5 +793,7 @@ async def test_unusable_certificates_are_said(
     given = {name: getattr(tls_files, name) for name in ("certificate", "key", "client_ca")}
     files = TlsFiles(**{**given, broken: str(path)})
     with pytest.raises(CannotListenError, match=r"broken\.pem.* cannot be used"):
-        async with serving(ExtenderApp(plugin), Listening(host="127.0.0.1", port=0, tls=files)):
+        async with serving(
+            ExtenderApp(cast(Extender, plugin)), Listening(host="127.0.0.1", port=0, tls=files)
+        ):
             pass
