@@ -17,7 +17,6 @@ from kube.api import (
     QUEUES,
     ApiClient,
     ApiError,
-    JsonObject,
     KeyLocks,
     NotFoundError,
     Preconditions,
@@ -108,9 +107,11 @@ class QueueKeeper:
     async def _write(self, keep: Keep) -> None:
         check_fence(self._fence, WRITE_SECONDS)
         name, uid = keep.queue.name, keep.queue.uid
+        finalizers = {"finalizers": [CHARGES_FINALIZER]} if keep.kept else {}
+        metadata = {"name": name, **finalizers}
         answer = await self._client.apply(
             QUEUES.at(name),
-            _body(name, keep.kept),
+            {"apiVersion": QUEUES.api_version, "kind": QUEUE_KIND, "metadata": metadata},
             preconditions=Preconditions(uid),
             options=WRITE,
         )
@@ -185,12 +186,3 @@ class KeepingBinder:
     async def _keep(self, request: BindRequest) -> str:
         owners = {claim.queue for claim in request.claims}
         return await self._keeper.keep(sorted(owners | {request.queue}))
-
-
-def _body(name: QueueName, kept: bool) -> JsonObject:
-    finalizers = {"finalizers": [CHARGES_FINALIZER]} if kept else {}
-    return {
-        "apiVersion": QUEUES.api_version,
-        "kind": QUEUE_KIND,
-        "metadata": {"name": name, **finalizers},
-    }

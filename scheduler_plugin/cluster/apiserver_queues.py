@@ -20,7 +20,6 @@ from kube.api import (
     Backoff,
     Change,
     Deleted,
-    JsonObject,
     Preconditions,
     Store,
     UnavailableError,
@@ -150,9 +149,10 @@ class QueueStatusWriter:
         # From before the write: what asks for the queue meanwhile must wait, too.
         self._writes.again(name, self._now(), rest_seconds)
         path = QUEUES.at(name, subresource="status")
+        body = {"apiVersion": QUEUES.api_version, "kind": QUEUE_KIND, "metadata": {"name": name}}
         answer = await self._client.apply(
             path,
-            _body(name, status),
+            {**body, "status": status},
             force=True,
             preconditions=Preconditions(found.queue.uid),
             options=WRITE,
@@ -176,12 +176,3 @@ class QueueStatusWriter:
 
 def _failed_seconds(failures: int) -> float:
     return max(SHORTEST_SECONDS, BACKOFF.delay(failures, random.random))
-
-
-def _body(name: QueueName, status: JsonObject) -> JsonObject:
-    return {
-        "apiVersion": QUEUES.api_version,
-        "kind": QUEUE_KIND,
-        "metadata": {"name": name},
-        "status": status,
-    }
