@@ -54,7 +54,7 @@ class Admission:
         self._around = cluster.surroundings
         self._judges: dict[tuple[str, str, str], Judge] = {
             (DRA_GROUP, "ResourceClaim", "CREATE"): self._claim,
-            (DRA_GROUP, "ResourceClaimTemplate", "CREATE"): self._template,
+            (DRA_GROUP, "ResourceClaimTemplate", "CREATE"): self._claim,
             (DRA_GROUP, "DeviceClass", "CREATE"): self._class,
             (DRA_GROUP, "DeviceClass", "UPDATE"): self._class,
             ("", "Pod", "CREATE"): self._pod,
@@ -114,13 +114,6 @@ class Admission:
             await self._cluster.look_for_queue(queue, review.namespace)
         namespace = await self._cluster.namespace(review.namespace)
         return claims.judge_claim(review, namespace, self._around)
-
-    async def _template(self, review: Review) -> Findings:
-        queue = claims.template_queue(review, self._around.settings.queue_label)
-        if queue:
-            await self._cluster.look_for_queue(queue, review.namespace)
-        namespace = await self._cluster.namespace(review.namespace)
-        return claims.judge_template(review, namespace, self._around)
 
     async def _class(self, review: Review) -> Findings:
         return device_configs.judge_class(review)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -98,6 +98,14 @@ class Edit:
 
     path: str
     value: Any
+
+
+def part(body: Mapping[str, Any] | None, *fields: str) -> Any:
+    """What stands in an object at these fields, one inside the other; {} where there is nothing."""
+    found: Any = body
+    for field in fields:
+        found = (found or {}).get(field)
+    return found or {}
 
 
 def answer(review: Review, findings: Findings) -> Answer:

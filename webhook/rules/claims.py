@@ -5,48 +5,28 @@ Who may write the label later, and the annotations that only the binder writes, 
 
 from __future__ import annotations
 
-from driver.api import Problem
 from scheduler_plugin.api import NamespaceView, QueueName
 from webhook.findings import Findings, refused
-from webhook.reviews import Review
-from webhook.rules import device_configs
+from webhook.reviews import Review, part
+from webhook.rules.device_configs import config_problems
 from webhook.rules.queue_labels import creation_problems, label_path, label_problems, queue_label
 from webhook.rules.surroundings import Surroundings
 
+METADATA = {"ResourceClaim": ("metadata",), "ResourceClaimTemplate": ("spec", "metadata")}
+"""Of the claims: labels of a template itself are on no claim and mean nothing."""
+
 
 def claim_queue(review: Review, key: str) -> QueueName | None:
-    """The queue that a new claim is labelled with; None for no label."""
-    return queue_label((review.new or {}).get("metadata"), key)
-
-
-def template_queue(review: Review, key: str) -> QueueName | None:
-    """The queue that claims made of a template are labelled with.
-
-    Labels of the template itself are on no claim and mean nothing.
-    """
-    return queue_label(((review.new or {}).get("spec") or {}).get("metadata"), key)
+    """The queue that a claim, or those made of a template, are labelled with; None for no label."""
+    return queue_label(part(review.new, *METADATA[review.kind.kind]), key)
 
 
 def judge_claim(review: Review, namespace: NamespaceView, around: Surroundings) -> Findings:
-    """Judge the CREATE of a ResourceClaim."""
+    """Judge the CREATE of a ResourceClaim or of a ResourceClaimTemplate."""
     key = around.settings.queue_label
-    path = label_path("metadata", key)
-    problems = _label_problems(claim_queue(review, key), path, namespace, around)
-    return refused((*problems, *device_configs.config_problems(review, device_configs.CLAIM)))
-
-
-def judge_template(review: Review, namespace: NamespaceView, around: Surroundings) -> Findings:
-    """Judge the CREATE of a ResourceClaimTemplate."""
-    key = around.settings.queue_label
-    path = label_path("spec.metadata", key)
-    problems = _label_problems(template_queue(review, key), path, namespace, around)
-    return refused((*problems, *device_configs.config_problems(review, device_configs.TEMPLATE)))
-
-
-def _label_problems(
-    queue: QueueName | None, path: str, namespace: NamespaceView, around: Surroundings
-) -> tuple[Problem, ...]:
+    queue, problems = claim_queue(review, key), list(config_problems(review))
     if queue is None:
-        return ()
-    problems = label_problems(queue, path, namespace, around)
-    return (*problems, *creation_problems(queue, path, around))
+        return refused(problems)
+    path = label_path(".".join(METADATA[review.kind.kind]), key)
+    named = label_problems(queue, path, namespace, around)
+    return refused((*named, *creation_problems(queue, path, around), *problems))

@@ -7,34 +7,31 @@ refuses in the same sentences, see `driver.preparing.grants.claim_configs`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from driver.api import DRIVER_NAME, Problem
 from driver.models import device_config_problems
 from webhook.findings import Findings, refused
-from webhook.reviews import Review
+from webhook.reviews import Review, part
 
-CLAIM = ("spec", "devices", "config")
-TEMPLATE = ("spec", "spec", "devices", "config")
-CLASS = ("spec", "config")
+PLACES = {
+    "ResourceClaim": ("spec", "devices", "config"),
+    "ResourceClaimTemplate": ("spec", "spec", "devices", "config"),
+    "DeviceClass": ("spec", "config"),
+}
 
 
 def judge_class(review: Review) -> Findings:
     """Judge the CREATE or UPDATE of a DeviceClass."""
-    return refused(config_problems(review, CLASS))
+    return refused(config_problems(review))
 
 
-def config_problems(review: Review, place: tuple[str, ...]) -> Iterator[Problem]:
+def config_problems(review: Review) -> Iterator[Problem]:
     """What is wrong with the entries for our driver; those for others are theirs.
 
-    Args:
-        review: Of an object that the API server has checked.
-        place: Where the list is in it.
+    The API server has checked the object.
     """
-    found: Any = review.new or {}
-    for field in place:
-        found = found.get(field) or {}
-    for index, entry in enumerate(found):
+    place = PLACES[review.kind.kind]
+    for index, entry in enumerate(part(review.new, *place)):
         opaque = entry.get("opaque") or {}
         if opaque.get("driver") != DRIVER_NAME:
             continue

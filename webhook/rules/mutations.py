@@ -28,7 +28,7 @@ from scheduler_plugin.api import (
     NamespaceView,
     QueueName,
 )
-from webhook.reviews import Edit, Review
+from webhook.reviews import Edit, Review, part
 from webhook.rules.pods import FoundClaim, NewPod, accounted_uses
 from webhook.rules.queue_labels import label_problems
 from webhook.rules.surroundings import Hold, Surroundings
@@ -111,7 +111,7 @@ def _scheduler(pod: NewPod, around: Surroundings) -> Iterator[Edit]:
 
 def _gate(body: Mapping[str, Any], pod: NewPod, around: Surroundings) -> Iterator[Edit]:
     if around.pods.hold is Hold.GATE and QUOTA_GATE not in pod.view.gates:
-        gates = (body.get("spec") or {}).get("schedulingGates") or ()
+        gates = part(body, "spec", "schedulingGates")
         yield Edit("spec.schedulingGates", [*gates, {"name": QUOTA_GATE}])
 
 
@@ -127,5 +127,5 @@ def _label(
     if pod.queue is not None or pod.view.group or not queue:
         return
     if not any(label_problems(queue, "", namespace, around)):
-        labels = (body.get("metadata") or {}).get("labels") or {}
+        labels = part(body, "metadata", "labels")
         yield Edit("metadata.labels", {**labels, around.settings.queue_label: queue})

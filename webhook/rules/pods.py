@@ -26,7 +26,7 @@ from scheduler_plugin.api import (
     pod_view,
 )
 from webhook.findings import Findings, listed
-from webhook.reviews import Review
+from webhook.reviews import Review, part
 from webhook.rules.queue_labels import label_path, label_problems, queue_label
 from webhook.rules.surroundings import OtherSchedulers, Surroundings
 
@@ -55,8 +55,8 @@ class NewPod:
 def new_pod(review: Review, settings: AccountingSettings) -> NewPod:
     """The pod of a CREATE. Its status is not read: the API server empties it anyway."""
     body = review.new or {}
-    metadata = body.get("metadata") or {}
-    is_mirror = MIRROR_ANNOTATION in (metadata.get("annotations") or ())
+    metadata = part(body, "metadata")
+    is_mirror = MIRROR_ANNOTATION in part(metadata, "annotations")
     # Names and UIDs may be generated after the review; no rule depends on them.
     assumed = {"name": metadata.get("generateName") or "(new)", "uid": review.uid}
     named = {**assumed, "namespace": review.namespace, **metadata}
@@ -64,7 +64,7 @@ def new_pod(review: Review, settings: AccountingSettings) -> NewPod:
     return NewPod(
         view=view,
         queue=queue_label(metadata, settings.queue_label),
-        scheduler_name=(body.get("spec") or {}).get("schedulerName") or "",
+        scheduler_name=part(body, "spec", "schedulerName") or "",
         # Whoever is no kubelet could write the annotation to get by.
         is_mirror=is_mirror and NODES_GROUP in review.user.groups,
     )

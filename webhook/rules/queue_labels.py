@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from driver.api import Problem
 from scheduler_plugin.api import NamespaceView, QueueName, SharingPolicy, why_not_admitted
+from webhook.reviews import part
 from webhook.rules.surroundings import Surroundings
 
 
-def queue_label(metadata: Any, key: str) -> QueueName | None:
+def queue_label(metadata: Mapping[str, Any], key: str) -> QueueName | None:
     """What the label says; None where there is none."""
-    value = ((metadata or {}).get("labels") or {}).get(key)
+    value = part(metadata, "labels").get(key)
     return None if value is None else QueueName(value)
 
 

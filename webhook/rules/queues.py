@@ -24,13 +24,13 @@ from scheduler_plugin.api import (
 )
 from scheduler_plugin.models import queue_problems
 from webhook.findings import NOTHING_FOUND, Findings, listed, refused
-from webhook.reviews import Review
+from webhook.reviews import Review, part
 from webhook.rules.surroundings import Surroundings
 
 
 def parent_of(body: Mapping[str, Any] | None) -> QueueName:
     """`spec.parent` of a Queue; "" for none."""
-    return QueueName(((body or {}).get("spec") or {}).get("parent") or "")
+    return QueueName(part(body, "spec").get("parent") or "")
 
 
 def name_of(review: Review) -> QueueName:
@@ -78,7 +78,7 @@ def judge_deleted(review: Review, owned: Sequence[ClaimView], around: Surroundin
 
 def _stays(name: QueueName, body: Mapping[str, Any] | None) -> Iterator[str]:
     """What is charged otherwise than for claims, only the finalizer shows."""
-    if CHARGES_FINALIZER in ((body or {}).get("metadata", {}).get("finalizers") or ()):
+    if CHARGES_FINALIZER in part(body, "metadata", "finalizers"):
         yield (
             f'metadata.finalizers: Queue "{name}" is charged, or was a moment ago: it takes nothing'
             " new from now on, and goes when its pods have ended."

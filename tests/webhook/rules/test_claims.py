@@ -12,7 +12,7 @@ from scheduler_plugin.api import NamespaceView
 from tests.scheduler_plugin.builders import a_claim_object, a_queue
 from tests.webhook.builders import LABEL_PATH, a_review, a_template_object, surroundings
 from webhook.findings import NOTHING_FOUND, Findings
-from webhook.rules.claims import judge_claim, judge_template
+from webhook.rules.claims import judge_claim
 from webhook.rules.surroundings import Surroundings
 
 LAB = NamespaceView("lab", {"team": "lab"})
@@ -27,7 +27,7 @@ def claim_findings(queue: str | None, around: Surroundings) -> Findings:
 
 def template_findings(queue: str | None, around: Surroundings) -> Findings:
     review = a_review("ResourceClaimTemplate", a_template_object(queue=queue))
-    return judge_template(review, LAB, around)
+    return judge_claim(review, LAB, around)
 
 
 Judged = Callable[[str | None, Surroundings], Findings]
@@ -115,7 +115,7 @@ def test_the_label_of_a_template_itself_means_nothing() -> None:
     body = a_template_object()
     body["metadata"]["labels"] = {"moorage.dev/queue": "nobody"}
 
-    assert judge_template(a_review("ResourceClaimTemplate", body), LAB, surroundings()) == (
+    assert judge_claim(a_review("ResourceClaimTemplate", body), LAB, surroundings()) == (
         NOTHING_FOUND
     )
 

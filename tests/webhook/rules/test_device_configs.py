@@ -12,7 +12,7 @@ from scheduler_plugin.api import NamespaceView
 from tests.driver.claim_builders import a_claim, a_config, a_reference, with_configs
 from tests.webhook.builders import a_review, surroundings
 from webhook.findings import NOTHING_FOUND, Findings
-from webhook.rules.claims import judge_claim, judge_template
+from webhook.rules.claims import judge_claim
 from webhook.rules.device_configs import judge_class
 
 LAB = NamespaceView("lab", {})
@@ -26,7 +26,7 @@ def of_claim(entries: Entries) -> Findings:
 
 def of_template(entries: Entries) -> Findings:
     body = {"metadata": {"name": "cam"}, "spec": {"spec": {"devices": {"config": entries}}}}
-    return judge_template(a_review("ResourceClaimTemplate", body), LAB, surroundings())
+    return judge_claim(a_review("ResourceClaimTemplate", body), LAB, surroundings())
 
 
 def of_class(entries: Entries) -> Findings:
