@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from kube.api import (
@@ -25,7 +26,6 @@ from kube.api import (
     Backoff,
     Change,
     Deleted,
-    JsonObject,
     Modified,
     NotFoundError,
     ObjectPath,
@@ -37,7 +37,6 @@ from scheduler_plugin.api import (
     Catalog,
     ClaimTemplateView,
     ClaimView,
-    ClassView,
     InstanceView,
     NamespaceView,
     QueueName,
@@ -75,18 +74,19 @@ class Cluster:
     def __init__(
         self, client: ApiClient, settings: AccountingSettings, about_pods: PodSettings
     ) -> None:
-        tree = QueueTree()
         self._client = client
         self._settings = settings
+        self._read_claim = partial(claim_view, queue_label=settings.queue_label)
+        read_template = partial(claim_template_view, queue_label=settings.queue_label)
         self._queues = Store(client, QUEUES.select(), parse_queue)
         self._namespaces = Store(client, NAMESPACES.select(), namespace_view)
         self._claims = Store(client, CLAIMS.select(), self._read_claim)
-        self._templates = Store(client, TEMPLATES.select(), self._read_template)
+        self._templates = Store(client, TEMPLATES.select(), read_template)
         self._classes = Store(client, CLASSES.select(), class_view)
         self._configurations = Store(
             client,
             CONFIGURATIONS.select(),
-            lambda body: str(body["metadata"]["name"]),
+            lambda body: ResourceKey(body["metadata"]["name"]),
             indexes={BY_NAME: lambda name: (name,)},
         )
         self.instances = Store(client, INSTANCES.select(), instance_view)
@@ -102,18 +102,15 @@ class Cluster:
         self._asked = {resource: asyncio.Event() for resource in self._stores}
         self._absent: set[Resource] = set()
         self._lookups = Lookups()
-        self._surroundings = Surroundings(
+        tree = QueueTree()
+        self.surroundings = Surroundings(
             tree=tree,
             catalog=Catalog(tree.lists),
             exists=self._exists,
             settings=settings,
             pods=about_pods,
         )
-        self._subscribe(self._surroundings)
-
-    @property
-    def surroundings(self) -> Surroundings:
-        return self._surroundings
+        self._subscribe()
 
     async def run(self) -> NoReturn:
         """Keep the stores up to date until cancelled; failures are retried for ever."""
@@ -140,7 +137,7 @@ class Cluster:
 
     async def look_for_queue(self, name: QueueName, namespace: str = "") -> None:
         """Know the queue from now on, if it exists; `namespace` says for whom."""
-        if name and name not in self._surroundings.tree:
+        if name and name not in self.surroundings.tree:
             await self._find(self._queues, QUEUES.at(name), namespace)
 
     async def all_queues(self) -> None:
@@ -186,21 +183,15 @@ class Cluster:
         return await self._lookups.find(path, namespace, known, read)
 
     def _remove_instance(self, view: InstanceView) -> None:
-        self._surroundings.catalog.remove_instance(view.name)
+        self.surroundings.catalog.remove_instance(view.name)
         # Two namespaces may each have an Instance of this name.
         for other in self.instances:
             if other.name == view.name:
-                self._surroundings.catalog.put_instance(other)
+                self.surroundings.catalog.put_instance(other)
 
     def _exists(self, name: str) -> bool:
         known = self._configurations.by_index(BY_NAME, name)
         return bool(known) or self._classes.get(name) is not None
-
-    def _read_claim(self, body: JsonObject) -> ClaimView:
-        return claim_view(body, queue_label=self._settings.queue_label)
-
-    def _read_template(self, body: JsonObject) -> ClaimTemplateView:
-        return claim_template_view(body, queue_label=self._settings.queue_label)
 
     async def _follow(self, resource: Resource) -> NoReturn:
         """Older clusters serve no claims, and the driver's kinds may be installed later."""
@@ -226,21 +217,16 @@ class Cluster:
             await asyncio.sleep(BACKOFF.delay(failures, random.random))
         return True
 
-    def _subscribe(self, around: Surroundings) -> None:
-        tree, catalog = around.tree, around.catalog
+    def _subscribe(self) -> None:
+        tree, catalog = self.surroundings.tree, self.surroundings.catalog
         self._queues.subscribe(_told(tree.put, lambda queue: tree.remove(queue.name)))
-        self._classes.subscribe(_told(catalog.put_class, _class_remover(catalog)))
+        self._classes.subscribe(
+            _told(catalog.put_class, lambda view: catalog.remove_class(view.name))
+        )
         self.instances.subscribe(_told(catalog.put_instance, self._remove_instance))
         self._configurations.subscribe(
-            _told(
-                lambda name: catalog.put_configuration(ResourceKey(name)),
-                lambda name: catalog.remove_configuration(ResourceKey(name)),
-            )
+            _told(catalog.put_configuration, catalog.remove_configuration)
         )
-
-
-def _class_remover(catalog: Catalog) -> Callable[[ClassView], None]:
-    return lambda view: catalog.remove_class(view.name)
 
 
 def _told(put: Callable[[T], None], remove: Callable[[T], None]) -> Callable[[Change[T]], None]:
