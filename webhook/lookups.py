@@ -42,15 +42,8 @@ def _loop_time() -> float:
 class Lookups:
     """The reads under way."""
 
-    def __init__(
-        self,
-        clock: Callable[[], float] = _loop_time,
-        *,
-        at_once: int = MOST_AT_ONCE,
-        of_one: int = MOST_OF_ONE,
-    ) -> None:
-        self._of_one = of_one
-        self._places = asyncio.Semaphore(at_once)
+    def __init__(self, clock: Callable[[], float] = _loop_time) -> None:
+        self._places = asyncio.Semaphore(MOST_AT_ONCE)
         self._reading: KeyLocks[ObjectPath] = KeyLocks()
         self._asked: dict[str, Counter[ObjectPath]] = {}
         self._absent: TTLCache[ObjectPath, None] = TTLCache(MOST_ABSENT, ABSENT_SECONDS, clock)
@@ -93,7 +86,7 @@ class Lookups:
     @contextmanager
     def _counted(self, path: ObjectPath, namespace: str) -> Iterator[None]:
         asked = self._asked.setdefault(namespace, Counter())
-        if path not in asked and len(asked) >= self._of_one:
+        if path not in asked and len(asked) >= MOST_OF_ONE:
             raise BusyError(f'Too many names are looked up for namespace "{namespace}" just now.')
         asked[path] += 1
         try:

@@ -9,6 +9,7 @@ import pytest
 
 from kube.api import CLAIMS, NotFoundError, ObjectPath, UnavailableError
 from tests.left_overs import kept_in
+from webhook import lookups
 from webhook.lookups import BusyError, Lookups
 
 
@@ -17,7 +18,7 @@ class FakeServer:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.lookups = Lookups(lambda: self.now, at_once=2, of_one=3)
+        self.lookups = Lookups(lambda: self.now)
         self.there: set[str] = set()
         self.known: set[str] = set()
         self.reads: Counter[str] = Counter()
@@ -53,7 +54,9 @@ class FakeServer:
 
 
 @pytest.fixture
-def server() -> FakeServer:
+def server(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
+    monkeypatch.setattr(lookups, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(lookups, "MOST_OF_ONE", 3)
     return FakeServer()
 
 
