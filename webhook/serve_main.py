@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from typing import NoReturn
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, NoReturn
 
 from kube.api import ApiClient, LiveTls, TlsFiles, connect, follow_files, show_files
 from kube.http_server import Ending, serving
@@ -40,11 +42,11 @@ async def serve_webhook(settings: WebhookSettings) -> None:
     async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
         cluster = Cluster(client, settings.accounting, settings.about_pods)
         tls = LiveTls(ciphers=CIPHERS)
-        certificate = _certificate(client, settings.certificate, tls)
-        application = http_app(Admission(cluster), certificate.why_not_ready)
+        why_not_shown, keep_certificate = _certificate(client, settings.certificate, tls)
+        application = http_app(Admission(cluster), why_not_shown)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(cluster.run())
-            tasks.create_task(certificate.run())
+            tasks.create_task(keep_certificate())
             tasks.create_task(_tell_when_ready(cluster))
             async with serving(
                 application,
@@ -56,27 +58,14 @@ async def serve_webhook(settings: WebhookSettings) -> None:
                 raise RuntimeError("the server ended") from bound.server.exception()
 
 
-class _FromFiles:
-    """A certificate that somebody else keeps."""
-
-    def __init__(self, files: TlsFiles, tls: LiveTls) -> None:
-        """Raises CertificateError."""
-        self._files, self._tls = files, tls
-        self._first = show_files(tls, files)
-
-    def why_not_ready(self) -> str:
-        return ""
-
-    async def run(self) -> NoReturn:
-        await follow_files(self._tls, self._files, self._first)
-
-
 def _certificate(
     client: ApiClient, source: TlsFiles | OwnCa, tls: LiveTls
-) -> _FromFiles | CertificateKeeper:
-    if isinstance(source, TlsFiles):
-        return _FromFiles(source, tls)
-    return CertificateKeeper(client, source, tls)
+) -> tuple[Callable[[], str], Callable[[], Coroutine[Any, Any, NoReturn]]]:
+    """Why none is shown yet, and what keeps it; raises CertificateError."""
+    if isinstance(source, TlsFiles):  # Somebody else keeps them, and they are there.
+        return str, partial(follow_files, tls, source, show_files(tls, source))
+    keeper = CertificateKeeper(client, source, tls)
+    return keeper.why_not_ready, keeper.run
 
 
 async def _tell_when_ready(cluster: Cluster) -> None:
