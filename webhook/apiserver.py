@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
 
-from scheduler_plugin.api import (
-    GROUP,
-    ClaimTemplateView,
-    ClaimView,
-    NamespaceView,
-    PodClaim,
-    QueueName,
-    UnreadableError,
-)
+from scheduler_plugin.api import GROUP, PodClaim, UnreadableError
 from webhook import reviews
+from webhook.cluster import Cluster
 from webhook.findings import Findings, refused
 from webhook.reviews import Answer, Review
 from webhook.rules import claims, device_configs, mutations, pods, queues
-from webhook.rules.surroundings import Surroundings
 
 DRA_GROUP = "resource.k8s.io"
 
@@ -29,27 +20,10 @@ LOOKUP_SECONDS = 4.0
 Judge = Callable[[Review], Awaitable[Findings]]
 
 
-class KnowsTheCluster(Protocol):
-    """What is known, and reads of what is not; these raise ApiError and BusyError.
-
-    See `cluster.Cluster`.
-    """
-
-    @property
-    def surroundings(self) -> Surroundings: ...
-    def why_not_ready(self) -> str: ...
-    async def look_for_queue(self, name: QueueName, namespace: str = "") -> None: ...
-    async def all_queues(self) -> None: ...
-    async def namespace(self, name: str) -> NamespaceView: ...
-    async def claim(self, namespace: str, name: str) -> ClaimView | None: ...
-    async def template(self, namespace: str, name: str) -> ClaimTemplateView | None: ...
-    async def claims_of(self, queue: QueueName) -> tuple[ClaimView, ...]: ...
-
-
 class Admission:
     """Answers reviews, from memory where it can."""
 
-    def __init__(self, cluster: KnowsTheCluster) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._around = cluster.surroundings
         self._judges: dict[tuple[str, str, str], Judge] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -29,6 +29,7 @@ from tests.webhook.builders import (
     surroundings,
 )
 from webhook.apiserver import Admission
+from webhook.cluster import Cluster
 from webhook.http_app import http_app
 from webhook.lookups import BusyError
 
@@ -56,7 +57,7 @@ async def failed(cluster: FakeCluster, body: bytes) -> tuple[int, str]:
 
 
 async def posted(cluster: FakeCluster, path: str, body: bytes) -> tuple[int, Any]:
-    return await status_and_body(http_app(Admission(cluster)), "POST", path, [body])
+    return await status_and_body(http_app(Admission(cast(Cluster, cluster))), "POST", path, [body])
 
 
 async def test_each_kind_is_judged_by_its_rules() -> None:
