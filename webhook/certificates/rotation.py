@@ -110,14 +110,14 @@ def next_step(
     `bundles` is every `caBundle` there is; `settled` says that they have been what they are for as
     long as `OwnCa.settle`.
     """
-    if kept.signer is None or _is_due(kept.signer.certificate, now):
+    signer = kept.signer
+    if signer is None or _is_due(signer, now):
         return _with_authority(own, kept, bundles, now)
     if any(not set(kept.trusted) <= set(bundle) for bundle in bundles):
         return Announce(kept.trusted)
-    names = _names_to_sign(own, kept, kept.signer.certificate, now)
-    if names and (settled or _is_free(kept, kept.signer.certificate, now)):
-        made = authority.new_certificate(kept.signer, names, own.life, now)
-        return replace(kept, served=made)
+    names = _names_to_sign(own, kept.served, signer, now)
+    if names and (settled or _is_free(kept, signer, now)):
+        return replace(kept, served=authority.new_certificate(signer, names, own.life, now))
     return None
 
 
@@ -145,28 +145,27 @@ def _with_authority(own: OwnCa, kept: Kept, bundles: tuple[Bundle, ...], now: da
     return replace(kept, trusted=(*before, made.certificate), signer=made)
 
 
-def _names_to_sign(
-    own: OwnCa, kept: Kept, signer: x509.Certificate, now: datetime
-) -> frozenset[str]:
+def _names_to_sign(own: OwnCa, served: Pair | None, signer: Pair, now: datetime) -> frozenset[str]:
     """The names of the certificate that should follow; none while the one that is there will do.
 
     Names that another replica asked for stay until the next renewal: two that are told different
     ones, as during an update, would sign in turns for ever.
     """
-    if kept.served is None or _is_due(kept.served.certificate, now):
+    if served is None or _is_due(served, now):
         return own.names
-    names = authority.names_of(kept.served.certificate)
-    if own.names <= names and authority.is_signed_by(kept.served.certificate, signer):
+    names = authority.names_of(served.certificate)
+    if own.names <= names and authority.is_signed_by(served.certificate, signer.certificate):
         return frozenset()
     return own.names | names
 
 
-def _is_free(kept: Kept, signer: x509.Certificate, now: datetime) -> bool:
+def _is_free(kept: Kept, signer: Pair, now: datetime) -> bool:
     """Nobody waits for an authority that is in use, or while nothing in use can be verified."""
     if kept.served is None:
         return len(kept.trusted) == 1
     served = kept.served.certificate
-    return authority.is_signed_by(served, signer) or not _is_valid(served, now)
+    is_valid = served.not_valid_before_utc <= now < served.not_valid_after_utc
+    return not is_valid or authority.is_signed_by(served, signer.certificate)
 
 
 def _newest(found: Iterable[x509.Certificate], most: int, now: datetime) -> Bundle:
@@ -180,11 +179,7 @@ def _signer_of(certificate: x509.Certificate, trusted: Bundle) -> x509.Certifica
     return next((one for one in trusted if authority.is_signed_by(certificate, one)), None)
 
 
-def _is_valid(certificate: x509.Certificate, now: datetime) -> bool:
-    return certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc
-
-
-def _is_due(certificate: x509.Certificate, now: datetime) -> bool:
+def _is_due(pair: Pair, now: datetime) -> bool:
     """Whether it is time for the next one; who made it may have had a clock that was ahead."""
-    first, last = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    first, last = pair.certificate.not_valid_before_utc, pair.certificate.not_valid_after_utc
     return not first <= now < first + RENEWED_AFTER * (last - first)
