@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import NoReturn
@@ -59,6 +59,7 @@ class CertificateKeeper:
         self._own = own
         self._live = live
         self._secret = SECRETS.at(own.secret, own.namespace)
+        self._registrations = [kind.at(own.registration) for kind in KINDS]
         self._shown: Pair | None = None
         self._bundles: tuple[Bundle, ...] = ()
         self._since = 0.0
@@ -73,14 +74,10 @@ class CertificateKeeper:
 
     async def run(self) -> NoReturn:
         """Keep them until cancelled; failures are retried for ever, and logged."""
-        chosen = {"field_selector": f"metadata.name={self._own.registration}"}
-        by_name = {"field_selector": f"metadata.name={self._own.secret}"}
-        watched = (
-            SECRETS.select(self._own.namespace, **by_name),
-            *(kind.select(**chosen) for kind in KINDS),
-        )
         async with asyncio.TaskGroup() as tasks:
-            for selection in watched:
+            for path in (self._secret, *self._registrations):
+                by_name = f"metadata.name={path.name}"
+                selection = path.resource.select(path.namespace, field_selector=by_name)
                 store = Store(self._client, selection, _version)
                 store.subscribe(lambda _change: self._woken.set())
                 tasks.create_task(store.run())
@@ -112,10 +109,11 @@ class CertificateKeeper:
 
     async def _look(self) -> bool:
         """Show what may be shown, and take one step; False where there is none to take."""
-        paths = [kind.at(self._own.registration) for kind in KINDS]
+        paths = self._registrations
         registrations = [(path, found) for path in paths if (found := await self._get(path))]
         secret = await self._get(self._secret) or {}
-        kept, now = Kept.of(_data(secret)), wall_clock()
+        data = {name: b64decode(value) for name, value in (secret.get("data") or {}).items()}
+        kept, now = Kept.of(data), wall_clock()
         bundles = tuple(_bundle(one) for _, found in registrations for one in _entries(found))
         self._show(kept, bundles)
         step = rotation.next_step(self._own, kept, bundles, now, settled=self._settled(bundles))
@@ -155,11 +153,11 @@ class CertificateKeeper:
         if secret and before.signer is None:
             logger.warning("no authority of use in the Secret %s: made anew", self._secret)
         encoded = {name: b64encode(value).decode() for name, value in step.data().items()}
+        body = {**(secret or _new_secret(self._own)), "data": encoded}
         if secret:
             # With the resourceVersion that was read: nobody's write is lost.
-            await self._client.replace(self._secret, {**secret, "data": encoded}, options=WRITE)
+            await self._client.replace(self._secret, body, options=WRITE)
         else:
-            body = {**_new_secret(self._own), "data": encoded}
             await self._client.create(SECRETS, body, options=WRITE)
         what = "certificate" if before.signer == step.signer else "authority"
         logger.info("a new %s stored in %s", what, self._secret)
@@ -167,14 +165,10 @@ class CertificateKeeper:
     async def _announce(
         self, path: ObjectPath, found: JsonObject, trusted: Bundle, now: datetime
     ) -> None:
-        entries = [
-            _trusting(entry, rotation.wanted_bundle(_bundle(entry), trusted, now))
-            for entry in _entries(found)
-        ]
+        entries = [_trusting(entry, trusted, now) for entry in _entries(found)]
         if entries == _entries(found):
             return
-        version = Preconditions(resource_version=found["metadata"]["resourceVersion"])
-        patch = {"webhooks": entries}
+        version, patch = Preconditions(resource_version=_version(found)), {"webhooks": entries}
         await self._client.merge_patch(path, patch, preconditions=version, options=WRITE)
         logger.info("caBundle written to %s", path)
 
@@ -196,10 +190,6 @@ def _new_secret(own: OwnCa) -> JsonObject:
     }
 
 
-def _data(secret: JsonObject) -> Mapping[str, bytes]:
-    return {name: b64decode(value) for name, value in (secret.get("data") or {}).items()}
-
-
 def _entries(registration: JsonObject) -> Sequence[JsonObject]:
     return registration.get("webhooks") or []
 
@@ -208,6 +198,7 @@ def _bundle(entry: JsonObject) -> Bundle:
     return authority.read_certificates(b64decode(entry["clientConfig"].get("caBundle") or ""))
 
 
-def _trusting(entry: JsonObject, wanted: Bundle) -> JsonObject:
+def _trusting(entry: JsonObject, trusted: Bundle, now: datetime) -> JsonObject:
+    wanted = rotation.wanted_bundle(_bundle(entry), trusted, now)
     pem = b64encode(authority.pem_of(wanted)).decode()
     return {**entry, "clientConfig": {**entry["clientConfig"], "caBundle": pem}}
