@@ -44,19 +44,11 @@ CHUNK_BYTES = 2**16
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a list; all pages of one list show the state at one resourceVersion."""
-
-    items: Sequence[JsonObject]
-    resource_version: int
-    continue_token: str
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectList:
-    """A whole list, and the version of the state that it shows."""
+    """A part of a list, or all of it; all pages show the state at one resourceVersion."""
 
     items: tuple[JsonObject, ...]
     resource_version: int
+    continue_token: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +71,7 @@ class ApiClient:
         return self.transport.namespace
 
     async def get(self, path: ObjectPath, *, timeout_seconds: float = READ_SECONDS) -> JsonObject:
-        return await self._call(requests.read(path, timeout_seconds))
+        return await self._call(requests.read(path.url_path, timeout_seconds))
 
     async def list(
         self,
@@ -87,7 +79,7 @@ class ApiClient:
         *,
         page_size: int = PAGE_SIZE,
         timeout_seconds: float = READ_SECONDS,
-    ) -> ObjectList:
+    ) -> Page:
         """Return everything selected; for many objects a Store or `pages` needs less memory."""
         for _ in range(2):
             with contextlib.suppress(GoneError):
@@ -121,10 +113,9 @@ class ApiClient:
         Raises:
             ApiError: If it does not tell.
         """
-        request = requests.version(READ_SECONDS)
-        limits = ClientTimeout(total=request.timeout_seconds, sock_connect=CONNECT_SECONDS)
+        request = requests.read("/version", READ_SECONDS)
         with _translated(request.what):
-            response = await self._open(request, limits)
+            response = await self._open(request)
             async with response:
                 body = _parsed(await response.read())
         try:
@@ -155,10 +146,8 @@ class ApiClient:
 
     async def _check_readiness(self) -> None:
         """Raises UnavailableError while the server is starting."""
-        request = requests.readiness(READ_SECONDS)
-        limits = ClientTimeout(total=request.timeout_seconds, sock_connect=CONNECT_SECONDS)
         try:
-            (await self._open(request, limits)).release()
+            (await self._open(requests.read("/readyz", READ_SECONDS))).release()
         except (ForbiddenError, NotFoundError):  # Whoever cannot ask has to believe the list.
             return
 
@@ -197,7 +186,8 @@ class ApiClient:
         preconditions: Preconditions = NO_PRECONDITIONS,
         options: WriteOptions = WRITE,
     ) -> JsonObject:
-        return await self._call(requests.merge_patch(path, patch, preconditions, options))
+        request = requests.patch(path, patch, requests.MERGE_PATCH, preconditions, options)
+        return await self._call(request)
 
     async def strategic_merge_patch(
         self,
@@ -212,7 +202,8 @@ class ApiClient:
         Unlike applying without an entry, `$patch: delete` takes nothing with it that the API
         server itself wrote and nobody owns, such as the rest of a new pod's status.
         """
-        request = requests.strategic_merge_patch(path, patch, preconditions, options)
+        kind = requests.STRATEGIC_MERGE_PATCH
+        request = requests.patch(path, patch, kind, preconditions, options)
         return await self._call(request)
 
     async def json_patch(
@@ -258,17 +249,11 @@ class ApiClient:
             finally:
                 response.close()
 
-    async def _list(
-        self, selection: Selection, page_size: int, timeout_seconds: float
-    ) -> ObjectList:
-        items: list[JsonObject] = []
-        version = 0
-        async for page in self.pages(
-            selection, page_size=page_size, timeout_seconds=timeout_seconds
-        ):
-            items.extend(page.items)
-            version = page.resource_version
-        return ObjectList(tuple(items), version)
+    async def _list(self, selection: Selection, page_size: int, timeout_seconds: float) -> Page:
+        found = self.pages(selection, page_size=page_size, timeout_seconds=timeout_seconds)
+        pages = [page async for page in found]
+        items = tuple(item for page in pages for item in page.items)
+        return Page(items, pages[-1].resource_version)
 
     async def _page(
         self, selection: Selection, limit: int, token: str, timeout_seconds: float
@@ -280,18 +265,19 @@ class ApiClient:
         try:
             metadata = body["metadata"]
             version = parse_resource_version(metadata["resourceVersion"])
-            return Page(body.get("items") or (), version, metadata.get("continue") or "")
+            return Page(tuple(body.get("items") or ()), version, metadata.get("continue") or "")
         except (KeyError, TypeError, ValueError) as error:
             raise UnavailableError(f"not a list: {error!r}") from error
 
     async def _call(self, request: Request) -> JsonObject:
-        limits = ClientTimeout(total=request.timeout_seconds, sock_connect=CONNECT_SECONDS)
         with _translated(request.what):
-            response = await self._open(request, limits)
+            response = await self._open(request)
             async with response:
                 return _parsed(await response.read())
 
-    async def _open(self, request: Request, limits: ClientTimeout) -> ClientResponse:
+    async def _open(self, request: Request, limits: ClientTimeout | None = None) -> ClientResponse:
+        """The answer, of which the head is there; its body is to come within the limits, too."""
+        limits = limits or ClientTimeout(request.timeout_seconds, sock_connect=CONNECT_SECONDS)
         url = request.url_path
         if request.query:
             url = f"{url}?{urlencode(request.query)}"

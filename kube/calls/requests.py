@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from dataclasses import replace as replace_fields
+from dataclasses import replace as request_with
 from typing import Any
 
 from kube.objects import JsonObject
@@ -74,18 +74,8 @@ NO_PRECONDITIONS = Preconditions()
 WRITE = WriteOptions()
 
 
-def readiness(timeout_seconds: float) -> Request:
-    """Whether the server has come up."""
-    return Request(method="GET", url_path="/readyz", timeout_seconds=timeout_seconds)
-
-
-def version(timeout_seconds: float) -> Request:
-    """Which server it is."""
-    return Request(method="GET", url_path="/version", timeout_seconds=timeout_seconds)
-
-
-def read(path: ObjectPath, timeout_seconds: float) -> Request:
-    return Request(method="GET", url_path=path.url_path, timeout_seconds=timeout_seconds)
+def read(url_path: str, timeout_seconds: float) -> Request:
+    return Request(method="GET", url_path=url_path, timeout_seconds=timeout_seconds)
 
 
 def list_page(selection: Selection, limit: int, token: str, timeout_seconds: float) -> Request:
@@ -148,17 +138,15 @@ def delete(
     return _write("DELETE", path.url_path, body, JSON, options)
 
 
-def merge_patch(
-    path: ObjectPath, patch: JsonObject, preconditions: Preconditions, options: WriteOptions
+def patch(
+    path: ObjectPath,
+    body: JsonObject,
+    content_type: str,
+    preconditions: Preconditions,
+    options: WriteOptions,
 ) -> Request:
-    return _write("PATCH", path.url_path, _guarded(patch, preconditions), MERGE_PATCH, options)
-
-
-def strategic_merge_patch(
-    path: ObjectPath, patch: JsonObject, preconditions: Preconditions, options: WriteOptions
-) -> Request:
-    body = _guarded(patch, preconditions)
-    return _write("PATCH", path.url_path, body, STRATEGIC_MERGE_PATCH, options)
+    """A patch that is an object: its kind is said by `content_type`."""
+    return _write("PATCH", path.url_path, _guarded(body, preconditions), content_type, options)
 
 
 def json_patch(
@@ -176,8 +164,8 @@ def apply(
 ) -> Request:
     if not options.field_manager:
         raise ValueError("server-side apply needs a field manager")
-    request = _write("PATCH", path.url_path, _guarded(body, preconditions), APPLY_PATCH, options)
-    return request if not force else _with_query(request, {"force": "true"})
+    request = patch(path, body, APPLY_PATCH, preconditions, options)
+    return request_with(request, query={**request.query, "force": "true"}) if force else request
 
 
 def _write(
@@ -191,10 +179,6 @@ def _write(
         content_type=content_type,
         timeout_seconds=options.timeout_seconds,
     )
-
-
-def _with_query(request: Request, more: Mapping[str, str]) -> Request:
-    return replace_fields(request, query={**request.query, **more})
 
 
 def _guarded(body: JsonObject, preconditions: Preconditions) -> JsonObject:

@@ -84,7 +84,9 @@ def test_options_become_query_parameters() -> None:
 def test_preconditions_of_a_patch_stand_in_its_metadata() -> None:
     patch = {"metadata": {"labels": {"a": "b"}}, "spec": {}}
 
-    request = requests.merge_patch(NODES.at("n"), patch, Preconditions("u", 7), WRITE)
+    request = requests.patch(
+        NODES.at("n"), patch, requests.MERGE_PATCH, Preconditions("u", 7), WRITE
+    )
 
     metadata = {"labels": {"a": "b"}, "uid": "u", "resourceVersion": "7"}
     assert request.body == {"metadata": metadata, "spec": {}}
@@ -94,7 +96,8 @@ def test_preconditions_of_a_patch_stand_in_its_metadata() -> None:
 def test_a_strategic_merge_patch_carries_its_preconditions_too() -> None:
     patch = {"status": {"conditions": [{"$patch": "delete", "type": "a"}]}}
 
-    request = requests.strategic_merge_patch(NODES.at("n"), patch, Preconditions("u"), WRITE)
+    kind = requests.STRATEGIC_MERGE_PATCH
+    request = requests.patch(NODES.at("n"), patch, kind, Preconditions("u"), WRITE)
 
     assert request.method == "PATCH"
     assert request.content_type == "application/strategic-merge-patch+json"

@@ -66,7 +66,7 @@ class FakeApi:
     async def pages(self, selection: Selection, **_: Any) -> AsyncIterator[Page]:
         self._refuse()
         name = selection.field_selector.removeprefix("metadata.name=")
-        yield Page([self._body(name)] if name in self.secrets else [], self._version, "")
+        yield Page((self._body(name),) if name in self.secrets else (), self._version, "")
 
     @asynccontextmanager
     async def watch(
