@@ -137,13 +137,9 @@ class Store(Generic[T]):
             log.warning("history went back selection=%s", self._selection)
             self._contents.rewind()
 
-    def take_list(self, items: Items, seen: set[ObjectKey]) -> None:
+    def take_list(self, items: Items, seen: set[ObjectKey], *, beside_watch: bool = False) -> None:
         for item in items:
-            self._tell(self._contents.list_item(item, seen))
-
-    def take_refresh(self, items: Items, seen: set[ObjectKey]) -> None:
-        for item in items:
-            self._tell(self._contents.refresh_item(item, seen))
+            self._tell(self._contents.list_item(item, seen, beside_watch=beside_watch))
 
     def finish_list(self, seen: set[ObjectKey], resource_version: int) -> None:
         self._tell(self._contents.finish_list(seen, resource_version))

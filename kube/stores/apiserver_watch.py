@@ -70,7 +70,6 @@ class WatchStats:
     """
 
     lists: int = 0
-    watches: int = 0
     events: int = 0
     skipped: int = 0
     failures: int = 0
@@ -85,8 +84,9 @@ class Follower(Protocol):
     @property
     def position(self) -> int: ...
     def begin_list(self, resource_version: int) -> None: ...
-    def take_list(self, items: Items, seen: set[ObjectKey]) -> None: ...
-    def take_refresh(self, items: Items, seen: set[ObjectKey]) -> None: ...
+    def take_list(
+        self, items: Items, seen: set[ObjectKey], *, beside_watch: bool = False
+    ) -> None: ...
     def finish_list(self, seen: set[ObjectKey], resource_version: int) -> None: ...
     def take_version(self, obj: StoredObject) -> None: ...
     def take_deletion(self, obj: StoredObject) -> None: ...
@@ -130,7 +130,7 @@ class Watch:
             for piece in _pieces(page.items):
                 if self.stats.lists != lists:
                     return
-                self._follower.take_refresh(piece, seen)
+                self._follower.take_list(piece, seen, beside_watch=True)
                 await asyncio.sleep(0)
         if self.stats.lists == lists:
             self._follower.finish_list(seen, version)
@@ -180,7 +180,6 @@ class Watch:
         )
 
     async def _watch(self) -> None:
-        self.stats.watches += 1
         async with self._client.watch(
             self._selection,
             self._follower.position,

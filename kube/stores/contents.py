@@ -80,26 +80,22 @@ class Contents(Generic[T]):
     def by_index(self, index: str, term: str) -> tuple[T, ...]:
         return tuple(self._entries[key].value for key in self._indexes.keys(index, term))
 
-    def list_item(self, obj: StoredObject, seen: set[ObjectKey]) -> Facts[T]:
-        """Take one item of a list; `seen` gathers the keys of all its pages."""
-        try:
-            identity = identity_of(obj)
-        except MalformedObjectError as error:
-            return (Skipped(None, error),)
-        seen.add(identity.key)
-        return self._put(identity, obj)
+    def list_item(
+        self, obj: StoredObject, seen: set[ObjectKey], *, beside_watch: bool = False
+    ) -> Facts[T]:
+        """Take one item of a list; `seen` gathers the keys of all its pages.
 
-    def refresh_item(self, obj: StoredObject, seen: set[ObjectKey]) -> Facts[T]:
-        """Take one item of a list that runs beside the watch.
-
-        Unlike an item of a list that replaces a watch, it may be older than what is known.
+        Unlike an item of a list that replaces a watch, one of a list that runs beside it may be
+        older than what is known.
         """
         try:
             identity = identity_of(obj)
         except MalformedObjectError as error:
             return (Skipped(None, error),)
         seen.add(identity.key)
-        return self._put(identity, obj) if identity.resource_version > self.position else ()
+        if beside_watch and identity.resource_version <= self.position:
+            return ()
+        return self._put(identity, obj)
 
     def finish_list(self, seen: set[ObjectKey], resource_version: int) -> Facts[T]:
         """Drop what the list of that version did not show, and continue from there."""

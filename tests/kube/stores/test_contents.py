@@ -142,8 +142,8 @@ def test_list_beside_the_watch_does_not_bring_back_what_the_watch_saw_deleted() 
     seen: set[ObjectKey] = set()
 
     facts = [
-        *contents.refresh_item(an_object("a", 1), seen),
-        *contents.refresh_item(an_object("b", 9), seen),
+        *contents.list_item(an_object("a", 1), seen, beside_watch=True),
+        *contents.list_item(an_object("b", 9), seen, beside_watch=True),
         *contents.finish_list(seen, 10),
     ]
 

@@ -158,7 +158,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def take_refresh_item(self) -> None:
         assert self.refresh
-        self.fold(self.contents.refresh_item(self.refresh.pop(0), self.refreshed))
+        self.fold(self.contents.list_item(self.refresh.pop(0), self.refreshed, beside_watch=True))
 
     @precondition(lambda self: self.refresh is not None)
     @rule()
