@@ -86,15 +86,14 @@ class Store(Generic[T]):
         """
         self._tell(self._contents.note(obj))
 
-    def subscribe(self, subscriber: Subscriber[T]) -> Callable[[], None]:
+    def subscribe(self, subscriber: Subscriber[T]) -> None:
         """Call back with every change, after it took effect; what is there comes as Added.
 
-        Returns what ends the subscription. A subscriber must be quick and must not raise.
+        A subscriber must be quick and must not raise.
         """
         for key, value in self._contents.items():
             subscriber(Added(key, value))
         self._subscribers += (subscriber,)
-        return lambda: self._unsubscribe(subscriber)
 
     async def at_least(self, resource_version: int, timeout_seconds: float) -> bool:
         """Wait until everything up to this version is known; False if that took too long.
@@ -170,12 +169,7 @@ class Store(Generic[T]):
             self._outbox.popleft()
         self._wake()
 
-    def _unsubscribe(self, subscriber: Subscriber[T]) -> None:
-        self._subscribers = tuple(s for s in self._subscribers if s is not subscriber)
-
     def _call(self, subscriber: Subscriber[T], change: Change[T]) -> None:
-        if subscriber not in self._subscribers:
-            return
         try:
             subscriber(change)
         except Exception:  # One subscriber's error must not cost the others the change.

@@ -460,17 +460,6 @@ async def test_subscribers_hear_everything_in_order_even_if_one_notes_and_one_fa
     assert caplog.text.count("subscriber failed") == 2
 
 
-async def test_subscriber_that_left_hears_no_more(client: ApiClient) -> None:
-    store = a_store(client)
-    changes: list[Change[View]] = []
-
-    end = store.subscribe(changes.append)
-    end()
-    store.note(an_object())
-
-    assert changes == []
-
-
 async def test_late_subscriber_hears_first_of_what_is_there(client: ApiClient) -> None:
     store = a_store(client)
     store.note(an_object("a", 6))
