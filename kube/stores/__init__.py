@@ -1,6 +1,5 @@
 """A local copy of what the API server holds, kept by list and watch.
 
 In come objects (`apiserver_watch`); out come changes (`changes`) for consumers, from contents that
-know no clock and no socket (`contents`), found by terms (`indexes`). Start reading at
-`apiserver_store`.
+know no clock and no socket (`contents`). Start reading at `apiserver_store`.
 """

@@ -11,8 +11,7 @@ from kube.objects import ObjectKey, StoredObject
 from kube.resources import Selection
 from kube.stores.apiserver_watch import Items, Watch, WatchSettings, WatchStats
 from kube.stores.changes import Added, Change, Skipped
-from kube.stores.contents import Contents, Facts, Projection
-from kube.stores.indexes import TermsOf
+from kube.stores.contents import Contents, Facts, Projection, TermsOf
 
 log = logging.getLogger(__name__)
 
