@@ -17,9 +17,6 @@ class KeyLocks(Generic[K]):
         self._locks: dict[K, asyncio.Lock] = {}
         self._wanted: dict[K, int] = {}
 
-    def __len__(self) -> int:
-        return len(self._locks)
-
     @asynccontextmanager
     async def of(self, keys: Sequence[K]) -> AsyncIterator[None]:
         """Hold all keys. They must come in an order that all share, or two wait for ever."""

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from kube.api import KeyLocks
+from tests.left_overs import kept_in
 
 
 async def test_those_who_want_one_key_follow_each_other_in_order() -> None:
@@ -25,15 +26,15 @@ async def test_those_who_want_one_key_follow_each_other_in_order() -> None:
     for one, other in (("first", "second"), ("second", "third")):
         before, after = sorted((one, other), key=begun.index)
         assert told.index(f"{before} ends") < told.index(f"{after} begins")
-    assert len(locks) == 0
+    assert kept_in(locks) == {}
 
 
 async def test_those_who_share_no_key_do_not_meet() -> None:
     locks: KeyLocks[str] = KeyLocks()
 
     async with locks.of(["a"]), asyncio.timeout(1), locks.of(["b"]), locks.of([]):
-        assert len(locks) == 2
-    assert len(locks) == 0
+        assert kept_in(locks) == {"._locks": 2, "._wanted": 2}
+    assert kept_in(locks) == {}
 
 
 async def test_one_who_gives_up_waiting_keeps_nobody_out() -> None:
@@ -46,13 +47,15 @@ async def test_one_who_gives_up_waiting_keeps_nobody_out() -> None:
     async with locks.of(["b"]):
         waiting = asyncio.create_task(wait())
         await asyncio.sleep(0)
-        assert len(locks) == 2, "it holds one and waits for the other"
+        assert kept_in(locks) == {"._locks": 2, "._wanted": 2}, (
+            "it holds one and waits for the other"
+        )
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
         async with asyncio.timeout(1), locks.of(["a"]):
             pass
-    assert len(locks) == 0
+    assert kept_in(locks) == {}
 
 
 async def test_an_error_inside_frees_the_keys() -> None:
@@ -62,4 +65,4 @@ async def test_an_error_inside_frees_the_keys() -> None:
         async with locks.of(["a", "b"]):
             raise ValueError("inside")
 
-    assert len(locks) == 0
+    assert kept_in(locks) == {}
