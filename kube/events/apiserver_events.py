@@ -85,7 +85,10 @@ class EventRecorder:
             except AlreadyExistsError:
                 return  # An earlier attempt was carried out although its answer was lost.
             except NotFoundError:
-                self._gone(write)
+                # The Event's time to live has run out, or its namespace is gone.
+                if isinstance(write, CreateEvent):
+                    break
+                self._series.forget(write.path)
                 return
             except UnavailableError as error:
                 log.info("event not written attempt=%d error=%s", attempt, error)
@@ -103,11 +106,3 @@ class EventRecorder:
                 await self._client.create(EVENTS, body, options=WRITE)
             case PatchSeries(path, patch):
                 await self._client.merge_patch(path, patch, options=WRITE)
-
-    def _gone(self, write: Write) -> None:
-        """The Event's time to live has run out, or its namespace is gone."""
-        match write:
-            case CreateEvent():
-                self.dropped += 1
-            case PatchSeries(path):
-                self._series.forget(path)

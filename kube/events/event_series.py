@@ -181,7 +181,9 @@ class EventSeries:
             since = now - series.written_at
             if series.count > series.written_count and since >= WRITE_SERIES_EVERY:
                 series.written_count, series.written_at = series.count, now
-                yield PatchSeries(series.path, _series_patch(series))
+                at = micro_time(series.last_at)
+                patch = {"series": {"count": series.count, "lastObservedTime": at}}
+                yield PatchSeries(series.path, patch)
 
     def forget(self, path: ObjectPath) -> None:
         """End the series of an Event that is gone; the next repetition writes a new one."""
@@ -210,10 +212,6 @@ def _path(regarding: ObjectReference, unique: str) -> ObjectPath:
     """Events about cluster-scoped objects live in `default`, as the API demands."""
     stem = regarding.name[: LONGEST_NAME - len(unique) - 1]
     return EVENTS.at(f"{stem}.{unique}", regarding.namespace or "default")
-
-
-def _series_patch(series: _Series) -> JsonObject:
-    return {"series": {"count": series.count, "lastObservedTime": micro_time(series.last_at)}}
 
 
 def _shortened(note: str) -> str:
