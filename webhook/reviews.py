@@ -120,16 +120,15 @@ def answer(review: Review, findings: Findings) -> Answer:
 
 def edited(review: Review, edits: Sequence[Edit]) -> Answer:
     """A JSON patch (RFC 6902): `add` replaces what is there."""
-    admitted = Response(uid=review.uid, allowed=True)
     if not edits:
-        return Answer(response=admitted)
+        return Answer(response=Response(uid=review.uid, allowed=True))
     operations = [
         {"op": "add", "path": f"/{edit.path.replace('.', '/')}", "value": edit.value}
         for edit in edits
     ]
     patch = b64encode(to_json(operations)).decode()
-    update = {"patch_type": "JSONPatch", "patch": patch}
-    return Answer(response=admitted.model_copy(update=update))
+    response = Response(uid=review.uid, allowed=True, patch_type="JSONPatch", patch=patch)
+    return Answer(response=response)
 
 
 def cannot_judge(review: Review, sentence: str) -> Answer:
