@@ -80,7 +80,7 @@ class Admission:
         namespace = await self._cluster.namespace(review.namespace)
         if queue := mutations.namespace_queue(namespace, self._around):
             await self._cluster.look_for_queue(queue, review.namespace)
-        return mutations.edits(review, pod, found, namespace, self._around)
+        return tuple(mutations.edits(review, pod, found, namespace, self._around))
 
     async def _claim(self, review: Review) -> Findings:
         queue = claims.claim_queue(review, self._around.settings.queue_label)

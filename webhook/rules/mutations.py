@@ -18,16 +18,10 @@ DaemonSets are pods as others: they wait, their nodes come from affinity.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from driver.api import AKRI_GROUP
-from scheduler_plugin.api import (
-    QUOTA_GATE,
-    ClaimTemplateView,
-    NamespaceView,
-    QueueName,
-)
+from scheduler_plugin.api import QUOTA_GATE, ClaimTemplateView, NamespaceView, QueueName
 from webhook.reviews import Edit, Review, part
 from webhook.rules.pods import FoundClaim, NewPod, accounted_uses
 from webhook.rules.queue_labels import label_problems
@@ -57,7 +51,7 @@ def edits(
     claims: Sequence[FoundClaim],
     namespace: NamespaceView,
     around: Surroundings,
-) -> tuple[Edit, ...]:
+) -> Iterator[Edit]:
     """What to change of a pod; nothing of one that has all of it, or asks for nothing accounted.
 
     Args:
@@ -68,13 +62,15 @@ def edits(
         around: What is known of the cluster.
     """
     if not may_be_accounted(pod, claims, around):
-        return ()
-    body = review.new or {}
-    return (
-        *_scheduler(pod, around),
-        *_gate(body, pod, around),
-        *_label(body, pod, namespace, around),
-    )
+        return
+    if pod.scheduler_name not in around.pods.scheduler_names:
+        yield Edit("spec.schedulerName", around.pods.scheduler_names[0])
+    if around.pods.hold is Hold.GATE and QUOTA_GATE not in pod.view.gates:
+        gates = part(review.new, "spec", "schedulingGates")
+        yield Edit("spec.schedulingGates", [*gates, {"name": QUOTA_GATE}])
+    if queue := _label(pod, namespace, around):
+        labels = part(review.new, "metadata", "labels")
+        yield Edit("metadata.labels", {**labels, around.settings.queue_label: queue})
 
 
 def may_be_accounted(pod: NewPod, claims: Sequence[FoundClaim], around: Surroundings) -> bool:
@@ -103,21 +99,7 @@ def _resource_may_come(resource: str, around: Surroundings) -> bool:
     return name != resource and not around.exists(name) and catalog.instance_named(name) is None
 
 
-def _scheduler(pod: NewPod, around: Surroundings) -> Iterator[Edit]:
-    names = around.pods.scheduler_names
-    if pod.scheduler_name not in names:
-        yield Edit("spec.schedulerName", names[0])
-
-
-def _gate(body: Mapping[str, Any], pod: NewPod, around: Surroundings) -> Iterator[Edit]:
-    if around.pods.hold is Hold.GATE and QUOTA_GATE not in pod.view.gates:
-        gates = part(body, "spec", "schedulingGates")
-        yield Edit("spec.schedulingGates", [*gates, {"name": QUOTA_GATE}])
-
-
-def _label(
-    body: Mapping[str, Any], pod: NewPod, namespace: NamespaceView, around: Surroundings
-) -> Iterator[Edit]:
+def _label(pod: NewPod, namespace: NamespaceView, around: Surroundings) -> QueueName | None:
     """A pod's own label wins over its PodGroup's queue, so one with a group gets none.
 
     Nor does it get the name of a queue that it could be refused for: without it the pod waits,
@@ -125,7 +107,5 @@ def _label(
     """
     queue = namespace_queue(namespace, around)
     if pod.queue is not None or pod.view.group or not queue:
-        return
-    if not any(label_problems(queue, "", namespace, around)):
-        labels = part(body, "metadata", "labels")
-        yield Edit("metadata.labels", {**labels, around.settings.queue_label: queue})
+        return None
+    return None if any(label_problems(queue, "", namespace, around)) else queue

@@ -72,7 +72,7 @@ def edits(
     if not mutations.is_ours(pod, around):
         return ()
     claims = [CLAIMS[entry.template or entry.claim] for entry in pod.view.claims]
-    return mutations.edits(review, pod, claims, namespace, around)
+    return tuple(mutations.edits(review, pod, claims, namespace, around))
 
 
 def mutated(body: Mapping[str, Any], *args: Any, **options: Any) -> dict[str, Any]:
