@@ -88,7 +88,8 @@ def judge_pod(
         path = label_path("metadata", around.settings.queue_label)
         problems += label_problems(pod.queue, path, namespace, around)
     if pod.is_mirror:
-        return _mirrored(problems)
+        note = "It is a static pod and runs in any case, charged to its queue:"
+        return Findings(warnings=tuple(f"{note} {problem}" for problem in problems))
     return Findings(tuple(problems), warnings)
 
 
@@ -96,7 +97,10 @@ def accounted_uses(
     pod: NewPod, claims: Sequence[FoundClaim], around: Surroundings
 ) -> tuple[str, ...]:
     """What of the pod's claims and requests is accounted, for a sentence; see `judge_pod`."""
-    return (*_accounted_claims(pod.view, claims, around), *_accounted_requests(pod, around))
+    key_of = around.catalog.accounted_resource
+    resources = (name for name, _ in pod.view.requests if key_of(name) is not None)
+    of_requests = (f"resource {name}" for name in resources)
+    return (*_accounted_claims(pod.view, claims, around), *of_requests)
 
 
 def _accounted_claims(
@@ -110,12 +114,6 @@ def _accounted_claims(
                 found.claim(pod.name, entry.name), around.catalog
             ):
                 yield f"ResourceClaimTemplate {found.namespace}/{found.name}"
-
-
-def _accounted_requests(pod: NewPod, around: Surroundings) -> Iterator[str]:
-    for resource, _ in pod.view.requests:
-        if around.catalog.accounted_resource(resource) is not None:
-            yield f"resource {resource}"
 
 
 def _bypasses(
@@ -137,8 +135,3 @@ def _bypasses(
         return problems, (str(Problem("spec.schedulerName", f"{sentence} {late}")),)
     problems.append(Problem("spec.schedulerName", f"{sentence} does not know; use {names}."))
     return problems, ()
-
-
-def _mirrored(problems: Sequence[Problem]) -> Findings:
-    note = "It is a static pod and runs in any case, charged to its queue:"
-    return Findings(warnings=tuple(f"{note} {problem}" for problem in problems))
