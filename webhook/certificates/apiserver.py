@@ -64,7 +64,6 @@ class CertificateKeeper:
         self._bundles: tuple[Bundle, ...] = ()
         self._since = 0.0
         self._woken = asyncio.Event()
-        self._trouble = ""
         now = wall_clock()
         unknown = authority.new_authority(own.life, now)
         live.show(_credential(authority.new_certificate(unknown, own.names, own.life, now)))
@@ -85,27 +84,23 @@ class CertificateKeeper:
         raise AssertionError("the keeper ended")
 
     async def _look_for_ever(self) -> NoReturn:
-        backoff, failures = Backoff(), 0
+        backoff, failures, told = Backoff(), 0, ""
         while True:
             # Before the look: a change in the middle of it is reason for another.
             self._woken.clear()
             try:
                 if await self._look():
                     self._woken.set()
-                failures, self._trouble = 0, ""
+                failures, told = 0, ""
             except (ApiError, TimeoutError, CertificateError) as error:
-                failures += 1
-                self._tell(str(error) or type(error).__name__)
+                trouble = str(error) or type(error).__name__
+                if trouble != told:  # Once, and not again while it lasts.
+                    logger.warning("certificates not kept: %s", trouble)
+                failures, told = failures + 1, trouble
             await asyncio.sleep(PAUSE_SECONDS + backoff.delay(failures, random.random))
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._own.settle.total_seconds()):
                     await self._woken.wait()
-
-    def _tell(self, trouble: str) -> None:
-        """Once, and not again while it lasts."""
-        if trouble != self._trouble:
-            logger.warning("certificates not kept: %s", trouble)
-        self._trouble = trouble
 
     async def _look(self) -> bool:
         """Show what may be shown, and take one step; False where there is none to take."""
