@@ -134,7 +134,9 @@ class ApiClient:
         """
         if await self._lists(resource):
             return True
-        await self._check_readiness()
+        with contextlib.suppress(ForbiddenError, NotFoundError):
+            # Whoever cannot ask has to believe the list.
+            (await self._open(requests.read("/readyz", READ_SECONDS))).release()
         return await self._lists(resource)
 
     async def _lists(self, resource: Resource) -> bool:
@@ -143,13 +145,6 @@ class ApiClient:
         except NotFoundError:
             return False
         return True
-
-    async def _check_readiness(self) -> None:
-        """Raises UnavailableError while the server is starting."""
-        try:
-            (await self._open(requests.read("/readyz", READ_SECONDS))).release()
-        except (ForbiddenError, NotFoundError):  # Whoever cannot ask has to believe the list.
-            return
 
     async def create(
         self,
