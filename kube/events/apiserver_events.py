@@ -5,6 +5,7 @@ import logging
 import random
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from typing import NoReturn
 from uuid import uuid4
@@ -60,23 +61,19 @@ class EventRecorder:
     async def run(self) -> NoReturn:
         while True:
             while self._queue:
-                await self._write_next()
+                event, happened_at = self._queue.popleft()
+                unique = uuid4().hex[:16]
+                if create := self._series.record(event, now=happened_at, unique=unique):
+                    await self._write(create)
             for patch in self._series.due(now=self._clock()):
                 await self._write(patch)
             await self._wait()
 
     async def _wait(self) -> None:
         self._more.clear()
-        try:
+        with suppress(TimeoutError):  # Repetitions may have become due.
             async with asyncio.timeout(TICK_SECONDS):
                 await self._more.wait()
-        except TimeoutError:
-            return  # Repetitions may have become due.
-
-    async def _write_next(self) -> None:
-        event, happened_at = self._queue.popleft()
-        if create := self._series.record(event, now=happened_at, unique=uuid4().hex[:16]):
-            await self._write(create)
 
     async def _write(self, write: Write) -> None:
         for attempt in range(1, ATTEMPTS + 1):
