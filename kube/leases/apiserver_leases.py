@@ -218,9 +218,6 @@ class LeaseWatcher:
         self._sighting: Sighting | None = None
 
     def view(self) -> LeaseView:
-        """Return what is certain at this moment; nobody's, if the Lease was never seen."""
-        if self._sighting is None:
-            return LeaseView("", 0.0, 0.0)
         return leases.view(self._sighting, now=_now())
 
     async def poll(self) -> None:

@@ -78,10 +78,11 @@ def see(before: Sighting | None, lease: Lease, *, asked_at: float, now: float) -
     return Sighting(lease, before.checked_at, now, asked_at)
 
 
-def view(sighting: Sighting, *, now: float) -> LeaseView:
-    lease = sighting.lease
-    if not lease.holder:
+def view(sighting: Sighting | None, *, now: float) -> LeaseView:
+    """What is certain at this moment; nobody's, if the Lease was never seen."""
+    if sighting is None or not sighting.lease.holder:
         return LeaseView("", 0.0, 0.0)
+    lease = sighting.lease
     at_least = sighting.renewed_after + lease.duration_seconds - now
     at_most = sighting.seen_at + lease.duration_seconds - now
     return LeaseView(lease.holder, max(0.0, at_least), max(0.0, at_most))
