@@ -57,10 +57,7 @@ from kube.live_tls import (
     follow_files,
     show_files,
 )
-from kube.objects import (
-    JsonObject,
-    ObjectKey,
-)
+from kube.objects import JsonObject, ObjectKey
 from kube.processes.command_settings import (
     Config,
     Kubeconfig,
@@ -73,7 +70,7 @@ from kube.processes.command_settings import (
     refuse,
     settings_of,
 )
-from kube.processes.opentelemetry import TracingError, note_span, now_ns, trace_to
+from kube.processes.opentelemetry import note_span, now_ns, trace_to
 from kube.processes.processes import log_to_stderr, naming, run_process
 from kube.resources import ObjectPath, Resource, Selection
 from kube.stores.apiserver_store import Store
