@@ -57,7 +57,7 @@ class Answered:
 
     def __init__(self, path: str, review: Review) -> None:
         self._path = path
-        self._kind = known_kind(review.kind.kind)
+        self._kind = review.kind.kind if review.kind.kind in _KINDS else OTHER
         self._began = perf_counter()
         self._result = "failed"
 
@@ -79,11 +79,6 @@ class Answered:
         for cause in ((response.status or {}).get("details") or {}).get("causes") or ():
             REFUSALS.labels(self._kind, rule(str(cause["field"]))).inc()
         return answer
-
-
-def known_kind(kind: str) -> str:
-    """The kind as a label."""
-    return kind if kind in _KINDS else OTHER
 
 
 def rule(field: str) -> str:
