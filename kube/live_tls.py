@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from kube.calls.errors import said
+
 log = logging.getLogger(__name__)
 
 PERIOD_SECONDS = 2.0
@@ -89,7 +91,7 @@ class LiveTls:
             if self._asks_clients:
                 context.load_verify_locations(cadata=credential.client_ca.decode("ascii"))
         except (OSError, ValueError, CertificateError) as error:
-            raise CertificateError(_said(error)) from error
+            raise CertificateError(said(error)) from error
         self._newest = context
 
     def _new_context(self) -> ssl.SSLContext:
@@ -173,7 +175,3 @@ def _as_file(pem: bytes) -> Iterator[str]:
 def _no_password() -> str:
     """Else OpenSSL would ask a terminal."""
     raise CertificateError("the key is encrypted")
-
-
-def _said(error: Exception) -> str:
-    return str(error) or type(error).__name__

@@ -30,6 +30,7 @@ from kube.calls.errors import (
     NotFoundError,
     UnavailableError,
     error_of,
+    said,
 )
 from kube.calls.frames import Frame, Lines, frames_of
 from kube.calls.requests import NO_PRECONDITIONS, WRITE, Preconditions, Request, WriteOptions
@@ -333,14 +334,9 @@ def _translated(what: str) -> Iterator[None]:
     try:
         yield
     except (ClientConnectorError, ConnectionTimeoutError) as error:
-        raise UnavailableError(f"{what}: {_said(error)}") from error
+        raise UnavailableError(f"{what}: {said(error)}") from error
     except (ClientError, OSError) as error:
-        raise _lost(f"{what}: {_said(error)}") from error
-
-
-def _said(error: Exception) -> str:
-    """The sentence of an error, and its name where it has none."""
-    return str(error) or type(error).__name__
+        raise _lost(f"{what}: {said(error)}") from error
 
 
 def _lost(message: str) -> UnavailableError:

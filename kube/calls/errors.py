@@ -19,6 +19,11 @@ from typing import Any
 from kube.objects import JsonObject
 
 
+def said(error: Exception) -> str:
+    """The sentence of an error, and its name where it has none."""
+    return str(error) or type(error).__name__
+
+
 class ApiError(Exception):
     """Raised when the API server refused a call or could not be reached (status 0)."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kube.calls.apiserver import ApiClient
-from kube.calls.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
+from kube.calls.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError, said
 from kube.calls.requests import WriteOptions
 from kube.kinds import LEASES
 from kube.leases import leases
@@ -131,8 +131,7 @@ class LeaderElector:
         except (ApiError, TimeoutError) as error:
             # Tried every two seconds: an outage is worth one line.
             level = logging.DEBUG if self._failing else logging.WARNING
-            said = str(error) or type(error).__name__
-            log.log(level, "election failed lease=%s error=%s", self._path, said)
+            log.log(level, "election failed lease=%s error=%s", self._path, said(error))
             self._failing = True
             return False
         self._failing = False
