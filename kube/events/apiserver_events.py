@@ -4,7 +4,6 @@ import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from typing import NoReturn
@@ -21,6 +20,7 @@ from kube.wall_clock import wall_clock
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 3
+MOST_WAITING = 1000
 TICK_SECONDS = 1.0
 BACKOFF = Backoff(first_seconds=0.5, cap_seconds=5.0)
 WRITE = WriteOptions(timeout_seconds=5.0)
@@ -33,29 +33,20 @@ class EventRecorder:
     `dropped` counts those that were lost to a full queue or to a server that did not take them.
     """
 
-    def __init__(
-        self,
-        client: ApiClient,
-        controller: str,
-        instance: str,
-        *,
-        capacity: int = 1000,
-        clock: Callable[[], datetime] = wall_clock,
-    ) -> None:
+    def __init__(self, client: ApiClient, controller: str, instance: str) -> None:
         """`controller` is a qualified name such as `moorage.dev/driver`; `instance` the pod's."""
         self.dropped = 0
         self._client = client
         self._series = EventSeries(controller, instance)
         self._queue: deque[tuple[Event, datetime]] = deque()
         self._more = asyncio.Event()
-        self._capacity, self._clock = capacity, clock
 
     def record(self, event: Event) -> None:
         """Return at once, whatever the state of the API server is."""
-        if len(self._queue) >= self._capacity:
+        if len(self._queue) >= MOST_WAITING:
             self.dropped += 1
             return
-        self._queue.append((event, self._clock()))
+        self._queue.append((event, wall_clock()))
         self._more.set()
 
     async def run(self) -> NoReturn:
@@ -65,7 +56,7 @@ class EventRecorder:
                 unique = uuid4().hex[:16]
                 if create := self._series.record(event, now=happened_at, unique=unique):
                     await self._write(create)
-            for patch in self._series.due(now=self._clock()):
+            for patch in self._series.due(now=wall_clock()):
                 await self._write(patch)
             await self._wait()
 

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from kube.api import (
     ApiClient,
     Event,
@@ -15,6 +17,7 @@ from kube.api import (
     EventType,
     ObjectReference,
 )
+from kube.events import apiserver_events
 from tests.kube.fake_apiserver import FakeApiServer, refuses, says
 
 
@@ -38,8 +41,15 @@ class Clock:
         return self.now
 
 
-def a_recorder(client: ApiClient, clock: Clock, capacity: int = 10) -> EventRecorder:
-    return EventRecorder(client, "moorage.dev/test", "me", capacity=capacity, clock=clock)
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(apiserver_events, "wall_clock", made)
+    return made
+
+
+def a_recorder(client: ApiClient) -> EventRecorder:
+    return EventRecorder(client, "moorage.dev/test", "me")
 
 
 @asynccontextmanager
@@ -54,10 +64,9 @@ async def running(recorder: EventRecorder) -> AsyncIterator[None]:
 
 
 async def test_events_are_written_once_and_their_repetitions_counted(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeApiServer, clock: Clock
 ) -> None:
-    clock = Clock()
-    recorder = a_recorder(client, clock)
+    recorder = a_recorder(client)
     fake.will(says({}), says({}), says({}))
 
     async with running(recorder):
@@ -71,8 +80,11 @@ async def test_events_are_written_once_and_their_repetitions_counted(
     assert fake.seen[2].body["series"]["count"] == 3
 
 
-async def test_full_queue_drops_and_counts(client: ApiClient) -> None:
-    recorder = a_recorder(client, Clock(), capacity=2)
+async def test_full_queue_drops_and_counts(
+    client: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apiserver_events, "MOST_WAITING", 2)
+    recorder = a_recorder(client)
 
     for _ in range(5):
         recorder.record(an_event())
@@ -83,7 +95,7 @@ async def test_full_queue_drops_and_counts(client: ApiClient) -> None:
 async def test_event_survives_a_server_that_is_away_for_a_moment(
     client: ApiClient, fake: FakeApiServer
 ) -> None:
-    recorder = a_recorder(client, Clock())
+    recorder = a_recorder(client)
     fake.will(refuses(503), refuses(500), refuses(409, "AlreadyExists"))
 
     async with running(recorder):
@@ -97,7 +109,7 @@ async def test_event_survives_a_server_that_is_away_for_a_moment(
 async def test_event_that_is_refused_is_dropped_and_the_next_is_not(
     client: ApiClient, fake: FakeApiServer
 ) -> None:
-    recorder = a_recorder(client, Clock())
+    recorder = a_recorder(client)
     fake.will(refuses(403), refuses(404, "NotFound"), says({}))
 
     async with running(recorder):
@@ -109,10 +121,9 @@ async def test_event_that_is_refused_is_dropped_and_the_next_is_not(
 
 
 async def test_series_of_an_event_that_is_gone_begins_anew(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeApiServer, clock: Clock
 ) -> None:
-    clock = Clock()
-    recorder = a_recorder(client, clock)
+    recorder = a_recorder(client)
     fake.will(says({}), refuses(404, "NotFound"), says({}))
 
     async with running(recorder):
