@@ -182,12 +182,9 @@ def _options(command: Any) -> dict[str, TyperOption]:
 
 def _of_variables(option: TyperOption, environ: Mapping[str, str]) -> str | None:
     own = option.envvar or ()
-    names = ((own,) if isinstance(own, str) else tuple(own)) + (_variable(option),)
+    variable = f"MOORAGE_{_setting(option).upper().replace('-', '_')}"
+    names = (*((own,) if isinstance(own, str) else own), variable)
     return next((value for name in names if (value := environ.get(name))), None)
-
-
-def _variable(option: TyperOption) -> str:
-    return f"MOORAGE_{_setting(option).upper().replace('-', '_')}"
 
 
 def _setting(option: TyperOption) -> str:

@@ -20,8 +20,6 @@ logger = logging.getLogger(__name__)
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-LoopFactory = Callable[[], asyncio.AbstractEventLoop]
-
 _named: ContextVar[Mapping[str, str]] = ContextVar("named", default=MappingProxyType({}))
 
 
@@ -91,7 +89,7 @@ def run_process(
     work: Coroutine[None, None, None],
     *,
     plain_errors: tuple[type[Exception], ...] = (),
-    loop_factory: LoopFactory | None = None,
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
 ) -> NoReturn:
     """Do the work until it ends or a signal ends it, and leave the process.
 
