@@ -147,10 +147,9 @@ async def follow_files(
 async def _look(live: LiveTls, files: TlsFiles, shown: TlsCredential) -> TlsCredential:
     """A disk that hangs must stop nothing but this."""
     found = await asyncio.to_thread(files.read)
-    if found == shown:
-        return shown
-    _show(live, files, found)
-    log.info("certificate reloaded: %s", files)
+    if found != shown:
+        _show(live, files, found)
+        log.info("certificate reloaded: %s", files)
     return found
 
 
