@@ -128,11 +128,10 @@ def _about_quotas(queue: Queue, key: ResourceKey, tree: QueueTree) -> Iterator[s
     children = [child for name in tree.children(queue.name) if (child := tree.get(name))]
     yield from _excess(queue.name, mine, key, children)
     parent = tree.get(queue.parent) if queue.parent else None
-    share = parent.shares.get(key) if parent else None
-    if parent is not None and share is not None:
+    if parent is not None and key in parent.shares:
         names = (name for name in tree.children(parent.name) if name != queue.name)
         siblings = [sibling for name in names if (sibling := tree.get(name))]
-        yield from _excess(parent.name, share.quota, key, [*siblings, queue])
+        yield from _excess(parent.name, parent.shares[key].quota, key, [*siblings, queue])
 
 
 def _excess(
