@@ -126,16 +126,12 @@ def error_of(status: int, body: JsonObject, retry_after: str = "") -> ApiError:
 def _type_of(status: int, reason: str, details: JsonObject) -> type[ApiError]:
     if reason == "AlreadyExists":
         return AlreadyExistsError
-    if status == 422 and _is_about_uid(details):
+    if status == 422 and any(cause.get("field") == "metadata.uid" for cause in _causes(details)):
         # How a patch fails whose metadata.uid, a precondition, is that of another object.
         return ConflictError
     if status >= 500:
         return UnavailableError
     return _BY_STATUS.get(status, InvalidError)
-
-
-def _is_about_uid(details: JsonObject) -> bool:
-    return any(cause.get("field") == "metadata.uid" for cause in _causes(details))
 
 
 def _causes(details: JsonObject) -> Sequence[Mapping[str, Any]]:
