@@ -147,7 +147,7 @@ class Store(Generic[T]):
         self._tell(self._contents.observe(obj))
 
     def take_deletion(self, obj: StoredObject) -> None:
-        self._tell(self._contents.remove(obj))
+        self._tell(self._contents.observe(obj, is_gone=True))
 
     def take_bookmark(self, resource_version: int) -> None:
         self._contents.bookmark(resource_version)

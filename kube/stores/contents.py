@@ -148,31 +148,17 @@ class Contents(Generic[T]):
             key: _Entry(entry.uid, 0, entry.value) for key, entry in self._entries.items()
         }
 
-    def observe(self, obj: StoredObject) -> Facts[T]:
-        """Take a version from the watch."""
+    def observe(self, obj: StoredObject, *, is_gone: bool = False) -> Facts[T]:
+        """Take a version from the watch; of what is gone it is that of the deletion."""
         try:
             identity = identity_of(obj)
         except MalformedObjectError as error:
             return (Skipped(None, error),)
         if identity.resource_version <= self.position:
             return ()
-        facts = self._put(identity, obj)
+        facts = self._remove(identity) if is_gone else self._put(identity, obj)
         self._move_to(identity.resource_version)
         return facts
-
-    def remove(self, obj: StoredObject) -> Facts[T]:
-        """Take a deletion from the watch; its resourceVersion is that of the deletion."""
-        try:
-            identity = identity_of(obj)
-        except MalformedObjectError as error:
-            return (Skipped(None, error),)
-        if identity.resource_version <= self.position:
-            return ()
-        self._move_to(identity.resource_version)
-        entry = self._entries.get(identity.key)
-        if entry is None or entry.resource_version > identity.resource_version:
-            return ()
-        return (self._drop(identity.key, entry),)
 
     def bookmark(self, resource_version: int) -> None:
         self._move_to(resource_version)
@@ -196,6 +182,12 @@ class Contents(Generic[T]):
         if value is None:
             return self._hide(identity, entry)
         return self._store(identity, entry, value, terms)
+
+    def _remove(self, identity: Identity) -> Facts[T]:
+        entry = self._entries.get(identity.key)
+        if entry is None or entry.resource_version > identity.resource_version:
+            return ()
+        return (self._drop(identity.key, entry),)
 
     def _known_version(self, key: ObjectKey, entry: _Entry[T] | None) -> int:
         return max(entry.resource_version if entry else -1, self._hidden.get(key, -1))

@@ -43,7 +43,7 @@ def test_watch_events_add_modify_and_delete() -> None:
     facts = [
         *contents.observe(an_object("a", 6, "x")),
         *contents.observe(an_object("a", 7, "y")),
-        *contents.remove(an_object("a", 8, "y")),
+        *contents.observe(an_object("a", 8, "y"), is_gone=True),
     ]
 
     assert facts == [
@@ -90,10 +90,10 @@ def test_object_made_anew_under_its_old_name_is_deleted_and_added() -> None:
 def test_events_that_come_again_change_nothing() -> None:
     contents = contents_with(version=5)
     contents.observe(an_object("a", 6, "x"))
-    contents.remove(an_object("a", 7, "x"))
+    contents.observe(an_object("a", 7, "x"), is_gone=True)
 
     assert contents.observe(an_object("a", 6, "x")) == ()
-    assert contents.remove(an_object("a", 7, "x")) == ()
+    assert contents.observe(an_object("a", 7, "x"), is_gone=True) == ()
     assert len(contents) == 0
 
 
@@ -112,7 +112,7 @@ def test_own_write_enters_at_once_and_its_event_is_not_told_again() -> None:
 def test_answer_that_comes_after_the_watch_is_ignored() -> None:
     contents = contents_with(an_object("a", 1, "x"), version=5)
     contents.observe(an_object("a", 8, "y"))
-    contents.remove(an_object("a", 9, "y"))
+    contents.observe(an_object("a", 9, "y"), is_gone=True)
 
     assert contents.note(an_object("a", 8, "y")) == ()
     assert contents.get(A) is None
@@ -132,13 +132,13 @@ def test_deletion_that_is_older_than_an_own_write_does_not_delete_it() -> None:
     contents = contents_with(an_object("a", 1, uid="one"), version=5)
     contents.note(an_object("a", 9, uid="two"))
 
-    assert contents.remove(an_object("a", 7, uid="one")) == ()
+    assert contents.observe(an_object("a", 7, uid="one"), is_gone=True) == ()
     assert contents.get(A) == a_view("a")
 
 
 def test_list_beside_the_watch_does_not_bring_back_what_the_watch_saw_deleted() -> None:
     contents = contents_with(an_object("a", 1), version=5)
-    contents.remove(an_object("a", 8))
+    contents.observe(an_object("a", 8), is_gone=True)
     seen: set[ObjectKey] = set()
 
     facts = [
@@ -195,14 +195,16 @@ def test_odd_object_that_took_the_place_of_another_ends_the_other() -> None:
 def test_deletion_of_an_odd_version_still_deletes() -> None:
     contents = contents_with(an_object("a", 1, "x"), version=5)
 
-    assert contents.remove(an_object("a", 6, "odd")) == (Deleted(A, a_view("a", "x")),)
+    assert contents.observe(an_object("a", 6, "odd"), is_gone=True) == (
+        Deleted(A, a_view("a", "x")),
+    )
 
 
 def test_object_without_metadata_is_skipped() -> None:
     contents = contents_with(version=5)
 
     assert isinstance(contents.observe({"kind": "ConfigMap"})[0], Skipped)
-    assert isinstance(contents.remove({"metadata": {"name": "a"}})[0], Skipped)
+    assert isinstance(contents.observe({"metadata": {"name": "a"}}, is_gone=True)[0], Skipped)
     assert isinstance(contents.list_item({"metadata": None}, set())[0], Skipped)
 
 
@@ -222,7 +224,7 @@ def test_index_finds_by_the_value_that_is_there_now() -> None:
 
     assert contents.by_index("data", "x") == (a_view("b", "x"),)
     assert contents.by_index("data", "y") == (a_view("a", "y"),)
-    contents.remove(an_object("b", 7, "x"))
+    contents.observe(an_object("b", 7, "x"), is_gone=True)
     assert contents.by_index("data", "x") == ()
 
 

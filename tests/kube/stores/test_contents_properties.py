@@ -178,7 +178,7 @@ class StoreMachine(RuleBasedStateMachine):
     def take_event(self, event: tuple[int, bool, JsonObject]) -> None:
         version, exists, obj = event
         self.sent = version
-        self.fold(self.contents.observe(obj) if exists else self.contents.remove(obj))
+        self.fold(self.contents.observe(obj, is_gone=not exists))
 
     @precondition(lambda self: self.pages is None)
     @rule()
