@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -117,7 +117,7 @@ def _days(text: str) -> float:
 @app.command(help="Validate Queues, and who may use accounted devices.")
 def serve(
     listen_address: Annotated[
-        Sequence[object],
+        Any,
         parsed(
             _address,
             metavar="[HOST]:PORT",
@@ -214,9 +214,8 @@ def serve(
         names=tls_names or frozenset({f"{SERVICE}.{namespace}.svc"}),
         life=timedelta(days=certificate_days or DAYS),
     )
-    host, port = listen_address
     return WebhookSettings(
-        listen_address=(str(host), int(str(port))),
+        listen_address=listen_address,
         certificate=certificate,
         kubeconfig=kubeconfig,
         log_level=log_level,
