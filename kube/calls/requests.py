@@ -37,13 +37,11 @@ class WriteOptions:
 
     field_manager: who owns the written fields; the server's default is the user agent.
     dry_run: validate and answer, store nothing.
-    field_validation: Strict | Warn | Ignore; what is done about unknown fields.
     timeout_seconds: the server is told too, and gives up what it has not begun to store.
     """
 
     field_manager: str = ""
     dry_run: bool = False
-    field_validation: str = ""
     timeout_seconds: float = 30.0
 
     @property
@@ -51,7 +49,6 @@ class WriteOptions:
         query = {
             "fieldManager": self.field_manager,
             "dryRun": "All" if self.dry_run else "",
-            "fieldValidation": self.field_validation,
             "timeout": f"{max(1, round(self.timeout_seconds * 1000))}ms",
         }
         return {key: text for key, text in query.items() if text}

@@ -140,15 +140,6 @@ async def test_dry_run_answers_and_stores_nothing(client: ApiClient, place: str)
     assert await client.get(CONFIG_MAPS.at("a", place))
 
 
-async def test_unknown_fields_are_refused_where_that_is_asked_for(
-    client: ApiClient, place: str
-) -> None:
-    body = {**a_config_map(place, "a"), "dta": {}}
-
-    with pytest.raises(InvalidError, match="dta"):
-        await client.create(CONFIG_MAPS, body, options=WriteOptions(field_validation="Strict"))
-
-
 async def test_status_is_written_apart_from_the_rest(client: ApiClient, place: str) -> None:
     await client.create(NODES, {"metadata": {"name": place}})
     patch = {"spec": {"unschedulable": True}, "status": {"phase": "Running"}}

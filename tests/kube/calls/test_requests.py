@@ -66,9 +66,7 @@ def test_create_goes_to_the_collection_or_under_the_named_object() -> None:
 
 
 def test_options_become_query_parameters() -> None:
-    options = WriteOptions(
-        field_manager="me", dry_run=True, field_validation="Strict", timeout_seconds=1.5
-    )
+    options = WriteOptions(field_manager="me", dry_run=True, timeout_seconds=1.5)
 
     request = requests.replace(NODES.at("n"), {}, options)
 
@@ -76,7 +74,6 @@ def test_options_become_query_parameters() -> None:
     assert request.query == {
         "fieldManager": "me",
         "dryRun": "All",
-        "fieldValidation": "Strict",
         "timeout": "1500ms",
     }
 
