@@ -172,7 +172,8 @@ class Contents(Generic[T]):
 
     def _put(self, identity: Identity, obj: StoredObject) -> Facts[T]:
         entry = self._entries.get(identity.key)
-        if identity.resource_version <= self._known_version(identity.key, entry):
+        known = max(entry.resource_version if entry else -1, self._hidden.get(identity.key, -1))
+        if identity.resource_version <= known:
             return ()
         try:
             value = self._project(obj)
@@ -188,9 +189,6 @@ class Contents(Generic[T]):
         if entry is None or entry.resource_version > identity.resource_version:
             return ()
         return (self._drop(identity.key, entry),)
-
-    def _known_version(self, key: ObjectKey, entry: _Entry[T] | None) -> int:
-        return max(entry.resource_version if entry else -1, self._hidden.get(key, -1))
 
     def _replaced(self, identity: Identity, entry: _Entry[T] | None) -> Facts[T]:
         """Drop an object of the same key that is another one, by its UID."""
