@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from dataclasses import replace as request_with
+from dataclasses import replace as replace_fields
 from typing import Any
 
 from kube.objects import JsonObject
@@ -162,7 +162,7 @@ def apply(
     if not options.field_manager:
         raise ValueError("server-side apply needs a field manager")
     request = patch(path, body, APPLY_PATCH, preconditions, options)
-    return request_with(request, query={**request.query, "force": "true"}) if force else request
+    return replace_fields(request, query={**request.query, "force": "true"}) if force else request
 
 
 def _write(
