@@ -10,10 +10,12 @@ rest of what it says counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from urllib.parse import urlsplit
 
 from driver.devices import Device, DeviceSpec, Mount
+from driver.discovery.contract import Properties
 from driver.discovery.details import shown
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handlers.table import Endpoint, Registration
@@ -29,9 +31,6 @@ LONGEST_PROPERTY = 32 * 1024
 LARGEST_PROPERTIES = 128 * 1024
 """Bytes of all properties of a device, which are a part of its Instance and of container
 environments; etcd stores no object of more than 1.5 MiB."""
-
-Properties = Mapping[str, bytes | None]
-"""`discoveryProperties`, resolved; None for one without a value."""
 
 _TLS = "https://"
 _UNSAFE = frozenset("%?#")
@@ -113,22 +112,8 @@ def _message(device: Device) -> v0.Device:
     return v0.Device(
         id=device.id.encode(errors="backslashreplace").decode(),
         properties={k: v for k, v in device.properties.items() if _is_text(k) and _is_text(v)},
-        mounts=[
-            v0.Mount(
-                container_path=mount.container_path,
-                host_path=mount.host_path,
-                read_only=mount.read_only,
-            )
-            for mount in device.mounts
-        ],
-        device_specs=[
-            v0.DeviceSpec(
-                container_path=spec.container_path,
-                host_path=spec.host_path,
-                permissions=spec.permissions,
-            )
-            for spec in device.device_specs
-        ],
+        mounts=[v0.Mount(**asdict(mount)) for mount in device.mounts],
+        device_specs=[v0.DeviceSpec(**asdict(spec)) for spec in device.device_specs],
     )
 
 
@@ -153,10 +138,9 @@ def problem_of(response: v0.DiscoverResponse) -> tuple[str, ...]:
 
 
 def _device(message: v0.Device, problems: list[str]) -> Device:
-    properties = dict(_properties(message, problems))
     return Device(
         id=message.id,
-        properties=properties,
+        properties=dict(_properties(message, problems)),
         mounts=tuple(Mount(m.container_path, m.host_path, m.read_only) for m in message.mounts),
         device_specs=tuple(
             DeviceSpec(s.container_path, s.host_path, s.permissions) for s in message.device_specs
