@@ -20,7 +20,8 @@ from driver.handlers.table import Registration
 
 DEVICES = "/dev"
 NETWORK_HANDLERS = ("onvif", "opcua")
-"""Those of ours that read what strangers send."""
+"""Those of ours that read what strangers send. Their devices are on the network, so they give
+nothing of a node."""
 
 MOST_DEVICES = 5_000
 PARTS_OF_A_DEVICE = 64
@@ -41,14 +42,12 @@ class HandlerLimits:
             may be a pattern: `/dev/video*`.
         mount_paths: The same of files and folders.
         reserved: Names that no handler of another process may bear: those of ours in this one.
-        nodeless: Names of handlers whose devices are on the network: they give nothing of a node.
         most_devices: Of one handler, over all Configurations.
     """
 
     device_paths: tuple[str, ...] = (DEVICES,)
     mount_paths: tuple[str, ...] = ()
     reserved: frozenset[str] = frozenset()
-    nodeless: frozenset[str] = frozenset(NETWORK_HANDLERS)
     most_devices: int = MOST_DEVICES
 
 
@@ -90,8 +89,7 @@ def admitted(
     """
     taken, problems = [], []
     for device in devices:
-        why = _whole_refusal(device, name, limits, trusted=trusted)
-        why = why or _refusal(device, limits, real)
+        why = _whole_refusal(device, name, trusted=trusted) or _refusal(device, limits, real)
         if why is None:
             taken.append(device)
         else:
@@ -107,12 +105,10 @@ def host_paths(devices: Iterable[Device]) -> frozenset[str]:
     return frozenset((*mounts, *specs))
 
 
-def _whole_refusal(
-    device: Device, name: str, limits: HandlerLimits, *, trusted: bool
-) -> str | None:
+def _whole_refusal(device: Device, name: str, *, trusted: bool) -> str | None:
     if not device.mounts and not device.device_specs:
         return None
-    if name in limits.nodeless:
+    if name in NETWORK_HANDLERS:
         return f"it is of this node, and those of {shown(name)} are on the network"
     if not trusted:
         return "it is of this node, and its handler speaks over the network without TLS"
