@@ -43,7 +43,6 @@ from driver.handlers.sdk_requests import TlsFiles
 from driver.handlers.table import (
     Conversation,
     Endpoint,
-    HandlerState,
     HandlerTable,
     Registration,
     dump,
@@ -134,17 +133,22 @@ class ExternalHandlers:
         if registrations:
             logger.info("discovery handlers recalled count=%d", len(registrations))
 
-    async def register(self, registration: Registration) -> None:
+    async def register(self, registration: Registration, folder: str | None = None) -> None:
         """A handler registers, for the first time or again; it is written down before it counts.
 
         A handler that does not wait for that, though it takes long, is registered all the same.
 
+        Args:
+            registration: What it says of itself.
+            folder: For handlers without privileges, in which this one registers; None for others.
+
         Raises:
             TableFullError: If there is no room for it.
-            NotAllowedError: If it may not bear its name.
+            NotAllowedError: If it may not bear its name, or may not register there.
         """
         endpoint = registration.endpoint
-        if why := refused_name(registration, self._limits):
+        why = refused_in_folder(registration, folder) if folder is not None else None
+        if why := why or refused_name(registration, self._limits):
             raise NotAllowedError(why)
         self.table.register(registration, self._now())
         logger.info(
@@ -154,17 +158,6 @@ class ExternalHandlers:
             registration.shared,
         )
         await asyncio.shield(self._enter(endpoint))
-
-    async def register_in(self, folder: str, registration: Registration) -> None:
-        """A handler without privileges registers, in a folder for such.
-
-        Raises:
-            TableFullError: If there is no room for it.
-            NotAllowedError: If it may not, there.
-        """
-        if why := refused_in_folder(registration, folder):
-            raise NotAllowedError(why)
-        await self.register(registration)
 
     async def _enter(self, endpoint: Endpoint) -> None:
         await self._write()
@@ -178,28 +171,18 @@ class ExternalHandlers:
             ExternalSource(h.registration, h.recalled, self) for h in self.table.named(handler)
         )
 
-    def was_removed(self, handler: str) -> bool:
-        """Whether a handler of this name was removed, so that nobody reports its devices now."""
-        return handler in self.table.removed
-
     def use(self, handlers: Mapping[ConfigurationName, str]) -> None:
         """These are the Configurations in force now, and the handlers that they name."""
         self.table.use(frozenset(handlers.values()), self._now())
-        for endpoint, name in list(self._problems):
-            if handlers.get(name) != endpoint.name or endpoint not in self.table:
-                del self._problems[endpoint, name]
-        for endpoint, name in list(self._counts):
-            if handlers.get(name) != endpoint.name or endpoint not in self.table:
-                del self._counts[endpoint, name]
+        for known in (self._problems, self._counts):
+            for endpoint, name in list(known):
+                if handlers.get(name) != endpoint.name or endpoint not in self.table:
+                    del known[endpoint, name]
 
     def reports(self, handler: str, name: ConfigurationName) -> Iterable[Report]:
         """How the handlers of a name do for a Configuration."""
         for h in self.table.named(handler):
             yield Report(h.state, h.since, self._problems.get((h.endpoint, name)))
-
-    def states(self) -> Iterable[tuple[str, HandlerState]]:
-        """Name and state of each handler."""
-        return [(h.endpoint.name, h.state) for h in self.table]
 
     async def run(self) -> NoReturn:
         """Remove handlers that stay away, and write down who there is, until cancelled."""

@@ -31,7 +31,7 @@ class NodeSources:
         return tuple(external)
 
     def was_removed(self, handler: str) -> bool:
-        return self._external.was_removed(handler)
+        return handler in self._external.table.removed
 
     def use(self, configurations: Iterable[Configuration]) -> None:
         """These are the Configurations in force now."""
@@ -45,8 +45,8 @@ class NodeSources:
             is_named = name in self._named
             state = HandlerState.ACTIVE if is_named else HandlerState.WAITING
             yield HandlerStanding(name, True, state)
-        for name, state in self._external.states():
-            yield HandlerStanding(name, False, state)
+        for external in self._external.table:
+            yield HandlerStanding(external.endpoint.name, False, external.state)
 
     def reports(self, handler: str, name: ConfigurationName) -> tuple[Report, ...]:
         """How the handlers of a name do for a Configuration."""

@@ -145,7 +145,7 @@ def _registration_sockets(
     if settings.handler_registration_socket is not None:
         yield RegistrationSocket(settings.handler_registration_socket, external.register)
     if (folder := settings.network_handlers_folder) is not None:
-        register = partial(external.register_in, str(folder))
+        register = partial(external.register, folder=str(folder))
         access = Access(settings.network_handlers_group)
         yield RegistrationSocket(folder / AGENT_SOCKET, register, access)
 

@@ -363,7 +363,7 @@ async def test_in_the_folder_without_privileges_only_handlers_of_networks_regist
     node, folder = ANode(tmp_path), tmp_path / "network"
     place = Place(folder)
     agent = registration_socket.RegistrationSocket(
-        place.agent_socket, partial(node.external.register_in, str(folder)), Access(65532)
+        place.agent_socket, partial(node.external.register, folder=str(folder)), Access(65532)
     )
     async with running(node.run(serves=False)), running(agent.serve()):
         for name, endpoint, why in (
@@ -406,9 +406,9 @@ async def test_a_handler_without_privileges_waits_for_its_folder_and_serves() ->
         folder = Path(name) / "network"
         asked = a_configuration("shelf", handler="onvif", discovery_details="")
         node = ANode(Path(name), configurations=[asked])
-        register_in = partial(node.external.register_in, str(folder))
+        register = partial(node.external.register, folder=str(folder))
         socket = Place(folder).agent_socket
-        agent = registration_socket.RegistrationSocket(socket, register_in, Access(65532))
+        agent = registration_socket.RegistrationSocket(socket, register, Access(65532))
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", UNPRIVILEGED, str(folder)), cwd=ROOT
         )
