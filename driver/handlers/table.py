@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum, auto
 
@@ -258,14 +258,8 @@ def dump(registrations: Iterable[Registration], removed: Collection[str] = ()) -
         removed: See `HandlerTable.removed`.
     """
     handlers = [
-        {
-            "name": registration.endpoint.name,
-            "address": registration.endpoint.address,
-            "network": registration.network,
-            "shared": registration.shared,
-            "tls": registration.tls,
-        }
-        for registration in registrations
+        {**asdict(r.endpoint), "network": r.network, "shared": r.shared, "tls": r.tls}
+        for r in registrations
     ]
     content = {"version": 1, "handlers": handlers, "removed": sorted(removed)}
     return json.dumps(content, indent=1).encode()
