@@ -150,7 +150,7 @@ class ExternalHandlers:
         why = refused_in_folder(registration, folder) if folder is not None else None
         if why := why or refused_name(registration, self._limits):
             raise NotAllowedError(why)
-        self.table.register(registration, self._now())
+        self.table.register(registration)
         logger.info(
             "discovery handler registered handler=%s endpoint=%s shared=%s",
             endpoint.name,
@@ -173,7 +173,7 @@ class ExternalHandlers:
 
     def use(self, handlers: Mapping[ConfigurationName, str]) -> None:
         """These are the Configurations in force now, and the handlers that they name."""
-        self.table.use(frozenset(handlers.values()), self._now())
+        self.table.use(frozenset(handlers.values()))
         for known in (self._problems, self._counts):
             for endpoint, name in list(known):
                 if handlers.get(name) != endpoint.name or endpoint not in self.table:
@@ -299,7 +299,7 @@ class ExternalHandlers:
         return taken, (*refused, *problems)
 
     def _reached(self, endpoint: Endpoint, conversation: Conversation) -> None:
-        self.table.reached(endpoint, conversation, self._now())
+        self.table.reached(endpoint, conversation)
         self._tell()
 
     def _lost(self, endpoint: Endpoint, conversation: Conversation) -> None:

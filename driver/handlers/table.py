@@ -7,8 +7,9 @@
      │                                                   ▼
      └───────────────── registers again ────────────── OFFLINE ──── five minutes ───► removed
 
-`TRANSITIONS` says the same for each state and event. An Offline handler stays Offline when its last
-Configuration goes: else it would never be removed. It is Active again as soon as it is reached.
+An Offline handler stays Offline when its last Configuration goes: else it would never be removed.
+It is Active again as soon as it is reached, and one that waits is Offline when it is not. Whatever
+else happens changes no state.
 
 A handler has a conversation for each Configuration that names it, and is lost with the last one
 that was under way.
@@ -17,10 +18,10 @@ that was under way.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
-from enum import Enum, StrEnum, auto
+from enum import StrEnum
 
 REMOVED_AFTER = timedelta(minutes=5)
 """How long a handler may be Offline and stay registered."""
@@ -41,31 +42,7 @@ class HandlerState(StrEnum):
     OFFLINE = "Offline"
 
 
-class Event(Enum):
-    """What can happen to a handler."""
-
-    REGISTERED = auto()
-    REACHED = auto()
-    LOST = auto()
-    UNUSED = auto()
-
-
 _WAITING, _ACTIVE, _OFFLINE = HandlerState
-
-TRANSITIONS: Mapping[tuple[HandlerState, Event], HandlerState] = {
-    (_WAITING, Event.REGISTERED): _WAITING,
-    (_WAITING, Event.REACHED): _ACTIVE,
-    (_WAITING, Event.LOST): _OFFLINE,
-    (_WAITING, Event.UNUSED): _WAITING,
-    (_ACTIVE, Event.REGISTERED): _ACTIVE,
-    (_ACTIVE, Event.REACHED): _ACTIVE,
-    (_ACTIVE, Event.LOST): _OFFLINE,
-    (_ACTIVE, Event.UNUSED): _WAITING,
-    (_OFFLINE, Event.REGISTERED): _WAITING,
-    (_OFFLINE, Event.REACHED): _ACTIVE,
-    (_OFFLINE, Event.LOST): _OFFLINE,
-    (_OFFLINE, Event.UNUSED): _OFFLINE,
-}
 
 
 class TableFullError(Exception):
@@ -118,7 +95,7 @@ class RegisteredHandler:
     """
 
     registration: Registration
-    state: HandlerState = HandlerState.WAITING
+    state: HandlerState = _WAITING
     since: datetime | None = None
     recalled: bool = False
     conversations: frozenset[Conversation] = frozenset()
@@ -127,11 +104,9 @@ class RegisteredHandler:
     def endpoint(self) -> Endpoint:
         return self.registration.endpoint
 
-    def after(self, event: Event, now: datetime) -> RegisteredHandler:
-        """The handler when this has happened to it."""
-        state = TRANSITIONS[self.state, event]
-        since = (self.since or now) if state is HandlerState.OFFLINE else None
-        return replace(self, state=state, since=since)
+    def offline(self, now: datetime) -> RegisteredHandler:
+        """The handler when it was lost; the time does not move if it was Offline before."""
+        return replace(self, state=_OFFLINE, since=self.since or now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +150,7 @@ class HandlerTable:
             handler = RegisteredHandler(registration, recalled=True)
             self._handlers[registration.endpoint] = handler
 
-    def register(self, registration: Registration, now: datetime) -> None:
+    def register(self, registration: Registration) -> None:
         """A handler registers, for the first time or again.
 
         Raises:
@@ -185,7 +160,8 @@ class HandlerTable:
         if known is None:
             self._make_room()
             known = RegisteredHandler(registration)
-        handler = replace(known, registration=registration).after(Event.REGISTERED, now)
+        state = _WAITING if known.state is _OFFLINE else known.state
+        handler = replace(known, registration=registration, state=state, since=None)
         self._handlers[registration.endpoint] = handler
         self.removed.discard(registration.endpoint.name)
 
@@ -193,23 +169,23 @@ class HandlerTable:
         if len(self._handlers) < MOST_HANDLERS:
             return
         for endpoint, handler in self._handlers.items():
-            if handler.state is HandlerState.WAITING and not handler.recalled:
+            if handler.state is _WAITING and not handler.recalled:
                 del self._handlers[endpoint]
                 return
         raise TableFullError(f"{MOST_HANDLERS} discovery handlers are registered, and all in use")
 
-    def reached(self, endpoint: Endpoint, conversation: Conversation, now: datetime) -> None:
+    def reached(self, endpoint: Endpoint, conversation: Conversation) -> None:
         """A conversation is under way."""
         if handler := self._handlers.get(endpoint):
             conversations = handler.conversations | {conversation}
-            reached = replace(handler, conversations=conversations).after(Event.REACHED, now)
+            reached = replace(handler, state=_ACTIVE, since=None, conversations=conversations)
             self._handlers[endpoint] = reached
 
     def lost(self, endpoint: Endpoint, conversation: Conversation, now: datetime) -> None:
         """A conversation could not begin, or broke off."""
         if handler := self._without(endpoint, conversation):
             others = bool(handler.conversations)
-            self._handlers[endpoint] = handler if others else handler.after(Event.LOST, now)
+            self._handlers[endpoint] = handler if others else handler.offline(now)
 
     def ended(self, endpoint: Endpoint, conversation: Conversation) -> None:
         """We ended a conversation."""
@@ -222,15 +198,16 @@ class HandlerTable:
             return None
         return replace(handler, conversations=handler.conversations - {conversation})
 
-    def use(self, names: Collection[str], now: datetime) -> None:
+    def use(self, names: Collection[str]) -> None:
         """These are the names that Configurations give; nobody asks the others any more.
 
         What those once reported is gone with its Configurations, so nobody waits for them either.
         """
         for endpoint, handler in self._handlers.items():
             if endpoint.name not in names:
-                idle = replace(handler, conversations=frozenset(), recalled=False)
-                self._handlers[endpoint] = idle.after(Event.UNUSED, now)
+                state = _WAITING if handler.state is _ACTIVE else handler.state
+                idle = replace(handler, state=state, conversations=frozenset(), recalled=False)
+                self._handlers[endpoint] = idle
         self.removed &= set(names)
 
     def expire(self, now: datetime) -> tuple[RegisteredHandler, ...]:
