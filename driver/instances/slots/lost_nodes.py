@@ -22,7 +22,7 @@ from driver.api import NodeName
 from driver.device_ids import configuration_resource, instance_resource, slot_id
 from driver.instances.slots.node_pods import NodePod
 from driver.instances.slots.slots import InstanceSlots, SlotWrite, slot_devices, slot_write
-from driver.instances.stored.device_usage import Holder, UnknownHolder
+from driver.instances.stored.device_usage import UnknownHolder
 from driver.names import label_value
 from driver.times import timestamp
 
@@ -180,11 +180,7 @@ def plan_strangers(local: Iterable[tuple[InstanceSlots, str]]) -> tuple[SlotWrit
 
 def holding_nodes(slots: InstanceSlots) -> frozenset[NodeName]:
     """The nodes that hold slots of an Instance."""
-    return frozenset(filter(None, map(_node, slots.holders.values())))
-
-
-def _node(holder: Holder) -> NodeName | None:
-    return None if isinstance(holder, UnknownHolder) else holder.node
+    return frozenset(h.node for h in slots.holders.values() if not isinstance(h, UnknownHolder))
 
 
 def lost_sentence(write: SlotWrite, away: Absences) -> str:

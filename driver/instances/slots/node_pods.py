@@ -79,11 +79,18 @@ class Listing:
 def node_pod(body: Mapping[str, Any]) -> NodePod:
     """Parse a Pod."""
     metadata, spec, status = body["metadata"], body["spec"], body.get("status") or {}
+    claimed = _claimed(status)
     return NodePod(
         name=PodName(metadata["namespace"], metadata["name"]),
         uid=metadata["uid"],
         finished=status.get("phase") in _FINISHED,
-        requests=_effective(spec, _claimed(status)),
+        requests=effective_requests(
+            (
+                (_requests(container, claimed), container.get("restartPolicy") == "Always")
+                for container in spec.get("initContainers") or ()
+            ),
+            (_requests(container, claimed) for container in spec.get("containers") or ()),
+        ),
     )
 
 
@@ -91,16 +98,6 @@ def _claimed(status: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
     """Container and resource of requests that Dynamic Resource Allocation serves (KEP-5004)."""
     mappings = (status.get("extendedResourceClaimStatus") or {}).get("requestMappings") or ()
     return frozenset((m["containerName"], m["resourceName"]) for m in mappings)
-
-
-def _effective(spec: Mapping[str, Any], claimed: frozenset[tuple[str, str]]) -> Mapping[str, int]:
-    return effective_requests(
-        (
-            (_requests(container, claimed), container.get("restartPolicy") == "Always")
-            for container in spec.get("initContainers") or ()
-        ),
-        (_requests(container, claimed) for container in spec.get("containers") or ()),
-    )
 
 
 def _requests(container: Mapping[str, Any], claimed: frozenset[tuple[str, str]]) -> dict[str, int]:

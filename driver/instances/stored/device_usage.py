@@ -16,7 +16,6 @@ from typing import assert_never
 
 from driver.api import NodeName
 
-_THROUGH_CONFIGURATION = "C"
 _NODE = re.compile(r"(?=.{1,253}$)[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
@@ -55,16 +54,12 @@ def parse_holder(value: object) -> Holder | None:
         return None
     if not isinstance(value, str):
         return UnknownHolder(str(value))
-    fields = value.split(":")
-    if _NODE.fullmatch(value):
-        return ByInstance(NodeName(value))
-    if len(fields) == 3 and _is_by_configuration(*fields):
-        return ByConfiguration(fields[1], NodeName(fields[2]))
+    match value.split(":"):
+        case [node] if _NODE.fullmatch(node):
+            return ByInstance(NodeName(node))
+        case ["C", device, node] if device and _NODE.fullmatch(node):
+            return ByConfiguration(device, NodeName(node))
     return UnknownHolder(value)
-
-
-def _is_by_configuration(kind: str, device: str, node: str) -> bool:
-    return kind == _THROUGH_CONFIGURATION and bool(device) and bool(_NODE.fullmatch(node))
 
 
 def holder_value(holder: Holder | None) -> str:
@@ -75,7 +70,7 @@ def holder_value(holder: Holder | None) -> str:
         case ByInstance(node):
             return node
         case ByConfiguration(device, node):
-            return f"{_THROUGH_CONFIGURATION}:{device}:{node}"
+            return f"C:{device}:{node}"
         case UnknownHolder(value):
             return value
         case _:
