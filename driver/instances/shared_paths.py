@@ -18,8 +18,7 @@ from collections.abc import Collection, Iterable
 
 from driver.api import OFFERED_THROUGH
 from driver.instances.slots.slots import InstanceSlots
-from driver.instances.unseen import InstanceSight, PatchInstance, patch_of
-from driver.names import attribute_value
+from driver.instances.unseen import InstanceSight, PatchInstance, may_be_claimed, patch_of
 from driver.offer_paths import OfferPath
 
 
@@ -39,13 +38,9 @@ def plan_paths(
         slots = sight.slots
         if not sight.is_shared or slots.deleted or slots.claimable == (wanted is OfferPath.DRA):
             continue
-        if wanted is OfferPath.DRA or _is_free(slots, claimed):
+        if wanted is OfferPath.DRA or not may_be_claimed(slots, claimed):
             found.append(offer_through(slots, wanted))
     return tuple(found)
-
-
-def _is_free(slots: InstanceSlots, claimed: Collection[str] | None) -> bool:
-    return claimed is not None and attribute_value(slots.name) not in claimed
 
 
 def offer_through(slots: InstanceSlots, path: OfferPath) -> PatchInstance:

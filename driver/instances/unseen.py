@@ -21,7 +21,6 @@ from typing import Any
 
 from driver.api import (
     NODE_LABEL,
-    OFFLINE_SINCE,
     SHARED_LABEL_VALUE,
     SLOTS_FINALIZER,
     Configuration,
@@ -32,7 +31,7 @@ from driver.api import (
 from driver.configurations.configurations import offline_grace
 from driver.derived import Deriving
 from driver.instances.slots.slots import InstanceSlots, instance_slots
-from driver.instances.stored.objects import DeleteInstance, offline_since
+from driver.instances.stored.objects import DeleteInstance, offline_mark, offline_since
 from driver.names import attribute_value, label_value
 
 NEWBORN = timedelta(seconds=10)
@@ -82,8 +81,7 @@ def patch_of(
 
 def mark(slots: InstanceSlots, since: datetime | None) -> PatchInstance:
     """Write down since when no node sees the device, or, with None, that one does again."""
-    value = None if since is None else since.isoformat(timespec="seconds")
-    return patch_of(slots, {"annotations": {OFFLINE_SINCE: value}})
+    return patch_of(slots, {"annotations": offline_mark(since)})
 
 
 def keep_nodes(slots: InstanceSlots, nodes: Collection[NodeName]) -> PatchInstance:
@@ -140,57 +138,53 @@ class Surroundings:
     gone: Collection[NodeName]
     claimed: Collection[str] | None
 
-    def may_be_claimed(self, sight: InstanceSight) -> bool:
-        return self.claimed is None or attribute_value(sight.slots.name) in self.claimed
+
+def may_be_claimed(slots: InstanceSlots, claimed: Collection[str] | None) -> bool:
+    """Whether a claim may have the device; so it is as long as nobody knows."""
+    return claimed is None or attribute_value(slots.name) in claimed
 
 
 def plan_unseen(
     instances: Iterable[InstanceSight], surroundings: Surroundings, *, now: datetime
 ) -> UnseenPlan:
     """What to do about Instances that no node sees."""
-    world = _World(surroundings, {label_value(name) for name in surroundings.existing}, now)
-    steps = [_step(sight, world) for sight in instances]
+    labels = {label_value(name) for name in surroundings.existing}
+    steps = [_step(sight, surroundings, labels, now) for sight in instances]
     return UnseenPlan(
         decisions=tuple(s for s in steps if s is not None and not isinstance(s, datetime)),
         recheck_at=min((s for s in steps if isinstance(s, datetime)), default=None),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _World:
-    around: Surroundings
-    labels: Collection[str]
-    now: datetime
-
-
-def _step(sight: InstanceSight, world: _World) -> UnseenDecision | datetime | None:
+def _step(
+    sight: InstanceSight, around: Surroundings, labels: Collection[str], now: datetime
+) -> UnseenDecision | datetime | None:
     """What to do about one Instance now, or when to look again."""
     slots = sight.slots
     if SLOTS_FINALIZER in slots.finalizers and not slots.holders:
         return free(slots)
-    configuration = world.around.configurations.get(slots.configuration)
+    configuration = around.configurations.get(slots.configuration)
     if slots.deleted or configuration is None:
         return None
-    if lost := slots.nodes.intersection(world.around.gone):
+    if lost := slots.nodes.intersection(around.gone):
         return keep_nodes(slots, slots.nodes - lost)
     if sight.is_shared:
-        return _shared(sight, offline_grace(configuration, shared=True), world)
-    is_orphan = sight.label is not None and sight.label not in world.labels
+        return _shared(sight, offline_grace(configuration, shared=True), around, now)
+    is_orphan = sight.label is not None and sight.label not in labels
     return _removal(sight) if is_orphan else None
 
 
 def _shared(
-    sight: InstanceSight, grace: timedelta, world: _World
+    sight: InstanceSight, grace: timedelta, around: Surroundings, now: datetime
 ) -> UnseenDecision | datetime | None:
-    is_marked = sight.offline_since is not None
     if sight.slots.nodes:
-        return mark(sight.slots, None) if is_marked else None
+        return mark(sight.slots, None) if sight.offline_since else None
     if sight.offline_since is None:
-        return mark(sight.slots, world.now)
+        return mark(sight.slots, now)
     end = max(sight.offline_since + grace, sight.created + NEWBORN)
-    if world.now < end:
+    if now < end:
         return end
-    return None if world.around.may_be_claimed(sight) else _removal(sight)
+    return None if may_be_claimed(sight.slots, around.claimed) else _removal(sight)
 
 
 def _removal(sight: InstanceSight) -> DeleteInstance | None:

@@ -240,9 +240,9 @@ def _written_part(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Mappi
     }
 
 
-def offline_mark(since: datetime) -> dict[str, str]:
-    """The annotation."""
-    return {OFFLINE_SINCE: since.isoformat(timespec="seconds")}
+def offline_mark(since: datetime | None) -> dict[str, str | None]:
+    """The annotation; without a time it is taken away."""
+    return {OFFLINE_SINCE: since.isoformat(timespec="seconds") if since else None}
 
 
 def offline_since(metadata: Mapping[str, Any]) -> datetime | None:
