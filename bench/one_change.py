@@ -86,7 +86,8 @@ class Pass:
     def _instances(self, devices: tuple[Device, ...]) -> tuple[Instance, ...]:
         stored = {name: digest for digest, name in self.current.items()}
         taken = TakenNames(stored=stored, current=self.current)
-        return instances_of(devices, (), CONFIGURATION, NODE, taken).instances
+        instances, _ = instances_of(devices, (), CONFIGURATION, NODE, taken)
+        return instances
 
     def _publication(self, inventory: Inventory) -> Publication:
         allocated = frozenset[DeviceName]()

@@ -35,7 +35,6 @@ from driver.devices import (
 )
 from driver.instances.names import (
     NONE_TAKEN,
-    Candidate,
     Collision,
     TakenNames,
     candidate,
@@ -121,26 +120,17 @@ def instance_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class NamedInstances:
-    """All Instances of a Configuration, by name: those of one node, then those of several.
-
-    Attributes:
-        collisions: Devices that are none, since others have their names.
-    """
-
-    instances: tuple[Instance, ...]
-    collisions: tuple[Collision, ...] = ()
-
-
 def instances_of(
     local: Iterable[Device],
     shared: Iterable[Device],
     configuration: Configuration,
     node: NodeName,
     taken: TakenNames = NONE_TAKEN,
-) -> NamedInstances:
-    """All Instances of a Configuration; the same for any order of the devices.
+) -> tuple[tuple[Instance, ...], tuple[Collision, ...]]:
+    """All Instances of a Configuration, and the devices that are none, as others have their names.
+
+    Instances of one node come first, then those of several, each by name; the same for any order
+    of the devices.
 
     Args:
         local: Devices that only `node` can see.
@@ -150,15 +140,11 @@ def instances_of(
         taken: Names that are not to be given again.
     """
     found = (*((device, node) for device in local), *((device, None) for device in shared))
-    named = [derived(device, _candidate, at, taken.digits) for device, at in found]
+    named = [derived(device, candidate, at, taken.digits) for device, at in found]
     endings, collisions = name_devices(configuration.name, named, taken)
     instances = (
         derived(device, instance_of, configuration, at, endings[one.digest])
         for (device, at), one in zip(found, named, strict=True)
         if one.digest in endings
     )
-    return NamedInstances(tuple(sorted(instances, key=lambda i: (i.shared, i.name))), collisions)
-
-
-def _candidate(device: Device, node: NodeName | None, digits: int) -> Candidate:
-    return candidate(device.id, node, digits)
+    return tuple(sorted(instances, key=lambda i: (i.shared, i.name))), collisions

@@ -93,10 +93,12 @@ def inventory_of(
             unheard.add(name)
             continue
         known[name] = configuration = verdict.configuration
-        named = instances_of(answer.local, answer.shared, configuration, node, taken(configuration))
-        instances.extend(named.instances)
-        if named.collisions:
-            collisions[name] = named.collisions
+        found, unnamed = instances_of(
+            answer.local, answer.shared, configuration, node, taken(configuration)
+        )
+        instances.extend(found)
+        if unnamed:
+            collisions[name] = unnamed
         if not answer.complete:
             unheard.add(name)
     return Inventory(known, tuple(instances), frozenset(unheard), collisions)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from driver.api import ConfigurationName, InstanceName, NodeName
-from driver.devices import AKRIS_DIGITS, device_digest, device_hash
+from driver.devices import AKRIS_DIGITS, Device, device_digest, device_hash
 
 ANOTHER_NODES = ""
 """In place of a digest: the Instance is one that this node does not watch."""
@@ -37,8 +37,9 @@ class Candidate:
     hash: str
 
 
-def candidate(id_: str, node: NodeName | None, digits: int = AKRIS_DIGITS) -> Candidate:
+def candidate(device: Device, node: NodeName | None, digits: int = AKRIS_DIGITS) -> Candidate:
     """A device that one node sees, or with None several."""
+    id_ = device.id
     return Candidate(id_, device_digest(id_, node), device_hash(id_, node, digits))
 
 

@@ -110,7 +110,7 @@ class Chain:
         """Decide, write, and say what was decided."""
         configuration = moment.configuration
         taken = TakenNames(current=self.current)
-        named = instances_of(moment.devices, (), configuration, NODE, taken).instances
+        named, _ = instances_of(moment.devices, (), configuration, NODE, taken)
         self.current = {instance.device: instance.name for instance in named}
         inventory = Inventory({configuration.name: configuration}, named, frozenset())
         self._publish(inventory, moment)

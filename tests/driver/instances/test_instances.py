@@ -64,7 +64,7 @@ def test_properties_of_the_configuration_win() -> None:
 def test_bytes_that_are_no_text_keep_no_instance_from_being_written() -> None:
     odd = a_device("net/odd\udcff", properties={"SERIAL": "a\udcffb", "PLACE": "Büro"})
     configuration = a_configuration()
-    (instance,) = instances_of([odd], (), configuration, NODE).instances
+    (instance,), _ = instances_of([odd], (), configuration, NODE)
 
     body = instance_body(instance, configuration, NODE)
 
@@ -78,7 +78,7 @@ def test_instances_do_not_depend_on_the_order_of_discovery() -> None:
     forwards = instances_of(devices, (), a_configuration(), NODE)
 
     assert forwards == instances_of(reversed(devices), (), a_configuration(), NODE)
-    assert len(forwards.instances) == 5
+    assert len(forwards[0]) == 5
 
 
 def test_a_new_device_is_applied_and_then_nothing_is_left_to_do() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driver.api import ConfigurationName, InstanceName
-from driver.devices import device_digest, device_hash
+from driver.devices import Device, device_digest, device_hash
 from driver.instances.instances import instances_of
 from driver.instances.names import (
     ANOTHER_NODES,
@@ -49,7 +49,7 @@ def test_of_two_devices_of_one_hash_the_second_is_no_instance() -> None:
     first, second = COLLIDING
     named = instances_of((), map(a_device, COLLIDING), a_configuration("camera"), NODE)
 
-    (instance,), (collision,) = named.instances, named.collisions
+    (instance,), (collision,) = named
     assert instance.properties["UDEV_DEVPATH"] == first
     assert instance.name == f"camera-{device_hash(first, None)}"
     assert (collision.device, collision.taken) == (second, instance.name)
@@ -61,12 +61,12 @@ def test_longer_hashes_tell_them_apart_and_keep_the_name_that_is_there() -> None
     known: dict[InstanceName, str | None] = {
         InstanceName(f"camera-{device_hash(first, None)}"): digest(first)
     }
-    named = instances_of(
+    instances, collisions = instances_of(
         (), map(a_device, COLLIDING), a_configuration("camera"), NODE, TakenNames(known, digits=8)
     )
 
-    assert named.collisions == ()
-    hashes = {i.properties["UDEV_DEVPATH"]: i.hash for i in named.instances}
+    assert collisions == ()
+    hashes = {i.properties["UDEV_DEVPATH"]: i.hash for i in instances}
     assert hashes == {first: device_hash(first, None), second: device_hash(second, None, 8)}
     assert len(hashes[second]) == 8
 
@@ -116,7 +116,7 @@ def test_an_instance_that_does_not_say_its_device_is_the_first_one_s() -> None:
     first, second = COLLIDING
     name = InstanceName(f"camera-{device_hash(first, None)}")
 
-    devices = [candidate(id_, None) for id_ in COLLIDING]
+    devices = [candidate(Device(id_), None) for id_ in COLLIDING]
     hashes, collisions = name_devices(CAMERA, devices, TakenNames({name: None}))
 
     assert hashes == {digest(first): device_hash(first, None)}
@@ -126,7 +126,7 @@ def test_an_instance_that_does_not_say_its_device_is_the_first_one_s() -> None:
 def test_a_name_of_another_node_s_instance_is_not_given() -> None:
     taken = TakenNames({InstanceName(f"camera-{device_hash('foo0', None)}"): ANOTHER_NODES})
 
-    hashes, collisions = name_devices(CAMERA, [candidate("foo0", None)], taken)
+    hashes, collisions = name_devices(CAMERA, [candidate(Device("foo0"), None)], taken)
 
     assert hashes == {}
     assert [c.device for c in collisions] == ["foo0"]

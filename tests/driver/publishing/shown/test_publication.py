@@ -34,7 +34,7 @@ DAY = timedelta(days=1)
 def an_inventory(*numbers: int, configuration: Configuration | None = None) -> Inventory:
     configuration = configuration or a_configuration()
     devices = [a_device(f"/devices/loop{number}") for number in numbers]
-    instances = instances_of(devices, (), configuration, NODE).instances
+    instances, _ = instances_of(devices, (), configuration, NODE)
     return Inventory({configuration.name: configuration}, instances, frozenset())
 
 
@@ -330,7 +330,7 @@ TestNodeLife = NodeLife.TestCase
 
 def test_a_device_that_several_nodes_see_is_not_in_a_node_s_slices() -> None:
     configuration = a_configuration()
-    shared = instances_of((), [a_device("foo0")], configuration, NODE).instances
+    shared, _ = instances_of((), [a_device("foo0")], configuration, NODE)
     inventory = Inventory({configuration.name: configuration}, shared, frozenset())
 
     assert published_from(inventory).offers == {}
