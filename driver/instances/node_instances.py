@@ -23,7 +23,7 @@ from driver.devices import AKRIS_DIGITS
 from driver.instances.apiserver_instances import instances_of_node, write_instances
 from driver.instances.fair_order import batched, fair_order
 from driver.instances.inventory import Inventory
-from driver.instances.local import InstancePlan, Keeping, plan_instances
+from driver.instances.local import Keeping, plan_instances
 from driver.instances.names import ANOTHER_NODES, TakenNames
 from driver.instances.shared import SharedDecision, plan_shared, shared_body
 from driver.instances.stored.objects import (
@@ -179,14 +179,17 @@ class NodeInstances:
         if inventory is None:
             return None
         self._forget(inventory)
-        local, shared = self._local_bodies(inventory), self._shared_bodies(inventory)
+        of = inventory.configurations
+        local = [
+            derived(i, instance_body, of[i.configuration], self._node) for i in inventory.local
+        ]
+        shared = [shared_body(i, of[i.configuration]) for i in inventory.shared]
         if self._is_any_anothers((*local, *shared)):
             self._on_taken()
         now = datetime.now(UTC)
-        plan = self._plan_local(local, inventory, now)
-        decisions = (*plan.decisions, *self._plan_shared(shared, inventory))
+        decisions, recheck_at = self._planned(local, shared, inventory, now)
         await self._write(fair_order(decisions, _configuration_of))
-        return (plan.recheck_at - now).total_seconds() if plan.recheck_at else None
+        return (recheck_at - now).total_seconds() if recheck_at else None
 
     def _forget(self, inventory: Inventory) -> None:
         """Names of other nodes' Instances, of Configurations that are no more."""
@@ -214,51 +217,28 @@ class NodeInstances:
             self.of_others.setdefault(place, set()).add(InstanceName(metadata["name"]))
         self._on_taken()
 
-    def _local_bodies(self, inventory: Inventory) -> list[JsonObject]:
-        return [
-            derived(
-                instance,
-                instance_body,
-                inventory.configurations[instance.configuration],
-                self._node,
-            )
-            for instance in inventory.local
-        ]
-
-    def _plan_local(
-        self, bodies: list[JsonObject], inventory: Inventory, now: datetime
-    ) -> InstancePlan:
+    def _planned(
+        self, local: list[JsonObject], shared: list[JsonObject], inventory: Inventory, now: datetime
+    ) -> tuple[tuple[InstanceDecision | SharedDecision, ...], datetime | None]:
+        """What to write, and when to look again though nothing changes; None for never."""
         stored = [s for s in self.store if not s.is_shared]
+        shown = self._shown()
         configurations = inventory.configurations.items()
         keeping = Keeping(
             unheard=inventory.unheard,
-            held=self._held(stored),
+            held=frozenset(s.name for s in stored if attribute_value(s.name) in shown),
             graces={name: offline_grace(c, shared=False) for name, c in configurations},
             now=now,
         )
-        return plan_instances(bodies, stored, keeping)
-
-    def _held(self, stored: list[StoredInstance]) -> frozenset[InstanceName]:
-        shown = self._shown()
-        return frozenset(s.name for s in stored if attribute_value(s.name) in shown)
-
-    def _shared_bodies(self, inventory: Inventory) -> list[JsonObject]:
-        return [
-            shared_body(instance, inventory.configurations[instance.configuration])
-            for instance in inventory.shared
-        ]
-
-    def _plan_shared(
-        self, bodies: list[JsonObject], inventory: Inventory
-    ) -> tuple[SharedDecision, ...]:
-        stored = (s for s in self.store if s.is_shared)
-        return plan_shared(
-            bodies,
-            stored,
+        plan = plan_instances(local, stored, keeping)
+        joins = plan_shared(
+            shared,
+            (s for s in self.store if s.is_shared),
             self._node,
             unheard=inventory.unheard,
             claimable=self.claimable,
         )
+        return (*plan.decisions, *joins), plan.recheck_at
 
 
 def _configuration_of(decision: InstanceDecision | SharedDecision) -> str:
