@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -95,7 +96,7 @@ def _matches(pattern: re.Pattern[str], value: str, longest: int) -> bool:
 class KeptObject:
     """A Secret or a ConfigMap."""
 
-    kind: Literal["Secret", "ConfigMap"]
+    kind: _Kind
     namespace: str
     name: str
 
@@ -125,12 +126,11 @@ Readings = Mapping[KeptObject, Reading]
 
 def kept_objects(configurations: Iterable[Configuration]) -> dict[KeptObject, frozenset[str]]:
     """The objects that Configurations name, and the keys of each."""
-    found: dict[KeptObject, frozenset[str]] = {}
+    found: dict[KeptObject, set[str]] = defaultdict(set)
     for configuration in configurations:
         for reference in _references(configuration):
-            keys = found.get(_object(reference), frozenset())
-            found[_object(reference)] = keys | {reference.key}
-    return found
+            found[_object(reference)].add(reference.key)
+    return {kept: frozenset(keys) for kept, keys in found.items()}
 
 
 def entries_of(kept: KeptObject, body: Mapping[str, Any], keys: Iterable[str]) -> dict[str, bytes]:
@@ -176,11 +176,13 @@ def problems(configuration: Configuration, readings: Readings) -> tuple[str, ...
     """Sentences about what is not there, or cannot be read; each once."""
     sentences: dict[str, None] = {}
     for reference in _references(configuration):
-        reading = readings.get(_object(reference), NOT_READ)
+        kept, key = _object(reference), reference.key
+        reading = readings.get(kept, NOT_READ)
         if reading.trouble:
             sentences[reading.trouble] = None
-        elif reading.is_read and not reference.optional and _lacks(reading, reference.key):
-            sentences[_missing(reference, reading)] = None
+        elif reading.is_read and not reference.optional and key not in (reading.entries or {}):
+            lack = "does not exist" if reading.entries is None else "has no such key"
+            sentences[f"{kept} {lack}; discoveryProperties need its key {key}."] = None
     return tuple(sentences)
 
 
@@ -188,17 +190,6 @@ def forbidden(kept: KeptObject) -> str:
     """What to tell of an object that the driver has no permission to read."""
     allows = "'moorage-driver permissions' prints the Role that allows it"
     return f"The driver may not read {kept}; {allows}."
-
-
-def _missing(reference: ValueReference, reading: Reading) -> str:
-    need = f"discoveryProperties need its key {reference.key}"
-    if reading.entries is None:
-        return f"{_object(reference)} does not exist; {need}."
-    return f"{_object(reference)} has no such key; {need}."
-
-
-def _lacks(reading: Reading, key: str) -> bool:
-    return reading.entries is None or key not in reading.entries
 
 
 def _references(configuration: Configuration) -> Iterator[ValueReference]:
