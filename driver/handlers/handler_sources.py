@@ -60,11 +60,8 @@ class Answer:
         is made of new objects each time.
         """
         known = {device.id: device for device in before.devices} if before else {}
-        return Answer(tuple(_same(known.get(d.id), d) for d in self.devices), self.shared)
-
-
-def _same(before: Device | None, now: Device) -> Device:
-    return before if before is not None and before == now else now
+        devices = (known[d.id] if known.get(d.id) == d else d for d in self.devices)
+        return Answer(tuple(devices), self.shared)
 
 
 class Source(Protocol):
@@ -101,11 +98,6 @@ class Sources(Protocol):
 
 ReadProperties = Callable[[Configuration], Properties | None]
 """The `discoveryProperties` of a Configuration, resolved; None while they cannot be."""
-
-
-def no_properties(_: Configuration) -> Properties | None:
-    """The properties of a Configuration where nobody resolves any."""
-    return {}
 
 
 def question_of(configuration: Configuration, properties: Mapping[str, bytes | None]) -> Question:

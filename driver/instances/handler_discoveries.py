@@ -23,7 +23,6 @@ from driver.handlers.handler_sources import (
     ReadProperties,
     Source,
     Sources,
-    no_properties,
     question_of,
 )
 from driver.instances.inventory import Heard
@@ -60,7 +59,7 @@ class Discoveries:
         sources: Sources,
         tasks: asyncio.TaskGroup,
         on_answer: Callable[[], None],
-        read_properties: ReadProperties = no_properties,
+        read_properties: ReadProperties,
     ) -> None:
         self.heard: dict[ConfigurationName, Heard] = {}
         self._sources = sources

@@ -18,7 +18,6 @@ from driver.discovery.handlers import Handlers, HandlerSettings
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
 from driver.handlers.external_handlers import ExternalHandlers
-from driver.handlers.handler_sources import no_properties
 from driver.handlers.limits import DEFAULT_LIMITS, HandlerLimits
 from driver.handlers.node_sources import NodeSources
 from driver.handlers.registration_socket import RegistrationSocket
@@ -49,7 +48,7 @@ class ANode:
     configurations: list[Configuration] = field(default_factory=lambda: [a_shelf()])
     limits: HandlerLimits = DEFAULT_LIMITS
     tls: TlsFiles | None = None
-    properties: Callable[[Configuration], dict[str, bytes | None] | None] = no_properties  # type: ignore[assignment]
+    properties: Callable[[Configuration], dict[str, bytes | None] | None] = lambda _: {}
 
     def __post_init__(self) -> None:
         self._news = asyncio.Event()

@@ -20,7 +20,6 @@ from driver.handlers.handler_sources import (
     Question,
     ReadProperties,
     Source,
-    no_properties,
 )
 from driver.instances import handler_discoveries as module
 from driver.instances.handler_discoveries import Discoveries
@@ -110,7 +109,7 @@ class Listener:
 async def discovering(
     *handlers: FakeHandler | FakeSource,
     sources: FakeSources | None = None,
-    read: ReadProperties = no_properties,
+    read: ReadProperties = lambda _: {},
 ) -> AsyncIterator[tuple[Discoveries, Listener]]:
     listener = Listener()
     asked: list[Source] = [EmbeddedSource(h) if isinstance(h, FakeHandler) else h for h in handlers]
