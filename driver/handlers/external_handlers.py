@@ -188,26 +188,20 @@ class ExternalHandlers:
         """Remove handlers that stay away, and write down who there is, until cancelled."""
         while True:
             self._changed.clear()
-            removed = self._expire()
+            removed = self.table.expire(self._now())
+            for endpoint in (handler.endpoint for handler in removed):
+                self._again.pop(endpoint, None)
+                logger.warning(
+                    "discovery handler removed, offline too long handler=%s endpoint=%s",
+                    endpoint.name,
+                    endpoint.address,
+                )
             await self._write()
             if removed:
                 self._tell()
             due = self.table.next_expiry()
             seconds = None if due is None else max((due - self._now()).total_seconds(), 0)
             await pause_until(self._changed, seconds)
-
-    def _expire(self) -> bool:
-        """Whether there were any to remove."""
-        removed = self.table.expire(self._now())
-        for handler in removed:
-            endpoint = handler.endpoint
-            self._again.pop(endpoint, None)
-            logger.warning(
-                "discovery handler removed, offline too long handler=%s endpoint=%s",
-                endpoint.name,
-                endpoint.address,
-            )
-        return bool(removed)
 
     async def _write(self) -> None:
         async with self._writing:
@@ -293,8 +287,7 @@ class ExternalHandlers:
         devices, problems = devices_of(response)
         paths = host_paths(devices)
         real = await asyncio.to_thread(real_paths, paths) if paths else {}
-        trusted = registration.is_trusted
-        name = registration.endpoint.name
+        name, trusted = registration.endpoint.name, registration.is_trusted
         taken, refused = admitted(devices, name, self._limits, real, trusted=trusted)
         return taken, (*refused, *problems)
 
