@@ -235,24 +235,17 @@ class ClusterInstances:
         self.store.note(await self._client.merge_patch(path, patch, options=options))
 
 
-def _mentioned(sights: Iterable[InstanceSight]) -> frozenset[NodeName]:
+def _mentioned(sights: Collection[InstanceSight]) -> frozenset[NodeName]:
     """Nodes that some Instance names."""
-    names: set[NodeName] = set()
-    for sight in sights:
-        names |= sight.slots.nodes
-        if sight.slots.holders:
-            names |= holding_nodes(sight.slots)
-    return frozenset(names)
+    return _holding(sights).union(*(s.slots.nodes for s in sights))
 
 
-def _holding(sights: Iterable[InstanceSight]) -> frozenset[NodeName]:
+def _holding(sights: Collection[InstanceSight]) -> frozenset[NodeName]:
     """Nodes that hold a slot."""
     return frozenset().union(*(holding_nodes(s.slots) for s in sights if s.slots.holders))
 
 
-def _one_each(
-    decisions: Iterable[_Decision],
-) -> Iterable[_Decision]:
+def _one_each(decisions: Iterable[_Decision]) -> Iterable[_Decision]:
     """The first for each Instance; after it the object has another version, and is looked at."""
     firsts: dict[tuple[str, str], _Decision] = {}
     for decision in decisions:

@@ -28,8 +28,6 @@ from driver.instances.stored.objects import (
     says,
 )
 
-_NO_TIME = timedelta()
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keeping:
@@ -49,7 +47,7 @@ class Keeping:
     now: datetime
 
     def grace(self, stored: StoredInstance) -> timedelta:
-        return self.graces.get(stored.configuration, _NO_TIME)
+        return self.graces.get(stored.configuration, timedelta())
 
     def end(self, stored: StoredInstance) -> datetime | None:
         """When its grace ends; None if that is over, if it has none, and while it is in use."""

@@ -85,10 +85,6 @@ class Absences:
     missing: Mapping[NodeName, datetime] = field(default_factory=dict)
     out_of_service: frozenset[NodeName] = frozenset()
 
-    @property
-    def since(self) -> Mapping[NodeName, datetime]:
-        return {**self.missing, **self.not_ready}
-
     def gone(self, *, grace: timedelta, now: datetime) -> frozenset[NodeName]:
         """Missing nodes that have been so for longer than the grace."""
         return frozenset(name for name, since in self.missing.items() if now - since >= grace)
@@ -106,7 +102,8 @@ class Absences:
         self, holding: Collection[NodeName], *, grace: timedelta, now: datetime
     ) -> datetime | None:
         """When the grace of the next of these nodes ends; None where none is running."""
-        ends = [since + grace for name, since in self.since.items() if name in holding]
+        away = {**self.missing, **self.not_ready}
+        ends = [since + grace for name, since in away.items() if name in holding]
         return min((end for end in ends if end > now), default=None)
 
 

@@ -226,7 +226,7 @@ def test_a_name_without_a_node_is_away_since_it_was_first_noticed() -> None:
     later = absences(states, {NODE_C}, first, now=NOW + timedelta(minutes=1))
 
     assert later == first
-    assert later.since == {NODE_B: NOW - timedelta(minutes=2), NODE_C: NOW}
+    assert {**later.missing, **later.not_ready} == {NODE_B: NOW - timedelta(minutes=2), NODE_C: NOW}
 
 
 def test_a_name_that_is_mentioned_no_more_or_got_a_node_is_forgotten() -> None:
