@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import NoReturn
 
@@ -20,6 +20,7 @@ from driver.api import NODE_LABEL, SHARED_LABEL_VALUE, Configuration, InstanceNa
 from driver.configurations.configurations import offline_grace
 from driver.derived import derived
 from driver.devices import AKRIS_DIGITS
+from driver.handlers.handler_sources import pause_until
 from driver.instances.apiserver_instances import instances_of_node, write_instances
 from driver.instances.fair_order import batched, fair_order
 from driver.instances.inventory import Inventory
@@ -108,18 +109,12 @@ class NodeInstances:
 
         def taken(configuration: Configuration) -> TakenNames:
             place = (configuration.namespace, configuration.name)
-            known = self._stored_names(place, stored.get(place, ()))
+            known = {instance.name: instance.device for instance in stored.get(place, ())}
+            for name in self.of_others.get(place, ()):
+                known[name] = known.get(name) or ANOTHER_NODES
             return TakenNames(known, current.get(place, {}), digits)
 
         return taken
-
-    def _stored_names(
-        self, place: _Place, stored: Iterable[StoredInstance]
-    ) -> dict[InstanceName, str | None]:
-        names = {instance.name: instance.device for instance in stored}
-        for name in self.of_others.get(place, ()):
-            names[name] = names.get(name) or ANOTHER_NODES
-        return names
 
     def decide(self, inventory: Inventory) -> None:
         """Let the Instances be those of this inventory, and of what is still shown."""
@@ -143,11 +138,6 @@ class NodeInstances:
             if not self._others_write:
                 self._may_write.set()
 
-    async def _yield(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LONGEST_YIELD_SECONDS):
-                await self._may_write.wait()
-
     async def _write(self, decisions: Sequence[InstanceDecision | SharedDecision]) -> None:
         """Write what was decided, a few at a time, until there is something newer to decide from.
 
@@ -157,7 +147,7 @@ class NodeInstances:
         clock, looks, failures = asyncio.get_running_loop().time, self._looks, list[ApiError]()
         end = clock() + SHORTEST_TURN_SECONDS
         for few in batched(decisions, WRITES_A_STEP):
-            await self._yield()
+            await pause_until(self._may_write, LONGEST_YIELD_SECONDS)
             if self._looks != looks and clock() >= end:
                 break  # Whoever wants that has asked for a pass.
             try:
