@@ -227,17 +227,14 @@ class Registrations:
         if run is None or run == self._known or now < self._not_before:
             return
         try:
-            await self._register()
+            async with unix_channel(self._agent) as channel:
+                stub = v0_grpc.RegistrationStub(channel)
+                await stub.RegisterDiscoveryHandler(self._request, timeout=ANSWER_SECONDS)
         except grpc.aio.AioRpcError as error:
             self._fail(now, error)
         else:
             logger.info("registered with the agent: %s", self._request.name)
             self._known, self._failures = run, 0
-
-    async def _register(self) -> None:
-        async with unix_channel(self._agent) as channel:
-            stub = v0_grpc.RegistrationStub(channel)
-            await stub.RegisterDiscoveryHandler(self._request, timeout=ANSWER_SECONDS)
 
     def _fail(self, now: float, error: grpc.aio.AioRpcError) -> None:
         level = logging.DEBUG if self._failures else logging.WARNING
