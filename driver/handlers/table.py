@@ -104,10 +104,6 @@ class RegisteredHandler:
     def endpoint(self) -> Endpoint:
         return self.registration.endpoint
 
-    def offline(self, now: datetime) -> RegisteredHandler:
-        """The handler when it was lost; the time does not move if it was Offline before."""
-        return replace(self, state=_OFFLINE, since=self.since or now)
-
 
 @dataclass(frozen=True, slots=True)
 class HandlerStanding:
@@ -184,8 +180,9 @@ class HandlerTable:
     def lost(self, endpoint: Endpoint, conversation: Conversation, now: datetime) -> None:
         """A conversation could not begin, or broke off."""
         if handler := self._without(endpoint, conversation):
-            others = bool(handler.conversations)
-            self._handlers[endpoint] = handler if others else handler.offline(now)
+            if not handler.conversations:
+                handler = replace(handler, state=_OFFLINE, since=handler.since or now)
+            self._handlers[endpoint] = handler
 
     def ended(self, endpoint: Endpoint, conversation: Conversation) -> None:
         """We ended a conversation."""
