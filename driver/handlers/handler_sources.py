@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from driver.api import Configuration, ConfigurationName, ValueReference
 from driver.devices import Device
@@ -119,15 +119,10 @@ def question_of(configuration: Configuration, properties: Mapping[str, bytes | N
 class EmbeddedSource:
     """A handler of this process."""
 
+    key: ClassVar[str] = EMBEDDED
+    is_awaited: ClassVar[bool] = True
+
     handler: DiscoveryHandler[Any]
-
-    @property
-    def key(self) -> str:
-        return EMBEDDED
-
-    @property
-    def is_awaited(self) -> bool:
-        return True
 
     async def answers(
         self, name: ConfigurationName, question: Question
