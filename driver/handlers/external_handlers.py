@@ -150,7 +150,7 @@ class ExternalHandlers:
         why = refused_in_folder(registration, folder) if folder is not None else None
         if why := why or refused_name(registration, self._limits):
             raise NotAllowedError(why)
-        self.table.register(registration)
+        self.table.register(registration, self._now())
         logger.info(
             "discovery handler registered handler=%s endpoint=%s shared=%s",
             endpoint.name,
@@ -173,7 +173,7 @@ class ExternalHandlers:
 
     def use(self, handlers: Mapping[ConfigurationName, str]) -> None:
         """These are the Configurations in force now, and the handlers that they name."""
-        self.table.use(frozenset(handlers.values()))
+        self.table.use(frozenset(handlers.values()), self._now())
         for known in (self._problems, self._counts):
             for endpoint, name in list(known):
                 if handlers.get(name) != endpoint.name or endpoint not in self.table:
@@ -292,7 +292,7 @@ class ExternalHandlers:
         return taken, (*refused, *problems)
 
     def _reached(self, endpoint: Endpoint, conversation: Conversation) -> None:
-        self.table.reached(endpoint, conversation)
+        self.table.reached(endpoint, conversation, self._now())
         self._tell()
 
     def _lost(self, endpoint: Endpoint, conversation: Conversation) -> None:

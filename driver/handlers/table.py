@@ -7,9 +7,8 @@
      │                                                   ▼
      └───────────────── registers again ────────────── OFFLINE ──── five minutes ───► removed
 
-An Offline handler stays Offline when its last Configuration goes: else it would never be removed.
-It is Active again as soon as it is reached, and one that waits is Offline when it is not. Whatever
-else happens changes no state.
+`TRANSITIONS` says the same for each state and event. An Offline handler stays Offline when its last
+Configuration goes: else it would never be removed. It is Active again as soon as it is reached.
 
 A handler has a conversation for each Configuration that names it, and is lost with the last one
 that was under way.
@@ -18,10 +17,10 @@ that was under way.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 
 REMOVED_AFTER = timedelta(minutes=5)
 """How long a handler may be Offline and stay registered."""
@@ -42,7 +41,31 @@ class HandlerState(StrEnum):
     OFFLINE = "Offline"
 
 
+class Event(Enum):
+    """What can happen to a handler."""
+
+    REGISTERED = auto()
+    REACHED = auto()
+    LOST = auto()
+    UNUSED = auto()
+
+
 _WAITING, _ACTIVE, _OFFLINE = HandlerState
+
+TRANSITIONS: Mapping[tuple[HandlerState, Event], HandlerState] = {
+    (_WAITING, Event.REGISTERED): _WAITING,
+    (_WAITING, Event.REACHED): _ACTIVE,
+    (_WAITING, Event.LOST): _OFFLINE,
+    (_WAITING, Event.UNUSED): _WAITING,
+    (_ACTIVE, Event.REGISTERED): _ACTIVE,
+    (_ACTIVE, Event.REACHED): _ACTIVE,
+    (_ACTIVE, Event.LOST): _OFFLINE,
+    (_ACTIVE, Event.UNUSED): _WAITING,
+    (_OFFLINE, Event.REGISTERED): _WAITING,
+    (_OFFLINE, Event.REACHED): _ACTIVE,
+    (_OFFLINE, Event.LOST): _OFFLINE,
+    (_OFFLINE, Event.UNUSED): _OFFLINE,
+}
 
 
 class TableFullError(Exception):
@@ -95,7 +118,7 @@ class RegisteredHandler:
     """
 
     registration: Registration
-    state: HandlerState = _WAITING
+    state: HandlerState = HandlerState.WAITING
     since: datetime | None = None
     recalled: bool = False
     conversations: frozenset[Conversation] = frozenset()
@@ -103,6 +126,12 @@ class RegisteredHandler:
     @property
     def endpoint(self) -> Endpoint:
         return self.registration.endpoint
+
+    def after(self, event: Event, now: datetime) -> RegisteredHandler:
+        """The handler when this has happened to it."""
+        state = TRANSITIONS[self.state, event]
+        since = (self.since or now) if state is HandlerState.OFFLINE else None
+        return replace(self, state=state, since=since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +175,7 @@ class HandlerTable:
             handler = RegisteredHandler(registration, recalled=True)
             self._handlers[registration.endpoint] = handler
 
-    def register(self, registration: Registration) -> None:
+    def register(self, registration: Registration, now: datetime) -> None:
         """A handler registers, for the first time or again.
 
         Raises:
@@ -156,8 +185,7 @@ class HandlerTable:
         if known is None:
             self._make_room()
             known = RegisteredHandler(registration)
-        state = _WAITING if known.state is _OFFLINE else known.state
-        handler = replace(known, registration=registration, state=state, since=None)
+        handler = replace(known, registration=registration).after(Event.REGISTERED, now)
         self._handlers[registration.endpoint] = handler
         self.removed.discard(registration.endpoint.name)
 
@@ -165,24 +193,23 @@ class HandlerTable:
         if len(self._handlers) < MOST_HANDLERS:
             return
         for endpoint, handler in self._handlers.items():
-            if handler.state is _WAITING and not handler.recalled:
+            if handler.state is HandlerState.WAITING and not handler.recalled:
                 del self._handlers[endpoint]
                 return
         raise TableFullError(f"{MOST_HANDLERS} discovery handlers are registered, and all in use")
 
-    def reached(self, endpoint: Endpoint, conversation: Conversation) -> None:
+    def reached(self, endpoint: Endpoint, conversation: Conversation, now: datetime) -> None:
         """A conversation is under way."""
         if handler := self._handlers.get(endpoint):
             conversations = handler.conversations | {conversation}
-            reached = replace(handler, state=_ACTIVE, since=None, conversations=conversations)
+            reached = replace(handler, conversations=conversations).after(Event.REACHED, now)
             self._handlers[endpoint] = reached
 
     def lost(self, endpoint: Endpoint, conversation: Conversation, now: datetime) -> None:
         """A conversation could not begin, or broke off."""
         if handler := self._without(endpoint, conversation):
-            if not handler.conversations:
-                handler = replace(handler, state=_OFFLINE, since=handler.since or now)
-            self._handlers[endpoint] = handler
+            others = bool(handler.conversations)
+            self._handlers[endpoint] = handler if others else handler.after(Event.LOST, now)
 
     def ended(self, endpoint: Endpoint, conversation: Conversation) -> None:
         """We ended a conversation."""
@@ -195,16 +222,15 @@ class HandlerTable:
             return None
         return replace(handler, conversations=handler.conversations - {conversation})
 
-    def use(self, names: Collection[str]) -> None:
+    def use(self, names: Collection[str], now: datetime) -> None:
         """These are the names that Configurations give; nobody asks the others any more.
 
         What those once reported is gone with its Configurations, so nobody waits for them either.
         """
         for endpoint, handler in self._handlers.items():
             if endpoint.name not in names:
-                state = _WAITING if handler.state is _ACTIVE else handler.state
-                idle = replace(handler, state=state, conversations=frozenset(), recalled=False)
-                self._handlers[endpoint] = idle
+                idle = replace(handler, conversations=frozenset(), recalled=False)
+                self._handlers[endpoint] = idle.after(Event.UNUSED, now)
         self.removed &= set(names)
 
     def expire(self, now: datetime) -> tuple[RegisteredHandler, ...]:

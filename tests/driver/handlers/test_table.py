@@ -35,7 +35,7 @@ def a_registration(endpoint: Endpoint = ENDPOINT, *, shared: bool = False) -> Re
 def a_table(*registrations: Registration) -> HandlerTable:
     table = HandlerTable()
     for registration in registrations or (a_registration(),):
-        table.register(registration)
+        table.register(registration, NOW)
     return table
 
 
@@ -45,8 +45,8 @@ def test_a_handler_that_registers_waits() -> None:
 
 def test_a_handler_is_active_while_one_conversation_is_under_way() -> None:
     table = a_table()
-    table.reached(ENDPOINT, SHELF)
-    table.reached(ENDPOINT, ATTIC)
+    table.reached(ENDPOINT, SHELF, NOW)
+    table.reached(ENDPOINT, ATTIC, NOW)
     table.lost(ENDPOINT, SHELF, NOW)
     assert table[ENDPOINT].state is ACTIVE
 
@@ -80,15 +80,15 @@ def test_a_removed_handler_that_registers_is_a_new_one() -> None:
     table.lost(ENDPOINT, SHELF, NOW)
     table.expire(NOW + REMOVED_AFTER)
 
-    table.register(a_registration())
+    table.register(a_registration(), NOW + REMOVED_AFTER)
     assert (table[ENDPOINT].state, table[ENDPOINT].recalled) == (WAITING, False)
     assert table.removed == set()
 
 
 def test_registering_again_keeps_what_is_known_and_takes_what_is_new() -> None:
     table = a_table()
-    table.reached(ENDPOINT, SHELF)
-    table.register(a_registration(shared=True))
+    table.reached(ENDPOINT, SHELF, NOW)
+    table.register(a_registration(shared=True), NOW)
 
     handler = table[ENDPOINT]
     assert (handler.state, handler.conversations) == (ACTIVE, frozenset({SHELF}))
@@ -98,12 +98,12 @@ def test_registering_again_keeps_what_is_known_and_takes_what_is_new() -> None:
 def test_the_last_configuration_makes_an_active_handler_wait_and_an_offline_one_not() -> None:
     other = Endpoint("shelf", "10.0.0.7:10000")
     table = a_table(a_registration(), a_registration(other))
-    table.reached(ENDPOINT, SHELF)
+    table.reached(ENDPOINT, SHELF, NOW)
     table.lost(other, SHELF, NOW)
-    table.use({"shelf"})
+    table.use({"shelf"}, NOW)
     assert [h.state for h in table.named("shelf")] == [ACTIVE, OFFLINE]
 
-    table.use(())
+    table.use((), NOW + SECOND)
     assert [h.state for h in table.named("shelf")] == [WAITING, OFFLINE]
     assert table[other].since == NOW
 
@@ -111,16 +111,16 @@ def test_the_last_configuration_makes_an_active_handler_wait_and_an_offline_one_
 def test_a_recalled_handler_is_waited_for_as_long_as_a_configuration_names_it() -> None:
     table = HandlerTable()
     table.recall([a_registration()])
-    table.use({"shelf"})
+    table.use({"shelf"}, NOW)
     assert table[ENDPOINT].recalled
 
-    table.use(())
+    table.use((), NOW)
     assert not table[ENDPOINT].recalled
 
 
 def test_what_is_told_of_a_removed_handler_changes_nothing() -> None:
     table = HandlerTable()
-    table.reached(ENDPOINT, SHELF)
+    table.reached(ENDPOINT, SHELF, NOW)
     table.lost(ENDPOINT, SHELF, NOW)
     table.ended(ENDPOINT, SHELF)
 
@@ -130,16 +130,16 @@ def test_what_is_told_of_a_removed_handler_changes_nothing() -> None:
 def test_the_table_forgets_who_waits_longest_before_it_refuses() -> None:
     endpoints = [Endpoint("shelf", f"/{number}") for number in range(MOST_HANDLERS)]
     table = a_table(*map(a_registration, endpoints))
-    table.reached(endpoints[0], SHELF)
+    table.reached(endpoints[0], SHELF, NOW)
 
-    table.register(a_registration(Endpoint("shelf", "/new")))
+    table.register(a_registration(Endpoint("shelf", "/new")), NOW)
     assert endpoints[0] in table
     assert endpoints[1] not in table
 
     for handler in list(table):
-        table.reached(handler.endpoint, SHELF)
+        table.reached(handler.endpoint, SHELF, NOW)
     with pytest.raises(TableFullError, match="256 discovery handlers"):
-        table.register(a_registration(Endpoint("shelf", "/newer")))
+        table.register(a_registration(Endpoint("shelf", "/newer")), NOW)
 
 
 class Life(RuleBasedStateMachine):
@@ -163,7 +163,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(endpoint=endpoints)
     def registers(self, endpoint: Endpoint) -> None:
-        self.table.register(a_registration(endpoint))
+        self.table.register(a_registration(endpoint), self.now)
         if self.expected.get(endpoint) is not ACTIVE:
             self.expected[endpoint] = WAITING
             self.connected[endpoint] = set()
@@ -171,7 +171,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(endpoint=endpoints, conversation=conversations)
     def connects(self, endpoint: Endpoint, conversation: ConfigurationName) -> None:
-        self.table.reached(endpoint, conversation)
+        self.table.reached(endpoint, conversation, self.now)
         if endpoint in self.expected:
             self.expected[endpoint] = ACTIVE
             self.connected[endpoint].add(conversation)
@@ -188,7 +188,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(names=st.sets(st.sampled_from(["shelf", "udev"])))
     def configurations_are(self, names: set[str]) -> None:
-        self.table.use(names)
+        self.table.use(names, self.now)
         for endpoint, state in self.expected.items():
             if endpoint.name not in names:
                 self.connected[endpoint].clear()

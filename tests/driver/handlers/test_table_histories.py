@@ -57,7 +57,7 @@ class Histories(RuleBasedStateMachine):
     @rule(endpoint=which)
     def register(self, endpoint: Endpoint) -> None:
         """When it registers it waits, unless it is at work."""
-        self.table.register(Registration(endpoint, network=False, shared=False))
+        self.table.register(Registration(endpoint, network=False, shared=False), self.now)
         handler = self.expected.setdefault(endpoint, Expected())
         if handler.offline_since is not None:
             handler.offline_since, handler.was_needed = None, False
@@ -68,7 +68,7 @@ class Histories(RuleBasedStateMachine):
         """It is Active once it is connected, wherever it was before."""
         if endpoint.name not in self.names:
             return
-        self.table.reached(endpoint, name)
+        self.table.reached(endpoint, name, self.now)
         if handler := self.expected.get(endpoint):
             handler.offline_since, handler.was_needed = None, True
             handler.conversations.add(name)
@@ -95,7 +95,7 @@ class Histories(RuleBasedStateMachine):
     def configure(self, names: set[str]) -> None:
         """When its last Configuration goes it waits again; one that is Offline stays so."""
         self.names = names
-        self.table.use(names)
+        self.table.use(names, self.now)
         for endpoint, handler in self.expected.items():
             if endpoint.name not in names:
                 handler.was_needed, handler.conversations = False, set()
