@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from driver.api import NodeName
@@ -156,13 +157,15 @@ class FakeDriver:
 
     def lists(self, *, unique_devices: bool) -> dict[str, list[str]]:
         """Healthy devices by resource."""
-        configuration = configuration_devices(
-            self.views(), self.node, BOTH, unique_devices=unique_devices
-        )
+        views = self.views()
         lists = {
-            instance_resource(v.name): instance_devices(v, self.node, BOTH) for v in self.views()
+            instance_resource(v.name): instance_devices(v, self.node, online=True) for v in views
         }
-        lists[configuration_resource(CONFIGURATION)] = configuration
+        parts = (
+            configuration_devices(v, self.node, online=True, unique_devices=unique_devices)
+            for v in views
+        )
+        lists[configuration_resource(CONFIGURATION)] = tuple(sorted(chain.from_iterable(parts)))
         return {resource: [d.id for d in found if d.healthy] for resource, found in lists.items()}
 
     # Allocate

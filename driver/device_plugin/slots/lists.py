@@ -56,16 +56,16 @@ def healthy_devices(devices: Iterable[PluginDevice]) -> int:
 
 
 def instance_devices(
-    slots: InstanceSlots, node: NodeName, online: Collection[InstanceName]
+    slots: InstanceSlots, node: NodeName, *, online: bool
 ) -> tuple[PluginDevice, ...]:
     """The list of an Instance's resource.
 
     Args:
         slots: The Instance.
         node: Whose kubelet is told.
-        online: Instances whose devices this node's discovery handlers report now.
+        online: Whether this node's discovery handlers report the device now.
     """
-    present = _is_present(slots, node, online)
+    present = online and slots.is_offered_on(node)
     mine = set(slots.held_as(ByInstance(node)))
     usable = mine.union(slots.available)
     indexes = sorted(mine.union(range(slots.capacity)))
@@ -73,41 +73,26 @@ def instance_devices(
 
 
 def configuration_devices(
-    instances: Iterable[InstanceSlots],
-    node: NodeName,
-    online: Collection[InstanceName],
-    *,
-    unique_devices: bool,
+    slots: InstanceSlots, node: NodeName, *, online: bool, unique_devices: bool
 ) -> tuple[PluginDevice, ...]:
-    """The list of a Configuration's resource, for its Instances; those not seen here add nothing.
+    """An Instance's part of the list of its Configuration's resource; one not seen here has none.
 
     Args:
-        instances: All of the Configuration.
+        slots: The Instance.
         node: Whose kubelet is told.
-        online: Instances whose devices this node's discovery handlers report now.
+        online: Whether this node's discovery handlers report the device now.
         unique_devices: Whether an Instance is one device, rather than one for each slot.
     """
-    found: dict[str, bool] = {}
-    for slots in instances:
-        offered = _unique(slots, node) if unique_devices else _per_slot(slots)
-        usable = offered if slots.is_offered_on(node) else {}
-        present = _is_present(slots, node, online)
-        held = dict.fromkeys(held_devices(slots, node), True)
-        found |= {name: present and healthy for name, healthy in {**usable, **held}.items()}
-    return tuple(PluginDevice(name, healthy) for name, healthy in sorted(found.items()))
-
-
-def _unique(slots: InstanceSlots, node: NodeName) -> dict[str, bool]:
-    return {slots.name: bool(slots.available) and not held_devices(slots, node)}
-
-
-def _per_slot(slots: InstanceSlots) -> dict[str, bool]:
-    available = set(slots.available)
-    return {slot_id(slots.name, i): i in available for i in range(slots.capacity)}
-
-
-def _is_present(slots: InstanceSlots, node: NodeName, online: Collection[InstanceName]) -> bool:
-    return slots.is_offered_on(node) and slots.name in online
+    held = held_devices(slots, node)
+    usable: dict[str, bool] = {}
+    if slots.is_offered_on(node) and unique_devices:
+        usable = {slots.name: bool(slots.available) and not held}
+    elif slots.is_offered_on(node):
+        available = set(slots.available)
+        usable = {slot_id(slots.name, i): i in available for i in range(slots.capacity)}
+    present = online and slots.is_offered_on(node)
+    found = usable | dict.fromkeys(held, True)
+    return tuple(PluginDevice(name, present and healthy) for name, healthy in sorted(found.items()))
 
 
 class Kind(NamedTuple):
@@ -149,16 +134,6 @@ class Part:
     shared: tuple[PluginDevice, ...] | None = None
 
 
-def kind_of(configuration: Configuration | None, *, whole: bool) -> Kind:
-    """What is known of a Configuration; None for one that is not heard of."""
-    return Kind(
-        heard=configuration is not None,
-        whole=whole,
-        unique=configuration is None or configuration.unique_devices,
-        bad_name=configuration is not None and any(name_problems(configuration)),
-    )
-
-
 def part_of(slots: InstanceSlots, node: NodeName, facts: Facts) -> Part:
     """What an Instance adds to a node's lists."""
     plugins = OfInstance(slots.name), OfConfiguration(slots.configuration, facts.kind.unique)
@@ -183,7 +158,7 @@ def _is_heard(slots: InstanceSlots, facts: Facts) -> bool:
 
 
 def _of_instance(slots: InstanceSlots, node: NodeName, facts: Facts) -> tuple[PluginDevice, ...]:
-    devices = instance_devices(slots, node, _online(slots, facts))
+    devices = instance_devices(slots, node, online=facts.online)
     if _is_heard(slots, facts):
         return devices
     resource = instance_resource(slots.name)
@@ -196,13 +171,9 @@ def _of_configuration(
     slots: InstanceSlots, node: NodeName, facts: Facts
 ) -> tuple[PluginDevice, ...]:
     if _is_heard(slots, facts):
-        online = _online(slots, facts)
-        return configuration_devices([slots], node, online, unique_devices=facts.kind.unique)
+        unique = facts.kind.unique
+        return configuration_devices(slots, node, online=facts.online, unique_devices=unique)
     return tuple(PluginDevice(device, True) for device in sorted(held_devices(slots, node)))
-
-
-def _online(slots: InstanceSlots, facts: Facts) -> Collection[InstanceName]:
-    return (slots.name,) if facts.online else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +229,7 @@ class PluginListing:
         """
         known = tuple(instances)
         contested = contested_instances(offered.names, (slots.name for slots in known))
-        kinds = _kinds({slots.configuration for slots in known}, offered)
+        kinds = {name: _kind(name, offered) for name in {slots.configuration for slots in known}}
         parts: dict[InstanceName, Part] = {}
         for slots in known:
             name = slots.name
@@ -281,13 +252,14 @@ class PluginListing:
         return part_of(slots, self._node, facts)
 
 
-def _kinds(
-    names: Iterable[ConfigurationName], offered: Offered
-) -> Mapping[ConfigurationName, Kind]:
-    return {
-        name: kind_of(offered.configurations.get(name), whole=name not in offered.unheard)
-        for name in names
-    }
+def _kind(name: ConfigurationName, offered: Offered) -> Kind:
+    configuration = offered.configurations.get(name)
+    return Kind(
+        heard=configuration is not None,
+        whole=name not in offered.unheard,
+        unique=configuration is None or configuration.unique_devices,
+        bad_name=configuration is not None and any(name_problems(configuration)),
+    )
 
 
 def _joined(parts: Iterable[Part]) -> PluginLists:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import pytest
 
-from driver.api import InstanceName, NodeName
+from driver.api import NodeName
 from driver.device_plugin.slots.lists import (
     PluginDevice,
     configuration_devices,
@@ -15,7 +16,6 @@ from driver.device_plugin.slots.lists import (
 from driver.instances.slots.slots import InstanceSlots
 from tests.driver.device_sharing_tables import ALLOCATABLE, BLOCKS, USAGE, Block, is_unique
 from tests.driver.slot_builders import (
-    BOTH,
     CAMERA_1,
     CAMERA_2,
     CONFIGURATION,
@@ -42,8 +42,10 @@ def listed(
 ) -> tuple[PluginDevice, ...]:
     """The list of the plugin of that name."""
     if plugin == CONFIGURATION:
-        return configuration_devices(instances, node, BOTH, unique_devices=unique)
-    return instance_devices(next(i for i in instances if i.name == plugin), node, BOTH)
+        parts = (of_camera(slots, node, unique=unique) for slots in instances)
+        return tuple(sorted(chain.from_iterable(parts)))
+    slots = next(slots for slots in instances if slots.name == plugin)
+    return instance_devices(slots, node, online=True)
 
 
 def healthy(devices: Iterable[PluginDevice]) -> list[str]:
@@ -59,10 +61,10 @@ def of_camera(
     node: NodeName = NODE_A,
     *,
     unique: bool = True,
-    online: Collection[InstanceName] = BOTH,
+    online: bool = True,
 ) -> tuple[PluginDevice, ...]:
     """The Configuration's list, where it has one camera."""
-    return configuration_devices([slots], node, online, unique_devices=unique)
+    return configuration_devices(slots, node, online=online, unique_devices=unique)
 
 
 def test_the_tables_have_all_their_rows() -> None:
@@ -171,37 +173,43 @@ def test_capacity_5_on_10_nodes_leaves_5_nodes_without() -> None:
 
     running = []
     for node in nodes:
-        free = healthy(instance_devices(stored.views()[0], node, BOTH))
+        free = healthy(instance_devices(stored.views()[0], node, online=True))
         if free:
             stored.by_hand(free[0], node)
             running.append(node)
 
     assert running == nodes[:5]
     for node in nodes:
-        devices = instance_devices(stored.views()[0], node, BOTH)
+        devices = instance_devices(stored.views()[0], node, online=True)
         assert healthy(devices) == [s for s, holder in stored.usage().items() if holder == node]
 
 
 def test_a_slot_stays_healthy_on_its_holder_only() -> None:
     slots = some_slots(usage={f"{CAMERA_1}-0": NODE_A})
 
-    assert healthy(instance_devices(slots, NODE_A, BOTH)) == [f"{CAMERA_1}-0", f"{CAMERA_1}-1"]
-    assert healthy(instance_devices(slots, NODE_B, BOTH)) == [f"{CAMERA_1}-1"]
+    assert healthy(instance_devices(slots, NODE_A, online=True)) == [
+        f"{CAMERA_1}-0",
+        f"{CAMERA_1}-1",
+    ]
+    assert healthy(instance_devices(slots, NODE_B, online=True)) == [f"{CAMERA_1}-1"]
 
 
 @pytest.mark.parametrize("value", ["C:x", "Node A", "C::node-a", "a:b:c:d", "x" * 300])
 def test_a_slot_with_nonsense_is_healthy_nowhere(value: str) -> None:
     slots = some_slots(usage={f"{CAMERA_1}-0": value})
 
-    assert unhealthy(instance_devices(slots, NODE_A, BOTH)) == [f"{CAMERA_1}-0"]
+    assert unhealthy(instance_devices(slots, NODE_A, online=True)) == [f"{CAMERA_1}-0"]
     assert healthy(of_camera(slots, unique=False)) == [f"{CAMERA_1}-1"]
 
 
 def test_a_device_that_is_offline_is_listed_and_unhealthy() -> None:
     slots = some_slots(usage={f"{CAMERA_1}-0": NODE_A})
 
-    assert unhealthy(instance_devices(slots, NODE_A, ())) == [f"{CAMERA_1}-0", f"{CAMERA_1}-1"]
-    assert unhealthy(of_camera(slots, online=())) == [CAMERA_1]
+    assert unhealthy(instance_devices(slots, NODE_A, online=False)) == [
+        f"{CAMERA_1}-0",
+        f"{CAMERA_1}-1",
+    ]
+    assert unhealthy(of_camera(slots, online=False)) == [CAMERA_1]
 
 
 def test_a_device_that_this_node_does_not_see_adds_nothing_to_the_configuration() -> None:
@@ -215,8 +223,8 @@ def test_an_instance_that_is_being_deleted_is_unhealthy() -> None:
     body["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
     stored = FakeInstances(body)
 
-    assert healthy(instance_devices(slots, NODE_A, BOTH))
-    assert healthy(instance_devices(stored.views()[0], NODE_A, BOTH)) == []
+    assert healthy(instance_devices(slots, NODE_A, online=True))
+    assert healthy(instance_devices(stored.views()[0], NODE_A, online=True)) == []
 
 
 def test_lowered_capacity_keeps_what_is_held_and_gives_nothing_more() -> None:
@@ -224,28 +232,31 @@ def test_lowered_capacity_keeps_what_is_held_and_gives_nothing_more() -> None:
     usage = {f"{CAMERA_1}-3": NODE_A, f"{CAMERA_1}-4": NODE_B}
     slots = some_slots(usage=usage, capacity=2)
 
-    assert healthy(instance_devices(slots, NODE_A, BOTH)) == [f"{CAMERA_1}-3"]
-    assert unhealthy(instance_devices(slots, NODE_A, BOTH)) == [f"{CAMERA_1}-0", f"{CAMERA_1}-1"]
+    assert healthy(instance_devices(slots, NODE_A, online=True)) == [f"{CAMERA_1}-3"]
+    assert unhealthy(instance_devices(slots, NODE_A, online=True)) == [
+        f"{CAMERA_1}-0",
+        f"{CAMERA_1}-1",
+    ]
 
 
 def test_lowered_capacity_gives_as_much_as_is_left_of_it() -> None:
     slots = some_slots(usage={f"{CAMERA_1}-4": NODE_B}, capacity=3)
 
-    devices = instance_devices(slots, NODE_A, BOTH)
+    devices = instance_devices(slots, NODE_A, online=True)
 
     assert healthy(devices) == [f"{CAMERA_1}-0", f"{CAMERA_1}-1"]
     assert unhealthy(devices) == [f"{CAMERA_1}-2"]
 
 
 def test_raised_capacity_lists_new_slots() -> None:
-    devices = instance_devices(some_slots(capacity=3), NODE_A, BOTH)
+    devices = instance_devices(some_slots(capacity=3), NODE_A, online=True)
 
     assert healthy(devices) == [f"{CAMERA_1}-{n}" for n in range(3)]
 
 
 @pytest.mark.parametrize(("capacity", "count"), [(-3, 0), (0, 0), (10**9, 1024)])
 def test_capacities_written_by_hand_are_bounded(capacity: int, count: int) -> None:
-    assert len(instance_devices(some_slots(capacity=capacity), NODE_A, BOTH)) == count
+    assert len(instance_devices(some_slots(capacity=capacity), NODE_A, online=True)) == count
 
 
 def test_ids_held_before_the_policy_became_unique_stay_listed() -> None:
