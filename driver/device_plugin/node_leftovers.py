@@ -146,14 +146,14 @@ class _Leftovers:
         """Return when nothing is left."""
         async with asyncio.TaskGroup() as tasks:
             running = [
-                tasks.create_task(self._slots.run()),
-                tasks.create_task(self._pods.run()),
+                tasks.create_task(self._slots.store.run()),
+                tasks.create_task(self._pods.store.run()),
             ]
-            await self._slots.in_sync()
-            await self._pods.in_sync()
-            self._slots.subscribe(self._keeper.instance_changed)
-            self._slots.subscribe(self._look)
-            self._pods.subscribe(self._keeper.pod_changed)
+            await self._slots.store.synced.wait()
+            await self._pods.store.synced.wait()
+            self._slots.store.subscribe(self._keeper.instance_changed)
+            self._slots.store.subscribe(self._look)
+            self._pods.store.subscribe(self._keeper.pod_changed)
             parts = (self._keeper, self._given, self._keeping)
             running += [tasks.create_task(part.run()) for part in parts]
             running.append(tasks.create_task(self._keep_resources()))

@@ -130,13 +130,13 @@ class NodeSlots:
     async def run(self) -> NoReturn:
         """Offer until cancelled; what fails is tried again for ever, and logged."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._slots.run())
-            tasks.create_task(self._pods.run())
-            await self._slots.in_sync()
-            await self._pods.in_sync()
+            tasks.create_task(self._slots.store.run())
+            tasks.create_task(self._pods.store.run())
+            await self._slots.store.synced.wait()
+            await self._pods.store.synced.wait()
             await self._devices.decided()
-            self._slots.subscribe(self._instance_changed)
-            self._pods.subscribe(self._keeper.pod_changed)
+            self._slots.store.subscribe(self._instance_changed)
+            self._pods.store.subscribe(self._keeper.pod_changed)
             self._devices.on_inventory(lambda _: self._lists.ask())
             self._devices.on_seen(self._keeping.ask)
             for runs in (self._plugins, self._keeper, self._given, self._keeping):

@@ -67,16 +67,17 @@ class FakeSlotObjects:
 
 
 class Followed:
-    """A store that is in sync from the start."""
+    """What has a store that is in sync from the start, and is it itself."""
 
     def __init__(self) -> None:
+        self.store = self
+        self.synced = asyncio.Event()
+        self.synced.set()
         self.listeners: list[Callable[[Change[Any]], None]] = []
 
     async def run(self) -> NoReturn:
         await asyncio.Event().wait()
         raise AssertionError("cancelled before")
-
-    async def in_sync(self) -> None: ...
 
     def subscribe(self, listener: Callable[[Change[Any]], None]) -> None:
         self.listeners.append(listener)

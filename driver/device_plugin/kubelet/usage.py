@@ -169,29 +169,22 @@ ListsUsage = Callable[[], Awaitable[Listing | None]]
 
 
 class NodePodObjects:
-    """The pods that are bound to this node, on the API server."""
+    """The pods that are bound to this node, on the API server.
+
+    Attributes:
+        store: Follows them; it is run by somebody else.
+    """
 
     def __init__(self, client: ApiClient, node: NodeName, clock: Callable[[], Moment]) -> None:
         self._client = client
         self._clock = clock
         self._selection = PODS.select(field_selector=f"spec.nodeName={node}")
-        self._store = Store(client, self._selection, node_pod)
+        self.store = Store(client, self._selection, node_pod)
         self._read_at: Moment = clock()
-
-    async def run(self) -> NoReturn:
-        """Follow them until cancelled."""
-        await self._store.run()
-
-    async def in_sync(self) -> None:
-        """Wait until all that there were at the start are known."""
-        await self._store.synced.wait()
-
-    def subscribe(self, listener: Callable[[Change[NodePod]], None]) -> None:
-        self._store.subscribe(listener)
 
     def known(self) -> NodePods:
         """Those that are known; any other was bound after the last consistent read."""
-        return NodePods(self._read_at, tuple(self._store))
+        return NodePods(self._read_at, tuple(self.store))
 
     async def read(self) -> NodePods:
         """All of this moment. Raises ApiError."""

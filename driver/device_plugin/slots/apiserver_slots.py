@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NoReturn
 
 from driver.api import InstanceName, NodeName
 from driver.instances.apiserver_instances import instances_of_node
@@ -45,12 +44,16 @@ _BACKOFF = Backoff(first_seconds=0.1, cap_seconds=1.0)
 
 
 class SlotObjects:
-    """The Instances that concern this node, with their slots."""
+    """The Instances that concern this node, with their slots.
+
+    Attributes:
+        store: Follows them; it is run by somebody else.
+    """
 
     def __init__(self, client: ApiClient, node: NodeName) -> None:
         self._client = client
         self._manager = field_manager(node)
-        self._store = Store(
+        self.store = Store(
             client,
             instances_of_node(node),
             instance_slots,
@@ -58,19 +61,7 @@ class SlotObjects:
         )
         self._views: dict[InstanceName, InstanceSlots] = {}
         self._known = MappingProxyType(self._views)
-        self._store.subscribe(self._take)
-
-    async def run(self) -> NoReturn:
-        """Follow them until cancelled."""
-        await self._store.run()
-
-    async def in_sync(self) -> None:
-        """Wait until all that exist are known."""
-        await self._store.synced.wait()
-
-    def subscribe(self, listener: Callable[[Change[InstanceSlots]], None]) -> None:
-        """Call back with every change; what is there comes as Added."""
-        self._store.subscribe(listener)
+        self.store.subscribe(self._take)
 
     def views(self) -> Mapping[InstanceName, InstanceSlots]:
         """All that is known at any moment, own writes included."""
@@ -78,7 +69,7 @@ class SlotObjects:
 
     def _take(self, change: Change[InstanceSlots]) -> None:
         name = InstanceName(change.key.name)
-        if found := counting(self._store.by_index(_NAME, name)):
+        if found := counting(self.store.by_index(_NAME, name)):
             self._views[name] = found
         else:
             self._views.pop(name, None)
@@ -87,9 +78,9 @@ class SlotObjects:
         """Know an Instance as it is now. Raises ApiError."""
         try:
             path = INSTANCES.at(name, namespace)
-            self._store.note(await self._client.get(path, timeout_seconds=READ_SECONDS))
+            self.store.note(await self._client.get(path, timeout_seconds=READ_SECONDS))
         except NotFoundError:
-            await self._store.catch_up(READ_SECONDS)
+            await self.store.catch_up(READ_SECONDS)
 
     async def write(self, write: SlotWrite) -> bool:
         """Carry out a write, and know what came of it.
@@ -121,4 +112,4 @@ class SlotObjects:
         path = INSTANCES.at(write.instance, write.namespace)
         options = WriteOptions(field_manager=self._manager, timeout_seconds=WRITE_SECONDS)
         answer = await self._client.merge_patch(path, merge_patch(write), options=options)
-        self._store.note(answer)
+        self.store.note(answer)

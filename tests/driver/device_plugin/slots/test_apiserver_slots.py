@@ -33,9 +33,9 @@ async def followed(folder: Path, *events: bytes) -> AsyncIterator[SlotObjects]:
     async with fake_apiserver(folder) as fake, connect(fake.kubeconfig) as client:
         fake.will(lists(*found, version=3), streams(*events, last, then=hangs))
         slots, seen = SlotObjects(client, NODE_A), asyncio.Event()
-        task = asyncio.create_task(slots.run())
-        await slots.in_sync()
-        slots.subscribe(lambda _: seen.set() if _is_last(slots) else None)
+        task = asyncio.create_task(slots.store.run())
+        await slots.store.synced.wait()
+        slots.store.subscribe(lambda _: seen.set() if _is_last(slots) else None)
         async with asyncio.timeout(5):
             await seen.wait()
         fake.will(says(a_version(10, namespace="b")))
