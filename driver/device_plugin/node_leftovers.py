@@ -27,7 +27,6 @@ from driver.device_plugin.kubelet.usage import NodePodObjects, PodResources, Slo
 from driver.device_plugin.slots.apiserver_slots import SlotObjects
 from driver.instances.slots.node_pods import Listing, uncovered
 from driver.instances.stored.objects import StoredInstance
-from driver.plumbing.apiserver_passes import Passes
 from driver.preparing.grants.whereabouts import Whereabouts
 from driver.publishing.shown.deductions import holds_slots
 from kube.api import ApiClient, Event, Store
@@ -61,53 +60,39 @@ class KnowsWhere(Protocol):
         """Call back whenever devices may be elsewhere than before."""
 
 
-class NodeLeftovers:
-    """Frees slots whose pods end, for as long as there are any."""
+async def free_leftovers(
+    client: ApiClient,
+    place: NodePlace,
+    stored: Store[StoredInstance],
+    record: Callable[[Event], None],
+    devices: KnowsWhere,
+) -> NoReturn:
+    """Free slots whose pods end: look once, and again whenever slots are held; until cancelled.
 
-    def __init__(
-        self,
-        client: ApiClient,
-        place: NodePlace,
-        stored: Store[StoredInstance],
-        record: Callable[[Event], None],
-        devices: KnowsWhere,
-    ) -> None:
-        """Create.
+    Args:
+        client: The API server.
+        place: Where this is.
+        stored: All Instances of which this node may hold slots; in sync, and kept so.
+        record: Takes Events and returns at once.
+        devices: Where those are that containers still have.
+    """
+    changed = asyncio.Event()
+    stored.subscribe(lambda _: changed.set())
+    leftovers: _Leftovers | None = None
 
-        Args:
-            client: The API server.
-            place: Where this is.
-            stored: All Instances of which this node may hold slots; in sync, and kept so.
-            devices: Where those are that containers still have.
-            record: Takes Events and returns at once.
-        """
-        self._client = client
-        self._place = place
-        self._stored = stored
-        self._record = record
-        self._devices = devices
-        self._now: _Leftovers | None = None
-        self._changed = asyncio.Event()
+    def look_for_devices() -> None:
+        if leftovers is not None:
+            leftovers.given.keeping.ask()
 
-    def _look_for_devices(self) -> None:
-        if self._now is not None:
-            self._now.look_for_devices()
-
-    async def run(self) -> NoReturn:
-        """Look once, and again whenever slots are held; until cancelled."""
-        self._stored.subscribe(lambda _: self._changed.set())
-        self._devices.on_seen(self._look_for_devices)
-        while True:
-            self._now = self._leftovers()
-            await self._now.free()
-            self._now = None
-            await asyncio.sleep(PAUSE_SECONDS)
-            while not holds_slots(self._stored, self._place.node):
-                self._changed.clear()
-                await self._changed.wait()
-
-    def _leftovers(self) -> _Leftovers:
-        return _Leftovers(self._client, self._place, self._record, self._devices)
+    devices.on_seen(look_for_devices)
+    while True:
+        leftovers = _Leftovers(client, place, record, devices)
+        await leftovers.free()
+        leftovers = None
+        await asyncio.sleep(PAUSE_SECONDS)
+        while not holds_slots(stored, place.node):
+            changed.clear()
+            await changed.wait()
 
 
 class _Leftovers:
@@ -131,16 +116,15 @@ class _Leftovers:
         self._keeper = SlotKeeper(
             place.node, self._slots, self._pods, self._listed, Given(clock), record
         )
-        self._devices = devices
-        self._given = GivenDevices(
+        self.given = GivenDevices(
             place.node,
             instance_files(place.cdi_root),
-            self._slots,
+            lambda: devices.where,
+            self._slots.views,
             usage=self._kubelet.listing,
             pods=self._pods,
             record=record,
         )
-        self._keeping = Passes(self._keep_given, name="keeping what was given")
 
     async def free(self) -> None:
         """Return when nothing is left."""
@@ -154,20 +138,12 @@ class _Leftovers:
             self._slots.store.subscribe(self._keeper.instance_changed)
             self._slots.store.subscribe(self._look)
             self._pods.store.subscribe(self._keeper.pod_changed)
-            parts = (self._keeper, self._given, self._keeping)
-            running += [tasks.create_task(part.run()) for part in parts]
+            running.append(tasks.create_task(self._keeper.run()))
+            running.append(tasks.create_task(self.given.run()))
             running.append(tasks.create_task(self._keep_resources()))
             await self._over.wait()
             for task in running:
                 task.cancel()
-
-    def look_for_devices(self) -> None:
-        """They may be elsewhere."""
-        self._keeping.ask()
-
-    async def _keep_given(self) -> None:
-        if (where := self._devices.where) is not None:
-            await self._given.keep(where)
 
     async def _listed(self) -> Listing | None:
         self._listing = await self._kubelet.listing()

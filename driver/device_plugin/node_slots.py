@@ -114,10 +114,15 @@ class NodeSlots:
         usage = PodResources(place.kubelet_root / "pod-resources", clock).listing
         self._keeper = SlotKeeper(node, self._slots, self._pods, usage, given, record)
         self._given = GivenDevices(
-            node, files, self._slots, usage=usage, pods=self._pods, record=record
+            node,
+            files,
+            lambda: devices.where,
+            self._slots.views,
+            usage=usage,
+            pods=self._pods,
+            record=record,
         )
         self._lists = Passes(self._offer_lists, name="listing devices")
-        self._keeping = Passes(self._keep_given, name="keeping what was given")
         self._listing = PluginListing(node)
         self._listed: PluginLists = {}
         self._known: _Known | None = None
@@ -138,8 +143,8 @@ class NodeSlots:
             self._slots.store.subscribe(self._instance_changed)
             self._pods.store.subscribe(self._keeper.pod_changed)
             self._devices.on_inventory(lambda _: self._lists.ask())
-            self._devices.on_seen(self._keeping.ask)
-            for runs in (self._plugins, self._keeper, self._given, self._keeping):
+            self._devices.on_seen(self._given.keeping.ask)
+            for runs in (self._plugins, self._keeper, self._given):
                 tasks.create_task(runs.run())
             for offers in (self._lists, self._status):
                 tasks.create_task(offers.run())
@@ -180,7 +185,7 @@ class NodeSlots:
 
     def _instance_changed(self, change: Change[InstanceSlots]) -> None:
         self._lists.ask()
-        self._keeping.ask_within(COALESCE_SECONDS)
+        self._given.keeping.ask_within(COALESCE_SECONDS)
         self._keeper.instance_changed(change)
         if not isinstance(change, Deleted):
             self._tell_problems(change)
@@ -188,10 +193,6 @@ class NodeSlots:
     async def _offer_lists(self) -> None:
         await asyncio.sleep(COALESCE_SECONDS)
         self._offer_now(self._views())
-
-    async def _keep_given(self) -> None:
-        if (where := self._devices.where) is not None:
-            await self._given.keep(where)
 
     def _offer_now(self, views: Mapping[InstanceName, InstanceSlots]) -> None:
         lists = self._listing.lists(views.values(), self._look().offered)

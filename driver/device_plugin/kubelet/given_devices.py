@@ -8,9 +8,10 @@ What the kubelet was answered stays its answer for the life of a pod, see `insta
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from driver.api import InstanceName, NodeName
 from driver.device_plugin.containers.disk_cdi import InstanceCdiFiles
@@ -32,29 +33,28 @@ RETRY_SECONDS = 1.0
 """Until the kubelet is asked again that did not answer."""
 
 
-class HasViews(Protocol):
-    """Instances, see `apiserver_slots.SlotObjects`."""
-
-    def views(self) -> Mapping[InstanceName, InstanceSlots]: ...
-
-
 @dataclass(eq=False)
 class GivenDevices:
-    """Keeps files right when it is asked to, and tells pods while `run` runs.
+    """Keeps files right, and tells pods, while `run` runs.
 
     Attributes:
+        where: Where this node's devices are now; None before that is known.
+        views: The Instances, as they are known at any moment.
         usage: Asks the kubelet.
         record: Takes Events and returns at once.
+        keeping: Is asked for a pass when Instances or devices may be others.
     """
 
     node: NodeName
     files: InstanceCdiFiles
-    slots: HasViews
+    where: Callable[[], Whereabouts | None]
+    views: Callable[[], Mapping[InstanceName, InstanceSlots]]
     usage: ListsUsage
     pods: HasPods
     record: Callable[[Event], None]
 
     def __post_init__(self) -> None:
+        self.keeping = Passes(self._keep_now, name="keeping what was given")
         self._telling = Passes(self._tell, name="telling pods of their devices")
         self.untold: dict[GivenNotice, None] = {}
         self._left: dict[InstanceName, dict[str, None]] = {}
@@ -63,8 +63,14 @@ class GivenDevices:
         self._kept = None
 
     async def run(self) -> NoReturn:
-        """Tell pods until cancelled."""
-        await self._telling.run()
+        """Keep and tell until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.keeping.run())
+            await self._telling.run()
+
+    async def _keep_now(self) -> None:
+        if (where := self.where()) is not None:
+            await self.keep(where)
 
     async def keep(self, where: Whereabouts) -> None:
         """Let what containers get be where it is now.
@@ -72,7 +78,7 @@ class GivenDevices:
         Raises:
             OSError: If something cannot be written; call again.
         """
-        views = self.slots.views()
+        views = self.views()
         held = {n: v.shared for n, v in views.items() if v.holders and v.held_by(self.node)}
         known = frozenset(views)
         if self._kept == (held, known, where):
@@ -124,7 +130,7 @@ class GivenDevices:
         uids = {pod.name: pod.uid for pod in self.pods.known().pods}
         notices, self.untold = tuple(self.untold), {}
         for notice in notices:
-            for pod in pods_with(notice.instance, self.slots.views(), listing, self.node):
+            for pod in pods_with(notice.instance, self.views(), listing, self.node):
                 self.record(_event(notice, pod, uids.get(pod, "")))
         return None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from driver.api import DRIVER_NAME, NodeName
-from driver.device_plugin.node_leftovers import NodeLeftovers, NodePlace
+from driver.device_plugin.node_leftovers import NodePlace, free_leftovers
 from driver.discovery.handlers import Handlers
 from driver.handlers.external_handlers import ExternalHandlers
 from driver.handlers.node_sources import NodeSources
@@ -216,8 +216,7 @@ async def _offer_slots(
     place = NodePlace(settings.node_name, settings.kubelet_root, settings.cdi_root)
     if (await path.taken()).is_dra:
         await cluster.decided()
-        leftovers = NodeLeftovers(client, place, cluster.stored_instances, record, cluster)
-        await leftovers.run()
+        await free_leftovers(client, place, cluster.stored_instances, record, cluster)
     # Its stubs take memory that the other path can do without.
     from driver.device_plugin.node_slots import NodeSlots
 

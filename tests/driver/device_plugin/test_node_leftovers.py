@@ -14,7 +14,7 @@ import pytest
 
 from driver.device_ids import DeviceKey
 from driver.device_plugin import node_leftovers
-from driver.device_plugin.node_leftovers import NodeLeftovers, NodePlace
+from driver.device_plugin.node_leftovers import NodePlace, free_leftovers
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, PodName
@@ -80,8 +80,8 @@ class FakeNode:
     async def cleared(self, root: Path) -> AsyncIterator[None]:
         stored = cast(Store[StoredInstance], FakeStored(self.slots))
         place = NodePlace(NODE_A, root, root / "cdi")
-        leftovers = NodeLeftovers(cast(ApiClient, self), place, stored, lambda _: None, self)
-        async with running(leftovers.run()):
+        client = cast(ApiClient, self)
+        async with running(free_leftovers(client, place, stored, lambda _: None, self)):
             yield
 
 

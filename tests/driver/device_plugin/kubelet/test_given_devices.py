@@ -54,7 +54,8 @@ class World:
         self.given = GivenDevices(
             NODE_A,
             self.files,
-            self,
+            lambda: None,
+            self.views,
             usage=self._usage,
             pods=cast("HasPods", pods),
             record=self.events.append,
