@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NoReturn, Protocol
 
 from driver.api import InstanceName
+from driver.derived import derived
 from driver.device_plugin.containers.disk_cdi import instance_files
 from driver.device_plugin.kubelet.allocations import Given, KubeletAllocations
 from driver.device_plugin.kubelet.device_plugins import DevicePlugins
@@ -25,7 +26,6 @@ from driver.device_plugin.slots.allocation import Offer, Plugin
 from driver.device_plugin.slots.apiserver_node_status import NodeStatus
 from driver.device_plugin.slots.apiserver_slots import SlotObjects
 from driver.device_plugin.slots.lists import (
-    Offered,
     PluginListing,
     PluginLists,
     healthy_devices,
@@ -76,15 +76,6 @@ class KnowsDevices(KnowsWhere, Protocol):
         """Call back with each inventory from now on."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What is made of an inventory, once."""
-
-    inventory: Inventory
-    instances: Mapping[InstanceName, Instance]
-    offered: Offered
-
-
 class NodeSlots:
     """Offers this node's devices through the device-plugin API while `run` runs."""
 
@@ -125,7 +116,6 @@ class NodeSlots:
         self._lists = Passes(self._offer_lists, name="listing devices")
         self._listing = PluginListing(node)
         self._listed: PluginLists = {}
-        self._known: _Known | None = None
 
     @property
     def are_introduced(self) -> bool:
@@ -166,22 +156,13 @@ class NodeSlots:
         return self._slots.views().values()
 
     def _offer(self) -> Offer:
-        return Offer(
-            node=self._node,
-            slots=self._views(),
-            instances=self._known_instances(),
-        )
+        instances = derived(self._inventory(), _by_name)
+        return Offer(node=self._node, slots=self._views(), instances=instances)
 
-    def _known_instances(self) -> Mapping[InstanceName, Instance]:
-        return self._look().instances
-
-    def _look(self) -> _Known:
+    def _inventory(self) -> Inventory:
         inventory = self._devices.inventory
         assert inventory is not None, "waited for"
-        if self._known is None or self._known.inventory is not inventory:
-            instances = {instance.name: instance for instance in inventory.instances}
-            self._known = _Known(inventory, instances, offered_by(inventory))
-        return self._known
+        return inventory
 
     def _instance_changed(self, change: Change[InstanceSlots]) -> None:
         self._lists.ask()
@@ -195,7 +176,8 @@ class NodeSlots:
         self._offer_now(self._views())
 
     def _offer_now(self, views: Mapping[InstanceName, InstanceSlots]) -> None:
-        lists = self._listing.lists(views.values(), self._look().offered)
+        offered = derived(self._inventory(), offered_by)
+        lists = self._listing.lists(views.values(), offered)
         if lists is not self._listed:
             self._listed = lists
             self._plugins.offer(lists)
@@ -231,3 +213,7 @@ class NodeSlots:
                 logger.warning("odd deviceUsage instance=%s: %s", slots.name, problem)
                 instance = ObjectReference.of(INSTANCES, "Instance", slots)
                 self._record(Event.warning(instance, "OddDeviceUsage", "Read", problem))
+
+
+def _by_name(inventory: Inventory) -> Mapping[InstanceName, Instance]:
+    return {instance.name: instance for instance in inventory.instances}
