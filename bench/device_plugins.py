@@ -21,9 +21,9 @@ import grpc.aio
 
 from bench.process_figures import cpu_seconds, resident_mib
 from driver.api import InstanceName
-from driver.device_plugin.containers.responses import ContainerResponse
+from driver.device_plugin.containers.responses import ContainerResponse, Refused
 from driver.device_plugin.kubelet.device_plugins import DevicePlugins
-from driver.device_plugin.slots.allocation import OfInstance, Plugin, Refused
+from driver.device_plugin.slots.allocation import OfInstance, Plugin
 from driver.device_plugin.slots.lists import PluginDevice
 from tests.fakes.device_manager import FakeDeviceManager
 

@@ -13,13 +13,13 @@ from typing import Any
 
 from driver.api import NodeName
 from driver.device_ids import DeviceKey, configuration_resource, instance_resource
+from driver.device_plugin.containers.responses import Refused
 from driver.device_plugin.kubelet.allocations import Given
 from driver.device_plugin.slots.allocation import (
     Allocation,
     Offer,
     OfInstance,
     Plugin,
-    Refused,
     plan_allocate,
 )
 from driver.device_plugin.slots.lists import configuration_devices, instance_devices

@@ -45,15 +45,15 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True)
-class Unusable:
-    """Why a container cannot have these devices; one sentence for the kubelet."""
+class Refused:
+    """Why nothing is given; the sentence ends up in the pod's status."""
 
     sentence: str
 
 
 def container_response(
     instances: Iterable[Instance], files: Mapping[InstanceName, Files]
-) -> ContainerResponse | Unusable:
+) -> ContainerResponse | Refused:
     """Merge what a container gets for these Instances; one that comes twice gives once.
 
     Args:
@@ -64,29 +64,33 @@ def container_response(
     once = [i for _, i in sorted({i.name: i for i in instances}.items())]
     for instance in once:
         if problem := unusable(instance):
-            return Unusable(f"Instance {instance.name} {problem}")
+            return Refused(f"Instance {instance.name} {problem}")
     if clashing := clash((f"Instance {i.name}", i) for i in once):
-        return Unusable(clashing)
+        return Refused(clashing)
+    linked = [_linked(i, files[i.name]) if i.name in files else i for i in once]
+    # The first Instance by name last: of two plain variables the runtime keeps the later one.
+    names = [files[i.name].cdi_name for i in reversed(once) if i.name in files]
     return ContainerResponse(
         environment=_environment(once),
-        mounts=_mounts(once, files),
-        device_specs=_device_specs(once, files),
-        cdi_names=_cdi_names(once, files),
+        mounts=tuple(merged_mounts(m for i in linked for m in i.mounts).values()),
+        device_specs=tuple(merged_specs(s for i in linked for s in i.device_specs).values()),
+        cdi_names=tuple(filter(None, names)),
     )
 
 
-def _cdi_names(
-    instances: Iterable[Instance], files: Mapping[InstanceName, Files]
-) -> tuple[str, ...]:
-    """The first Instance by name last: of two plain variables the runtime keeps the later one."""
-    named = [files[i.name].cdi_name for i in instances if i.name in files]
-    return tuple(name for name in reversed(named) if name)
-
-
-def _host_path(
-    path: str, link: str, instance: InstanceName, files: Mapping[InstanceName, Files]
-) -> str:
-    return f"{files[instance].links}/{link}" if instance in files else path
+def _linked(instance: Instance, files: Files) -> Instance:
+    """The Instance with the paths of its links in place of those of the host."""
+    return replace(
+        instance,
+        device_specs=tuple(
+            replace(spec, host_path=f"{files.links}/device-{number}")
+            for number, spec in enumerate(instance.device_specs)
+        ),
+        mounts=tuple(
+            replace(mount, host_path=f"{files.links}/mount-{number}")
+            for number, mount in enumerate(instance.mounts)
+        ),
+    )
 
 
 def _environment(instances: Iterable[Instance]) -> dict[str, str]:
@@ -95,25 +99,3 @@ def _environment(instances: Iterable[Instance]) -> dict[str, str]:
     for instance in instances:
         environment = {**variables(instance.properties, instance.hash), **environment}
     return environment
-
-
-def _device_specs(
-    instances: Iterable[Instance], files: Mapping[InstanceName, Files]
-) -> tuple[DeviceSpec, ...]:
-    linked = (
-        replace(spec, host_path=_host_path(spec.host_path, f"device-{number}", i.name, files))
-        for i in instances
-        for number, spec in enumerate(i.device_specs)
-    )
-    return tuple(merged_specs(linked).values())
-
-
-def _mounts(
-    instances: Iterable[Instance], files: Mapping[InstanceName, Files]
-) -> tuple[Mount, ...]:
-    linked = (
-        replace(mount, host_path=_host_path(mount.host_path, f"mount-{number}", i.name, files))
-        for i in instances
-        for number, mount in enumerate(i.mounts)
-    )
-    return tuple(merged_mounts(linked).values())

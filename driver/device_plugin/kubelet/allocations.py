@@ -14,13 +14,12 @@ from typing import Protocol
 
 from driver.api import InstanceName
 from driver.device_ids import DeviceKey
-from driver.device_plugin.containers.responses import ContainerResponse, Files
+from driver.device_plugin.containers.responses import ContainerResponse, Files, Refused
 from driver.device_plugin.slots.allocation import (
     Allocation,
     Offer,
     OfInstance,
     Plugin,
-    Refused,
     concerned,
     plan_allocate,
 )

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from driver.api import NodeName
-from driver.device_plugin.containers.responses import ContainerResponse
+from driver.device_plugin.containers.responses import ContainerResponse, Refused
 from driver.device_plugin.kubelet.device_plugins import DevicePlugins
-from driver.device_plugin.slots.allocation import OfConfiguration, OfInstance, Plugin, Refused
+from driver.device_plugin.slots.allocation import OfConfiguration, OfInstance, Plugin
 from driver.instances.slots.slots import InstanceSlots
 from driver.instances.stored.device_usage import ByInstance
 

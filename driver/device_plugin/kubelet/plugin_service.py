@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import grpc
 import grpc.aio
 
-from driver.device_plugin.containers.responses import ContainerResponse
-from driver.device_plugin.slots.allocation import Plugin, Refused
+from driver.device_plugin.containers.responses import ContainerResponse, Refused
+from driver.device_plugin.slots.allocation import Plugin
 from driver.device_plugin.slots.lists import PluginDevice, healthy_devices
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc

@@ -36,7 +36,7 @@ from driver.device_ids import (
 from driver.device_plugin.containers.responses import (
     ContainerResponse,
     Files,
-    Unusable,
+    Refused,
     container_response,
 )
 from driver.instances.instances import Instance
@@ -107,13 +107,6 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """Why nothing is given; the sentence ends up in the pod's status."""
-
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Slot:
     """A slot that a device id stands for, and who is to hold it."""
 
@@ -179,8 +172,7 @@ def _container(
         if offer.slots[slot.instance].holders.get(slot.index) != slot.holder:
             taken[slot.index] = slot.holder
         instances.append(offer.instances[slot.instance])
-    response = container_response(instances, offer.files)
-    return Refused(response.sentence) if isinstance(response, Unusable) else response
+    return container_response(instances, offer.files)
 
 
 def _absence(name: InstanceName, offer: Offer) -> str:

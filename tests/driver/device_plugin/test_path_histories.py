@@ -18,7 +18,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from driver.api import NODE_LABEL, DeviceName, NodeName
 from driver.device_ids import slot_id
-from driver.device_plugin.slots.allocation import Offer, OfInstance, Refused, plan_allocate
+from driver.device_plugin.containers.responses import Refused
+from driver.device_plugin.slots.allocation import Offer, OfInstance, plan_allocate
 from driver.instances.inventory import Inventory, withdrawn
 from driver.instances.shared_paths import plan_paths
 from driver.instances.slots.slots import InstanceSlots, instance_slots, slot_write

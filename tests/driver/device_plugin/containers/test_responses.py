@@ -5,7 +5,7 @@ from __future__ import annotations
 from driver.device_plugin.containers.responses import (
     ContainerResponse,
     Files,
-    Unusable,
+    Refused,
     container_response,
 )
 from driver.devices import DeviceSpec, Mount
@@ -27,7 +27,7 @@ def response(*instances: Instance, **cdi_names: str) -> ContainerResponse:
 
 def refusal(*instances: Instance) -> str:
     found = container_response(instances, {})
-    assert isinstance(found, Unusable)
+    assert isinstance(found, Refused)
     return found.sentence
 
 

@@ -11,14 +11,13 @@ import pytest
 
 from driver.api import InstanceName
 from driver.device_ids import DeviceKey
-from driver.device_plugin.containers.responses import ContainerResponse, Files
+from driver.device_plugin.containers.responses import ContainerResponse, Files, Refused
 from driver.device_plugin.kubelet.allocations import FORGET_SECONDS, Given, KubeletAllocations
 from driver.device_plugin.slots.allocation import (
     OfConfiguration,
     Offer,
     OfInstance,
     Plugin,
-    Refused,
 )
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance

@@ -15,9 +15,9 @@ import grpc.aio
 import pytest
 
 from driver.api import ConfigurationName, InstanceName
-from driver.device_plugin.containers.responses import ContainerResponse
+from driver.device_plugin.containers.responses import ContainerResponse, Refused
 from driver.device_plugin.kubelet.device_plugins import DevicePlugins, Pace
-from driver.device_plugin.slots.allocation import OfConfiguration, OfInstance, Plugin, Refused
+from driver.device_plugin.slots.allocation import OfConfiguration, OfInstance, Plugin
 from driver.device_plugin.slots.lists import PluginDevice
 from driver.devices import DeviceSpec, Mount
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from driver.api import InstanceName, NodeName
+from driver.device_plugin.containers.responses import Refused
 from driver.device_plugin.slots.allocation import (
     Allocation,
     OfConfiguration,
     Offer,
     OfInstance,
     Plugin,
-    Refused,
     plan_allocate,
 )
 from driver.device_plugin.slots.preferences import preferred_devices
