@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -23,7 +24,7 @@ from driver.api import NodeName
 from driver.device_plugin.containers.disk_cdi import instance_files
 from driver.device_plugin.kubelet.allocations import Given
 from driver.device_plugin.kubelet.given_devices import GivenDevices
-from driver.device_plugin.kubelet.usage import NodePodObjects, PodResources, SlotKeeper
+from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper, list_devices
 from driver.device_plugin.slots.apiserver_slots import SlotObjects
 from driver.instances.slots.node_pods import Listing, uncovered
 from driver.instances.stored.objects import StoredInstance
@@ -109,7 +110,7 @@ class _Leftovers:
         self._node = place.node
         self._slots = SlotObjects(client, place.node)
         self._pods = NodePodObjects(client, place.node, clock)
-        self._kubelet = PodResources(place.kubelet_root / "pod-resources", clock)
+        self._usage = partial(list_devices, place.kubelet_root / "pod-resources", clock)
         self._listing: Listing | None = None
         self._over, self._looked = asyncio.Event(), asyncio.Event()
         self._kubelet_root = place.kubelet_root
@@ -121,7 +122,7 @@ class _Leftovers:
             instance_files(place.cdi_root),
             lambda: devices.where,
             self._slots.views,
-            usage=self._kubelet.listing,
+            usage=self._usage,
             pods=self._pods,
             record=record,
         )
@@ -146,7 +147,7 @@ class _Leftovers:
                 task.cancel()
 
     async def _listed(self) -> Listing | None:
-        self._listing = await self._kubelet.listing()
+        self._listing = await self._usage()
         self._look()
         return self._listing
 

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import NoReturn, Protocol
 
 from driver.api import InstanceName
@@ -20,7 +21,7 @@ from driver.device_plugin.containers.disk_cdi import instance_files
 from driver.device_plugin.kubelet.allocations import Given, KubeletAllocations
 from driver.device_plugin.kubelet.device_plugins import DevicePlugins
 from driver.device_plugin.kubelet.given_devices import GivenDevices
-from driver.device_plugin.kubelet.usage import NodePodObjects, PodResources, SlotKeeper
+from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper, list_devices
 from driver.device_plugin.node_leftovers import KnowsWhere, NodePlace
 from driver.device_plugin.slots.allocation import Offer, Plugin
 from driver.device_plugin.slots.apiserver_node_status import NodeStatus
@@ -102,7 +103,7 @@ class NodeSlots:
         self._plugins = DevicePlugins(
             place.kubelet_root / "device-plugins", self._allocations, follower=self._status
         )
-        usage = PodResources(place.kubelet_root / "pod-resources", clock).listing
+        usage = partial(list_devices, place.kubelet_root / "pod-resources", clock)
         self._keeper = SlotKeeper(node, self._slots, self._pods, usage, given, record)
         self._given = GivenDevices(
             node,

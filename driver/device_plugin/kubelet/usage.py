@@ -77,47 +77,29 @@ class PartialListingError(Exception):
     """Raised when a listing lacks something without which it is no evidence."""
 
 
-class PodResources:
-    """The kubelet's pod-resources listing.
+async def list_devices(folder: Path, clock: Callable[[], Moment]) -> Listing | None:
+    """Ask the kubelet what containers have; None if there is no answer, or none that is whole.
 
-    Attributes:
-        problem: Why the last listing was not had; empty if it was.
+    Args:
+        folder: The kubelet's `pod-resources`.
+        clock: Which tells when the kubelet was asked.
     """
+    asked, path = clock(), folder / SOCKET
+    try:
+        answer = v1.ListPodResourcesResponse.FromString(await _ask(path))
+        return Listing(asked, frozenset(_devices(answer)))
+    except (grpc.aio.AioRpcError, DecodeError, PartialListingError) as error:
+        logger.warning("No listing from the kubelet's %s: %s", path, _text(error))
+        return None
 
-    def __init__(
-        self, folder: Path, clock: Callable[[], Moment], seconds: float = LIST_SECONDS
-    ) -> None:
-        """Create.
 
-        Args:
-            folder: The kubelet's `pod-resources`.
-            clock: Which tells when the kubelet was asked.
-            seconds: How long to wait for an answer.
-        """
-        self.problem = "the kubelet was not asked yet"
-        self._socket = folder / SOCKET
-        self._clock = clock
-        self._seconds = seconds
-
-    async def listing(self) -> Listing | None:
-        """Ask the kubelet; None if there is no answer, or none that is whole."""
-        asked = self._clock()
-        try:
-            devices = frozenset(_devices(v1.ListPodResourcesResponse.FromString(await self._ask())))
-        except (grpc.aio.AioRpcError, DecodeError, PartialListingError) as error:
-            self.problem = _text(error)
-            logger.warning("No listing from the kubelet's %s: %s", self._socket, self.problem)
-            return None
-        self.problem = ""
-        return Listing(asked, devices)
-
-    async def _ask(self) -> bytes:
-        """The answer as it came; on a connection of its own, which needs no waiting after loss."""
-        options = [("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES)]
-        async with unix_channel(self._socket, options) as channel:
-            method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(METHOD)
-            request = v1.ListPodResourcesRequest().SerializeToString()
-            return await method(request, timeout=self._seconds)
+async def _ask(path: Path) -> bytes:
+    """The answer as it came; on a connection of its own, which needs no waiting after loss."""
+    options = [("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES)]
+    async with unix_channel(path, options) as channel:
+        method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(METHOD)
+        request = v1.ListPodResourcesRequest().SerializeToString()
+        return await method(request, timeout=LIST_SECONDS)
 
 
 def _text(error: Exception) -> str:

@@ -59,9 +59,9 @@ class FakeNode:
         for name, fake in (
             ("SlotObjects", self.slots),
             ("NodePodObjects", self.pods),
-            ("PodResources", self),
         ):
             monkeypatch.setattr(node_leftovers, name, lambda *_, _fake=fake: _fake)
+        monkeypatch.setattr(node_leftovers, "list_devices", lambda *_: self.listing())
 
     async def listing(self) -> Listing:
         self.asked += 1

@@ -83,9 +83,9 @@ class Node:
         for name, fake in (
             ("SlotObjects", self.slots),
             ("NodePodObjects", FollowedPods()),
-            ("PodResources", self),
         ):
             monkeypatch.setattr(node_slots, name, lambda *_, _fake=fake: _fake)
+        monkeypatch.setattr(node_slots, "list_devices", lambda *_: self.listing())
 
     async def listing(self) -> Listing | None:
         return None

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from driver.device_plugin.kubelet.endpoints import KubeletSocket
-from driver.device_plugin.kubelet.usage import PodResources
+from driver.device_plugin.kubelet.usage import list_devices
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handlers.sdk import Registrations
 from driver.handlers.sdk_requests import Place
@@ -44,7 +44,7 @@ async def test_a_strict_kubelet_takes_registrations_and_lists_its_pods(tmp_path:
     listing = StrictServer([podresources.ListPodResourcesResponse()], ends=True)
     async with registering.at(tmp_path / "registering.sock"), listing.at(tmp_path / "kubelet.sock"):
         await KubeletSocket(tmp_path / "registering.sock").register("akri.sh/a", "a.sock", 10)
-        asked = await PodResources(tmp_path, asyncio.get_running_loop().time).listing()
+        asked = await list_devices(tmp_path, asyncio.get_running_loop().time)
     assert asked is not None
     assert registering.refused == listing.refused == []
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from driver.device_ids import DeviceKey
-from driver.device_plugin.kubelet.usage import PodResources
+from driver.device_plugin.kubelet import usage
 from driver.instances.slots.node_pods import ListedDevice, Listing, PodName
 from driver.kubelet_api.podresources.v1 import api_pb2 as v1
 from tests.fakes.pod_resources import FakePodResources
@@ -25,8 +25,8 @@ def folder() -> Iterator[Path]:
         yield Path(root)
 
 
-def client(folder: Path, clock: Iterator[float] | None = None, seconds: float = 10) -> PodResources:
-    return PodResources(folder, lambda: next(clock) if clock else 0.0, seconds)
+async def listing(folder: Path, clock: Iterator[float] | None = None) -> Listing | None:
+    return await usage.list_devices(folder, lambda: next(clock) if clock else 0.0)
 
 
 def listed(pod: str, container: str, resource: str, id_: str) -> ListedDevice:
@@ -38,11 +38,9 @@ async def test_listing_names_every_device_of_ours_and_no_other(folder: Path) -> 
         kubelet.give("story/one", "main", CAMERA, "camera-a1b2c3", "camera-0a0b0c")
         kubelet.give("story/two", "side", "akri.sh/camera-a1b2c3", "camera-a1b2c3-0")
         kubelet.give("story/two", "main", "example.com/gpu", "0")
-        pods = client(folder)
+        found = await listing(folder)
 
-        listing = await pods.listing()
-
-    assert listing == Listing(
+    assert found == Listing(
         0.0,
         frozenset(
             {
@@ -52,15 +50,14 @@ async def test_listing_names_every_device_of_ours_and_no_other(folder: Path) -> 
             }
         ),
     )
-    assert pods.problem == ""
 
 
 async def test_moment_is_before_the_question(folder: Path) -> None:
     clock = iter((1.0, 2.0))
     async with FakePodResources(folder, on_list=lambda: next(clock)):
-        listing = await client(folder, clock).listing()
+        found = await listing(folder, clock)
 
-    assert listing == Listing(1.0, frozenset())
+    assert found == Listing(1.0, frozenset())
     assert list(clock) == []
 
 
@@ -69,10 +66,10 @@ async def test_listing_of_a_large_node_fits(folder: Path) -> None:
         for number in range(2000):
             kubelet.give(f"story/{number}", "main", CAMERA, *("x" * 3000,))
 
-        listing = await client(folder).listing()
+        found = await listing(folder)
 
-    assert listing is not None
-    assert len(listing.devices) == 2000
+    assert found is not None
+    assert len(found.devices) == 2000
 
 
 def nameless(**lacks: str) -> v1.ListPodResourcesResponse:
@@ -113,45 +110,42 @@ async def test_partial_listing_is_none(
     folder: Path, lacks: str, problem: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with FakePodResources(folder, answer=nameless(**{lacks: ""})):
-        pods = client(folder)
+        assert await listing(folder) is None
 
-        assert await pods.listing() is None
-
-    assert pods.problem == problem
-    assert [record.levelno for record in caplog.records] == [logging.WARNING]
-    assert problem in caplog.text
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert record.getMessage().endswith(f"kubelet.sock: {problem}")
 
 
-async def test_device_without_ids_is_partial(folder: Path) -> None:
+async def test_device_without_ids_is_partial(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with FakePodResources(folder) as kubelet:
         kubelet.give("story/one", "main", CAMERA)
-        pods = client(folder)
 
-        assert await pods.listing() is None
+        assert await listing(folder) is None
 
-    assert pods.problem == "its answer lacks the ids of akri.sh/camera of pod story/one"
+    assert "its answer lacks the ids of akri.sh/camera of pod story/one\n" in caplog.text
 
 
 async def test_garbage_late_refused_and_absent_answers_are_none_until_one_is_whole(
-    folder: Path, caplog: pytest.LogCaptureFixture
+    folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pods = client(folder, seconds=0.3)
+    monkeypatch.setattr(usage, "LIST_SECONDS", 0.3)
 
-    assert await pods.listing() is None
-    assert pods.problem.startswith("UNAVAILABLE: ")
+    assert await listing(folder) is None
+    assert ".sock: UNAVAILABLE: " in caplog.text
     async with FakePodResources(folder, answer=b"\x0a\xff garbage") as kubelet:
-        assert await pods.listing() is None
-        assert pods.problem == "its answer is unreadable"
+        assert await listing(folder) is None
+        assert ".sock: its answer is unreadable\n" in caplog.text
         kubelet.answer = v1.ListPodResourcesResponse()
         kubelet.stuck = True
-        assert await pods.listing() is None
-        assert pods.problem.startswith("DEADLINE_EXCEEDED: ")
+        assert await listing(folder) is None
+        assert ".sock: DEADLINE_EXCEEDED: " in caplog.text
         kubelet.stuck = False
         kubelet.refuse = "rejected by rate limit"
-        assert await pods.listing() is None
-        assert pods.problem == "RESOURCE_EXHAUSTED: rejected by rate limit"
+        assert await listing(folder) is None
+        assert ".sock: RESOURCE_EXHAUSTED: rejected by rate limit\n" in caplog.text
         assert len(caplog.records) == 4, "one line for each turn"
         kubelet.refuse = ""
-        assert await pods.listing() == Listing(0.0, frozenset())
-
-    assert pods.problem == ""
+        assert await listing(folder) == Listing(0.0, frozenset())
