@@ -9,7 +9,7 @@ import shutil
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -122,15 +122,6 @@ class _Written:
     signature: object
 
 
-@dataclass(slots=True)
-class _Known:
-    """What this process knows of files; losing it costs looks at the disk."""
-
-    written: dict[InstanceName, _Written] = field(default_factory=dict)
-    withdrawn: dict[InstanceName, str] = field(default_factory=dict)
-    changes: list[GivenChange] = field(default_factory=list)
-
-
 class InstanceCdiFiles:
     """Written before a device is given, kept right while it is, removed when its Instance is gone.
 
@@ -141,7 +132,10 @@ class InstanceCdiFiles:
     def __init__(self, folder: Folder, links: Links) -> None:
         self._folder = folder
         self._links = links
-        self._known = _Known()
+        # What this process knows of files; losing it costs looks at the disk.
+        self._written: dict[InstanceName, _Written] = {}
+        self._withdrawn: set[InstanceName] = set()
+        self._changes: list[GivenChange] = []
         self._writing = threading.Lock()
 
     async def write(self, instances: Iterable[Instance]) -> Mapping[InstanceName, Files]:
@@ -195,7 +189,7 @@ class InstanceCdiFiles:
 
     def _as_it_was(self, instance: Instance) -> _Written | None:
         """What was written for this Instance, if it is still there; that is a quick look."""
-        before = self._known.written.get(instance.name)
+        before = self._written.get(instance.name)
         if before is None or before.instance != instance:
             return None
         if not self._links.do_lead(instance.name, instance_cdi.links(instance)):
@@ -220,13 +214,13 @@ class InstanceCdiFiles:
             self._folder.remove(instance_cdi.file_name(instance.name))
             logger.warning("CDI file not written instance=%s error=%s", instance.name, error)
         written = _Written(instance, content, signature)
-        self._known.written[instance.name] = written
-        self._known.withdrawn.pop(instance.name, None)
+        self._written[instance.name] = written
+        self._withdrawn.discard(instance.name)
         return written
 
     def _put(self, instance: InstanceName, content: bytes) -> object:
         """Write a file, unless it is there as it was written; returns how it looks now."""
-        before, name = self._known.written.get(instance), instance_cdi.file_name(instance)
+        before, name = self._written.get(instance), instance_cdi.file_name(instance)
         found = (content, self._folder.signature(name))
         if before is None or found != (before.content, before.signature):
             self._folder.write(name, content)
@@ -247,17 +241,17 @@ class InstanceCdiFiles:
             except OSError as error:
                 failure = error  # It keeps no other from following its device.
             else:
-                self._known.changes += [change] if change else []
+                self._changes += [change] if change else []
         if failure is not None:
             raise failure
-        changes, self._known.changes = tuple(self._known.changes), []
+        changes, self._changes = tuple(self._changes), []
         return changes
 
     def _renew(self, instance: Instance) -> GivenChange | None:
         if self._as_it_was(instance) is not None:
             return None
         before = self._given(instance.name)
-        was_withdrawn = instance.name in self._known.withdrawn
+        was_withdrawn = instance.name in self._withdrawn
         self._write(instance)
         after = given_file(instance_cdi.content(instance))
         changed = was_withdrawn or (before is not None and before != after)
@@ -266,7 +260,7 @@ class InstanceCdiFiles:
     def _withdraw_if(
         self, name: InstanceName, where: Whereabouts, *, shared: bool
     ) -> GivenChange | None:
-        if name in self._known.withdrawn:
+        if name in self._withdrawn:
             return None
         before = self._given(name)
         why = instance_cdi.withdrawal(name, before, where, shared=shared)
@@ -274,8 +268,8 @@ class InstanceCdiFiles:
             return None
         self._links.lead_nowhere(name, why)
         self._folder.remove(instance_cdi.file_name(name))
-        self._known.written.pop(name, None)
-        self._known.withdrawn[name] = why
+        self._written.pop(name, None)
+        self._withdrawn.add(name)
         return GivenChange(name, before, None, why)
 
     def _given(self, name: InstanceName) -> GivenFile | None:
@@ -286,10 +280,9 @@ class InstanceCdiFiles:
         await self._in_turn(lambda: self._keep(frozenset(known)))
 
     def _keep(self, known: frozenset[InstanceName]) -> None:
-        for gone in self._known.written.keys() - known:
-            del self._known.written[gone]
-        for gone in self._known.withdrawn.keys() - known:
-            del self._known.withdrawn[gone]
+        for gone in self._written.keys() - known:
+            del self._written[gone]
+        self._withdrawn &= known
         try:
             for name in instance_cdi.left_over(self._folder.names(), known):
                 self._folder.remove(name)
