@@ -7,9 +7,8 @@ import fcntl
 import hashlib
 import os
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from enum import Enum
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from io import BufferedWriter
 from pathlib import Path
@@ -34,26 +33,21 @@ def real_path(path: str) -> str:
     return os.path.realpath(path)
 
 
-class Survives(Enum):
-    """What of a written file a power cut leaves."""
-
-    NOTHING = 0
-    """Anything may be there, also half a file: what matters to nobody after a boot."""
-
-    NEW = 1
-    """The new file, once it is written."""
-
-
 class Folder:
     """A folder in which a file is what one writer wrote, even after a crash or a power cut.
 
     It is made when something is written; until then it counts as empty.
+
+    Args:
+        path: Where it is.
+        lasting: Whether a power cut leaves the new file, once it is written. If not, anything may
+            be there afterwards, also half a file: what matters to nobody after a boot.
     """
 
-    def __init__(self, path: Path, survives: Survives = Survives.NEW) -> None:
+    def __init__(self, path: Path, *, lasting: bool = True) -> None:
         self._path = path
         self._prefix = f"{path}/"  # `Path` takes its time
-        self._survives = survives
+        self._lasting = lasting
 
     def names(self) -> list[str]:
         """Names of all files, ours and others'."""
@@ -91,7 +85,7 @@ class Folder:
             with self._opened(temporary) as file:
                 file.write(content)
                 file.flush()
-                if self._survives is Survives.NEW:
+                if self._lasting:
                     os.fsync(file.fileno())
             os.replace(temporary, self._prefix + name)
         except OSError:
@@ -122,24 +116,18 @@ class Folder:
         return aside
 
     def _sync(self) -> None:
-        if self._survives is not Survives.NEW:
+        if not self._lasting:
             return
-        with _opened(self._path) as descriptor:
+        descriptor = os.open(self._path, os.O_RDONLY)
+        try:
             os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _private(path: str, flags: int) -> int:
     """Properties of devices may be secrets: for root only."""
     return os.open(path, flags, 0o600)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 class ProcessLock:

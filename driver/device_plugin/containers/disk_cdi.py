@@ -18,7 +18,7 @@ from driver.device_plugin.containers import instance_cdi
 from driver.device_plugin.containers.instance_cdi import GivenChange, GivenFile, given_file
 from driver.device_plugin.containers.responses import Files
 from driver.instances.instances import Instance
-from driver.plumbing.disk import Folder, Survives, real_path
+from driver.plumbing.disk import Folder, real_path
 from driver.preparing.grants.renewals import with_real_paths
 from driver.preparing.grants.whereabouts import Whereabouts
 
@@ -293,4 +293,4 @@ class InstanceCdiFiles:
 
 def instance_files(cdi_root: Path) -> InstanceCdiFiles:
     """Those where the container runtime looks for them; both folders are empty after a boot."""
-    return InstanceCdiFiles(Folder(cdi_root, Survives.NOTHING), Links(cdi_root / DRIVER_NAME))
+    return InstanceCdiFiles(Folder(cdi_root, lasting=False), Links(cdi_root / DRIVER_NAME))

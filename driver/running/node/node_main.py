@@ -15,7 +15,7 @@ from driver.handlers.node_sources import NodeSources
 from driver.handlers.registration_socket import RegistrationSocket
 from driver.handlers.sdk_requests import AGENT_SOCKET
 from driver.offer_paths import OfferPath
-from driver.plumbing.disk import Folder, ProcessLock, Survives, boot_id
+from driver.plumbing.disk import Folder, ProcessLock, boot_id
 from driver.plumbing.kubelet_sockets import Access, KubeletPaths
 from driver.plumbing.prometheus import CLAIMS_PREPARED, SNAPSHOTS
 from driver.preparing.apiserver_claims import ClaimReader
@@ -99,8 +99,8 @@ def _node(settings: NodeSettings, paths: KubeletPaths) -> Node:
     node = Node(
         settings.node_name,
         boot_id(),
-        data=Folder(paths.data, Survives.NOTHING),
-        cdi_files=Folder(settings.cdi_root, Survives.NOTHING),
+        data=Folder(paths.data, lasting=False),
+        cdi_files=Folder(settings.cdi_root, lasting=False),
         lock=ProcessLock(paths.lock),
     )
     node.metadata = MetadataFiles(paths.metadata)

@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from driver.devices import DeviceSpec
-from driver.plumbing.disk import Folder, ProcessLock, Survives
+from driver.plumbing.disk import Folder, ProcessLock
 from driver.plumbing.kubelet_sockets import KubeletPaths
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
@@ -55,8 +55,8 @@ async def _main(root: Path, orders: Connection) -> None:
     node = Node(
         NODE,
         BOOT,
-        data=Folder(paths.data, Survives.NOTHING),
-        cdi_files=Folder(root / "cdi", Survives.NOTHING),
+        data=Folder(paths.data, lasting=False),
+        cdi_files=Folder(root / "cdi", lasting=False),
         lock=ProcessLock(paths.lock),
     )
     claims = KubeletClaims(node, reader, source, pools=frozenset({NODE}))
