@@ -10,17 +10,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-__all__ = ["CONTENT_TYPE_LATEST"]
-
 logger = logging.getLogger(__name__)
 
-_PREFIX = "moorage_driver_"
+_NAMESPACE = "moorage_driver"
 _REGISTRY = CollectorRegistry(auto_describe=False)
 ProcessCollector(registry=_REGISTRY)
 
@@ -30,8 +29,8 @@ Read = Callable[[], Iterable[Metric]]
 class Gauge:
     """A figure of what there is, told apart by labels."""
 
-    def __init__(self, name: str, meaning: str, *labels: str) -> None:
-        self.name = f"{_PREFIX}{name}"
+    def __init__(self, name: str, meaning: str, labels: tuple[str, ...] = ()) -> None:
+        self.name = f"{_NAMESPACE}_{name}"
         self.meaning = meaning
         self.labels = labels
 
@@ -47,47 +46,39 @@ class Gauge:
         return (self.of({(): value}),)
 
 
-def _counter(name: str, meaning: str, *labels: str) -> Counter:
-    return Counter(f"{_PREFIX}{name}", meaning, labels, registry=_REGISTRY)
-
-
-def _histogram(name: str, meaning: str, *labels: str) -> Histogram:
-    return Histogram(f"{_PREFIX}{name}", meaning, labels, registry=_REGISTRY)
-
+_counter = partial(Counter, namespace=_NAMESPACE, registry=_REGISTRY)
+_histogram = partial(Histogram, namespace=_NAMESPACE, registry=_REGISTRY)
 
 PASSES = _counter(
     "passes_total",
     "Rounds of deciding and writing. work is what a round brings about (publishing: "
     "ResourceSlices), result is ok or error. A round that failed is done again.",
-    "work",
-    "result",
+    ("work", "result"),
 )
 PASS_SECONDS = _histogram(
     "pass_duration_seconds",
     "How long such a round took, failed ones included.",
-    "work",
+    ("work",),
 )
 SLICE_WRITES = _counter(
     "slice_writes_total",
     "ResourceSlices written. operation is create, update or delete; result is ok or error.",
-    "operation",
-    "result",
+    ("operation", "result"),
 )
 CLAIM_REQUESTS = _counter(
     "claim_requests_total",
     "Claims that the kubelet asked to prepare or unprepare (operation); result is ok or error.",
-    "operation",
-    "result",
+    ("operation", "result"),
 )
 CLAIM_REQUEST_SECONDS = _histogram(
     "claim_request_duration_seconds",
     "How long the kubelet waited for the answer to such a call, which may name several claims.",
-    "operation",
+    ("operation",),
 )
 ALLOCATIONS = _counter(
     "allocations_total",
     "Calls of Allocate of the device plugins. result is granted, refused or error.",
-    "result",
+    ("result",),
 )
 ALLOCATION_SECONDS = _histogram(
     "allocation_duration_seconds",
@@ -104,20 +95,17 @@ SLOT_RELEASE_SECONDS = _histogram(
 HANDLERS = Gauge(
     "discovery_handlers",
     "Discovery handlers. source is embedded or external; state is Waiting, Active or Offline.",
-    "handler",
-    "source",
-    "state",
+    ("handler", "source", "state"),
 )
 DEVICES = Gauge(
     "devices",
     "Devices that this node's handlers report. shared tells whether other nodes may see them, too.",
-    "configuration",
-    "shared",
+    ("configuration", "shared"),
 )
 COLLISIONS = Gauge(
     "name_collisions",
     "Devices that are no Instance, since another device has their name.",
-    "configuration",
+    ("configuration",),
 )
 CLAIMS_PREPARED = Gauge(
     "claims_prepared",
@@ -126,7 +114,7 @@ CLAIMS_PREPARED = Gauge(
 SLOTS_HELD = Gauge(
     "slots_held",
     "Slots that this node holds through the device plugin.",
-    "configuration",
+    ("configuration",),
 )
 LEADER = Gauge(
     "leader",
@@ -135,18 +123,17 @@ LEADER = Gauge(
 INSTANCES = Gauge(
     "instances",
     "Instances. seen tells whether a node sees the device now.",
-    "configuration",
-    "seen",
+    ("configuration", "seen"),
 )
 SLOTS = Gauge(
     "slots",
     "Slots of all Instances.",
-    "configuration",
+    ("configuration",),
 )
 SLOTS_USED = Gauge(
     "slots_used",
     "Slots of all Instances that are held through device plugins.",
-    "configuration",
+    ("configuration",),
 )
 
 

@@ -12,8 +12,9 @@ import logging
 from typing import NoReturn
 
 from aiohttp import web
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from driver.plumbing.prometheus import CONTENT_TYPE_LATEST, page
+from driver.plumbing.prometheus import page
 from driver.running.arguments import Address
 from driver.running.monitoring.ready_socket import WhyNotReady
 
