@@ -22,12 +22,11 @@ from driver.device_plugin.containers.given_notices import (
     pods_with,
 )
 from driver.device_plugin.containers.instance_cdi import GivenChange
-from driver.device_plugin.kubelet.usage import HasPods, ListsUsage
-from driver.instances.slots.node_pods import PodName
+from driver.device_plugin.kubelet.usage import HasPods, ListsUsage, pod_reference
 from driver.instances.slots.slots import InstanceSlots
 from driver.plumbing.apiserver_passes import Passes
 from driver.preparing.grants.whereabouts import Whereabouts
-from kube.api import Event, EventType, ObjectReference
+from kube.api import Event
 
 RETRY_SECONDS = 1.0
 """Until the kubelet is asked again that did not answer."""
@@ -127,21 +126,10 @@ class GivenDevices:
         listing = await self.usage()
         if listing is None:
             return RETRY_SECONDS
-        uids = {pod.name: pod.uid for pod in self.pods.known().pods}
         notices, self.untold = tuple(self.untold), {}
         for notice in notices:
+            event = Event.warning if notice.is_warning else Event.normal
             for pod in pods_with(notice.instance, self.views(), listing, self.node):
-                self.record(_event(notice, pod, uids.get(pod, "")))
+                regarding = pod_reference(pod, self.pods.known())
+                self.record(event(regarding, notice.reason, "Renew", notice.sentence))
         return None
-
-
-def _event(notice: GivenNotice, pod: PodName, uid: str) -> Event:
-    return Event(
-        regarding=ObjectReference(
-            api_version="v1", kind="Pod", name=pod.name, namespace=pod.namespace, uid=uid
-        ),
-        type=EventType.WARNING if notice.is_warning else EventType.NORMAL,
-        reason=notice.reason,
-        action="Renew",
-        note=notice.sentence,
-    )

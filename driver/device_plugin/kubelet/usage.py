@@ -57,7 +57,6 @@ from kube.api import (
     Change,
     Deleted,
     Event,
-    EventType,
     ObjectReference,
     PermanentError,
     Store,
@@ -298,25 +297,22 @@ class SlotKeeper:
         for conflict in conflicts:
             if conflict not in self._told:
                 logger.warning("slot conflict pod=%s: %s", conflict.pod, conflict.sentence)
-                self.record(self._event(conflict))
+                regarding = pod_reference(conflict.pod, self.pods.known())
+                note = conflict.sentence
+                self.record(Event.warning(regarding, "SlotConflict", "Reconcile", note))
         self._told = frozenset(conflicts)
 
-    def _event(self, conflict: SlotConflict) -> Event:
-        pod = conflict.pod
-        uids = (known.uid for known in self.pods.known().pods if known.name == pod)
-        return Event(
-            regarding=ObjectReference(
-                api_version="v1",
-                kind="Pod",
-                name=pod.name,
-                namespace=pod.namespace,
-                uid=next(uids, ""),
-            ),
-            type=EventType.WARNING,
-            reason="SlotConflict",
-            action="Reconcile",
-            note=conflict.sentence,
-        )
+
+def pod_reference(pod: PodName, known: NodePods) -> ObjectReference:
+    """A pod of this node, for an Event; with its UID, if that is known."""
+    uids = (one.uid for one in known.pods if one.name == pod)
+    return ObjectReference(
+        api_version="v1",
+        kind="Pod",
+        name=pod.name,
+        namespace=pod.namespace,
+        uid=next(uids, ""),
+    )
 
 
 def _said(write: SlotWrite) -> str:
