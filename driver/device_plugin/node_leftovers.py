@@ -156,13 +156,15 @@ class _Leftovers:
         while not self._holds():
             await self._next_look()
         # Its stubs take memory that nobody needs where nothing is left.
-        from driver.device_plugin.kubelet.empty_plugins import EmptyPlugins, plugins_in_use
+        from driver.device_plugin.kubelet.device_plugins import DevicePlugins
+        from driver.device_plugin.kubelet.empty_plugins import NothingToGive, plugins_in_use
 
-        plugins = EmptyPlugins(self._kubelet_root)
+        plugins = DevicePlugins(self._kubelet_root / "device-plugins", NothingToGive())
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(plugins.run())
             while True:
-                plugins.serve(plugins_in_use(self._slots.views().values(), self._node))
+                in_use = plugins_in_use(self._slots.views().values(), self._node)
+                plugins.offer(dict.fromkeys(in_use, ()))
                 await self._next_look()
 
     async def _next_look(self) -> None:

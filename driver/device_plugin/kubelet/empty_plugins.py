@@ -9,34 +9,16 @@ kube-scheduler makes claims where a Node offers none of a resource.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
 
 from driver.api import NodeName
 from driver.device_plugin.containers.responses import ContainerResponse, Refused
-from driver.device_plugin.kubelet.device_plugins import DevicePlugins
 from driver.device_plugin.slots.allocation import OfConfiguration, OfInstance, Plugin
 from driver.instances.slots.slots import InstanceSlots
 from driver.instances.stored.device_usage import ByInstance
 
 
-class EmptyPlugins:
-    """Plugins of some resources, while `run` runs."""
-
-    def __init__(self, kubelet_root: Path) -> None:
-        self._plugins = DevicePlugins(kubelet_root / "device-plugins", _NothingToGive())
-
-    def serve(self, plugins: Collection[Plugin]) -> None:
-        """Have these and no others."""
-        self._plugins.offer(dict.fromkeys(plugins, ()))
-
-    async def run(self) -> NoReturn:
-        """Serve until cancelled."""
-        await self._plugins.run()
-
-
-class _NothingToGive:
+class NothingToGive:
     """Answers a kubelet that asks nevertheless, as for a pod which it lost in a restart."""
 
     async def allocate(

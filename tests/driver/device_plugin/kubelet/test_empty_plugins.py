@@ -11,7 +11,8 @@ from pathlib import Path
 import grpc.aio
 import pytest
 
-from driver.device_plugin.kubelet.empty_plugins import EmptyPlugins, plugins_in_use
+from driver.device_plugin.kubelet.device_plugins import DevicePlugins
+from driver.device_plugin.kubelet.empty_plugins import NothingToGive, plugins_in_use
 from driver.device_plugin.slots.allocation import OfConfiguration, OfInstance
 from tests.driver.slot_builders import (
     CAMERA_1,
@@ -37,8 +38,8 @@ def root() -> Iterator[Path]:
 
 
 async def test_the_kubelet_knows_the_resource_and_gets_nothing_of_it(root: Path) -> None:
-    plugins = EmptyPlugins(root)
-    plugins.serve({CAMERAS})
+    plugins = DevicePlugins(root / "device-plugins", NothingToGive())
+    plugins.offer({CAMERAS: ()})
     running = asyncio.create_task(plugins.run())
 
     async with FakeDeviceManager(root / "device-plugins") as kubelet:
