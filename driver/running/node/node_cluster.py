@@ -119,11 +119,11 @@ class NodeCluster:
                 writing=self._instances.yielding,
             ),
         )
-        reporter = Reporter(sources, self._properties.problems, self._unnamed)
+        reporter = Reporter(sources.reports, self._properties.problems, self._unnamed)
         self._handlers = NodeHandlers(client, node, reporter, self.configurations)
         for source in (sources, self._properties):
             source.on_change(self.passes.ask)
-            source.on_change(self._handlers.ask)
+            source.on_change(self._handlers.passes.ask)
         self._properties.on_change(self._properties_changed)
 
     @property
@@ -188,7 +188,7 @@ class NodeCluster:
         await self._start_stores()
         await self._first_answers_or_time()
         self._tasks.create_task(self._instances.run())
-        self._tasks.create_task(self._handlers.run())
+        self._tasks.create_task(self._handlers.passes.run())
         await self.passes.run()
 
     async def _start_stores(self) -> None:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any
 
 from driver.api import Configuration, ConfigurationName, NodeName
 from driver.configurations.configurations import Verdict, holders
@@ -39,29 +39,27 @@ LOOK_SECONDS = 5.0
 _Entry = Mapping[str, Any] | None
 
 
-class Reports(Protocol):
-    """How the handlers of a name do for a Configuration, see `node_sources.NodeSources`."""
-
-    def reports(self, handler: str, name: ConfigurationName) -> Collection[Report]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Reporter:
     """All that a node reports of discovery.
 
     Attributes:
-        sources: Knows how handlers do.
+        reports: How the handlers of a name do for a Configuration.
         unread: What keeps a Configuration's properties from being read, in sentences.
         unnamed: What devices of it are not offered, in sentences.
     """
 
-    sources: Reports
+    reports: Callable[[str, ConfigurationName], Collection[Report]]
     unread: Callable[[Configuration], Collection[str]]
     unnamed: Callable[[ConfigurationName], Collection[str]]
 
 
 class NodeHandlers:
-    """Writes this node's entries."""
+    """Writes this node's entries, in passes; the store must be in sync before they run.
+
+    They are asked for whenever there may be something else to tell. Of handlers in this process
+    nobody says so.
+    """
 
     def __init__(
         self,
@@ -77,14 +75,6 @@ class NodeHandlers:
         self.passes = Passes(self._pass, name="writing the status of handlers")
         self._standing: dict[str, tuple[_Entry, float]] = {}
         self._written: dict[str, _Entry] = {}
-
-    def ask(self) -> None:
-        """There may be something else to tell; of handlers in this process nobody says so."""
-        self.passes.ask()
-
-    async def run(self) -> NoReturn:
-        """Write until cancelled; the store must be in sync."""
-        await self.passes.run()
 
     async def _pass(self) -> float:
         wanted = self._wanted()
@@ -112,7 +102,7 @@ class NodeHandlers:
         if verdict.configuration is None:
             return None
         handler = verdict.configuration.handler
-        reports = self._reporter.sources.reports(handler, verdict.name)
+        reports = self._reporter.reports(handler, verdict.name)
         unread = self._reporter.unread(verdict.configuration)
         problems = (*unread, *self._reporter.unnamed(verdict.name))
         return entry_of(self._node, handler, reports, problems, properties_read=not unread)

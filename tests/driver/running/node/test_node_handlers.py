@@ -65,7 +65,7 @@ class World:
         self._handlers = NodeHandlers(
             cast(ApiClient, self.api),
             NODE,
-            Reporter(self.sources, lambda _: (), lambda _: ()),
+            Reporter(self.sources.reports, lambda _: (), lambda _: ()),
             cast("Store[Verdict]", self.api),
         )
 
