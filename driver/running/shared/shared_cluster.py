@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from driver.api import Configuration, ConfigurationName
@@ -23,31 +22,16 @@ from driver.offer_paths import OfferPath, taken_path
 from driver.plumbing.apiserver_passes import until_done
 from driver.publishing.apiserver_slices import probe_features
 from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
+from driver.running.settings import SharedSettings
 from driver.running.shared.cluster_configurations import (
     ClassSettings,
     ClusterConfigurations,
     Judged,
     judged,
 )
-from kube.api import CONFIGURATIONS, ApiClient, Change, Modified, Store
+from kube.api import CONFIGURATIONS, ApiClient, Change, Event, Modified, Store
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSettings:
-    """How the cluster is served.
-
-    Attributes:
-        unique_devices_default: What `spec.uniqueDevices` means where it is absent.
-        path: By which of the kubelet's contracts devices are offered.
-        instance_classes: Whether each Instance has a DeviceClass of its own.
-    """
-
-    unique_devices_default: bool
-    path: OfferPath
-    instance_classes: bool
-    lost_nodes: LostNodeSettings
 
 
 def _ask_if_concerned(change: Change[Judged], pools: ClusterPools) -> None:
@@ -65,18 +49,21 @@ class SharedCluster:
     def __init__(
         self,
         client: ApiClient,
-        settings: ClusterSettings,
+        settings: SharedSettings,
+        record: Callable[[Event], None],
         tasks: asyncio.TaskGroup,
     ) -> None:
+        """`record` takes Events and returns at once."""
         self._client = client
         self._settings = settings
         self._tasks = tasks
         self._configurations: Store[Judged] = Store(
             client,
             CONFIGURATIONS.select(),
-            partial(judged, unique_devices_default=settings.unique_devices_default),
+            partial(judged, unique_devices_default=settings.unique_devices_default == "true"),
         )
-        self._instances = ClusterInstances(client, self._in_force, settings.lost_nodes)
+        lost_nodes = LostNodeSettings(settings.lost_node_grace, record)
+        self._instances = ClusterInstances(client, self._in_force, lost_nodes)
 
     def slots(self) -> Iterable[InstanceSlots]:
         """All Instances, as far as they are known."""

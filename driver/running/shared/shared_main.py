@@ -6,11 +6,10 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from driver.instances.cluster_instances import LostNodeSettings
 from driver.plumbing.prometheus import LEADER, SNAPSHOTS, Read
 from driver.running.monitoring.prometheus_figures import cluster_slot_figures
 from driver.running.settings import SharedSettings
-from driver.running.shared.shared_cluster import ClusterSettings, SharedCluster
+from driver.running.shared.shared_cluster import SharedCluster
 from kube.api import ApiClient, EventRecorder, LeaderElector, LeadershipLostError, connect
 
 LEASE = "moorage-driver-shared"
@@ -57,16 +56,7 @@ async def _serve(client: ApiClient, settings: SharedSettings, leading: list[Shar
     async with asyncio.TaskGroup() as tasks:
         recorder = EventRecorder(client, CONTROLLER, settings.holder)
         tasks.create_task(recorder.run())
-        cluster = SharedCluster(
-            client,
-            ClusterSettings(
-                unique_devices_default=settings.unique_devices_default == "true",
-                path=settings.path,
-                instance_classes=settings.instance_classes,
-                lost_nodes=LostNodeSettings(settings.lost_node_grace, recorder.record),
-            ),
-            tasks,
-        )
+        cluster = SharedCluster(client, settings, recorder.record, tasks)
         leading.append(cluster)
         try:
             await cluster.run()
