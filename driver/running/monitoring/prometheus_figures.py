@@ -19,9 +19,24 @@ from driver.plumbing.prometheus import (
     SLOTS,
     SLOTS_HELD,
     SLOTS_USED,
+    SNAPSHOTS,
+    Read,
 )
+from driver.running.arguments import Address
+from driver.running.monitoring.ready_socket import WhyNotReady
 
 _Counts = Counter[tuple[str, ...]]
+
+
+async def tell(address: Address | None, why_not_ready: WhyNotReady, *reads: Read) -> None:
+    """Tell these figures, and whether the process is ready, until cancelled; nowhere if so set."""
+    if address is None:
+        return
+    # Its server takes memory that others can do without.
+    from driver.running.monitoring.prometheus_server import serve
+
+    with SNAPSHOTS.reading(*reads):
+        await serve(address, why_not_ready)
 
 
 def handler_figures(handlers: Iterable[HandlerStanding]) -> Iterator[Metric]:

@@ -37,6 +37,7 @@ from driver.running.monitoring.prometheus_figures import (
     handler_figures,
     inventory_figures,
     node_slot_figures,
+    tell,
 )
 from driver.running.monitoring.ready_main import socket_name
 from driver.running.node.node_cluster import NodeCluster, OfferPlace
@@ -77,7 +78,15 @@ async def run_node(settings: NodeSettings) -> None:
         tasks.create_task(_offer_slots(client, settings, standing, events.record))
         ready = paths.data / socket_name(settings.pod_uid)
         tasks.create_task(ready_socket.serve(ready, standing.why_not))
-        tasks.create_task(_tell_metrics(settings, node, sources, standing))
+        tasks.create_task(
+            tell(
+                settings.metrics_address,
+                standing.why_not,
+                lambda: handler_figures(sources.standings()),
+                lambda: inventory_figures(cluster.inventory),
+                lambda: CLAIMS_PREPARED.single(node.claims_prepared),
+            )
+        )
         if await _has_claims(settings, paths, path):
             async with serve(paths, claims, cluster) as standing.registration:
                 await asyncio.gather(
@@ -155,25 +164,6 @@ async def _has_claims(settings: NodeSettings, paths: KubeletPaths, path: NodePat
     if settings.path is OfferPath.DRA or Folder(paths.data).read(CHECKPOINT) is not None:
         return True
     return (await path.taken()).serves_slices
-
-
-async def _tell_metrics(
-    settings: NodeSettings,
-    node: Node,
-    sources: NodeSources,
-    standing: Standing,
-) -> None:
-    if settings.metrics_address is None:
-        return
-    # Its server takes memory that others can do without.
-    from driver.running.monitoring.prometheus_server import serve
-
-    with SNAPSHOTS.reading(
-        lambda: handler_figures(sources.standings()),
-        lambda: inventory_figures(standing.cluster.inventory),
-        lambda: CLAIMS_PREPARED.single(node.claims_prepared),
-    ):
-        await serve(settings.metrics_address, standing.why_not)
 
 
 @dataclass

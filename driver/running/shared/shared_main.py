@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 
-from driver.plumbing.prometheus import LEADER, SNAPSHOTS, Read
-from driver.running.monitoring.prometheus_figures import cluster_slot_figures
+from driver.plumbing.prometheus import LEADER
+from driver.running.monitoring.prometheus_figures import cluster_slot_figures, tell
 from driver.running.settings import SharedSettings
 from driver.running.shared.shared_cluster import SharedCluster
 from kube.api import ApiClient, EventRecorder, LeaderElector, LeadershipLostError, connect
@@ -31,24 +30,14 @@ async def run_shared(settings: SharedSettings) -> None:
         connect(settings.kubeconfig, user_agent=USER_AGENT) as client,
         asyncio.TaskGroup() as tasks,
     ):
-        tasks.create_task(_tell_metrics(settings, reads))
+        # A candidate is ready, too: it waits for its turn.
+        tasks.create_task(tell(settings.metrics_address, str, *reads))
         elector = LeaderElector(client, LEASE, settings.namespace, settings.holder)
         while True:
             try:
                 await elector.lead(lambda: _serve(client, settings, leading))
             except LeadershipLostError as error:
                 logger.warning("leadership lost, a candidate again: %s", error)
-
-
-async def _tell_metrics(settings: SharedSettings, reads: Sequence[Read]) -> None:
-    """A candidate is ready, too: it waits for its turn."""
-    if settings.metrics_address is None:
-        return
-    # Its server takes memory that others can do without.
-    from driver.running.monitoring.prometheus_server import serve
-
-    with SNAPSHOTS.reading(*reads):
-        await serve(settings.metrics_address, str)
 
 
 async def _serve(client: ApiClient, settings: SharedSettings, leading: list[SharedCluster]) -> None:
