@@ -97,7 +97,7 @@ class NodeSlots:
         self._pods = NodePodObjects(client, node, clock)
         files = instance_files(place.cdi_root)
         self._allocations = KubeletAllocations(
-            self._slots, self._offer, files, given=given, on_refused=self._refused
+            self._slots, self._offer, files.write, given=given, on_refused=self._refused
         )
         self._status = NodeStatus(client, node)
         self._plugins = DevicePlugins(

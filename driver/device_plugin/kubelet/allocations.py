@@ -49,12 +49,6 @@ class HasSlots(Protocol):
     async def write(self, write: SlotWrite) -> bool: ...
 
 
-class WritesCdi(Protocol):
-    """CDI files and links of Instances, see `disk_cdi.InstanceCdiFiles`."""
-
-    async def write(self, instances: Iterable[Instance]) -> Mapping[InstanceName, Files]: ...
-
-
 class Given:
     """What was given to the kubelet by this process.
 
@@ -108,7 +102,7 @@ class KubeletAllocations:
     Args:
         slots: The Instances.
         offer: What there is to give at this moment, without files.
-        cdi: Writes the files that the answers name.
+        write_files: Writes what the answers name, see `disk_cdi.InstanceCdiFiles`.
         given: Shared with whoever releases slots.
         on_refused: Told the plugin of every call that was refused: its list is stale. The kubelet
             hears of the refusal only afterwards.
@@ -118,13 +112,13 @@ class KubeletAllocations:
         self,
         slots: HasSlots,
         offer: Callable[[], Offer],
-        cdi: WritesCdi,
+        write_files: Callable[[Iterable[Instance]], Awaitable[Mapping[InstanceName, Files]]],
         *,
         given: Given,
         on_refused: Callable[[Plugin], Awaitable[None]],
     ) -> None:
         self._slots = slots
-        self._cdi = cdi
+        self._write_files = write_files
         self._offer = offer
         self._given = given
         self._on_refused = on_refused
@@ -162,7 +156,7 @@ class KubeletAllocations:
         async with self._given.locks.of(names):
             self._given.note(devices)
             known = self._known(names)
-            files = await self._cdi.write(known)
+            files = await self._write_files(known)
             unwritten = [i.name for i in known if i.name not in files]
             if unwritten:
                 answer: Allocation | Refused = Refused(_unwritten(plugin, unwritten))

@@ -55,7 +55,7 @@ class FakeKubeletSide:
         self.unwritable: set[InstanceName] = set()
         self.given_files: list[Instance] = []
         self.allocations = KubeletAllocations(
-            self.slots, self._offer, self, given=self.given, on_refused=self._is_refused
+            self.slots, self._offer, self.write, given=self.given, on_refused=self._is_refused
         )
 
     async def _is_refused(self, plugin: Plugin) -> None:
