@@ -31,8 +31,6 @@ from driver.device_plugin.slots.allocation import Plugin
 from driver.device_plugin.slots.lists import PluginLists
 from driver.plumbing.kubelet_sockets import is_dead, unix_channel
 
-__all__ = ["AnswersKubelet", "DevicePlugins", "FollowsLists", "Pace"]
-
 logger = logging.getLogger(__name__)
 
 KUBELET_SOCKET = "kubelet.sock"
@@ -150,7 +148,8 @@ class DevicePlugins:
         ]
         if not due:
             return
-        away = self._kubelet.run is None or self._kubelet.is_dead()
+        # A killed kubelet leaves its socket.
+        away = self._kubelet.run is None or is_dead(self._kubelet.path)
         if away != self._away:
             self._away = away
             logger.info("The kubelet %s", "is away" if away else "is back")

@@ -153,10 +153,6 @@ class KubeletSocket:
         """See whose socket it is now."""
         self.run = socket_run(self.path)
 
-    def is_dead(self) -> bool:
-        """Whether the socket is what a killed kubelet left."""
-        return is_dead(self.path)
-
     async def register(self, resource: str, endpoint: str, seconds: float) -> None:
         """Register; the kubelet answers when it has reached the endpoint.
 
@@ -200,7 +196,7 @@ class Endpoint:
         plugin: Plugin,
         answers: AnswersKubelet,
         pace: Pace,
-        has_predecessor: Callable[[], bool] = lambda: False,
+        has_predecessor: Callable[[], bool],
     ) -> None:
         """Create.
 

@@ -132,7 +132,7 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
         while streams is self._streams and not (self._stopped and told_end == self._ended):
             # Taken before the list is sent, so that a change in the meantime is not missed.
             news, told_end, devices = self._news, self._ended, self._devices
-            yield _list(devices)
+            yield v1beta1.ListAndWatchResponse(devices=map(_device, devices))
             self.told(healthy_devices(devices))
             if not self._stopped:
                 await news.wait()
@@ -157,9 +157,9 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
         await asyncio.wait((task,))  # leaves it alone when cancelled, lest it stop between writes
         answer = task.result()
         if answer is None:
-            return await _abort(context, grpc.StatusCode.INTERNAL, f"{self.plugin}: {_FAILED}")
+            await context.abort(grpc.StatusCode.INTERNAL, f"{self.plugin}: {_FAILED}")
         if isinstance(answer, Refused):
-            return await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, answer.sentence)
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, answer.sentence)
         return v1beta1.AllocateResponse(container_responses=map(_container_response, answer))
 
     async def PreStartContainer(
@@ -193,16 +193,6 @@ _FAILED = "the driver met an error of its own, see its log"
 def plugin_options() -> v1beta1.DevicePluginOptions:
     """What the kubelet is told at registration, and when it asks."""
     return v1beta1.DevicePluginOptions(get_preferred_allocation_available=True)
-
-
-async def _abort(
-    context: _Context, code: grpc.StatusCode, sentence: str
-) -> v1beta1.AllocateResponse:
-    await context.abort(code, sentence)
-
-
-def _list(devices: Iterable[PluginDevice]) -> v1beta1.ListAndWatchResponse:
-    return v1beta1.ListAndWatchResponse(devices=map(_device, devices))
 
 
 def _device(device: PluginDevice) -> v1beta1.Device:
