@@ -10,7 +10,6 @@ import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from io import BufferedWriter
 from pathlib import Path
 
 LOCK_POLL_SECONDS = 0.02
@@ -82,7 +81,7 @@ class Folder:
         # so that what a killed process left behind is overwritten.
         temporary = f"{self._prefix}.{name}.tmp"
         try:
-            with self._opened(temporary) as file:
+            with open(temporary, "wb", opener=_opened) as file:
                 file.write(content)
                 file.flush()
                 if self._lasting:
@@ -93,13 +92,6 @@ class Folder:
                 os.unlink(temporary)
             raise
         self._sync()
-
-    def _opened(self, path: str) -> BufferedWriter:
-        try:
-            return open(path, "wb", opener=_private)
-        except FileNotFoundError:
-            self._path.mkdir(parents=True, exist_ok=True)
-            return open(path, "wb", opener=_private)
 
     def remove(self, name: str) -> None:
         """Remove a file; none of that name is fine."""
@@ -125,9 +117,13 @@ class Folder:
             os.close(descriptor)
 
 
-def _private(path: str, flags: int) -> int:
-    """Properties of devices may be secrets: for root only."""
-    return os.open(path, flags, 0o600)
+def _opened(path: str, flags: int) -> int:
+    """A file for root only, since properties of devices may be secrets; its folder is made."""
+    try:
+        return os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, flags, 0o600)
 
 
 class ProcessLock:
@@ -195,7 +191,7 @@ class ProcessLock:
 
     async def _opened_when(self, lock: Callable[[int], None]) -> int:
         """The file, open and locked; closing it lets go of that."""
-        descriptor = self._opened()
+        descriptor = _opened(str(self._path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
         try:
             while True:
                 try:
@@ -207,14 +203,6 @@ class ProcessLock:
         except BaseException:
             os.close(descriptor)
             raise
-
-    def _opened(self) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        try:
-            return os.open(self._path, flags, 0o600)
-        except FileNotFoundError:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            return os.open(self._path, flags, 0o600)
 
 
 def _lock_all(descriptor: int) -> None:
