@@ -66,8 +66,5 @@ async def each(items: Iterable[T], write: Callable[[T], Awaitable[None]]) -> Non
 
     results = await asyncio.gather(*map(limited, items), return_exceptions=True)
     failures = [result for result in results if isinstance(result, BaseException)]
-    for failure in failures:
-        if not isinstance(failure, ApiError):
-            raise failure
-    if failures:
-        raise failures[0]
+    if failures:  # Others than the API server's are told first.
+        raise min(failures, key=lambda failure: isinstance(failure, ApiError))
