@@ -8,6 +8,7 @@ between the question and the eviction, and then those that are left are tried ag
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
@@ -17,6 +18,7 @@ from kube.api import (
     PODS,
     ApiClient,
     ApiError,
+    Backoff,
     ConflictError,
     JsonObject,
     NotFoundError,
@@ -25,6 +27,11 @@ from kube.api import (
 from scheduler_plugin.api import Fence, PodToEvict, check_fence
 
 BUDGET_CAUSE = "DisruptionBudget"
+
+EVICTED_SECONDS = 10.0
+"""How long evicted pods may take to be seen as such before they are evicted again."""
+
+_HELD_BACK = Backoff(first_seconds=4.0, cap_seconds=60.0)
 
 
 class HeldBackError(Exception):
@@ -99,6 +106,11 @@ class Evictor:
         except NotFoundError:
             return None
         return covered_pod(obj) if obj["metadata"]["uid"] == pod.uid else None
+
+
+def held_back_seconds(failures: int) -> float:
+    """Until somebody is asked again who may not be evicted now."""
+    return _HELD_BACK.delay(failures, random.random)
 
 
 def _eviction(pod: PodToEvict) -> JsonObject:

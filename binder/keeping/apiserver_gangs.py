@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import NoReturn
 
 from binder import apiserver_events
-from binder.apiserver_evictions import Evictor, HeldBackError
+from binder.apiserver_evictions import EVICTED_SECONDS, Evictor, HeldBackError
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
 from kube.api import ApiError, Event
 from scheduler_plugin.api import (
@@ -44,9 +44,6 @@ TICK_SECONDS = 0.5
 
 AGAIN_SECONDS = 5.0
 """How soon something is tried again that failed, or that a budget holds back."""
-
-EVICTED_SECONDS = 10.0
-"""How long evicted pods may take to be seen as such."""
 
 
 @dataclass(eq=False)

@@ -20,7 +20,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import NoReturn
 
 from binder import apiserver_events
-from binder.apiserver_evictions import HeldBackError
+from binder.apiserver_evictions import EVICTED_SECONDS, HeldBackError, held_back_seconds
 from binder.keeping.agenda import Agenda
 from binder.keeping.apiserver_steps import Steps
 from kube.api import (
@@ -63,11 +63,7 @@ FENCED_SECONDS = 1.0
 BUSY_SECONDS = 1.0
 """How soon a claim is looked at again that a binding was using."""
 
-EVICTED_SECONDS = 10.0
-"""How long evicted pods may take to be seen as such before they are evicted again."""
-
 _BACKOFF = Backoff(first_seconds=0.2, cap_seconds=30.0)
-_HELD_BACK = Backoff(first_seconds=4.0, cap_seconds=60.0)
 _FORGOTTEN_SECONDS = 120.0
 
 
@@ -262,14 +258,10 @@ class ClaimKeeper:
     def _hold_back(self, step: Step, why: str) -> None:
         if not isinstance(step, EvictForeign):
             return
-        self._rests.again(step.uid, self.monotonic(), _held_back_seconds)
+        self._rests.again(step.uid, self.monotonic(), held_back_seconds)
         logger.warning("eviction held back claim=%s/%s: %s", step.namespace, step.name, why)
         self.steps.record(apiserver_events.held_back(step, why))
         self.changed([step.uid])
-
-
-def _held_back_seconds(failures: int) -> float:
-    return _HELD_BACK.delay(failures, random.random)
 
 
 def _name(step: Step) -> str:

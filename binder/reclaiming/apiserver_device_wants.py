@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import Protocol, TypeVar
 from cachetools import LRUCache
 
 from binder.reclaiming.apiserver_evidence import EvidenceReader
-from kube.api import ApiError, NotFoundError
+from kube.api import ApiError, Backoff, NotFoundError
 from scheduler_plugin.api import (
     Away,
     Decision,
@@ -46,6 +47,11 @@ nobody could go for."""
 MOST_KINDS = 1000
 """Of how many kinds of pods it is known that nobody could go for them."""
 
+RECHECK_SECONDS = 5.0
+"""How soon it is decided anew at the latest about a pod for which nobody could go: at first it is
+sooner, since what changes may be about it, and later not, since thousands may wait."""
+
+_NOBODY = Backoff(first_seconds=0.5, cap_seconds=RECHECK_SECONDS)
 
 _Kind = tuple[bool, Hashable | None]
 """Whether it lacks room, and `kind_of`."""
@@ -170,6 +176,11 @@ class DeviceWants:
             return False
         is_due = is_room_due if for_room else is_device_due
         return is_due(take, self._world, self._clock(), evidence, away)
+
+
+def nobody_seconds(times: int) -> float:
+    """Until it is decided anew, by how often nobody could go."""
+    return _NOBODY.delay(times, random.random)
 
 
 def not_read(pod: PodView, error: ApiError) -> Nobody:

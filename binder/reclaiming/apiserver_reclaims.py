@@ -19,11 +19,10 @@ from datetime import datetime, timedelta
 from typing import NoReturn, TypeVar
 
 from binder import apiserver_events
-from binder.apiserver_evictions import HeldBackError
-from binder.reclaiming.apiserver_device_wants import DeviceWants, not_read
+from binder.apiserver_evictions import EVICTED_SECONDS, HeldBackError, held_back_seconds
+from binder.reclaiming.apiserver_device_wants import DeviceWants, nobody_seconds, not_read
 from binder.reclaiming.apiserver_evidence import EvidenceReader
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
-from binder.reclaiming.apiserver_rests import held_back_seconds, nobody_seconds
 from binder.reclaiming.turns import NEW_SECONDS, ROUND_SECONDS, Turns, by_turns
 from kube.api import ApiError, Event
 from scheduler_plugin.api import (
@@ -69,9 +68,6 @@ ON_ITS_WAY_SECONDS = 1.0
 
 STUCK = timedelta(seconds=60)
 """How long after its grace a pod may still be on its way out; then it counts as one that stays."""
-
-EVICTED_SECONDS = 10.0
-"""How long evicted pods may take to be seen as such."""
 
 VAIN_SECONDS = 3600.0
 """How soon room is taken again for a pod that did not take what was held for it."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from binder import apiserver_evictions
+from binder.apiserver_evictions import EVICTED_SECONDS
 from binder.keeping import apiserver_keeper
-from binder.keeping.apiserver_keeper import EVICTED_SECONDS
 from kube.api import Backoff
 from scheduler_plugin.keeping.leftovers import GRACE
 from scheduler_plugin.objects.names import QueueName
@@ -220,7 +221,7 @@ async def test_a_budget_that_changes_in_the_middle_is_told_as_it_is() -> None:
 async def test_one_pod_that_may_not_go_keeps_the_set_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(apiserver_keeper, "_HELD_BACK", Backoff(1e6, 1e6))
+    monkeypatch.setattr(apiserver_evictions, "_HELD_BACK", Backoff(1e6, 1e6))
     scene = a_left_scene("b", "c")
     scene.server.protected = {"c"}
     scene.later(minutes=2)
