@@ -55,7 +55,6 @@ from scheduler_plugin.waiting.lines.blockades import (
     lacks_together,
     needed_together,
 )
-from scheduler_plugin.waiting.lines.gang_lines import GangLines
 from scheduler_plugin.waiting.lines.lines import Line, Signature, asked_together
 from scheduler_plugin.waiting.lines.refused_pods import as_it_waits
 from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
@@ -102,7 +101,6 @@ class GateKeeper:
         self._as_it_waits = partial(as_it_waits, world, refused)
         self._look_seconds = look_seconds
         self._waiting = WaitingPods(world, self._as_it_waits)
-        self._gangs = GangLines(world.facts, self._waiting)
         self._blockades = Blockades()
         self._round = Round(self._waiting.lines, world)
         # What is to be looked at: pods, lines, bottlenecks; and whether to do so again after that.
@@ -155,7 +153,7 @@ class GateKeeper:
 
     def _note_pod(self, uid: PodUid) -> None:
         self._take_pod(uid)
-        self._gangs.note(uid)
+        self._waiting.note_group(uid)
 
     def _take_pod(self, uid: PodUid) -> None:
         pod = self._as_it_waits(uid)
@@ -287,7 +285,7 @@ class GateKeeper:
     def _look_at_pod(self, uid: PodUid) -> None:
         if uid in self._waiting:
             self._waiting.review(uid)
-            self._gangs.note(uid)
+            self._waiting.note_group(uid)
         else:
             self._note_pod(uid)
 
@@ -360,7 +358,7 @@ class GateKeeper:
         pod = self._world.facts.pod(uid)
         for claim in self._world.facts.claims_of(pod) if pod is not None else ():
             self._waiting.note_claim(claim.uid)
-        self._gangs.note(uid)
+        self._waiting.note_group(uid)
 
     def _come_back(self, moment: float) -> None:
         """Pods that are still there although they should have gone by now, and those rested."""

@@ -3,6 +3,8 @@
 A change costs what it touches: one pod its own claims, one claim the lines of the pods that name
 it, a namespace or a PodGroup its pods. Only what all lines may depend on (classes, say) makes all
 be looked at, some at a time: until a pod's turn to be looked at comes, it stands where it stood.
+Whatever happens to one pod of a group that goes together, the others may go by now, or no longer:
+it came, it may be judged by now, it was let go or bound, it ended.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.gangs import is_of_gang
 from scheduler_plugin.judging.missing_claims import missing_claims
 from scheduler_plugin.objects.names import QUOTA_GATE, ClaimUid, PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
@@ -29,6 +32,9 @@ from scheduler_plugin.waiting.lines.lines import (
 
 ClaimKey: TypeAlias = tuple[str, str]
 """Namespace and name."""
+
+GroupKey: TypeAlias = tuple[str, str]
+"""The same of a PodGroup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +73,9 @@ class WaitingPods:
         self._keys: dict[ClaimUid, ClaimKey] = {}
         self._lines_of: dict[ClaimUid, dict[Signature, None]] = {}
         self._turns = world.assumptions.holds.turns
-        # How many lines are of pods that go together.
+        # How many lines are of pods that go together, and the groups of all such pods.
         self._gangs = 0
+        self._groups: dict[PodUid, GroupKey] = {}
 
     def __len__(self) -> int:
         return len(self._members)
@@ -84,24 +91,15 @@ class WaitingPods:
         member = self._members.get(pod)
         return self.lines[member.signature] if member and member.signature else None
 
-    def ahead_of(self, pod: PodUid) -> tuple[int, int] | None:
-        """How many pods of the same queue have their turn before, and how many wait in all."""
-        member = self._members.get(pod)
+    def place(self, uid: PodUid) -> Place | None:
+        """A pod's place among those of its queue; None for one that is not in any line."""
+        member = self._members.get(uid)
         if member is None or member.signature is None:
             return None
-        lines = [x for x in self.lines.values() if x.signature.queue == member.signature.queue]
+        queue = member.signature.queue
+        lines = [line for line in self.lines.values() if line.signature.queue == queue]
         ahead = sum(line.ahead_of(member.turn) for line in lines)
-        return ahead, sum(len(line.turns) for line in lines)
-
-    # Changes.
-
-    def place(self, uid: PodUid) -> Place | None:
-        """A pod's place in line; None for one that is not in any."""
-        line, found = self.line_of(uid), self.ahead_of(uid)
-        if line is None or found is None:
-            return None
-        ahead, waiting = found
-        return Place(line.signature.queue, ahead + 1, waiting)
+        return Place(queue, ahead + 1, sum(len(line.turns) for line in lines))
 
     def counts(self) -> Counter[QueueName]:
         """How many wait in line, by queue."""
@@ -138,6 +136,8 @@ class WaitingPods:
         mine = (uid for uid in held if self.line_of(uid) is line)
         return next(mine, line.turns[0][-1])
 
+    # Changes.
+
     def note_pod(self, uid: PodUid) -> None:
         """A pod came, changed or went: any pod that may use devices."""
         waiting, pod = self._find(uid), self._world.facts.pod(uid)
@@ -149,6 +149,15 @@ class WaitingPods:
             self._look_at_neighbours(uid, _keys(pod))
         self.wake(self._world.facts.claims_consumed_by(uid))
 
+    def note_group(self, uid: PodUid) -> None:
+        """A pod of those that go together may have come, changed, gone, or been decided about."""
+        pod, before = self._world.facts.pod(uid), self._groups.pop(uid, None)
+        key = before
+        if pod is not None and is_of_gang(pod, self._world.facts):
+            key = self._groups[uid] = (pod.namespace, pod.group)
+        if key is not None:
+            self._wake_gangs(self._world.facts.pods_in_group(key))
+
     def note_claim(self, uid: ClaimUid) -> None:
         """A claim came, changed or went, or a decision was made that uses it."""
         claim = self._world.facts.claim(uid)
@@ -156,7 +165,7 @@ class WaitingPods:
         pods = self._naming.get(key, {}) if key is not None else {}
         if key is None or not pods:
             return
-        if len(pods) == 1 or self._knew(key) != self._knows(key):
+        if len(pods) == 1 or self._uids.get(key) != self._knows(key):
             self._learn(key)
             for pod in list(pods):
                 self._place(pod)
@@ -189,9 +198,9 @@ class WaitingPods:
         for uid in claims:
             self.woken |= self._lines_of.get(uid, {})
             if self._gangs and (key := self._keys.get(uid)) is not None:
-                self.wake_gangs(self._naming.get(key, ()))
+                self._wake_gangs(self._naming.get(key, ()))
 
-    def wake_gangs(self, pods: Iterable[PodUid]) -> None:
+    def _wake_gangs(self, pods: Iterable[PodUid]) -> None:
         """Something about these pods, or others of their groups, changed."""
         found = (self._members.get(pod) for pod in pods)
         signatures = (member.signature for member in found if member and member.signature)
@@ -289,9 +298,6 @@ class WaitingPods:
     def _knows(self, key: ClaimKey) -> ClaimUid | None:
         claim = self._world.facts.claim_named(*key)
         return claim.uid if claim is not None else None
-
-    def _knew(self, key: ClaimKey) -> ClaimUid | None:
-        return self._uids.get(key)
 
     def _learn(self, key: ClaimKey) -> None:
         self._keys.pop(self._uids.pop(key, ClaimUid("")), None)

@@ -86,9 +86,6 @@ class AgedPods:
         self._at: dict[Place, list[tuple[Turn, Aged]]] = {}
         self._leaving: dict[Signature, dict[Signature, None]] = {}
 
-    def __contains__(self, signature: Signature) -> bool:
-        return signature in self._aged
-
     def put(self, aged: Aged, now: datetime) -> Iterable[Signature]:
         """A pod was refused: leave room for it, if it is its turn and it could fit at all.
 
