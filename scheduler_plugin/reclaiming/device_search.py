@@ -77,10 +77,7 @@ class Search(Gathering):
 
     def confirms(self, take: Take) -> bool:
         """Whether a set still serves, all of it may go, and nothing else has become free."""
-        owners = set(self._owners())
-        if any(victim.owner not in owners for victim in take.victims):
-            return False
-        if not self._all.are_as_they_were(take.victims):
+        if not self._all.are_as_they_were(take.victims, self._owners()):
             return False
         try:
             if result_of(self.free_places(believes=True)) is not None:

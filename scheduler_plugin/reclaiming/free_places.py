@@ -41,9 +41,8 @@ class FreePlaces:
     ) -> None:
         self.world, self.now, self.away = world, now, away
         self._want = want
-        asker = Asker(want.pod, want.holds[0].queue, away, want.pods[1:])
-        added = want.added
-        self._all = Candidates(asker, added, want.keys, world, now)
+        asker = Asker(want.pods, want.holds[0].queue, away)
+        self._all = Candidates(asker, want.added, want.keys, world, now)
         self._read = known
         self._use = DeviceUse(world, asker)
         # Nodes, or what is held there, that would do but for something else: why.

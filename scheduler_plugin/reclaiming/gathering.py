@@ -12,7 +12,7 @@ from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.reclaiming.device_wants import Seeker
 from scheduler_plugin.reclaiming.free_places import TOO_MANY, FreePlaces
 from scheduler_plugin.reclaiming.places.places import Place
-from scheduler_plugin.reclaiming.victims.candidates import IN_ONE_STEP
+from scheduler_plugin.reclaiming.victims.candidates import IN_ONE_STEP, needed_of
 from scheduler_plugin.reclaiming.victims.subsets import MOST_CANDIDATES, Effort, subsets
 from scheduler_plugin.reclaiming.victims.victims import Victim
 
@@ -173,11 +173,11 @@ class Gathering(FreePlaces):
                 return None
         else:
             return None
-        needed = list(victims)
-        for victim in reversed(victims[len(errand.before) :]):
-            others = [other for other in needed if other is not victim]
-            if isinstance(self._place(errand, node, others), Place):
-                needed = others
+        needed = needed_of(
+            victims,
+            len(errand.before),
+            lambda others: isinstance(self._place(errand, node, others), Place),
+        )
         if not self._all.leaves_quotas(self._all.freed_with(needed)):
             self._guarding.add(more[0].what)
             return None
@@ -271,14 +271,10 @@ class Gathering(FreePlaces):
 
     def _exactly(self, errand: _Errand, node: str, chosen: Sequence[Victim]) -> Found | None:
         """All of these, if that serves."""
-        victims = list(errand.before)
-        for victim in chosen:
-            going = self._all.beside(victim, victims)
-            if going is None or going.pods <= self._all.gone_with(victims):
-                return None
-            victims.append(going)
-        counts = any(map(self.counts, chosen))
-        if not counts or not self._all.leaves_quotas(self._all.freed_with(victims)):
+        victims = self._all.all_of(errand.before, chosen)
+        if victims is None or not any(map(self.counts, chosen)):
+            return None
+        if not self._all.leaves_quotas(self._all.freed_with(victims)):
             return None
         return self._found(errand, node, victims)
 

@@ -20,7 +20,7 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
-from scheduler_plugin.reclaiming.victims.candidates import Candidates, given_up
+from scheduler_plugin.reclaiming.victims.candidates import Candidates, given_up, needed_of
 from scheduler_plugin.reclaiming.victims.effects import freed_by, who_does_not_end
 from scheduler_plugin.reclaiming.victims.subsets import MOST_CANDIDATES, Effort, subsets
 from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Asker, Away, Protection, Victim
@@ -49,8 +49,7 @@ def decide(
     elif not want.shortages:
         yield OnItsWay(pod)
     else:
-        asker = Asker(want.pod, want.payer, away, want.others)
-        yield from _search(want, asker, world, now).run(first)
+        yield from _search(want, away, world, now).run(first)
 
 
 def is_due(take: Take, world: World, now: datetime, away: Away = NOBODY_AWAY) -> bool:
@@ -64,14 +63,14 @@ def is_due(take: Take, world: World, now: datetime, away: Away = NOBODY_AWAY) ->
     want = want_of(pod, world, freed_by(away.evicted, world, away.stuck), away.stuck)
     if isinstance(want, NoWant) or not want.shortages:
         return False
-    asker = Asker(want.pod, want.payer, away, want.others)
-    return _search(want, asker, world, now).confirms(take.victims)
+    return _search(want, away, world, now).confirms(take.victims)
 
 
-def _search(want: Want, asker: Asker, world: World, now: datetime) -> _Search:
+def _search(want: Want, away: Away, world: World, now: datetime) -> _Search:
     keys = dict.fromkeys(shortage.key for shortage in want.shortages)
     first = want.shortages[0]
-    endless = partial(who_does_not_end, asker.away.stuck, [first.key], world, first.place)
+    endless = partial(who_does_not_end, away.stuck, [first.key], world, first.place)
+    asker = Asker(want.pods, want.payer, away)
     return _Search(want, Candidates(asker, want.added, keys, world, now), endless)
 
 
@@ -120,13 +119,7 @@ class _Search:
 
     def confirms(self, victims: Collection[Victim]) -> bool:
         """Whether a set still serves, and all of it may go."""
-        owners = set(self._owners())
-        if any(victim.owner not in owners for victim in victims):
-            return False
-        if not self._all.are_as_they_were(victims):
-            return False
-        freed = self._all.freed_with(victims)
-        return not self._lacks(freed) and self._all.leaves_quotas(freed)
+        return self._all.are_as_they_were(victims, self._owners()) and self._serves(victims)
 
     def _owners(self) -> Iterator[QueueName]:
         highest = max(self._all.path.index(s.place) for s in self._want.shortages)
@@ -175,12 +168,7 @@ class _Search:
 
     def _needed(self, first: Sequence[Victim]) -> list[Victim]:
         """Those that are needed: whoever was chosen last goes last."""
-        needed = list(self._all.taken)
-        for victim in reversed(self._all.taken[len(first) :]):
-            others = [other for other in needed if other is not victim]
-            if self._serves(others):
-                needed = others
-        return needed
+        return needed_of(self._all.taken, len(first), self._serves)
 
     def _serves(self, victims: Collection[Victim]) -> bool:
         freed = self._all.freed_with(victims)
@@ -188,7 +176,7 @@ class _Search:
 
     def _take(self, victims: list[Victim]) -> Take:
         want = self._want
-        return Take(want.pod, want.holds, tuple(victims), self._sentence(victims))
+        return Take(want.pods[0], want.holds, tuple(victims), self._sentence(victims))
 
     # Fewer.
 
@@ -234,13 +222,8 @@ class _Search:
 
     def _exactly(self, first: Sequence[Victim], chosen: Sequence[Victim]) -> list[Victim] | None:
         """All of these, if that serves."""
-        victims = list(first)
-        for victim in chosen:
-            going = self._all.beside(victim, victims)
-            if going is None or going.pods <= self._all.gone_with(victims):
-                return None
-            victims.append(going)
-        return victims if self._serves(victims) else None
+        victims = self._all.all_of(first, chosen)
+        return victims if victims is not None and self._serves(victims) else None
 
     # What is said.
 

@@ -45,15 +45,13 @@ class Want:
     """A pod that waits for room, or several that go together.
 
     Attributes:
-        pod: Whose turn it is.
-        others: Those that go with it.
+        pods: Whose turn it is, and those that go with it.
         holds: What is to be held for each of those that pay.
         shortages: Where that does not fit, the nearest limit first; none where what is on its way
             out is enough.
     """
 
-    pod: PodView
-    others: tuple[PodView, ...]
+    pods: tuple[PodView, ...]
     holds: tuple[Hold, ...]
     shortages: tuple[Shortage, ...]
 
@@ -68,7 +66,7 @@ class Want:
         return summed(hold.usage for hold in self.holds)
 
     def __str__(self) -> str:
-        return names_of((self.pod, *self.others))
+        return names_of(self.pods)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +210,11 @@ def holds_of(cases: Sequence[Case]) -> tuple[Hold, ...]:
 
 
 def _want(cases: Sequence[Case], evicted: Totals, kept: Totals) -> Want | NoWant:
-    pods, holds = [case.pod for case in cases], holds_of(cases)
+    pods, holds = tuple(case.pod for case in cases), holds_of(cases)
     if not holds:
         return NoWant(f"{names_of(pods)} would be charged to several queues.")
     shortages = tuple(_shortages(cases, holds, evicted, kept))
-    return Want(pod=pods[0], others=tuple(pods[1:]), holds=holds, shortages=shortages)
+    return Want(pods=pods, holds=holds, shortages=shortages)
 
 
 def names_of(pods: Sequence[PodView]) -> str:

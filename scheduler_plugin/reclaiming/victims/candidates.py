@@ -6,7 +6,7 @@ What is taken from them, and what for, others decide.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -218,16 +218,28 @@ class Candidates:
         found = self._if_it_may_go(victim, self.gone_with(others))
         return None if isinstance(found, Protection) else found
 
+    def all_of(self, first: Iterable[Victim], more: Iterable[Victim]) -> list[Victim] | None:
+        """All of these after the first; None where not each of them may go and adds somebody."""
+        victims = list(first)
+        for victim in more:
+            going = self.beside(victim, victims)
+            if going is None or going.pods <= self.gone_with(victims):
+                return None
+            victims.append(going)
+        return victims
+
     def is_by_itself(self, victim: Victim) -> bool:
         """Whether nobody goes with it, and no other claim ends with it, whoever else goes."""
         own = {claim.uid for claim in victim.claims}
         claims = self._world.facts.claims_consumed_by
         return not any(pod.group or own < own.union(claims(pod.uid)) for pod in victim.users)
 
-    def are_as_they_were(self, victims: Collection[Victim]) -> bool:
-        """Whether exactly these users still hold all that, and may go."""
-        gone = self.gone_with(victims)
-        return all(self._is_as_it_was(victim, gone) for victim in victims)
+    def are_as_they_were(self, victims: Collection[Victim], owners: Iterable[QueueName]) -> bool:
+        """Whether exactly these users still hold all that of such owners, and may go."""
+        gone, owners = self.gone_with(victims), set(owners)
+        return all(victim.owner in owners for victim in victims) and all(
+            self._is_as_it_was(victim, gone) for victim in victims
+        )
 
     def _is_as_it_was(self, victim: Victim, gone: Collection[PodUid]) -> bool:
         if victim.claim is not None:
@@ -276,6 +288,18 @@ class Candidates:
         if not counts:
             return "else has anything beyond the quota of a queue"
         return "else can go: " + "; ".join(f"{count} claims or pods {why}" for count, why in counts)
+
+
+def needed_of(
+    victims: Sequence[Victim], first: int, serves: Callable[[list[Victim]], bool]
+) -> list[Victim]:
+    """Those that are needed after so many that go anyway: whoever was chosen last goes last."""
+    needed = list(victims)
+    for victim in reversed(victims[first:]):
+        others = [other for other in needed if other is not victim]
+        if serves(others):
+            needed = others
+    return needed
 
 
 def given_up(victims: Collection[Victim]) -> str:

@@ -91,23 +91,18 @@ class Asker:
     """For whom somebody is to go.
 
     Attributes:
+        pods: They go together or not at all.
         away: Pods that are not to be asked.
-        others: Those that go with the pod or not at all.
     """
 
-    pod: PodView
+    pods: tuple[PodView, ...]
     queue: QueueName
-    away: Away = NOBODY_AWAY
-    others: tuple[PodView, ...] = ()
+    away: Away
     priority: int = field(init=False)
 
     def __post_init__(self) -> None:
         # None of them goes without the others: the least of them says what they may take.
         object.__setattr__(self, "priority", min(pod.priority for pod in self.pods))
-
-    @property
-    def pods(self) -> tuple[PodView, ...]:
-        return (self.pod, *self.others)
 
 
 def held_by_claim(uid: ClaimUid, world: World) -> Victim | Protection:
