@@ -14,8 +14,8 @@ from functools import partial
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Nobody, Take
-from scheduler_plugin.reclaiming.device_search import Search
 from scheduler_plugin.reclaiming.device_wants import DeviceWant, seekers_of
+from scheduler_plugin.reclaiming.devices import Search
 from scheduler_plugin.reclaiming.free_places import Step
 from scheduler_plugin.reclaiming.places.evidence import Evidence, Known, Unread
 from scheduler_plugin.reclaiming.room import decide, is_due
