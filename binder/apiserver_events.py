@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from dataclasses import replace
+from typing import TypeAlias
 
-from kube.api import Event, EventType, ObjectReference
+from kube.api import Event, ObjectReference
 from scheduler_plugin.api import (
     DEVICE_RECLAIMED,
     GROUP,
@@ -14,7 +15,8 @@ from scheduler_plugin.api import (
     VERSION,
     Attribution,
     ClaimCleared,
-    ClaimUid,
+    ClaimOwner,
+    ClaimView,
     EvictForeign,
     GiveUp,
     LostQueue,
@@ -30,15 +32,7 @@ from scheduler_plugin.api import (
 logger = logging.getLogger(__name__)
 
 
-class _NamesAClaim(Protocol):
-    @property
-    def namespace(self) -> str: ...
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def uid(self) -> ClaimUid: ...
+_NamesAClaim: TypeAlias = ClaimOwner | OwnerLeftAt | ClaimCleared | EvictForeign | ClaimView
 
 
 def tell(event: Event, record: Callable[[Event], None]) -> None:
@@ -51,11 +45,11 @@ def tell(event: Event, record: Callable[[Event], None]) -> None:
 
 
 def attributed(found: Attribution) -> Event:
-    return _of_claim(found.owner, "OrphanAttributed", "Attribute", found.sentence)
+    return Event.normal(_reference(found.owner), "OrphanAttributed", "Attribute", found.sentence)
 
 
 def owner_left(found: OwnerLeftAt) -> Event:
-    return _of_claim(found, "OwnerLeft", "NoteTime", found.sentence)
+    return Event.normal(_reference(found), "OwnerLeft", "NoteTime", found.sentence)
 
 
 def cleared(found: ClaimCleared) -> Event:
@@ -64,32 +58,26 @@ def cleared(found: ClaimCleared) -> Event:
         note = f"{claim} was allocated and nobody used it: its allocation was cleared."
     else:
         note = f"{claim} was reserved for pods that ended: {len(found.gone)} were taken out."
-    return _of_claim(found, "LeftOverCleared", "Clear", note)
+    return Event.normal(_reference(found), "LeftOverCleared", "Clear", note)
 
 
 def foreign_evicted(found: EvictForeign) -> Event:
-    return _of_claim(found, "ForeignPodsEvicted", "Evict", found.why)
+    return Event.normal(_reference(found), "ForeignPodsEvicted", "Evict", found.why)
 
 
 def held_back(found: EvictForeign, why: str) -> Event:
     note = f"{found.why} {why}"
-    return _of_claim(found, "EvictionHeldBack", "Evict", note, EventType.WARNING)
+    return Event.warning(_reference(found), "EvictionHeldBack", "Evict", note)
 
 
 def queue_lost(found: LostQueue) -> Event:
-    return _of_claim(found.claim, "QueueLost", "Charge", str(found), EventType.WARNING)
+    return Event.warning(_reference(found.claim), "QueueLost", "Charge", str(found))
 
 
 def pod_evicted(pod: PodToEvict, found: EvictForeign) -> Event:
     """About the pod; related is the claim."""
-    return Event(
-        regarding=_pod_reference(pod),
-        type=EventType.NORMAL,
-        reason="ForeignPodEvicted",
-        action="Evict",
-        note=found.why,
-        related=_reference(found),
-    )
+    event = Event.normal(_pod_reference(pod), "ForeignPodEvicted", "Evict", found.why)
+    return replace(event, related=_reference(found))
 
 
 def reclaimed(take: Take, tree: QueueTree) -> Iterator[Event]:
@@ -106,14 +94,8 @@ def reclaimed(take: Take, tree: QueueTree) -> Iterator[Event]:
 
 def pod_reclaimed(pod: PodToEvict, take: Take) -> Event:
     """About a pod that has to go; related is the one that it goes for."""
-    return Event(
-        regarding=_pod_reference(pod),
-        type=EventType.NORMAL,
-        reason="Reclaimed",
-        action="Evict",
-        note=take.sentence,
-        related=_pod_reference(take.pod),
-    )
+    event = Event.normal(_pod_reference(pod), "Reclaimed", "Evict", take.sentence)
+    return replace(event, related=_pod_reference(take.pod))
 
 
 def gang_stale(sides: Sides, sentence: str, tree: QueueTree) -> Iterator[Event]:
@@ -162,16 +144,6 @@ def _queue_reference(name: QueueName, tree: QueueTree) -> ObjectReference:
     queue = tree.get(name)
     uid = queue.uid if queue is not None else ""
     return ObjectReference(api_version=f"{GROUP}/{VERSION}", kind=QUEUE_KIND, name=name, uid=uid)
-
-
-def _of_claim(
-    claim: _NamesAClaim,
-    reason: str,
-    action: str,
-    note: str,
-    kind: EventType = EventType.NORMAL,
-) -> Event:
-    return Event(regarding=_reference(claim), type=kind, reason=reason, action=action, note=note)
 
 
 def _reference(claim: _NamesAClaim) -> ObjectReference:
