@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import TypeAlias
 
 from cachetools import LRUCache
 
@@ -32,7 +32,8 @@ from scheduler_plugin.api import (
     may_want_device,
 )
 
-T = TypeVar("T")
+Stepped: TypeAlias = Callable[[Iterator[Decision | Unread | None]], Awaitable[Decision | Unread]]
+"""Takes steps until one is more than None, and leaves time for others in between."""
 
 _Turn = tuple[int, str, PodUid]
 """Urgency, age and UID: whoever comes first is less."""
@@ -76,12 +77,6 @@ class _InVain:
         told = self.decision.sentence.removeprefix(str(self.pod))
         is_of_pod = told != self.decision.sentence
         return replace(self.decision, sentence=f"{pod}{told}") if is_of_pod else self.decision
-
-
-class Stepped(Protocol):
-    """Takes steps until one is more than None, and leaves time for others in between."""
-
-    async def __call__(self, steps: Iterator[T | None]) -> T: ...
 
 
 class DeviceWants:
@@ -137,7 +132,7 @@ class DeviceWants:
         for _ in range(READS):
             if (same := self._in_vain_for(kind, known)) is not None:
                 return same.of(pod)
-            found: Decision | Unread = await stepped(steps)
+            found = await stepped(steps)
             if not isinstance(found, Unread):
                 if known.evidence is not None:
                     self._evidence = {pod.uid: known.evidence}

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 from binder import apiserver_events
 from binder.apiserver_evictions import EVICTED_SECONDS, HeldBackError, held_back_seconds
@@ -41,6 +41,7 @@ from scheduler_plugin.api import (
     QueueName,
     Rests,
     Take,
+    Unread,
     World,
     WorldChange,
     hold_of,
@@ -48,8 +49,6 @@ from scheduler_plugin.api import (
 )
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 TICK_SECONDS = 0.2
 """How often it is looked who lacks room."""
@@ -251,7 +250,7 @@ class Reclaimer:
             logger.warning("not read what would serve pod=%s: %s", pod, error)
             return not_read(pod, error)
 
-    async def _stepped(self, steps: Iterator[T | None]) -> T:
+    async def _stepped(self, steps: Iterator[Decision | Unread | None]) -> Decision | Unread:
         """Decide in steps, with as much time for others in between."""
         began = self.monotonic()
         for step in steps:
