@@ -48,6 +48,11 @@ class Hold:
     kind: object = None
     awaits_pods: tuple[PodUid, ...] = ()
 
+    @property
+    def is_read_back(self) -> bool:
+        """Whether only the pod's condition tells of it, as after a restart: of any such device."""
+        return self.kind is None
+
 
 class Holds:
     """All holds, and what those that do not rest add to the sums of what is assumed."""

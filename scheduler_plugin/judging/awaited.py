@@ -26,7 +26,7 @@ def _is_some_free(hold: Hold, facts: Facts) -> bool:
     """Whether some of what is held may be free: all of it, or what need not be waited for."""
     left = users_left(hold, facts)
     # Slots of the device plugin are free with each that ends; after a restart it may be any device.
-    if not left or hold.kind is None or not left.issuperset(hold.awaits_pods):
+    if not left or hold.is_read_back or not left.issuperset(hold.awaits_pods):
         return True
     awaited = Counter[DeviceId]()
     for claim in filter(None, map(facts.claim, hold.awaits)):

@@ -121,7 +121,7 @@ def outlook(pod: PodView, world: World, stuck: Collection[PodUid]) -> Outlook:
             if not users:
                 return Outlook.IS_THERE
             # After a restart it may be any of them.
-            ends = not users <= {*stuck} if hold.kind is None else users.isdisjoint(stuck)
+            ends = not users <= {*stuck} if hold.is_read_back else users.isdisjoint(stuck)
             return Outlook.COMES if ends else Outlook.IS_KEPT
     want = want_of(pod, world, Totals(world.facts.tree.path), stuck)
     if isinstance(want, NoWant):
