@@ -11,7 +11,7 @@ asks `is_due` again, since the world may have changed meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -21,7 +21,7 @@ from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
 from scheduler_plugin.reclaiming.victims.candidates import Candidates, given_up, needed_of
-from scheduler_plugin.reclaiming.victims.effects import freed_by, who_does_not_end
+from scheduler_plugin.reclaiming.victims.effects import who_does_not_end
 from scheduler_plugin.reclaiming.victims.subsets import MOST_CANDIDATES, Effort, subsets
 from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Asker, Away, Protection, Victim
 from scheduler_plugin.reclaiming.wants import NoWant, Shortage, Want, want_of
@@ -43,13 +43,13 @@ def decide(
         away: Pods that are not to be asked.
         first: These go in any case.
     """
-    want = want_of(pod, world, freed_by(away.evicted, world, away.stuck), away.stuck)
+    want = want_of(pod, world, away)
     if isinstance(want, NoWant):
         yield Nobody(want.sentence)
     elif not want.shortages:
         yield OnItsWay(pod)
     else:
-        yield from _search(want, away, world, now).run(first)
+        yield from _Search(want, away, world, now).run(first)
 
 
 def is_due(take: Take, world: World, now: datetime, away: Away = NOBODY_AWAY) -> bool:
@@ -60,28 +60,22 @@ def is_due(take: Take, world: World, now: datetime, away: Away = NOBODY_AWAY) ->
     pod = world.facts.pod(take.pod.uid)
     if pod is None or not pod.may_be_bound:
         return False
-    want = want_of(pod, world, freed_by(away.evicted, world, away.stuck), away.stuck)
+    want = want_of(pod, world, away)
     if isinstance(want, NoWant) or not want.shortages:
         return False
-    return _search(want, away, world, now).confirms(take.victims)
-
-
-def _search(want: Want, away: Away, world: World, now: datetime) -> _Search:
-    keys = dict.fromkeys(shortage.key for shortage in want.shortages)
-    first = want.shortages[0]
-    endless = partial(who_does_not_end, away.stuck, [first.key], world, first.place)
-    asker = Asker(want.pods, want.payer, away)
-    return _Search(want, Candidates(asker, want.added, keys, world, now), endless)
+    return _Search(want, away, world, now).confirms(take.victims)
 
 
 class _Search:
     """One look for a sufficient set."""
 
-    def __init__(self, want: Want, candidates: Candidates, endless: Callable[[], str]) -> None:
-        """`endless` says who is being deleted without an end."""
+    def __init__(self, want: Want, away: Away, world: World, now: datetime) -> None:
+        asker, first = Asker(want.pods, want.payer, away), want.shortages[0]
+        keys = dict.fromkeys(shortage.key for shortage in want.shortages)
         self._want = want
-        self._endless = endless
-        self._all = candidates
+        self._all = Candidates(asker, want.added, keys, world, now)
+        # Who is being deleted without an end.
+        self._endless = partial(who_does_not_end, away.stuck, [first.key], world, first.place)
         self._guarding: set[str] = set()
 
     def run(self, first: Sequence[Victim]) -> Iterator[Decision | None]:

@@ -24,7 +24,8 @@ from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
 from scheduler_plugin.objects.names import PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.victims.effects import kept_by, on_its_way
+from scheduler_plugin.reclaiming.victims.effects import freed_by, kept_by, on_its_way
+from scheduler_plugin.reclaiming.victims.victims import Away
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def outlook(pod: PodView, world: World, stuck: Collection[PodUid]) -> Outlook:
             # After a restart it may be any of them.
             ends = not users <= {*stuck} if hold.is_read_back else users.isdisjoint(stuck)
             return Outlook.COMES if ends else Outlook.IS_KEPT
-    want = want_of(pod, world, Totals(world.facts.tree.path), stuck)
+    want = want_of(pod, world, Away(stuck=stuck))
     if isinstance(want, NoWant):
         return Outlook.IS_THERE
     kept, leaving = kept_by(stuck, world), world.ledger.leaving
@@ -131,16 +132,11 @@ def outlook(pod: PodView, world: World, stuck: Collection[PodUid]) -> Outlook:
     return Outlook.COMES if all(comes) else Outlook.IS_KEPT
 
 
-def want_of(
-    pod: PodView, world: World, evicted: Totals, stuck: Collection[PodUid] = frozenset()
-) -> Want | NoWant:
+def want_of(pod: PodView, world: World, away: Away) -> Want | NoWant:
     """What a waiting pod lacks, and those that go with it.
 
-    Args:
-        pod: One that waits, at its gate or refused without one.
-        world: What is known.
-        evicted: What is on its way out and is not seen as such yet.
-        stuck: Pods that are being deleted and do not end.
+    What those who are away use is on its way out, though not seen as such yet; but for those of
+    them that do not end.
     """
     pods = together_with(pod, world)
     if isinstance(pods, NoWant):
@@ -152,7 +148,8 @@ def want_of(
         return NoWant(f"{names_of(pods)} waits for no room.")
     if served := served_with_another(pods, world):
         return NoWant(served)
-    return _want([case for case, _ in cases], evicted, kept_by(stuck, world))
+    evicted = freed_by(away.evicted, world, away.stuck)
+    return _want([case for case, _ in cases], evicted, kept_by(away.stuck, world))
 
 
 def together_with(pod: PodView, world: World) -> list[PodView] | NoWant:
