@@ -34,7 +34,7 @@ class NodeTerms:
         for term in self.terms or ():
             parts = (*(term.get("matchFields") or ()), *(term.get("matchExpressions") or ()))
             for part in parts:
-                if part["key"] in (NAME_FIELD, HOSTNAME_LABEL) and _is_in(part):
+                if part["key"] in (NAME_FIELD, HOSTNAME_LABEL) and part.get("operator") == "In":
                     found |= dict.fromkeys(part.get("values") or ())
         return tuple(found)
 
@@ -64,10 +64,6 @@ def _term(term: JsonObject, name: str, labels: Mapping[str, str]) -> bool:
     return all(_holds(part, labels) for part in expressions) and all(
         _holds(part, own) for part in fields
     )
-
-
-def _is_in(part: JsonObject) -> bool:
-    return bool(part.get("operator") == "In")
 
 
 def _holds(part: JsonObject, labels: Mapping[str, str]) -> bool:

@@ -23,9 +23,6 @@ class RestingPods:
     def __init__(self) -> None:
         self._rests: Rests[PodUid] = Rests(2 * LONGEST_SECONDS)
 
-    def __len__(self) -> int:
-        return len(self._rests)
-
     def failed(self, pod: PodUid, moment: float) -> float:
         """Note a failure; returns until when the pod rests."""
         return self._rests.again(pod, moment, _seconds)
