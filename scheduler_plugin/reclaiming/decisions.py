@@ -46,8 +46,6 @@ class Take:
 class OnItsWay:
     """What the pod lacks is about to be free."""
 
-    pod: PodView
-
 
 @dataclass(frozen=True, slots=True)
 class Nobody:

@@ -89,7 +89,7 @@ class Search(Gathering):
         if doubt := self._known.doubt:
             yield self.nobody(f"nobody goes for it: {doubt}")
         elif not all(hold.kind == kind for hold in self.others_held() for kind in self._kinds):
-            yield OnItsWay(self._want.pod)
+            yield OnItsWay()
         else:
             yield from self.with_nodes(partial(self._searched, owners))
 
@@ -147,7 +147,7 @@ class Search(Gathering):
         before: list[Place] = []
         for seeker, place in zip(self._want.seekers, places, strict=True):
             if isinstance(self._places.fit(seeker, place.node, None, before), str):
-                return OnItsWay(self._want.pod)
+                return OnItsWay()
             before.append(place)
         what, _, where = ", ".join(map(str, places)).partition(" on node ")
         where = f", with room for it on node {where}" if where != '""' else ""

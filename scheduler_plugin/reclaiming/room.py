@@ -47,7 +47,7 @@ def decide(
     if isinstance(want, NoWant):
         yield Nobody(want.sentence)
     elif not want.shortages:
-        yield OnItsWay(pod)
+        yield OnItsWay()
     else:
         yield from _Search(want, away, world, now).run(first)
 
