@@ -273,7 +273,7 @@ class GateKeeper:
         elif self._rechecked:
             self._recheck(self._rechecked.pop(), now)
         elif self._bottlenecks:
-            self._wake(*self._blockades.opened(self._bottlenecks.pop(), self._world))
+            self._waiting.wake_lines(self._blockades.opened(self._bottlenecks.pop(), self._world))
         elif self._stale:
             self._take_in(self._stale.pop())
         elif (signature := self._waiting.take_woken()) is not None:
@@ -288,9 +288,6 @@ class GateKeeper:
             self._waiting.note_group(uid)
         else:
             self._note_pod(uid)
-
-    def _wake(self, *signatures: Signature) -> None:
-        self._waiting.woken |= dict.fromkeys(signatures)
 
     def _take_in(self, signature: Signature) -> None:
         self._blockades.remove(signature)
@@ -312,7 +309,7 @@ class GateKeeper:
         is_held = pod.uid in self._world.assumptions.holds
         if not is_held and self._kept.leaves_room(line, (verdict,), now):
             return ()
-        self._wake(line.signature)
+        self._waiting.wake_lines((line.signature,))
         return (self._let_go(pod, verdict, now, moment),)
 
     def _judge_gang(
@@ -328,7 +325,7 @@ class GateKeeper:
         is_held = any(each.uid in self._world.assumptions.holds for each, _ in found.admitted)
         if not is_held and self._kept.leaves_room(line, (v for _, v in found.admitted), now):
             return ()
-        self._wake(line.signature)
+        self._waiting.wake_lines((line.signature,))
         in_line = [(p, verdict) for p, verdict in found.admitted if p.uid in self._waiting]
         for each, verdict in found.admitted:
             if each.uid not in self._waiting:
@@ -375,7 +372,7 @@ class GateKeeper:
         line = self._waiting.lines.get(signature)
         first = self._as_it_waits(line.turns[0][-1]) if line is not None else None
         if self._kept.is_due(signature, first, now):
-            self._wake(signature)
+            self._waiting.wake_lines((signature,))
 
     # What people are told.
 

@@ -39,9 +39,9 @@ class KeptLines:
         """Others leave room for the first of a line from now on, or no longer."""
         if self._blockades.has(line.signature):
             aged = Aged(line.signature, line.turns[0], needs, str(pod), pod.created)
-            self._wake(self._aged.put(aged, now))
+            self._waiting.wake_lines(self._aged.put(aged, now))
         else:
-            self._wake(self._aged.drop(line.signature))
+            self._waiting.wake_lines(self._aged.drop(line.signature))
 
     def leaves_room(self, line: Line, admitted: Iterable[Admitted], now: datetime) -> bool:
         """Whether the first of a line waits although it fits. If not, it grows no older."""
@@ -55,7 +55,7 @@ class KeptLines:
 
     def free(self, signature: Signature) -> None:
         """Nobody leaves room for a line any more."""
-        self._wake(self._aged.drop(signature))
+        self._waiting.wake_lines(self._aged.drop(signature))
 
     def is_due(self, signature: Signature, first: PodView | None, now: datetime) -> bool:
         """Whether a line may go by what no change tells: others' decisions that lapsed, and age."""
@@ -71,6 +71,3 @@ class KeptLines:
         if (line.reason, line.kept) != (reason, kept):
             line.reason, line.kept = reason, kept
             self._untold.note(turn[-1] for turn in line.turns)
-
-    def _wake(self, signatures: Iterable[Signature]) -> None:
-        self._waiting.woken |= dict.fromkeys(signatures)

@@ -124,8 +124,8 @@ class WaitingPods:
         turns = self._world.assumptions.holds.turns
         if turns != self._turns:
             self._turns = turns
-            held_up = (s for s, line in self.lines.items() if line.reason == Reason.DEVICE_HELD)
-            self.woken |= dict.fromkeys(held_up)
+            lines = self.lines.items()
+            self.wake_lines(s for s, line in lines if line.reason == Reason.DEVICE_HELD)
         for hold in self._world.assumptions.holds:
             if (line := self.line_of(hold.pod)) is not None:
                 self.woken[line.signature] = None
@@ -193,6 +193,10 @@ class WaitingPods:
             del self.woken[signature]
         return signature
 
+    def wake_lines(self, signatures: Iterable[Signature]) -> None:
+        """These are to be looked at."""
+        self.woken |= dict.fromkeys(signatures)
+
     def wake(self, claims: Iterable[ClaimUid]) -> None:
         """Something about these claims changed that no signature shows."""
         for uid in claims:
@@ -204,7 +208,7 @@ class WaitingPods:
         """Something about these pods, or others of their groups, changed."""
         found = (self._members.get(pod) for pod in pods)
         signatures = (member.signature for member in found if member and member.signature)
-        self.woken |= {signature: None for signature in signatures if signature.gang}
+        self.wake_lines(signature for signature in signatures if signature.gang)
 
     # Members.
 
