@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
 
 from scheduler_plugin.accounting.assumptions import AssumedClaim, AssumedPod
 from scheduler_plugin.accounting.facts import Facts
@@ -86,9 +85,11 @@ def judge(
     case = case_of(pod, claims, world, at_bind=at_bind)
     if not case.claims and not case.requests:
         return Admitted()
-    for rule in RULES:
-        for refusal in rule(case):
-            return refusal
+    for refusal in queue_refusals(case):
+        return refusal
+    for reason, rule in RULES:
+        for sentence in rule(case):
+            return Refused(reason, sentence)
     return Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
 
 
@@ -106,7 +107,7 @@ def missing_refusals(pod: PodView, claims: Sequence[ClaimView], facts: Facts) ->
             yield Refused(Reason.NOT_KNOWN_YET, f"{claim}, which {pod} names, is not known yet.")
 
 
-def _queue_is_known(case: Case) -> Iterator[Refused]:
+def queue_refusals(case: Case) -> Iterator[Refused]:
     """What is not known is not judged: another queue could be charged, or one that is closed."""
     missing = case.world.facts.pod_queues.missing(case.pod, case.queue)
     if missing is not None and missing.gone:
@@ -117,47 +118,42 @@ def _queue_is_known(case: Case) -> Iterator[Refused]:
         yield Refused(Reason.NOT_KNOWN_YET, sentence)
 
 
-def _owners_are_known(case: Case) -> Iterator[Refused]:
+def _owners_are_known(case: Case) -> Iterator[str]:
     for use in case.claims:
         pod = use.awaited
         missing = case.world.facts.pod_queues.missing(pod) if pod is not None else None
         if missing is not None:
-            sentence = (
+            yield (
                 f"{use.claim} belongs to the queue of {pod}, and waits for {missing}, which is"
                 " not known yet."
             )
-            yield Refused(Reason.NOT_KNOWN_YET, sentence)
 
 
-def _has_queue(case: Case) -> Iterator[Refused]:
+def _has_queue(case: Case) -> Iterator[str]:
     if not case.queue:
-        sentence = (
+        yield (
             f"{case.what} needs a queue, and {case.pod} has none: no label"
             f' "{case.world.facts.settings.queue_label}" of its own, of its PodGroup or of its'
             " namespace, and there is no default."
         )
-        yield Refused(Reason.NO_QUEUE, sentence)
 
 
-def _queues_exist(case: Case) -> Iterator[Refused]:
+def _queues_exist(case: Case) -> Iterator[str]:
     tree = case.world.facts.tree
     if case.queue not in tree:
-        sentence = f'{case.what} needs a queue, and queue "{case.queue}" does not exist.'
-        yield Refused(Reason.QUEUE_NOT_FOUND, sentence)
+        yield f'{case.what} needs a queue, and queue "{case.queue}" does not exist.'
     for use in case.claims:
         if (use.adds or use.is_users) and use.owner not in tree:
-            sentence = f'{use.claim} belongs to queue "{use.owner}", which does not exist.'
-            yield Refused(Reason.QUEUE_NOT_FOUND, sentence)
+            yield f'{use.claim} belongs to queue "{use.owner}", which does not exist.'
 
 
-def _queues_stay(case: Case) -> Iterator[Refused]:
+def _queues_stay(case: Case) -> Iterator[str]:
     """A queue that is on its way out stays until its charges end: nothing is added to them."""
     if going := _going(case, case.queue):
-        yield Refused(Reason.QUEUE_NOT_FOUND, f"{case.what} needs a queue, and {going}.")
+        yield f"{case.what} needs a queue, and {going}."
     for use in case.claims:
         if use.adds and (going := _going(case, use.owner)):
-            sentence = f'{use.claim} belongs to queue "{use.owner}", and {going}.'
-            yield Refused(Reason.QUEUE_NOT_FOUND, sentence)
+            yield f'{use.claim} belongs to queue "{use.owner}", and {going}.'
 
 
 def _going(case: Case, queue: QueueName) -> str:
@@ -171,14 +167,13 @@ def _going(case: Case, queue: QueueName) -> str:
     return ""
 
 
-def _queue_is_allowed(case: Case) -> Iterator[Refused]:
+def _queue_is_allowed(case: Case) -> Iterator[str]:
     if not case.world.facts.may_use(case.pod, case.queue):
         namespace = case.pod.namespace
-        sentence = (
+        yield (
             f'{case.what} needs a queue, and namespace "{namespace}" may not use queue'
             f' "{case.queue}". {_why_not_admitted(case, case.queue)}'
         )
-        yield Refused(Reason.QUEUE_NOT_ALLOWED, sentence)
 
 
 def _why_not_admitted(case: Case, name: QueueName) -> str:
@@ -186,7 +181,7 @@ def _why_not_admitted(case: Case, name: QueueName) -> str:
     return why_not_admitted(queue, case.pod.namespace) if queue is not None else ""
 
 
-def _labels_are_allowed(case: Case) -> Iterator[Refused]:
+def _labels_are_allowed(case: Case) -> Iterator[str]:
     """An owner that the binder did not write is judged anew, whatever admitted the claim.
 
     What `labelAtCreate` says later takes no claim from those who use it.
@@ -198,31 +193,28 @@ def _labels_are_allowed(case: Case) -> Iterator[Refused]:
         claim, owner = use.claim, use.owner
         labelled = f'{claim} is labelled with queue "{owner}"'
         if not facts.may_use(case.pod, owner):
-            sentence = (
+            yield (
                 f'{labelled}, which namespace "{claim.namespace}" may not use.'
                 f" {_why_not_admitted(case, owner)}"
             )
-            yield Refused(Reason.QUEUE_NOT_ALLOWED, sentence)
         if use.adds and facts.tree.sharing(owner).label_at_create is SharingPolicy.DENY:
-            sentence = (
+            yield (
                 f"{labelled}, which may not be named on a new claim (labelAtCreate: Deny)."
                 " Make the claim without the label."
             )
-            yield Refused(Reason.QUEUE_NOT_ALLOWED, sentence)
 
 
-def _claims_have_room(case: Case) -> Iterator[Refused]:
+def _claims_have_room(case: Case) -> Iterator[str]:
     most = case.world.facts.settings.max_consumers
     for use in case.claims:
         claim = use.claim
         pods = {*claim.reserved_for, *case.world.assumptions.pods(claim.uid)} - {case.pod.uid}
         count = len(pods) + claim.other_consumers
         if count >= most and case.pod.uid not in claim.reserved_for:
-            sentence = f"{claim} has {count} consumers, and no claim can have more than {most}."
-            yield Refused(Reason.CLAIM_FULL, sentence)
+            yield f"{claim} has {count} consumers, and no claim can have more than {most}."
 
 
-def _sharers_are_few(case: Case) -> Iterator[Refused]:
+def _sharers_are_few(case: Case) -> Iterator[str]:
     for use in case.claims:
         claim = use.claim
         for name in sorted(claim.classes):
@@ -231,11 +223,10 @@ def _sharers_are_few(case: Case) -> Iterator[Refused]:
                 continue
             count = len(_sharers(case, claim))
             if count >= most:
-                sentence = (
+                yield (
                     f'{claim} is shared by {count} pods, and DeviceClass "{name}" lets no more than'
                     f" {most} share one."
                 )
-                yield Refused(Reason.TOO_MANY_SHARERS, sentence)
 
 
 def _sharers(case: Case, claim: ClaimView) -> set[PodUid]:
@@ -258,11 +249,10 @@ def _sharers(case: Case, claim: ClaimView) -> set[PodUid]:
     return sharers - {case.pod.uid}
 
 
-def _owners_share(case: Case) -> Iterator[Refused]:
+def _owners_share(case: Case) -> Iterator[str]:
     for use in case.claims:
         if not case.world.facts.tree.shares_with(use.owner, case.queue):
-            sentence = f"{not_shared(use.claim, use.owner, case.queue)}."
-            yield Refused(Reason.CLAIM_SHARING_DENIED, sentence)
+            yield f"{not_shared(use.claim, use.owner, case.queue)}."
 
 
 def not_shared(claim: ClaimView, owner: QueueName, queue: QueueName) -> str:
@@ -272,17 +262,16 @@ def not_shared(claim: ClaimView, owner: QueueName, queue: QueueName) -> str:
     )
 
 
-def _foreign_pods_are_preemptible(case: Case) -> Iterator[Refused]:
+def _foreign_pods_are_preemptible(case: Case) -> Iterator[str]:
     for use in case.claims:
         if use.owner != case.queue and case.pod.non_preemptible:
-            sentence = (
+            yield (
                 f'{use.claim} belongs to queue "{use.owner}", and {case.pod} of queue'
                 f' "{case.queue}" is non-preemptible: it could keep the claim from its owner.'
             )
-            yield Refused(Reason.FOREIGN_NON_PREEMPTIBLE, sentence)
 
 
-def _limits_hold(case: Case) -> Iterator[Refused]:
+def _limits_hold(case: Case) -> Iterator[str]:
     """Usage, assumptions and what the pod adds, its earlier claims included, are in the limit.
 
     A queue with an overQuotaWeight of 0 has its quota for one.
@@ -293,41 +282,40 @@ def _limits_hold(case: Case) -> Iterator[Refused]:
         passed = f"limit of {share.limit}"
         if share.stays_in_quota:
             passed = f"quota of {share.quota}, beyond which it never goes (overQuotaWeight: 0)"
-        yield Refused(Reason.OVER_LIMIT, f"{overrun} would pass its {passed}.")
+        yield f"{overrun} would pass its {passed}."
 
 
-def _quotas_hold(case: Case) -> Iterator[Refused]:
+def _quotas_hold(case: Case) -> Iterator[str]:
     """The same for non-preemptible use and the quota."""
     world = case.world
     assumed = world.assumptions.non_preemptible
     sums = (world.ledger.non_preemptible, assumed, case.counted_non_preemptible)
     added = non_preemptible_added(case)
     for overrun, share in overruns(case, added, sums, lambda share: share.quota):
-        sentence = f"{overrun} would pass its quota of {share.quota} for non-preemptible pods."
-        yield Refused(Reason.NON_PREEMPTIBLE_OVER_QUOTA, sentence)
+        yield f"{overrun} would pass its quota of {share.quota} for non-preemptible pods."
 
 
-def _is_not_held(case: Case) -> Iterator[Refused]:
-    for sentence in chain(devices_held(case), claims_given_up(case)):
-        yield Refused(Reason.DEVICE_HELD, sentence)
+def _is_not_held(case: Case) -> Iterator[str]:
+    yield from devices_held(case)
+    yield from claims_given_up(case)
 
 
-RULES: tuple[Callable[[Case], Iterator[Refused]], ...] = (
-    _queue_is_known,
-    _owners_are_known,
-    _has_queue,
-    _queues_exist,
-    _queues_stay,
-    _queue_is_allowed,
-    _labels_are_allowed,
-    _claims_have_room,
-    _sharers_are_few,
-    _owners_share,
-    _foreign_pods_are_preemptible,
-    _limits_hold,
-    _quotas_hold,
-    _is_not_held,
+RULES: tuple[tuple[Reason, Callable[[Case], Iterator[str]]], ...] = (
+    (Reason.NOT_KNOWN_YET, _owners_are_known),
+    (Reason.NO_QUEUE, _has_queue),
+    (Reason.QUEUE_NOT_FOUND, _queues_exist),
+    (Reason.QUEUE_NOT_FOUND, _queues_stay),
+    (Reason.QUEUE_NOT_ALLOWED, _queue_is_allowed),
+    (Reason.QUEUE_NOT_ALLOWED, _labels_are_allowed),
+    (Reason.CLAIM_FULL, _claims_have_room),
+    (Reason.TOO_MANY_SHARERS, _sharers_are_few),
+    (Reason.CLAIM_SHARING_DENIED, _owners_share),
+    (Reason.FOREIGN_NON_PREEMPTIBLE, _foreign_pods_are_preemptible),
+    (Reason.OVER_LIMIT, _limits_hold),
+    (Reason.NON_PREEMPTIBLE_OVER_QUOTA, _quotas_hold),
+    (Reason.DEVICE_HELD, _is_not_held),
 )
+"""Each with the reason of its refusals, of which it says the sentences."""
 
 
 def assume(pod: PodView, admitted: Admitted, world: World, now: datetime) -> None:

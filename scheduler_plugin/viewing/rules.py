@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.judging.ceilings import Addition, non_preemptible_added, usage_added
-from scheduler_plugin.judging.verdicts import RULES, Refused, missing_refusals
+from scheduler_plugin.judging.verdicts import RULES, Refused, missing_refusals, queue_refusals
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import QueueName, Reason
@@ -57,13 +58,14 @@ def rule_rows(case: Case, claims: tuple[ClaimView, ...]) -> tuple[RuleRow, ...]:
 def _refusals(case: Case, claims: tuple[ClaimView, ...]) -> Mapping[Reason, Refused]:
     """The first refusal of each reason."""
     found: dict[Reason, Refused] = {}
-    for refused in missing_refusals(case.pod, claims, case.world.facts):
+    missing = missing_refusals(case.pod, claims, case.world.facts)
+    for refused in chain(missing, queue_refusals(case)):
         found.setdefault(refused.reason, refused)
-    for rule in RULES:
-        for refused in rule(case):
-            found.setdefault(refused.reason, refused)
+    for reason, rule in RULES:
         if found.keys() & _LEAVE_NOTHING:
             break
+        for sentence in rule(case):
+            found.setdefault(reason, Refused(reason, sentence))
     return found
 
 
