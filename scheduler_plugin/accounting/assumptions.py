@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from scheduler_plugin.accounting.charges.ledger import ClaimEntry
-from scheduler_plugin.accounting.charges.owners import Owner, Source
+from scheduler_plugin.accounting.charges.owners import Owner
 from scheduler_plugin.accounting.holds import Hold, Holds
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
@@ -169,9 +169,7 @@ class Assumptions:
     def owner(self, claim: ClaimUid) -> Owner | None:
         """The owner that was decided for a claim without a label."""
         entry = self._entries.get(claim)
-        if entry is None:
-            return None
-        return Owner(entry.queue(), Source.ASSUMPTION, entry.first.uid)
+        return Owner(entry.queue(), entry.first.uid) if entry is not None else None
 
     def pods(self, claim: ClaimUid) -> tuple[PodUid, ...]:
         """The pods that are about to use a claim, in the order of their decisions."""

@@ -12,7 +12,7 @@ from scheduler_plugin.accounting.charges.costs import (
     is_accounted,
 )
 from scheduler_plugin.accounting.charges.ledger import ClaimEntry
-from scheduler_plugin.accounting.charges.owners import Source, awaited_pod, owner_of
+from scheduler_plugin.accounting.charges.owners import awaited_pod, owner_of
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
@@ -153,7 +153,7 @@ class _Asker:
         owner = found.queue if found else self.queue
         cost = claim_cost(claim, self.world.facts.catalog)
         # An orphan runs whatever the verdict is; its owner is charged with the next write.
-        counts_anyway = found is not None and found.source is Source.ORPHAN
+        counts_anyway = found is not None and found.is_orphans
         joins = not self.at_bind and assumptions.is_paid_by_another(claim.uid, self.pod.uid)
         return ClaimUse(
             claim=claim,

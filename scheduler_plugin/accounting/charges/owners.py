@@ -17,21 +17,11 @@ counts, and people are told (`world_changes.LabelEdit`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, auto
 
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import OrphanPolicy, OwnerLifetime, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView, oldest
-
-
-class Source(Enum):
-    """What an owner is known from."""
-
-    LABEL = auto()
-    ASSUMPTION = auto()
-    ORPHAN = auto()
-    RESERVATION = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +30,12 @@ class Owner:
 
     Attributes:
         pod: The pod whose queue it is; None where it is written on the claim.
+        is_orphans: Whether the claim runs without an owner, and the policy says this one.
     """
 
     queue: QueueName
-    source: Source
     pod: PodUid | None = None
+    is_orphans: bool = False
 
 
 def labelled_owner(claim: ClaimView, facts: Facts) -> QueueName | None:
@@ -83,7 +74,7 @@ def orphan_owner(claim: ClaimView, facts: Facts) -> Owner | None:
     """
     if facts.settings.orphan_policy is OrphanPolicy.UNATTRIBUTED:
         return None
-    return _owner_by(_first_with_queue(_running_first(claim, facts), facts), Source.ORPHAN, facts)
+    return _owner_by(_running_first(claim, facts), facts, is_orphans=True)
 
 
 def earliest_reservation(claim: ClaimView, facts: Facts) -> Owner | None:
@@ -91,7 +82,7 @@ def earliest_reservation(claim: ClaimView, facts: Facts) -> Owner | None:
 
     Of a queue that the pod may not use nobody decided it: the pod is refused when it is bound.
     """
-    return _owner_by(_first_with_queue(_reserving(claim, facts), facts), Source.RESERVATION, facts)
+    return _owner_by(_reserving(claim, facts), facts)
 
 
 def awaited_pod(claim: ClaimView, facts: Facts) -> PodView | None:
@@ -123,11 +114,12 @@ def _first_with_queue(pods: list[PodView], facts: Facts) -> PodView | None:
     return next(found, None)
 
 
-def _owner_by(pod: PodView | None, source: Source, facts: Facts) -> Owner | None:
+def _owner_by(pods: list[PodView], facts: Facts, *, is_orphans: bool = False) -> Owner | None:
     """What is not known is nobody's yet."""
+    pod = _first_with_queue(pods, facts)
     if pod is None or facts.awaits(pod):
         return None
-    return Owner(facts.queue_of(pod), source, pod.uid)
+    return Owner(facts.queue_of(pod), pod.uid, is_orphans)
 
 
 def owner_of(claim: ClaimView, facts: Facts, assumed: Owner | None) -> Owner | None:
@@ -137,7 +129,7 @@ def owner_of(claim: ClaimView, facts: Facts, assumed: Owner | None) -> Owner | N
     """
     label = labelled_owner(claim, facts)
     if label is not None:
-        return Owner(label, Source.LABEL)
+        return Owner(label)
     if assumed is not None or not claim.is_allocated:
         return assumed
     if runs(claim, facts):

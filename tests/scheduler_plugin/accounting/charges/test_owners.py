@@ -11,7 +11,6 @@ from scheduler_plugin.accounting.assumptions import LAPSE, AssumedClaim, Assumed
 from scheduler_plugin.accounting.charges.ledger import QueueUsage
 from scheduler_plugin.accounting.charges.owners import (
     Owner,
-    Source,
     is_orphan,
     labelled_owner,
     owner_of,
@@ -180,7 +179,7 @@ def test_edit_of_a_claim_that_is_gone_is_not_told() -> None:
 
 def test_owner_is_looked_for_in_one_order() -> None:
     world = a_world(a_queue(), a_pod("a", queue="vision"), a_pod("b", queue="robots"))
-    assumed = Owner(ROBOTS, Source.ASSUMPTION, pod_uid("b"))
+    assumed = Owner(ROBOTS, pod_uid("b"))
     unlabelled = an_allocated_claim("cam", "gone", "a", "b")
 
     labelled = owner_of(an_allocated_claim("cam", "b", queue="vision"), world.facts, assumed)
@@ -188,9 +187,9 @@ def test_owner_is_looked_for_in_one_order() -> None:
     reserved = owner_of(unlabelled, world.facts, None)
     nobodys = owner_of(a_claim(), world.facts, None)
 
-    assert labelled == Owner(VISION, Source.LABEL)
+    assert labelled == Owner(VISION)
     assert in_flight == assumed
-    assert reserved == Owner(VISION, Source.RESERVATION, pod_uid("a"))
+    assert reserved == Owner(VISION, pod_uid("a"))
     assert nobodys is None
 
 
@@ -211,7 +210,7 @@ def test_orphan_goes_to_the_oldest_pod_that_has_a_queue() -> None:
     claim = an_allocated_claim("cam", "c", "b", "a")
 
     assert is_orphan(claim, world.facts)
-    assert owner_of(claim, world.facts, None) == Owner(VISION, Source.ORPHAN, pod_uid("b"))
+    assert owner_of(claim, world.facts, None) == Owner(VISION, pod_uid("b"), is_orphans=True)
     only_a = an_allocated_claim("cam", "a")
     assert owner_of(only_a, world.facts, None) is None
 
