@@ -13,6 +13,7 @@ from scheduler_plugin.accounting.charges.costs import is_accounted
 from scheduler_plugin.accounting.charges.owners import labelled_owner
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.objects.bindings import ClaimOwner
+from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.names import ClaimUid
 from scheduler_plugin.objects.pods import PodView
@@ -23,9 +24,8 @@ def awaits_claims(pod: PodView, facts: Facts) -> bool:
 
     If the API server knows of none either, its word is the last.
     """
-    if any(entry.is_to_be_made for entry in pod.claims):
-        return True
-    return awaits_extended_claim(pod, facts.catalog)
+    is_to_come = any(entry.is_to_be_made for entry in pod.claims)
+    return is_to_come or awaits_extended_claim(pod, facts.catalog)
 
 
 def awaits_extended_claim(pod: PodView, catalog: Catalog) -> bool:
@@ -70,19 +70,16 @@ def owned_claims(pod: PodView, facts: Facts) -> tuple[str, ...]:
     Of any other claim the write proves, by its precondition, that the version that was judged is
     the newest. Of these nothing does: an earlier attempt's reservation looks like this one's.
     """
-    return tuple(
-        claim.name
-        for claim in facts.claims_of(pod)
-        if labelled_owner(claim, facts) is not None and is_accounted(claim, facts.catalog)
-    )
+    return tuple(claim.name for claim in _accounted_claims(pod, facts, owned=True))
 
 
 def unowned_claims(pod: PodView, facts: Facts) -> tuple[ClaimUid, ...]:
     """The accounted claims on which an owner is to be written, in an order that all pods share."""
-    return tuple(sorted(_unowned(pod, facts)))
+    return tuple(sorted(claim.uid for claim in _accounted_claims(pod, facts, owned=False)))
 
 
-def _unowned(pod: PodView, facts: Facts) -> Iterator[ClaimUid]:
+def _accounted_claims(pod: PodView, facts: Facts, *, owned: bool) -> Iterator[ClaimView]:
     for claim in facts.claims_of(pod):
-        if labelled_owner(claim, facts) is None and is_accounted(claim, facts.catalog):
-            yield claim.uid
+        has_owner = labelled_owner(claim, facts) is not None
+        if has_owner == owned and is_accounted(claim, facts.catalog):
+            yield claim
