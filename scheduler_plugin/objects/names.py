@@ -81,13 +81,6 @@ DEFAULT_PRIORITY = 100
 NO_POD = PodUid("")
 
 
-class Preemptibility(StrEnum):
-    """What the preemptibility label says."""
-
-    PREEMPTIBLE = "preemptible"
-    NON_PREEMPTIBLE = "non-preemptible"
-
-
 class Reason(StrEnum):
     """Why a pod is refused, in the order in which the rules are asked."""
 

@@ -23,7 +23,6 @@ from scheduler_plugin.objects.names import (
     STALE_CONDITION,
     AccountingSettings,
     PodUid,
-    Preemptibility,
     QueueName,
 )
 from scheduler_plugin.objects.pod_fields import (
@@ -43,10 +42,8 @@ DEFAULT_SCHEDULER = "default-scheduler"
 _TERMINAL = frozenset({"Succeeded", "Failed"})
 _NEVER = Condition()
 
-_NON_PREEMPTIBLE: Mapping[str, bool] = {
-    Preemptibility.PREEMPTIBLE: False,
-    Preemptibility.NON_PREEMPTIBLE: True,
-}
+_NON_PREEMPTIBLE = {"preemptible": False, "non-preemptible": True}
+"""What the preemptibility label says."""
 
 
 @dataclass(frozen=True, slots=True)
