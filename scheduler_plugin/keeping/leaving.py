@@ -101,7 +101,7 @@ def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
     foreign = _foreign(claim, owner, world)
     if is_used or not owner or not foreign:
         return _left_at(claim, None) if claim.owner_left_at else None
-    left = _parsed(claim.owner_left_at)
+    left = parsed_time(claim.owner_left_at)
     if left is None or left > now + CLOCKS_APART:
         return _leaves(_Outlived(claim, owner, foreign, now), world.facts.tree.sharing(owner))
     since = max(left, _arrived(foreign) or left)
@@ -156,8 +156,8 @@ def _left_at(claim: ClaimView, value: str | None, sentence: str = "") -> OwnerLe
     )
 
 
-def _parsed(value: str) -> datetime | None:
-    """A time in RFC 3339; None for anything else, which is written anew."""
+def parsed_time(value: str) -> datetime | None:
+    """A time that was noted, in RFC 3339; None for anything else, which is written anew."""
     try:
         found = datetime.fromisoformat(value)
     except ValueError:
@@ -167,7 +167,7 @@ def _parsed(value: str) -> datetime | None:
 
 def _arrived(foreign: tuple[PodView, ...]) -> datetime | None:
     """No earlier than this were foreign pods there, whatever is left of an earlier allocation."""
-    return _parsed(min(pod.arrived_at for pod in foreign))
+    return parsed_time(min(pod.arrived_at for pod in foreign))
 
 
 @dataclass(frozen=True, slots=True)

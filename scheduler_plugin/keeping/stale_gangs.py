@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from driver.api import timestamp
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.keeping.leaving import LookAgain
+from scheduler_plugin.keeping.leaving import LookAgain, parsed_time
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodGroupView, PodView
 
@@ -90,7 +90,8 @@ def gang_step(
         lasts = "may have too few pods for ever" if least else "has as many pods as it needs"
         return TellWhole(told, f"{name} {lasts}.") if told else None
     sides = Sides(group, _payers(left, world))
-    since = min((_time(pod.stale_since, now) for pod in told), default=now)
+    # Whoever set a clock cannot have noted what is to come.
+    since = min([now, *(parsed_time(pod.stale_since) or now for pod in told)])
     has = f"{len(left)} of the {least} pods that it needs"
     if untold := tuple(pod for pod in left if not pod.stale_since):
         until = f"if it is not back by {timestamp(since + grace)}"
@@ -133,11 +134,3 @@ def _payers(pods: Sequence[PodView], world: World) -> tuple[QueueName, ...]:
         claims = (ledger.claim(uid) for uid in world.facts.claims_consumed_by(pod.uid))
         found |= {claim.owner: None for claim in claims if claim is not None and claim.is_charged}
     return tuple(found)
-
-
-def _time(text: str, now: datetime) -> datetime:
-    """When it was noted; whoever set a clock cannot have noted what is to come."""
-    try:
-        return min(datetime.fromisoformat(text), now)
-    except (ValueError, TypeError):
-        return now
