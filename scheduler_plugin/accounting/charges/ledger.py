@@ -35,6 +35,7 @@ from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView, oldest
 
 K = TypeVar("K")
+E = TypeVar("E")
 
 Owned = dict[QueueName, dict[K, None]]
 """What is charged to each queue itself; dicts as ordered sets."""
@@ -261,26 +262,13 @@ class Ledger:
 
     def post_claim(self, uid: ClaimUid, entry: ClaimEntry | None) -> bool:
         """Replace a claim's entry; False where it stays what it was."""
-        before = self._claims.pop(uid, None)
-        if entry is not None:
-            self._claims[uid] = entry
-        if entry == before:
-            return False
-        if before is not None:
-            self._count_claim(uid, before, -1)
-        if entry is not None:
-            self._count_claim(uid, entry, 1)
-        return True
+        return _post(self._claims, uid, entry, self._count_claim)
 
     def _count_claim(self, uid: ClaimUid, entry: ClaimEntry, sign: int) -> None:
         if entry.is_charged:
-            self.usage.add(entry.owner, entry.cost, sign)
+            self._charge(entry.owner, entry, sign)
             _enter(self._owned, entry.owner, uid, sign)
             self._touched.add(entry.owner)
-            if entry.non_preemptible:
-                self.non_preemptible.add(entry.owner, entry.cost, sign)
-            if entry.leaving:
-                self.leaving.add(entry.owner, entry.cost, sign)
             if entry.shared_out:
                 _count(self._shared_out, entry.owner, sign)
         elif entry.waits_for:
@@ -300,16 +288,7 @@ class Ledger:
 
     def post_pod(self, uid: PodUid, entry: PodEntry | None) -> bool:
         """Replace a pod's entry; False where it stays what it was."""
-        before = self._pods.pop(uid, None)
-        if entry is not None:
-            self._pods[uid] = entry
-        if entry == before:
-            return False
-        if before is not None:
-            self._count_pod(uid, before, -1)
-        if entry is not None:
-            self._count_pod(uid, entry, 1)
-        return True
+        return _post(self._pods, uid, entry, self._count_pod)
 
     def _count_pod(self, uid: PodUid, entry: PodEntry, sign: int) -> None:
         if not entry.bound:
@@ -319,11 +298,14 @@ class Ledger:
             self._count_unattributed(uid, entry, sign)
             return
         _enter(self._bound, entry.queue, uid, sign)
-        self.usage.add(entry.queue, entry.cost, sign)
+        self._charge(entry.queue, entry, sign)
+
+    def _charge(self, queue: QueueName, entry: ClaimEntry | PodEntry, sign: int) -> None:
+        self.usage.add(queue, entry.cost, sign)
         if entry.non_preemptible:
-            self.non_preemptible.add(entry.queue, entry.cost, sign)
+            self.non_preemptible.add(queue, entry.cost, sign)
         if entry.leaving:
-            self.leaving.add(entry.queue, entry.cost, sign)
+            self.leaving.add(queue, entry.cost, sign)
 
     def _count_unattributed(self, uid: PodUid, entry: PodEntry, sign: int) -> None:
         self._nobody.add(NO_QUEUE, entry.cost, sign)
@@ -361,6 +343,19 @@ class Ledger:
 
     def _names(self) -> Iterator[QueueName]:
         return chain(self.usage.by_queue(), self.waiting.by_queue(), self._owned, self._orphaned)
+
+
+def _post(table: dict[K, E], uid: K, entry: E | None, count: Callable[[K, E, int], None]) -> bool:
+    before = table.pop(uid, None)
+    if entry is not None:
+        table[uid] = entry
+    if entry == before:
+        return False
+    if before is not None:
+        count(uid, before, -1)
+    if entry is not None:
+        count(uid, entry, 1)
+    return True
 
 
 def _enter(table: Owned[K], queue: QueueName, uid: K, sign: int) -> None:
