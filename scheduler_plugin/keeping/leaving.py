@@ -101,11 +101,12 @@ def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
     foreign = _foreign(claim, owner, world)
     if is_used or not owner or not foreign:
         return _left_at(claim, None) if claim.owner_left_at else None
-    left = parsed_time(claim.owner_left_at)
+    left, sharing = parsed_time(claim.owner_left_at), world.facts.tree.sharing(owner)
     if left is None or left > now + CLOCKS_APART:
-        return _leaves(_Outlived(claim, owner, foreign, now), world.facts.tree.sharing(owner))
-    since = max(left, _arrived(foreign) or left)
-    return _decided(_Outlived(claim, owner, foreign, since), world.facts.tree.sharing(owner), now)
+        return _leaves(_Outlived(claim, owner, foreign, now), sharing)
+    # No earlier than this were foreign pods there, whatever is left of an earlier allocation.
+    arrived = parsed_time(min(pod.arrived_at for pod in foreign))
+    return _decided(_Outlived(claim, owner, foreign, max(left, arrived or left)), sharing, now)
 
 
 def _all_are_known(claim: ClaimView, world: World) -> bool:
@@ -165,11 +166,6 @@ def parsed_time(value: str) -> datetime | None:
     return found if found.tzinfo is not None else None
 
 
-def _arrived(foreign: tuple[PodView, ...]) -> datetime | None:
-    """No earlier than this were foreign pods there, whatever is left of an earlier allocation."""
-    return parsed_time(min(pod.arrived_at for pod in foreign))
-
-
 @dataclass(frozen=True, slots=True)
 class _Outlived:
     """A claim that only foreign pods use, and since when."""
@@ -200,11 +196,9 @@ def _decided(found: _Outlived, sharing: EffectiveSharing, now: datetime) -> Owne
     due = found.since + sharing.owner_exit_grace_period
     if now < due:
         return LookAgain(due)
-    pods = [PodToEvict.of(pod) for pod in found.foreign if not pod.deleting]
-    return _eviction(found, tuple(pods), asks) if pods else None
-
-
-def _eviction(found: _Outlived, pods: tuple[PodToEvict, ...], asks: str) -> EvictForeign:
+    pods = tuple(PodToEvict.of(pod) for pod in found.foreign if not pod.deleting)
+    if not pods:
+        return None
     claim = found.claim
     why = (
         f'{claim} belongs to queue "{found.owner}", whose last pod left it at'
