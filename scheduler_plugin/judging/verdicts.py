@@ -23,7 +23,7 @@ from scheduler_plugin.judging.cases import Case, ClaimUse, case_of
 from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
 from scheduler_plugin.judging.missing_claims import unknown_entries
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, summed
-from scheduler_plugin.objects.bindings import BindRequest, ClaimOwner
+from scheduler_plugin.objects.bindings import BindRequest, claim_owner
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import (
     NO_QUEUE,
@@ -358,17 +358,5 @@ def bind_request(pod: PodView, node: str, admitted: Admitted) -> BindRequest:
         uid=pod.uid,
         node=node,
         queue=admitted.queue,
-        claims=tuple(
-            ClaimOwner(
-                namespace=use.claim.namespace,
-                name=use.claim.name,
-                uid=use.claim.uid,
-                resource_version=use.claim.resource_version,
-                queue=use.owner,
-                owner_pod=use.owner_pod,
-                label_found=use.claim.label,
-                owner_pod_found=use.claim.owner_pod,
-            )
-            for use in admitted.claims
-        ),
+        claims=tuple(claim_owner(u.claim, u.owner, u.owner_pod) for u in admitted.claims),
     )

@@ -38,7 +38,7 @@ from scheduler_plugin.accounting.charges.costs import is_accounted
 from scheduler_plugin.accounting.charges.owners import is_stale, labelled_owner, orphan_owner
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.bindings import ClaimOwner
+from scheduler_plugin.objects.bindings import ClaimOwner, claim_owner
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_POD, ClaimUid, PodUid, QueueName
 
@@ -103,22 +103,12 @@ def attribution(uid: ClaimUid, world: World) -> Attribution | None:
     found = orphan_owner(claim, world.facts)
     if found is None or found.pod is None:
         return None
-    owner = ClaimOwner(
-        namespace=claim.namespace,
-        name=claim.name,
-        uid=claim.uid,
-        resource_version=claim.resource_version,
-        queue=found.queue,
-        owner_pod=found.pod,
-        label_found=claim.label,
-        owner_pod_found=claim.owner_pod,
-    )
     pod = world.facts.pod(found.pod)
     sentence = (
         f'{claim} was in use and belonged to no queue. It belongs to queue "{found.queue}" now, the'
         f" queue of {pod}, the oldest of its pods that has one."
     )
-    return Attribution(owner, sentence)
+    return Attribution(claim_owner(claim, found.queue, found.pod), sentence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

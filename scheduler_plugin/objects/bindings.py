@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 
@@ -41,6 +42,20 @@ class ClaimOwner:
             self.queue,
             self.owner_pod,
         )
+
+
+def claim_owner(claim: ClaimView, queue: QueueName, owner_pod: PodUid | None) -> ClaimOwner:
+    """The owner of a claim that was judged as it is here."""
+    return ClaimOwner(
+        namespace=claim.namespace,
+        name=claim.name,
+        uid=claim.uid,
+        resource_version=claim.resource_version,
+        queue=queue,
+        owner_pod=owner_pod,
+        label_found=claim.label,
+        owner_pod_found=claim.owner_pod,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
