@@ -95,10 +95,6 @@ Subscriber = Callable[[Iterable[ClaimUid]], None]
 """Told of the claims that a pod uses, when the pod came or went."""
 
 
-def _unheard(_: Iterable[ClaimUid]) -> None:
-    """Nobody asked to be told."""
-
-
 class Assumptions:
     """The table of decisions in flight, and what they add to each queue and its ancestors."""
 
@@ -106,8 +102,7 @@ class Assumptions:
         self,
         path: Callable[[QueueName], tuple[QueueName, ...]],
         charged: Callable[[ClaimUid], ClaimEntry | None],
-        *,
-        ended: Subscriber = _unheard,
+        ended: Subscriber,
     ) -> None:
         """Begin without any.
 
