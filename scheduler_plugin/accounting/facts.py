@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from cachetools import FIFOCache
+
 from scheduler_plugin.accounting.mirror_pods import MirrorPods, is_capped
 from scheduler_plugin.accounting.queues.pod_queues import PodQueues
 from scheduler_plugin.accounting.queues.queues import QueueTree
@@ -39,15 +41,11 @@ def _leave(index: Index[K, U], keys: Iterable[K], uid: U) -> None:
             del index[key]
 
 
-def _never(_: PodUid) -> bool:
-    return False
-
-
 class Facts:
     """Pods and claims with their indexes, what says pods' queues, the tree and the catalog."""
 
     def __init__(
-        self, settings: AccountingSettings, may_have_node: Callable[[PodUid], bool] = _never
+        self, settings: AccountingSettings, may_have_node: Callable[[PodUid], bool]
     ) -> None:
         """`may_have_node` says whether a pod's binding was asked for and is not seen yet."""
         self.settings = settings
@@ -59,8 +57,7 @@ class Facts:
         self._pod_uids: dict[tuple[str, str], PodUid] = {}
         self._claims: dict[ClaimUid, ClaimView] = {}
         self._claim_uids: dict[tuple[str, str], ClaimUid] = {}
-        # As an ordered set, the earliest first.
-        self._gone_claims: dict[tuple[str, str], None] = {}
+        self._gone_claims = FIFOCache[tuple[str, str], None](MOST_GONE)
         self._naming: Index[tuple[str, str], PodUid] = {}
         self._consuming: Index[PodUid, ClaimUid] = {}
         self._written_for: Index[PodUid, ClaimUid] = {}
@@ -170,8 +167,6 @@ class Facts:
         """There is no claim of this namespace and name, for certain, until one is entered."""
         if key not in self._claim_uids:
             self._gone_claims[key] = None
-            if len(self._gone_claims) > MOST_GONE:
-                del self._gone_claims[next(iter(self._gone_claims))]
 
     def is_gone_claim(self, key: tuple[str, str]) -> bool:
         """Whether it is known that there is none; where not, it may come any moment."""

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
+from cachetools import FIFOCache
+
 from scheduler_plugin.accounting.assumptions import Assumptions
 from scheduler_plugin.accounting.charges.ledger import Ledger, claim_entry, pod_entry
 from scheduler_plugin.accounting.charges.owners import labelled_owner
@@ -45,15 +47,16 @@ class World:
     """
 
     def __init__(self, settings: AccountingSettings | None = None) -> None:
-        self.facts = Facts(settings or AccountingSettings(), self._may_have_node)
+        self.facts = Facts(
+            settings or AccountingSettings(), lambda uid: self.assumptions.awaits_binding(uid)
+        )
         self.ledger = Ledger(self.facts.tree.path)
         self.assumptions = Assumptions(
             self.facts.tree.path, self.ledger.claim, ended=self._recount_claims
         )
         self.unmet: Mapping[QueueName, str] = {}
         self._label_edits: dict[ClaimUid, LabelEdit] = {}
-        # As an ordered set, the earliest first.
-        self._deleted: dict[PodUid, None] = {}
+        self._deleted = FIFOCache[PodUid, None](MOST_REMEMBERED)
 
     # Pods and claims: the cost is that of the object itself.
 
@@ -80,16 +83,11 @@ class World:
             self.assumptions.forget_for_good(uid)
             self._recount_pods((uid,), formerly=(pod,))
             self._deleted[uid] = None
-            if len(self._deleted) > MOST_REMEMBERED:
-                del self._deleted[next(iter(self._deleted))]
 
     def may_be_bound(self, uid: PodUid) -> bool:
         """Whether a pod may get a node yet, as far as is known: kube-scheduler may know less."""
         pod = self.facts.pod(uid)
         return uid not in self._deleted if pod is None else pod.may_be_bound
-
-    def _may_have_node(self, uid: PodUid) -> bool:
-        return self.assumptions.awaits_binding(uid)
 
     def put_claim(self, claim: ClaimView) -> None:
         before = self.facts.claim(claim.uid)

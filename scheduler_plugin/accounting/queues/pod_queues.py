@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cachetools import FIFOCache
+
 from scheduler_plugin.objects.names import NO_QUEUE, AccountingSettings, QueueName
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 
@@ -51,8 +53,7 @@ class PodQueues:
         self.namespaces: dict[str, NamespaceView] = {}
         self.has_groups = True
         self._groups: dict[tuple[str, str], PodGroupView] = {}
-        # As an ordered set, the earliest first.
-        self._gone: dict[tuple[str, str], None] = {}
+        self._gone = FIFOCache[tuple[str, str], None](MOST_REMEMBERED)
 
     def put_namespace(self, namespace: NamespaceView) -> None:
         self.namespaces[namespace.name] = namespace
@@ -60,7 +61,7 @@ class PodQueues:
 
     def remove_namespace(self, name: str) -> None:
         if self.namespaces.pop(name, None) is not None:
-            self._remember((_NAMESPACE, name))
+            self._gone[_NAMESPACE, name] = None
 
     def group(self, namespace: str, name: str) -> PodGroupView | None:
         return self._groups.get((namespace, name))
@@ -71,12 +72,7 @@ class PodQueues:
 
     def remove_group(self, namespace: str, name: str) -> None:
         if self._groups.pop((namespace, name), None) is not None:
-            self._remember((_GROUP, f"{namespace}/{name}"))
-
-    def _remember(self, key: tuple[str, str]) -> None:
-        self._gone[key] = None
-        if len(self._gone) > MOST_REMEMBERED:
-            del self._gone[next(iter(self._gone))]
+            self._gone[_GROUP, f"{namespace}/{name}"] = None
 
     def missing(self, pod: PodView, queue: QueueName = NO_QUEUE) -> Missing | None:
         """What a verdict on the pod needs and is not there; None where all of it is.
