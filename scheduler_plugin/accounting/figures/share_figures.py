@@ -1,20 +1,209 @@
-"""What `status.share` of Queues says: the fair shares, looked at now and then.
+"""The fair share of each queue: what it would have if devices were given anew, level by level.
 
-A share follows from what all queues have and ask for, so that to look costs all of them; and while
-pods come and go every share changes all the time. So they are as old as a few seconds.
+What a queue has is divided among its children, and the pods that are charged to the queue itself,
+which stand there as one more child without a quota. In this order:
+
+    1  quotas                    where they are more than there is, by their size
+    2  quotas without an end     by weight, where no ceiling above ends them
+    3  what is left              by weight; with a weight of 0, none of it
+
+In each of the three the larger `priority` goes first, and nobody gets more than it and those below
+it ask for, nor than its limit. A queue that does not list a resource has its children's quotas for
+its own, and no limit.
+
+Devices are whole. They are dealt one after the other, always to whoever the next one leaves the
+farthest below its part (Webster's rule): so more devices are never fewer for anybody.
+
+What `status.share` of Queues says are these, looked at now and then: a share follows from what all
+queues have and ask for, so that to look costs all of them; and while pods come and go every share
+changes all the time. So they are as old as a few seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from heapq import heapify, heappop, heappush
+from itertools import groupby, pairwise
 
-from scheduler_plugin.accounting.figures.shares import fair_shares
+from scheduler_plugin.accounting.queues.queues import QueueTree
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges
-from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.objects.names import DEFAULT_PRIORITY, NO_QUEUE, QueueName, Share
 
 SECONDS = 5.0
 """How long shares are believed."""
+
+_QUOTA, _ENDLESS_QUOTA, _REST = range(3)
+_TOP = NO_QUEUE
+_UNLISTED = Share()
+
+
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """One of those among whom an amount is divided.
+
+    Attributes:
+        band: The smaller gets all that it wants before the next gets anything.
+        weight: Its part beside others of the band, at least 1.
+        wants: The most that it takes.
+        name: The smaller goes first where all else is equal.
+    """
+
+    band: tuple[int, int]
+    weight: int
+    wants: int
+    name: QueueName
+
+    def turn(self, has: int) -> Fraction:
+        """When its next one is dealt, if it has so many; the smaller turn is earlier."""
+        return Fraction(2 * has + 1, self.weight)
+
+
+def divided(amount: int | None, claimants: Iterable[Claimant]) -> dict[QueueName, int]:
+    """What each gets of an amount; of one without an end all that it wants."""
+    given: dict[QueueName, int] = {}
+    in_order = sorted(claimants, key=lambda claimant: claimant.band)
+    for _, group in groupby(in_order, key=lambda claimant: claimant.band):
+        band = list(group)
+        parts = _dealt(amount, band)
+        for claimant, part in zip(band, parts, strict=True):
+            given[claimant.name] = given.get(claimant.name, 0) + part
+        amount = None if amount is None else amount - sum(parts)
+    return given
+
+
+def _dealt(amount: int | None, band: list[Claimant]) -> list[int]:
+    wants = [claimant.wants for claimant in band]
+    if amount is None or amount >= sum(wants):
+        return wants
+    given = _dealt_at_once(amount, band)
+    heap = [(band[n].turn(given[n]), band[n].name, n) for n in range(len(band))]
+    heapify(heap)
+    left = amount - sum(given)
+    while left:
+        _, name, n = heappop(heap)
+        if given[n] < wants[n]:
+            given[n] += 1
+            left -= 1
+            heappush(heap, (band[n].turn(given[n]), name, n))
+    return given
+
+
+def _dealt_at_once(amount: int, band: list[Claimant]) -> list[int]:
+    """What dealing one by one comes to as well, but for the last few: amounts may be large.
+
+    All turns up to a certain one are dealt. Up to a turn nobody has more than half of one beyond
+    its part, so with these halves the turn is one at which there is enough.
+    """
+    given = [0] * len(band)
+    weights, left = sum(claimant.weight for claimant in band), amount
+    last_turns = sorted((c.turn(c.wants - 1), n) for n, c in enumerate(band))
+    for done, (last_turn, n) in enumerate(last_turns):
+        turn = Fraction(2 * left - (len(band) - done), weights)
+        if last_turn > turn:
+            for _, other in last_turns[done:]:
+                given[other] = max(0, int(turn * band[other].weight + 1) // 2)
+            break
+        given[n] = band[n].wants
+        left -= band[n].wants
+        weights -= band[n].weight
+    return given
+
+
+def fair_shares(
+    tree: QueueTree, key: ResourceKey, asked: Mapping[QueueName, int], total: int | None
+) -> dict[QueueName, int]:
+    """The share of each queue that asks for something or has, and of all above it.
+
+    Args:
+        tree: All queues.
+        key: The resource.
+        asked: What each queue's own pods have and ask for together, its descendants' not counted.
+        total: How many there are; None where nobody knows, and only limits count.
+    """
+    level = _Levels(tree, key, asked)
+    given: dict[QueueName, int] = {}
+    shares: dict[QueueName, int | None] = {_TOP: total}
+    for place, children in level.children.items():
+        found = divided(shares[place], level.claimants(place))
+        for child in children:
+            shares[child] = given[child] = found.get(child, 0)
+    return given
+
+
+class _Levels:
+    """The queues that ask for something, and all above them.
+
+    Attributes:
+        children: By the queue above, the upper levels first.
+    """
+
+    def __init__(self, tree: QueueTree, key: ResourceKey, asked: Mapping[QueueName, int]) -> None:
+        self._tree = tree
+        self._shares = {name: tree.share(name, key) for name in _on_paths(tree, asked)}
+        self._own = {name: amount for name, amount in asked.items() if amount > 0}
+        self.children = _by_level(tree, self._own)
+        self._wants: dict[QueueName, int] = {}
+        self._quotas = {name: tree.guaranteed(name, key) for name in self._shares}
+        for place in reversed([*_below(self.children)]):
+            self._look_at(place)
+
+    def _look_at(self, place: QueueName) -> None:
+        children, share = self.children.get(place, ()), self._shares[place]
+        wants = self._own.get(place, 0) + sum(self._wants[child] for child in children)
+        most = (share or _UNLISTED).most.most
+        self._wants[place] = wants if most is None else min(wants, most)
+
+    def claimants(self, place: QueueName) -> Iterator[Claimant]:
+        for child in self.children[place]:
+            yield from self._claimants(child)
+        if own := self._own.get(place, 0):
+            yield Claimant((_REST, -DEFAULT_PRIORITY), 1, own, _TOP)
+
+    def _claimants(self, child: QueueName) -> Iterator[Claimant]:
+        """A queue stands among its siblings twice: for its quota, and for what is beyond."""
+        queue, share = self._tree.get(child), self._shares[child] or _UNLISTED
+        priority = -(queue.priority if queue else DEFAULT_PRIORITY)
+        wants, quota = self._wants[child], self._quotas[child]
+        if quota is None:
+            yield Claimant((_ENDLESS_QUOTA, priority), max(1, share.weight), wants, child)
+            return
+        guaranteed = min(quota, wants)
+        if guaranteed:
+            yield Claimant((_QUOTA, priority), quota, guaranteed, child)
+        # Nothing is beyond a quota without an end: a weight of 0 says nothing of it.
+        if wants > guaranteed and (share.weight or share.quota.most is None):
+            yield Claimant((_REST, priority), max(1, share.weight), wants - guaranteed, child)
+
+
+def _on_paths(tree: QueueTree, names: Iterable[QueueName]) -> dict[QueueName, None]:
+    return {place: None for name in names for place in tree.path(name)}
+
+
+def _by_level(tree: QueueTree, names: Iterable[QueueName]) -> dict[QueueName, list[QueueName]]:
+    """Children by the queue above; a cycle is cut where the first path that leads there ends."""
+    above: dict[QueueName, QueueName] = {}
+    for name in sorted(names):
+        for child, parent in pairwise((*tree.path(name), _TOP)):
+            if child in above:
+                break
+            above[child] = parent
+    below: dict[QueueName, list[QueueName]] = {}
+    for child in sorted(above):
+        below.setdefault(above[child], []).append(child)
+    levels = {_TOP: below.get(_TOP, [])}
+    return levels | {place: below[place] for place in _below(below) if place in below}
+
+
+def _below(children: Mapping[QueueName, Iterable[QueueName]]) -> Iterator[QueueName]:
+    """All that is below the top, each after what is above it."""
+    todo = list(children.get(_TOP, ()))
+    while todo:
+        place = todo.pop()
+        yield place
+        todo += children.get(place, ())
 
 
 class ShareFigures:
