@@ -85,23 +85,19 @@ class Holds:
         self.turns += 1
         if hold.is_device:
             self._of_devices[hold.pod] = hold
-        if rests:
-            self._resting.add(hold.pod)
-        else:
-            self._add(hold, 1)
+        self._resting.add(hold.pod)
+        if not rests:
+            self.resume(hold.pod)
 
-    def end(self, pod: PodUid) -> bool:
-        """Give up what is held for a pod; whether there was anything."""
-        hold = self._holds.pop(pod, None)
-        if hold is None:
-            return False
+    def end(self, pod: PodUid) -> Hold | None:
+        """Give up what is held for a pod; None where there was nothing."""
+        self.rest(pod)
+        self._resting.discard(pod)
         self._of_devices.pop(pod, None)
-        self.turns += 1
-        if pod in self._resting:
-            self._resting.discard(pod)
-        else:
-            self._add(hold, -1)
-        return True
+        hold = self._holds.pop(pod, None)
+        if hold is not None:
+            self.turns += 1
+        return hold
 
     def rest(self, pod: PodUid) -> None:
         """The pod is assumed to be bound, which counts the same."""

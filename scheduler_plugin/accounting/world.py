@@ -167,10 +167,9 @@ class World:
 
     def end_hold(self, pod: PodUid) -> None:
         """Nothing is held for a pod any more."""
-        for hold in self.assumptions.holds:
-            if hold.pod == pod:
-                self.assumptions.holds.end(pod)
-                self.ledger.touch(self.facts.tree.path(hold.queue))
+        hold = self.assumptions.holds.end(pod)
+        if hold is not None:
+            self.ledger.touch(self.facts.tree.path(hold.queue))
 
     def held(self, queue: QueueName) -> Charges:
         """What is held for pods of a queue and of those below it."""
