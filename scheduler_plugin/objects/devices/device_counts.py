@@ -7,7 +7,7 @@ nothing, however many slices there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -57,7 +57,7 @@ class DeviceCounts:
 
     def add(self, found: SliceView, sign: int = 1) -> None:
         """Count a slice; with a sign of -1, no longer."""
-        for selection, devices in _selections(found):
+        for selection, devices in _selections(found).items():
             count = self._counts.setdefault(selection, _Count())
             count.add(found.node, sign * devices)
             if not count:
@@ -74,17 +74,13 @@ class DeviceCounts:
         return count.most if count is not None else 0
 
 
-def _selections(found: SliceView) -> Iterator[tuple[Selection, int]]:
-    devices = sum(n for _, n in found.counts)
-    yield (), devices
-    yield (found.driver,), devices
-    configurations: dict[str, int] = {}
+def _selections(found: SliceView) -> Counter[Selection]:
+    counts = Counter[Selection]()
     for (configuration, instance), n in found.counts:
-        if configuration:
-            configurations[configuration] = configurations.get(configuration, 0) + n
-            yield (found.driver, configuration, instance), n
-    for configuration, n in configurations.items():
-        yield (found.driver, configuration), n
+        origin = (found.driver, configuration, instance) if configuration else (found.driver,)
+        for length in range(len(origin) + 1):
+            counts[origin[:length]] += n
+    return counts
 
 
 def _selection(view: ClassView) -> Selection | None:
