@@ -196,9 +196,8 @@ def _conditions_by_type(status: Mapping[str, Any]) -> dict[str, Mapping[str, Any
 
 def _is_stored(status: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
     """Whether all of it is there already; other writers' conditions are theirs."""
-    ours = [c for t, c in _conditions_by_type(stored).items() if t in list(QueueCondition)]
-    conditions = {c["type"]: c for c in status["conditions"]}
-    return {**status, "conditions": conditions} == {
+    ours = {t: c for t, c in _conditions_by_type(stored).items() if t in list(QueueCondition)}
+    return {**status, "conditions": _conditions_by_type(status)} == {
         **{name: value for name, value in stored.items() if name in (*status, *_FIGURES)},
-        "conditions": {c["type"]: c for c in ours},
+        "conditions": ours,
     }
