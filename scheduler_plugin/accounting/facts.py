@@ -6,7 +6,6 @@ Everything is found by what it is named by, so that a pod or a claim costs what 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeVar
 
 from cachetools import FIFOCache
 
@@ -17,28 +16,10 @@ from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.names import NO_QUEUE, AccountingSettings, ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
-
-K = TypeVar("K")
-U = TypeVar("U")
+from scheduler_plugin.objects.tables import Index, enter
 
 MOST_GONE = 10_000
 """Deleted claims that are remembered: more than pods that name them are decided about."""
-
-Index = dict[K, dict[U, None]]
-"""Dicts as ordered sets: the same history gives the same order."""
-
-
-def _enter(index: Index[K, U], keys: Iterable[K], uid: U) -> None:
-    for key in keys:
-        index.setdefault(key, {})[uid] = None
-
-
-def _leave(index: Index[K, U], keys: Iterable[K], uid: U) -> None:
-    for key in keys:
-        uids = index[key]
-        del uids[uid]
-        if not uids:
-            del index[key]
 
 
 class Facts:
@@ -76,10 +57,7 @@ class Facts:
         """Enter a pod; neither it nor one of its name may be there."""
         self._pods[pod.uid] = pod
         self._pod_uids[pod.namespace, pod.name] = pod.uid
-        _enter(self._naming, _named_claims(pod), pod.uid)
-        _enter(self._in_namespace, (pod.namespace,), pod.uid)
-        _enter(self._in_group, _group_keys(pod), pod.uid)
-        _enter(self._of_resource, _resources(pod), pod.uid)
+        self._refer_pod(pod, 1)
         if pod.is_bound and pod.requests and not pod.queue_is_bound:
             self._unjudged[pod.uid] = None
         self._mirrors.put(pod)
@@ -88,12 +66,16 @@ class Facts:
         """Take out a pod, which must be there."""
         del self._pods[pod.uid]
         del self._pod_uids[pod.namespace, pod.name]
-        _leave(self._naming, _named_claims(pod), pod.uid)
-        _leave(self._in_namespace, (pod.namespace,), pod.uid)
-        _leave(self._in_group, _group_keys(pod), pod.uid)
-        _leave(self._of_resource, _resources(pod), pod.uid)
+        self._refer_pod(pod, -1)
         self._unjudged.pop(pod.uid, None)
         self._mirrors.remove(pod)
+
+    def _refer_pod(self, pod: PodView, sign: int) -> None:
+        group = [(pod.namespace, pod.group)] if pod.group else []
+        enter(self._naming, {(pod.namespace, name) for name in pod.claim_names}, pod.uid, sign)
+        enter(self._in_namespace, [pod.namespace], pod.uid, sign)
+        enter(self._in_group, group, pod.uid, sign)
+        enter(self._of_resource, [resource for resource, _ in pod.requests], pod.uid, sign)
 
     def pod(self, uid: PodUid) -> PodView | None:
         return self._pods.get(uid)
@@ -140,21 +122,20 @@ class Facts:
         self._claims[claim.uid] = claim
         self._claim_uids[claim.key] = claim.uid
         self._gone_claims.pop(claim.key, None)
-        _enter(self._consuming, set(claim.reserved_for), claim.uid)
-        _enter(self._written_for, _owner_pods(claim), claim.uid)
-        _enter(self._of_class, claim.classes, claim.uid)
-        _enter(self._asking_all, claim.classes_asked_whole, claim.uid)
-        _enter(self._with_device, claim.devices, claim.uid)
+        self._refer_claim(claim, 1)
 
     def remove_claim(self, claim: ClaimView) -> None:
         """Take out a claim, which must be there."""
         del self._claims[claim.uid]
         del self._claim_uids[claim.key]
-        _leave(self._consuming, set(claim.reserved_for), claim.uid)
-        _leave(self._written_for, _owner_pods(claim), claim.uid)
-        _leave(self._of_class, claim.classes, claim.uid)
-        _leave(self._asking_all, claim.classes_asked_whole, claim.uid)
-        _leave(self._with_device, claim.devices, claim.uid)
+        self._refer_claim(claim, -1)
+
+    def _refer_claim(self, claim: ClaimView, sign: int) -> None:
+        enter(self._consuming, set(claim.reserved_for), claim.uid, sign)
+        enter(self._written_for, [claim.owner_pod] if claim.owner_pod else [], claim.uid, sign)
+        enter(self._of_class, claim.classes, claim.uid, sign)
+        enter(self._asking_all, claim.classes_asked_whole, claim.uid, sign)
+        enter(self._with_device, claim.devices, claim.uid, sign)
 
     def claim(self, uid: ClaimUid) -> ClaimView | None:
         return self._claims.get(uid)
@@ -262,19 +243,3 @@ class Facts:
         namespace = self.namespaces.get(pod.namespace)
         found = self.tree.get(queue)
         return found is not None and namespace is not None and found.admits(namespace.labels)
-
-
-def _named_claims(pod: PodView) -> set[tuple[str, str]]:
-    return {(pod.namespace, name) for name in pod.claim_names}
-
-
-def _owner_pods(claim: ClaimView) -> tuple[PodUid, ...]:
-    return (claim.owner_pod,) if claim.owner_pod else ()
-
-
-def _group_keys(pod: PodView) -> tuple[tuple[str, str], ...]:
-    return ((pod.namespace, pod.group),) if pod.group else ()
-
-
-def _resources(pod: PodView) -> tuple[str, ...]:
-    return tuple(resource for resource, _ in pod.requests)

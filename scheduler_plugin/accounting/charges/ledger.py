@@ -33,12 +33,10 @@ from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView, oldest
+from scheduler_plugin.objects.tables import Index, count, enter
 
 K = TypeVar("K")
 E = TypeVar("E")
-
-Owned = dict[QueueName, dict[K, None]]
-"""What is charged to each queue itself; dicts as ordered sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +210,13 @@ class Ledger:
         self._totals = (self.usage, self.non_preemptible, self.waiting, self.leaving)
         self._claims: dict[ClaimUid, ClaimEntry] = {}
         self._pods: dict[PodUid, PodEntry] = {}
-        self._owned: Owned[ClaimUid] = {}
-        self._bound: Owned[PodUid] = {}
+        self._owned: Index[QueueName, ClaimUid] = {}
+        self._bound: Index[QueueName, PodUid] = {}
         self._shared_out: dict[QueueName, int] = {}
         self._orphans: dict[ClaimUid, None] = {}
         self._orphaned: dict[QueueName, int] = {}
         self._nobody = Totals(lambda queue: (queue,))
-        self._shut_out: Owned[PodUid] = {}
+        self._shut_out: Index[QueueName, PodUid] = {}
 
     def claim(self, uid: ClaimUid) -> ClaimEntry | None:
         return self._claims.get(uid)
@@ -267,10 +265,10 @@ class Ledger:
     def _count_claim(self, uid: ClaimUid, entry: ClaimEntry, sign: int) -> None:
         if entry.is_charged:
             self._charge(entry.owner, entry, sign)
-            _enter(self._owned, entry.owner, uid, sign)
+            enter(self._owned, [entry.owner], uid, sign)
             self._touched.add(entry.owner)
             if entry.shared_out:
-                _count(self._shared_out, entry.owner, sign)
+                count(self._shared_out, entry.owner, sign)
         elif entry.waits_for:
             self.waiting.add(entry.waits_for, entry.cost, sign)
         elif entry.orphan:
@@ -283,7 +281,7 @@ class Ledger:
             del self._orphans[uid]
         self._nobody.add(NO_QUEUE, entry.cost, sign)
         for queue in entry.orphan_of:
-            _count(self._orphaned, queue, sign)
+            count(self._orphaned, queue, sign)
             self._touched.add(queue)
 
     def post_pod(self, uid: PodUid, entry: PodEntry | None) -> bool:
@@ -297,7 +295,7 @@ class Ledger:
         if not entry.queue:
             self._count_unattributed(uid, entry, sign)
             return
-        _enter(self._bound, entry.queue, uid, sign)
+        enter(self._bound, [entry.queue], uid, sign)
         self._charge(entry.queue, entry, sign)
 
     def _charge(self, queue: QueueName, entry: ClaimEntry | PodEntry, sign: int) -> None:
@@ -311,7 +309,7 @@ class Ledger:
         self._nobody.add(NO_QUEUE, entry.cost, sign)
         if entry.named:
             self._touched.add(entry.named)
-            _enter(self._shut_out, entry.named, uid, sign)
+            enter(self._shut_out, [entry.named], uid, sign)
 
     def lift(self, queues: Iterable[QueueName]) -> None:
         for totals in self._totals:
@@ -356,20 +354,3 @@ def _post(table: dict[K, E], uid: K, entry: E | None, count: Callable[[K, E, int
     if entry is not None:
         count(uid, entry, 1)
     return True
-
-
-def _enter(table: Owned[K], queue: QueueName, uid: K, sign: int) -> None:
-    if sign > 0:
-        table.setdefault(queue, {})[uid] = None
-        return
-    del table[queue][uid]
-    if not table[queue]:
-        del table[queue]
-
-
-def _count(table: dict[QueueName, int], queue: QueueName, sign: int) -> None:
-    left = table.get(queue, 0) + sign
-    if left:
-        table[queue] = left
-    else:
-        del table[queue]

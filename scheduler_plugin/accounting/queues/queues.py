@@ -29,6 +29,7 @@ from scheduler_plugin.objects.names import (
     Share,
     SharingPolicy,
 )
+from scheduler_plugin.objects.tables import Index, count, enter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ class QueueTree:
 
     def __init__(self) -> None:
         self._queues: dict[QueueName, Queue] = {}
-        self._children: dict[QueueName, dict[QueueName, None]] = {}
+        self._children: Index[QueueName, QueueName] = {}
         self._listed: dict[ResourceKey, int] = {}
         self._paths: dict[QueueName, tuple[QueueName, ...]] = {}
         self._guaranteed: dict[tuple[QueueName, ResourceKey], int | None] = {}
@@ -85,32 +86,24 @@ class QueueTree:
         before = self._queues.get(queue.name)
         self._guaranteed.clear()
         if before is not None:
-            self._unlink(before)
+            self._link(before, -1)
         self._queues[queue.name] = queue
-        if queue.parent:
-            self._children.setdefault(queue.parent, {})[queue.name] = None
-        for key in queue.shares:
-            self._listed[key] = self._listed.get(key, 0) + 1
+        self._link(queue, 1)
         if before is None or before.parent != queue.parent:
             self._paths.clear()
 
     def remove(self, name: QueueName) -> None:
         before = self._queues.pop(name, None)
         if before is not None:
-            self._unlink(before)
+            self._link(before, -1)
             self._paths.clear()
             self._guaranteed.clear()
 
-    def _unlink(self, queue: Queue) -> None:
+    def _link(self, queue: Queue, sign: int) -> None:
         if queue.parent:
-            siblings = self._children[queue.parent]
-            del siblings[queue.name]
-            if not siblings:
-                del self._children[queue.parent]
+            enter(self._children, [queue.parent], queue.name, sign)
         for key in queue.shares:
-            self._listed[key] -= 1
-            if not self._listed[key]:
-                del self._listed[key]
+            count(self._listed, key, sign)
 
     def lists(self, key: ResourceKey) -> bool:
         """Whether any queue lists the resource."""

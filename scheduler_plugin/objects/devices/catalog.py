@@ -21,6 +21,7 @@ from scheduler_plugin.objects.claims import ClassName
 from scheduler_plugin.objects.devices.device_counts import DeviceCounts
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.objects.requests import IMPLICIT_PREFIX
+from scheduler_plugin.objects.tables import Index, count, enter
 
 LEGACY_PREFIX = f"{AKRI_GROUP}/"
 
@@ -32,7 +33,7 @@ class Catalog:
         """`lists` says whether some queue lists a key."""
         self._lists = lists
         self._classes: dict[ClassName, ClassView] = {}
-        self._by_extended: dict[str, dict[ClassName, None]] = {}
+        self._by_extended: Index[str, ClassName] = {}
         self._configurations: dict[ResourceKey, int] = {}
         self._instances: dict[str, InstanceView] = {}
         self._with_instances: dict[ResourceKey, int] = {}
@@ -45,24 +46,22 @@ class Catalog:
         self.remove_class(view.name)
         self._classes[view.name] = view
         if view.extended_resource:
-            self._by_extended.setdefault(view.extended_resource, {})[view.name] = None
+            enter(self._by_extended, [view.extended_resource], view.name)
 
     def remove_class(self, name: ClassName) -> None:
         before = self._classes.pop(name, None)
         if before is not None and before.extended_resource:
-            del self._by_extended[before.extended_resource][name]
-            if not self._by_extended[before.extended_resource]:
-                del self._by_extended[before.extended_resource]
+            enter(self._by_extended, [before.extended_resource], name, -1)
 
     def class_named(self, name: ClassName) -> ClassView | None:
         return self._classes.get(name)
 
     def put_configuration(self, name: ResourceKey) -> None:
         """Note that one more Configuration has this name; two namespaces may each have one."""
-        _count(self._configurations, name, 1)
+        count(self._configurations, name, 1)
 
     def remove_configuration(self, name: ResourceKey) -> None:
-        _count(self._configurations, name, -1)
+        count(self._configurations, name, -1)
 
     def instance_named(self, name: str) -> InstanceView | None:
         return self._instances.get(name)
@@ -78,12 +77,12 @@ class Catalog:
     def put_instance(self, view: InstanceView) -> None:
         self.remove_instance(view.name)
         self._instances[view.name] = view
-        _count(self._with_instances, view.configuration, 1)
+        count(self._with_instances, view.configuration, 1)
 
     def remove_instance(self, name: str) -> None:
         before = self._instances.pop(name, None)
         if before is not None:
-            _count(self._with_instances, before.configuration, -1)
+            count(self._with_instances, before.configuration, -1)
 
     def slice_named(self, name: str) -> SliceView | None:
         return self._slices.get(name)
@@ -93,7 +92,7 @@ class Catalog:
         self._slices[view.name] = view
         self._counts.add(view)
         for configuration, instance in instances_of(view):
-            _count(self._published.setdefault(instance, {}), configuration, 1)
+            count(self._published.setdefault(instance, {}), configuration, 1)
 
     def remove_slice(self, name: str) -> None:
         before = self._slices.pop(name, None)
@@ -101,7 +100,7 @@ class Catalog:
             self._counts.add(before, -1)
         for configuration, instance in instances_of(before):
             found = self._published[instance]
-            _count(found, configuration, -1)
+            count(found, configuration, -1)
             if not found:
                 del self._published[instance]
 
@@ -172,14 +171,6 @@ def instances_of(view: SliceView | None) -> set[tuple[ResourceKey, str]]:
     """The Instances that a slice shows, each with its Configuration."""
     origins = (origin for origin, _ in view.counts) if view is not None else ()
     return {(ResourceKey(configuration), name) for configuration, name in origins if name}
-
-
-def _count(table: dict[ResourceKey, int], key: ResourceKey, by: int) -> None:
-    left = table.get(key, 0) + by
-    if left > 0:
-        table[key] = left
-    else:
-        table.pop(key, None)
 
 
 def resources_of_class(name: ClassName, *views: ClassView | None) -> set[str]:
