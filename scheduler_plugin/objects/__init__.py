@@ -2,6 +2,6 @@
 
 In come objects as the API server has them; out come views with only what decides about charges
 (`projections`), Queues or all their problems (`queue_objects`), and what a device's name stands
-for (room `devices`). `names` has the plugin's names in the outside world. Start reading at
-`claims` and `pods`.
+for (room `devices`). `names` has the plugin's names in the outside world, `tables` keeps dicts free
+of what is empty. Start reading at `claims` and `pods`.
 """

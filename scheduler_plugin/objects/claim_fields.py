@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
-Set = Annotated[str, msgspec.Meta(min_length=1)]
-"""A string that every stored object has."""
+from scheduler_plugin.objects.fields import Set
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):

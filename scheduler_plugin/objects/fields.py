@@ -9,13 +9,16 @@ all types before; an object that is odd nevertheless raises, and its store keeps
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 
 from driver.api import Problem
 
 JsonObject: TypeAlias = Mapping[str, Any]
+
+Set = Annotated[str, msgspec.Meta(min_length=1)]
+"""A string that every stored object has."""
 
 T = TypeVar("T")
 

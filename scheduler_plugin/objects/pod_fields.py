@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import msgspec
 
+from scheduler_plugin.objects.fields import Set
 from scheduler_plugin.objects.requests import Container
-
-Set = Annotated[str, msgspec.Meta(min_length=1)]
-"""A string that every stored object has."""
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):
