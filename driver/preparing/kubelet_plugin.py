@@ -21,12 +21,8 @@ from driver.api import DRIVER_NAME, ClaimUid
 from driver.instances.instances import Instance
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.kubelet_api.dra.v1 import api_pb2_grpc as v1_grpc
-from driver.kubelet_api.dra.v1beta1 import api_pb2 as v1beta1
-from driver.kubelet_api.dra.v1beta1 import api_pb2_grpc as v1beta1_grpc
 from driver.kubelet_api.dra_health.v1 import api_pb2 as health
 from driver.kubelet_api.dra_health.v1 import api_pb2_grpc as health_grpc
-from driver.kubelet_api.dra_health.v1alpha1 import api_pb2 as alpha_health
-from driver.kubelet_api.dra_health.v1alpha1 import api_pb2_grpc as alpha_health_grpc
 from driver.kubelet_api.pluginregistration.v1 import api_pb2 as registration
 from driver.kubelet_api.pluginregistration.v1 import api_pb2_grpc as registration_grpc
 from driver.plumbing.kubelet_sockets import KubeletPaths, Socket, remove_dead_sockets
@@ -126,27 +122,6 @@ class Plugin(v1_grpc.DRAPluginServicer):
         )
 
 
-class BetaPlugin(v1beta1_grpc.DRAPluginServicer):
-    """`v1beta1.DRAPlugin`, whose messages are on the wire those of v1 without `share_id`."""
-
-    def __init__(self, plugin: Plugin) -> None:
-        self._plugin = plugin
-
-    async def NodePrepareResources(
-        self, request: v1beta1.NodePrepareResourcesRequest, context: _Context
-    ) -> v1beta1.NodePrepareResourcesResponse:
-        wanted = v1.NodePrepareResourcesRequest.FromString(request.SerializeToString())
-        answer = await self._plugin.NodePrepareResources(wanted, context)
-        return v1beta1.NodePrepareResourcesResponse.FromString(answer.SerializeToString())
-
-    async def NodeUnprepareResources(
-        self, request: v1beta1.NodeUnprepareResourcesRequest, context: _Context
-    ) -> v1beta1.NodeUnprepareResourcesResponse:
-        wanted = v1.NodeUnprepareResourcesRequest.FromString(request.SerializeToString())
-        answer = await self._plugin.NodeUnprepareResources(wanted, context)
-        return v1beta1.NodeUnprepareResourcesResponse.FromString(answer.SerializeToString())
-
-
 class Health(health_grpc.DRAResourceHealthServicer):
     """`v1.DRAResourceHealth`: the complete list at once, on each change, and repeatedly."""
 
@@ -205,20 +180,6 @@ class Health(health_grpc.DRAResourceHealthServicer):
             ended.cancel()
 
 
-class AlphaHealth(alpha_health_grpc.DRAResourceHealthServicer):
-    """`v1alpha1.DRAResourceHealth`, whose messages are on the wire those of v1."""
-
-    def __init__(self, health: Health) -> None:
-        self._health = health
-
-    async def NodeWatchResources(
-        self, request: alpha_health.NodeWatchResourcesRequest, context: _Context
-    ) -> AsyncIterator[alpha_health.NodeWatchResourcesResponse]:
-        wanted = health.NodeWatchResourcesRequest()
-        async for devices in self._health.NodeWatchResources(wanted, context):
-            yield alpha_health.NodeWatchResourcesResponse.FromString(devices.SerializeToString())
-
-
 def _references(claims: Iterable[v1.Claim]) -> list[ClaimReference]:
     return [ClaimReference(c.namespace, c.name, ClaimUid(c.uid)) for c in claims]
 
@@ -266,6 +227,37 @@ def _trouble(instance: Instance) -> str:
     return instance.degraded.message if instance.degraded else ""
 
 
+def _older_versions(plugin: Plugin, devices_health: Health) -> list[grpc.GenericRpcHandler]:
+    """The same under the names of v1beta1 and v1alpha1, whose messages are on the wire those of v1.
+
+    But for `share_id`, which v1beta1 does not know, and a kubelet of that version skips.
+    """
+    claims: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
+        "NodePrepareResources": grpc.unary_unary_rpc_method_handler(
+            plugin.NodePrepareResources,
+            v1.NodePrepareResourcesRequest.FromString,
+            v1.NodePrepareResourcesResponse.SerializeToString,
+        ),
+        "NodeUnprepareResources": grpc.unary_unary_rpc_method_handler(
+            plugin.NodeUnprepareResources,
+            v1.NodeUnprepareResourcesRequest.FromString,
+            v1.NodeUnprepareResourcesResponse.SerializeToString,
+        ),
+    }
+    watch = grpc.unary_stream_rpc_method_handler(
+        devices_health.NodeWatchResources,
+        health.NodeWatchResourcesRequest.FromString,
+        health.NodeWatchResourcesResponse.SerializeToString,
+    )
+    return [
+        grpc.method_handlers_generic_handler(service, handlers)
+        for service, handlers in (
+            ("k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin", claims),
+            ("v1alpha1.DRAResourceHealth", {"NodeWatchResources": watch}),
+        )
+    ]
+
+
 @asynccontextmanager
 async def serve(
     paths: KubeletPaths, claims: KubeletClaims, source: InstanceSource
@@ -280,10 +272,8 @@ async def serve(
 
     def add_services(server: grpc.aio.Server) -> None:
         v1_grpc.add_DRAPluginServicer_to_server(plugin, server)
-        v1beta1_grpc.add_DRAPluginServicer_to_server(BetaPlugin(plugin), server)
         health_grpc.add_DRAResourceHealthServicer_to_server(devices_health, server)
-        alpha = AlphaHealth(devices_health)
-        alpha_health_grpc.add_DRAResourceHealthServicer_to_server(alpha, server)
+        server.add_generic_rpc_handlers(_older_versions(plugin, devices_health))
 
     def add_registration(server: grpc.aio.Server) -> None:
         registration_grpc.add_RegistrationServicer_to_server(accepted, server)
