@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.api import ClaimUid, DeviceName, InstanceName, NodeName
+from driver.derived import derived
 from driver.device_configs import NOTHING_ASKED, DeviceConfig
 from driver.devices import DeviceSpec, Mount
 from driver.preparing.files.prepared import (
@@ -57,30 +58,17 @@ class Unreadable:
     reason: str
 
 
-class Texts:
-    """Claims as JSON, each made once: of a thousand claims one changes at a time."""
-
-    def __init__(self) -> None:
-        self._known: dict[ClaimUid, tuple[PreparedClaim, bytes]] = {}
-
-    def of(self, claims: PreparedClaims) -> list[bytes]:
-        """Of all, in the order of their UIDs; others are forgotten."""
-        before = self._known
-        self._known = {
-            uid: known
-            if (known := before.get(uid)) and known[0] is claims[uid]
-            else (claims[uid], canonical(dump_claim(claims[uid])))
-            for uid in sorted(claims)
-        }
-        return [text for _, text in self._known.values()]
-
-
-def dump(claims: PreparedClaims, node: NodeName, texts: Texts | None = None) -> bytes:
-    """The checkpoint of a node; the same bytes for the same claims, whatever `texts` remember."""
-    parts = (texts or Texts()).of(claims)
+def dump(claims: PreparedClaims, node: NodeName) -> bytes:
+    """The checkpoint of a node; the same bytes for the same claims."""
+    parts = [derived(claims[uid], _text) for uid in sorted(claims)]
     data = b'{"claims":[%b],"node":%b}' % (b",".join(parts), canonical(node))
     head = f'{{"version":{VERSION},"checksum":"{checksum_of(data)}","data":'
     return b"%b%b}\n" % (head.encode(), data)
+
+
+def _text(claim: PreparedClaim) -> bytes:
+    """Made once of each: of a thousand claims one changes at a time."""
+    return canonical(dump_claim(claim))
 
 
 def load(text: bytes, node: NodeName) -> PreparedClaims | Unreadable:

@@ -53,7 +53,6 @@ class CheckpointFile:
         self._node = node
         self._signature: object = None
         self._is_slow = False
-        self._texts = checkpoint.Texts()
         self.writing = asyncio.Lock()
         self.waiting: list[_Waiting] = []
 
@@ -137,5 +136,5 @@ class CheckpointFile:
         self._is_slow = clock() - began > SLOW_SECONDS
 
     def _write(self, claims: PreparedClaims) -> None:
-        self._files.write(NAME, checkpoint.dump(claims, self._node, self._texts))
+        self._files.write(NAME, checkpoint.dump(claims, self._node))
         self.claims, self._signature = claims, self._files.signature(NAME)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from driver.api import ClaimUid, ConfigurationName, DeviceName, InstanceName
+from driver.derived import Deriving
 from driver.device_configs import NOTHING_ASKED, DeviceConfig
 from driver.devices import DeviceSpec, Mount
 from driver.names import attribute_value, device_trace, is_pool_of
@@ -102,7 +103,7 @@ class PreparedDevice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedClaim:
+class PreparedClaim(Deriving):
     """A claim that is prepared on this node.
 
     Attributes:
