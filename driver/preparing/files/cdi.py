@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from driver.api import DRIVER_NAME, ClaimUid
@@ -22,7 +21,7 @@ from driver.devices import DeviceSpec, Mount, merged_mounts, merged_specs
 from driver.instances.unusable_properties import UNUSABLE
 from driver.preparing.files import checkpoint, metadata
 from driver.preparing.files.checkpoint import Unreadable
-from driver.preparing.files.prepared import PreparedClaim, PreparedClaims, PreparedDevice
+from driver.preparing.files.prepared import PreparedClaim, PreparedDevice
 
 KIND = f"{DRIVER_NAME}/claim"
 
@@ -215,39 +214,4 @@ def unusable_properties(claim: PreparedClaim) -> list[str]:
             for name, value in device.properties.items()
             if not is_variable(name, value)
         }
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class WriteFile:
-    """Put this content under this name."""
-
-    name: str
-    content: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveFile:
-    """Remove the file of this name."""
-
-    name: str
-
-
-def plan_files(
-    claims: PreparedClaims,
-    files: Mapping[ClaimUid, bytes],
-    boot_id: str,
-    metadata_path: MetadataPath | None = None,
-) -> tuple[WriteFile | RemoveFile, ...]:
-    """Make the CDI files those of the prepared claims.
-
-    Claims of an earlier boot get theirs when they are planned again.
-    """
-    current = (claim for claim in claims.values() if claim.boot_id == boot_id)
-    wanted = {claim.reference.uid: dump(claim, metadata_path) for claim in current}
-    different = sorted(uid for uid in wanted if files.get(uid) != wanted[uid])
-    left_over = sorted(files.keys() - wanted.keys())
-    return (
-        *(WriteFile(file_name(uid), wanted[uid]) for uid in different),
-        *(RemoveFile(file_name(uid)) for uid in left_over),
     )

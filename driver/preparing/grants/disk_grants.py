@@ -16,7 +16,6 @@ from functools import partial
 from driver.api import ClaimUid, NodeName
 from driver.plumbing.disk import ProcessLock
 from driver.preparing.files import cdi
-from driver.preparing.files.cdi import RemoveFile, WriteFile
 from driver.preparing.files.checkpoint import Unreadable
 from driver.preparing.files.disk_checkpoint import CheckpointFile, Files
 from driver.preparing.files.disk_metadata import MetadataFiles
@@ -229,31 +228,36 @@ class Node:
             self.checkpoint.rebuild(claims)
 
     def _tidy(self) -> None:
-        """Make the CDI files those of the checkpoint."""
+        """Make the CDI files those of the checkpoint.
+
+        Claims of an earlier boot get theirs when they are planned again.
+        """
         if self.metadata is not None:
             self.metadata.tidy(self.checkpoint.claims.values())
-        lost = {uid for uid, claim in self.checkpoint.claims.items() if not claim.devices}
-        claims = {uid: c for uid, c in self.checkpoint.claims.items() if uid not in lost}
-        files = {uid: text for uid, text in self._cdi_contents().items() if uid not in lost}
-        wrong = set()
-        for step in cdi.plan_files(claims, files, self.boot_id, self._metadata_path):
-            wrong.add(step.name)
-            try:
-                self._carry_out(step)
-            except OSError:
-                logger.exception("CDI file %s cannot be put right", step.name)
-        for uid in files.keys() & claims.keys():
-            if cdi.file_name(uid) not in wrong:
+        claims, files = self.checkpoint.claims, self._cdi_contents()
+        lost = {uid for uid, claim in claims.items() if not claim.devices}
+        current = {uid for uid, c in claims.items() if c.boot_id == self.boot_id} - lost
+        for uid in sorted(current):
+            content = cdi.dump(claims[uid], self._metadata_path)
+            if files.get(uid) == content:
                 self._note_file(claims[uid])
+            else:
+                self._put_right(uid, content)
+        for uid in sorted(files.keys() - current - lost):
+            self._put_right(uid, None)
 
-    def _carry_out(self, step: WriteFile | RemoveFile) -> None:
-        match step:
-            case WriteFile(name, content):
+    def _put_right(self, uid: ClaimUid, content: bytes | None) -> None:
+        """Write a CDI file, or remove it."""
+        name = cdi.file_name(uid)
+        try:
+            if content is not None:
                 logger.warning("CDI file %s is missing or differs; writing it anew", name)
                 self._cdi.write(name, content)
-            case RemoveFile(name):
+            else:
                 logger.warning("CDI file %s is of no claim prepared in this boot; removing", name)
                 self._cdi.remove(name)
+        except OSError:
+            logger.exception("CDI file %s cannot be put right", name)
 
     def _cdi_contents(self) -> Mapping[ClaimUid, bytes]:
         """Our files; those of others are none of our business."""

@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 
 from driver.devices import DeviceSpec, Mount
 from driver.preparing.files import cdi
-from driver.preparing.files.cdi import RemoveFile, WriteFile
 from driver.preparing.files.checkpoint import Unreadable
 from driver.preparing.files.prepared import PreparedClaim
 from tests.driver.claim_builders import (
-    BOOT,
     a_reference,
     a_result,
     an_instance,
@@ -233,29 +231,3 @@ def test_file_that_is_not_ours_any_more(text: bytes, reason: str) -> None:
 )
 def test_files_of_others_are_left_alone(name: str, uid: str | None) -> None:
     assert cdi.claim_of(name) == uid
-
-
-def test_files_follow_the_prepared_claims() -> None:
-    kept, changed = prepared(WANTED), prepared(OTHER)
-    claims = {WANTED.uid: kept, OTHER.uid: changed}
-    gone = a_reference(3)
-    files = {WANTED.uid: cdi.dump(kept), OTHER.uid: b"{", gone.uid: b"{}"}
-
-    steps = cdi.plan_files(claims, files, BOOT)
-
-    assert steps == (
-        WriteFile(cdi.file_name(OTHER.uid), cdi.dump(changed)),
-        RemoveFile(cdi.file_name(gone.uid)),
-    )
-
-
-def test_files_that_follow_need_no_step() -> None:
-    claim = prepared(WANTED)
-
-    assert cdi.plan_files({WANTED.uid: claim}, {WANTED.uid: cdi.dump(claim)}, BOOT) == ()
-
-
-def test_claim_of_an_earlier_boot_has_no_file() -> None:
-    claim = replace(prepared(WANTED), boot_id="boot-0")
-
-    assert cdi.plan_files({WANTED.uid: claim}, {WANTED.uid: b"{}"}, BOOT) == (RemoveFile(FILE),)

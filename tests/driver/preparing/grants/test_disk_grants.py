@@ -152,6 +152,36 @@ async def test_start_writes_no_file_that_is_right(
     assert caplog.text == ""
 
 
+async def test_start_writes_wrong_files_before_it_removes_those_of_no_claim(
+    machine: Machine,
+) -> None:
+    node, gone = await machine.start(), cdi.file_name(a_reference(0).uid)
+    await grant(node, WANTED)
+    await grant(node, OTHER, "loop-bbbbbb")
+    wrong = cdi.file_name(OTHER.uid)
+    machine.cdi.files |= {wrong: b"{", gone: b"{}"}
+    machine.disk.steps.clear()
+
+    await machine.start()
+
+    assert machine.disk.steps == [
+        f"write {wrong}",
+        f"wrote {wrong}",
+        f"remove {gone}",
+        f"removed {gone}",
+    ]
+    machine.assert_files_are_those_of(a_grant(WANTED), a_grant(OTHER, "loop-bbbbbb"))
+
+
+async def test_start_removes_the_file_of_a_claim_of_an_earlier_boot(machine: Machine) -> None:
+    await grant(await machine.start(), WANTED)
+
+    await machine.start(boot="boot-2")
+
+    assert machine.cdi.files == {}
+    assert machine.checkpoint() == {WANTED.uid: a_grant(WANTED)}
+
+
 async def test_file_that_somebody_replaced_is_written_again(machine: Machine) -> None:
     node = await machine.start()
     await grant(node, WANTED)
