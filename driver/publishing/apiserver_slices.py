@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from driver.api import DRIVER_NAME, NodeName
@@ -38,6 +38,7 @@ from kube.api import (
     JsonObject,
     NotFoundError,
     Preconditions,
+    Store,
     UnavailableError,
     WriteOptions,
 )
@@ -112,19 +113,6 @@ BY_POOL = "slices by pool"
 """Index of a store of slices."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSlices:
-    """The slices that the API server has, own writes included.
-
-    Attributes:
-        views: Anew at each call; those of other pools are left alone.
-        note: Takes each answer to a write, so that the next call shows it.
-    """
-
-    views: Callable[[], Iterable[SliceView]]
-    note: Callable[[JsonObject], None]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
     """A pool that somebody publishes.
@@ -149,7 +137,8 @@ class PoolPublisher:
         written: The publication that the API server has; if a write failed, all it may have.
     """
 
-    def __init__(self, client: ApiClient, pool: Pool, slices: StoredSlices) -> None:
+    def __init__(self, client: ApiClient, pool: Pool, slices: Store[SliceView]) -> None:
+        """`slices` are those that the API server has, with the index `BY_POOL`."""
         self.written = Publication({})
         self._client = client
         self._pool = pool
@@ -159,7 +148,7 @@ class PoolPublisher:
 
     def recall(self) -> None:
         """Go on from what an earlier process published; the slices must be in sync."""
-        self.written = publication_of(stored_devices(self._slices.views(), self._pool.name))
+        self.written = publication_of(stored_devices(self._stored()))
 
     async def write(self, publication: Publication) -> None:
         """Let the pool show this.
@@ -200,9 +189,12 @@ class PoolPublisher:
     async def _plan_for(
         self, publication: Publication | None, owner: Owner | None = None
     ) -> PoolPlan:
-        views = tuple(view for view in self._slices.views() if view.pool == self._pool.name)
         many = len(publication.offers) if publication else 0
+        views = self._stored()
         return await worked_out(many, _plan, self._pool, publication, owner, views, self._adopted)
+
+    def _stored(self) -> tuple[SliceView, ...]:
+        return self._slices.by_index(BY_POOL, self._pool.name)
 
 
 def _plan(

@@ -26,7 +26,7 @@ from driver.names import configuration_of_pool, is_shared_pool, shared_pool
 from driver.plumbing.apiserver import each
 from driver.plumbing.apiserver_passes import Passes, put_right
 from driver.publishing.apiserver_allocations import AllocationWatch
-from driver.publishing.apiserver_slices import BY_POOL, Pool, PoolPublisher, StoredSlices
+from driver.publishing.apiserver_slices import BY_POOL, Pool, PoolPublisher
 from driver.publishing.shown.publication import Publication, Supply, claimable_instances, publish
 from driver.publishing.shown.shared_pools import Nodes, Urgency, nodes_of, shared_supply, urgency
 from driver.publishing.shown.slices import Features
@@ -182,8 +182,7 @@ class ClusterPools:
         if not supply.instances and not self.slices.by_index(BY_POOL, name):
             return None
         pool = Pool(name=name, scope=AllNodesScope(), stays=False)
-        slices = StoredSlices(lambda: self.slices.by_index(BY_POOL, name), self.slices.note)
-        publisher = self._publishers[name] = PoolPublisher(self._client, pool, slices)
+        publisher = self._publishers[name] = PoolPublisher(self._client, pool, self.slices)
         publisher.recall()
         return publisher
 

@@ -9,7 +9,7 @@ So a pool of one device waits for none of thousands. `local_pools` says which po
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,13 +23,7 @@ from driver.plumbing.apiserver_passes import Passes, put_right
 from driver.plumbing.prometheus import PUBLISHED_SECONDS
 from driver.plumbing.worker_threads import worked_out
 from driver.publishing.apiserver_allocations import AllocationWatch
-from driver.publishing.apiserver_slices import (
-    BY_POOL,
-    Pool,
-    PoolPublisher,
-    StoredSlices,
-    read_owner,
-)
+from driver.publishing.apiserver_slices import BY_POOL, Pool, PoolPublisher, read_owner
 from driver.publishing.shown.local_pools import Homes, traces_of, traces_of_instance
 from driver.publishing.shown.publication import Publication, Supply, publish
 from driver.publishing.shown.slices import Features
@@ -207,7 +201,7 @@ class NodePools:
                 stays=name == self._node,
                 read_owner=lambda: read_owner(self._client, self._node),
             ),
-            StoredSlices(lambda: self._stored(name), self.slices.note),
+            self.slices,
         )
         publisher.recall()
         pool = self.pools[name] = LocalPool(
@@ -220,9 +214,6 @@ class NodePools:
         self._running[name] = self._tasks.create_task(run, name=f"publish {name}")
         return pool
 
-    def _stored(self, name: str) -> Iterable[SliceView]:
-        return self.slices.by_index(BY_POOL, name)
-
     async def _decide(self, name: str, supply: Supply, written: Publication) -> Publication:
         assert self._features is not None, "known when there are pools"
         decide = partial(
@@ -234,7 +225,8 @@ class NodePools:
     def _written(self, name: str, publication: Publication) -> None:
         """Whether it failed or not."""
         self._follow_claims(publication)
-        if name != self._node and self.pools[name].is_idle and not self._stored(name):
+        is_stored = bool(self.slices.by_index(BY_POOL, name))
+        if name != self._node and self.pools[name].is_idle and not is_stored:
             del self.pools[name]
             self._running.pop(name).cancel()
 

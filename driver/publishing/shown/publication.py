@@ -141,10 +141,9 @@ def publication_of(stored: Iterable[tuple[Body, Scope | None]]) -> Publication:
     )
 
 
-def stored_devices(slices: Iterable[SliceView], pool: str) -> Iterator[tuple[Body, Scope | None]]:
-    """The devices of a pool as the API server has them, the newest version of each last."""
-    ours = (view for view in slices if view.pool == pool)
-    for view in sorted(ours, key=lambda view: view.generation):
+def stored_devices(slices: Iterable[SliceView]) -> Iterator[tuple[Body, Scope | None]]:
+    """The devices of a pool's slices, the newest version of each last."""
+    for view in sorted(slices, key=lambda view: view.generation):
         yield from ((device.body({}), view.content.scope) for device in view.content.devices)
 
 

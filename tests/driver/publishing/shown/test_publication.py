@@ -162,12 +162,6 @@ def a_stored_slice(pool: str, generation: int, *bodies: dict[str, Any]) -> Slice
     return slice_view({"metadata": {"name": f"{generation}"}, "spec": {**spec, "pool": place}})
 
 
-def test_slices_of_another_pool_are_not_what_was_published() -> None:
-    slices = [a_stored_slice("probe", 1, {"name": "theirs"}), a_stored_slice(NODE, 1)]
-
-    assert list(stored_devices(slices, NODE)) == []
-
-
 def test_of_a_device_in_two_generations_the_newer_counts() -> None:
     taint = {
         "key": "moorage.dev/offline",
@@ -177,7 +171,7 @@ def test_of_a_device_in_two_generations_the_newer_counts() -> None:
     newer = a_stored_slice(NODE, 2, {"name": "disk", "taints": [taint]})
     older = a_stored_slice(NODE, 1, {"name": "disk"})
 
-    publication = publication_of(stored_devices([newer, older], NODE))
+    publication = publication_of(stored_devices([newer, older]))
 
     assert publication.offers[DeviceName("disk")].away_since == NOW
 
@@ -365,6 +359,6 @@ def test_a_device_that_went_away_is_seen_by_whom_it_was_seen_before() -> None:
 
 
 def test_a_stored_slice_says_who_sees_its_devices() -> None:
-    stored = publication_of(stored_devices([a_stored_slice(NODE, 1, {"name": "disk"})], NODE))
+    stored = publication_of(stored_devices([a_stored_slice(NODE, 1, {"name": "disk"})]))
 
     assert stored.offers[DeviceName("disk")].scope == NodeScope(NODE)
