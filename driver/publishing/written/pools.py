@@ -17,10 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from driver.api import NodeName
 from driver.publishing.written.adoption import Adopted, holds
 from driver.publishing.written.resource_slices import (
+    INDEX_DIGITS,
     CreateSlice,
     DeleteSlice,
     NodeScope,
@@ -28,15 +30,18 @@ from driver.publishing.written.resource_slices import (
     Scope,
     SliceContent,
     SliceView,
-    SliceWriter,
     TaintTimes,
     UpdateSlice,
-    delete,
     index_of,
+    scope_fields,
 )
 from driver.publishing.written.shards import DeviceGroup, place
 
 _NOTHING_ADOPTED: Adopted = {}
+
+_PREFIX_LIMIT = 57
+"""Characters before the hyphen and the five that the API server adds: it cuts what is longer, but
+refuses what would be no name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +106,7 @@ def plan_slices(
     changed = _changed(desired, contents, current, adopted)
     newest = max((view.generation for view in ours), default=0)
     generation = newest if not missing and len(changed) <= 1 else newest + 1
-    writer = _writer(desired, generation, len(contents), ours)
+    writer = _Writer(desired, generation, len(contents), _taint_times(ours))
     kept = {view.name for view in current.values()}
     rewritten: Collection[int] = changed if generation == newest else current.keys()
     return PoolPlan(
@@ -111,17 +116,56 @@ def plan_slices(
     )
 
 
-def _writer(
-    desired: DesiredPool, generation: int, slice_count: int, ours: Iterable[SliceView]
-) -> SliceWriter:
-    return SliceWriter(
-        driver=desired.driver,
-        pool=desired.name,
-        owner=desired.owner,
-        generation=generation,
-        slice_count=slice_count,
-        times=_taint_times(ours),
-    )
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes the slices of a pool in one generation.
+
+    Attributes:
+        times: Since when devices bear their taints; what is wanted without a time gets it back.
+    """
+
+    pool: DesiredPool
+    generation: int
+    slice_count: int
+    times: TaintTimes
+
+    def create(self, index: int, content: SliceContent) -> CreateSlice:
+        """The index comes first in the name: kube-scheduler tries slices in their names' order."""
+        owner = f"-{self.pool.owner.name}" if self.pool.owner else ""
+        name = f"{index:0{INDEX_DIGITS}x}-{self.pool.driver}{owner}"[:_PREFIX_LIMIT].rstrip("-.")
+        metadata: dict[str, Any] = {"generateName": f"{name}-"}
+        if self.pool.owner:
+            metadata["ownerReferences"] = [self.pool.owner.reference()]
+        return CreateSlice(self._body(metadata, content), index, content)
+
+    def update(self, view: SliceView, index: int, content: SliceContent) -> UpdateSlice:
+        metadata = {
+            **view.metadata,
+            "name": view.name,
+            "uid": view.uid,
+            "resourceVersion": view.resource_version,
+        }
+        if self.pool.owner and not self.pool.owner.controls(view):
+            metadata["ownerReferences"] = [self.pool.owner.reference()]
+        return UpdateSlice(view.name, self._body(metadata, content), index, content)
+
+    def _body(self, metadata: Mapping[str, Any], content: SliceContent) -> dict[str, Any]:
+        devices = [device.body(self.times) for device in content.devices]
+        return {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": metadata,
+            "spec": {
+                "driver": self.pool.driver,
+                "pool": {
+                    "name": self.pool.name,
+                    "generation": self.generation,
+                    "resourceSliceCount": self.slice_count,
+                },
+                **scope_fields(content.scope),
+                **({"devices": devices} if devices else {}),
+            },
+        }
 
 
 def _changed(
@@ -183,4 +227,5 @@ def _taint_times(ours: Iterable[SliceView]) -> TaintTimes:
 
 def _deletes(views: Iterable[SliceView]) -> tuple[DeleteSlice, ...]:
     """Old generations first, or one that the newest hides would be seen again for a moment."""
-    return tuple(map(delete, sorted(views, key=lambda view: (view.generation, view.name))))
+    ordered = sorted(views, key=lambda view: (view.generation, view.name))
+    return tuple(DeleteSlice(view.name, view.uid, view.resource_version) for view in ordered)
