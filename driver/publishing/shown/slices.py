@@ -227,21 +227,15 @@ def _quantity(number: int) -> str:
 
 def _free_names(instance: Instance, uses: int, taken: set[str]) -> list[DeviceName]:
     """The names that an Instance gets: the preferred ones, or such as differ in their hash."""
-    names = derived(instance, _preferred, uses)
+    names = derived(instance, _names, uses, "")
     attempts = count()
     while not taken.isdisjoint(names):
-        names = _names(instance, uses, salt=f"{instance.namespace}/{next(attempts)}/")
+        names = _names(instance, uses, f"{instance.namespace}/{next(attempts)}/")
     return names
 
 
-def _preferred(instance: Instance, uses: int) -> list[DeviceName]:
-    return _names(instance, uses, salt="")
-
-
 def _names(instance: Instance, uses: int, salt: str) -> list[DeviceName]:
-    room = len(f"-{uses - 1}") if uses > 1 else 0
-    return _numbered(device_name(instance.name, room=room, salt=salt), uses)
-
-
-def _numbered(name: DeviceName, uses: int) -> list[DeviceName]:
-    return [DeviceName(f"{name}-{use}") for use in range(uses)] if uses > 1 else [name][:uses]
+    if uses <= 1:
+        return [device_name(instance.name, salt=salt)][:uses]
+    name = device_name(instance.name, room=len(f"-{uses - 1}"), salt=salt)
+    return [DeviceName(f"{name}-{use}") for use in range(uses)]
