@@ -158,7 +158,7 @@ class KubeletClaims:
         if not self._node.claims_prepared:
             return
         try:
-            await self._is_discovered(KNOWN_SECONDS)
+            await self._discovered(KNOWN_SECONDS)
             await self.renew()
         except OSError:
             logger.exception("What is prepared cannot be planned anew yet")
@@ -319,14 +319,14 @@ class KubeletClaims:
             if isinstance(claim, Failure):
                 return
             known = is_prepared(claim, prepared, self._node.boot_id)
-        await self._is_discovered(KNOWN_SECONDS if known else INSTANCES_SECONDS)
+        await self._discovered(KNOWN_SECONDS if known else INSTANCES_SECONDS)
 
-    async def _is_discovered(self, seconds: float) -> bool:
+    async def _discovered(self, seconds: float) -> None:
+        """Wait for the first discovery, but no longer than this."""
         if self._source.sight is None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._source.decided()
-        return self._source.sight is not None
 
     async def _renewal_problem(self) -> Failure | None:
         sight = self._source.sight
