@@ -15,6 +15,7 @@ from datetime import datetime
 from driver.api import timestamp
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.asking.snapshots import Snapshot, changed, with_objects, world_of
+from scheduler_plugin.judging.gangs import judge_waiting, waiting_refusal
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume
 from scheduler_plugin.models import queue_problems
 from scheduler_plugin.objects.amounts import ResourceKey
@@ -24,7 +25,7 @@ from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Take
 from scheduler_plugin.viewing.device_rows import DeviceRow, device_rows
 from scheduler_plugin.viewing.queue_rows import QueueRow, queue_rows
-from scheduler_plugin.viewing.why import ADMITTED, decision, refusal, verdict
+from scheduler_plugin.viewing.why import ADMITTED, decision
 
 KINDS = {
     "Pod": "pods",
@@ -287,7 +288,7 @@ def _needs_nothing(pod: str) -> SimulatedPod:
 
 
 def _simulated(pod: PodView, world: World, now: datetime) -> SimulatedPod:
-    name, found = _named(pod), verdict(world, pod)
+    name, found = _named(pod), judge_waiting(pod, world)
     if isinstance(found, Refused):
         going, sentence = decision(world, pod, now), found.sentence
         evicted: tuple[str, ...] = ()
@@ -331,7 +332,7 @@ def _waiting(before: World, after: World, now: datetime) -> Iterator[WaitingChan
 
 
 def _told(pod: PodView, world: World, now: datetime) -> tuple[str, str, tuple[str, ...]]:
-    refused = refusal(world, pod)
+    refused = waiting_refusal(pod, world)
     if refused is None:
         return ADMITTED, "No rule of queues keeps it.", ()
     going = decision(world, pod, now)

@@ -16,14 +16,8 @@ from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.extender.kube_scheduler_binds import Binds
 from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.extender.messages import Answer, BindArguments, NotAnswered, Passed
-from scheduler_plugin.judging.gangs import (
-    NotTogether,
-    Together,
-    could_come,
-    is_of_gang,
-    judge_together,
-)
-from scheduler_plugin.judging.verdicts import Refused, assume, judge
+from scheduler_plugin.judging.gangs import Together, could_come, judge_waiting
+from scheduler_plugin.judging.verdicts import Refused, assume
 from scheduler_plugin.objects.bindings import CarriesOut
 from scheduler_plugin.objects.fields import JsonObject, UnreadableError
 from scheduler_plugin.objects.names import Reason
@@ -111,11 +105,7 @@ class Extender:
         if why := self._binds.why_not_tried(view, now):
             return NotAnswered(why)
         world.assumptions.expire(now)
-        if is_of_gang(view, world.facts):
-            found = judge_together(view, world, self._may_come)
-            return found.refused if isinstance(found, NotTogether) else found
-        verdict = judge(view, world.facts.claims_of(view), world)
-        return verdict if isinstance(verdict, Refused) else Together(((view, verdict),))
+        return judge_waiting(view, world, self._may_come)
 
     def _may_come(self, pod: PodView) -> PodView | None:
         """Those at the gate do not: it lets go of a group as a whole."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.world import World
@@ -92,10 +93,25 @@ def tried_together(
         yield _tried(found, world)
 
 
-def judge_together(pod: PodView, world: World, may_come: MayCome) -> Together | NotTogether:
-    """The same verdict, for who does not look what the trial changed."""
+def judge_waiting(
+    pod: PodView, world: World, may_come: MayCome | None = None
+) -> Together | Refused:
+    """The verdict on a pod that waits; one of a group goes with its group or not at all.
+
+    Without `may_come` for who only wants to know, see `waits_with`.
+    """
+    may_come = may_come or partial(waits_with, world=world)
+    if not is_of_gang(pod, world.facts):
+        verdict = judge(pod, world.facts.claims_of(pod), world)
+        return verdict if isinstance(verdict, Refused) else Together(((pod, verdict),))
     with tried_together(pod, world, may_come) as found:
-        return found
+        return found.refused if isinstance(found, NotTogether) else found
+
+
+def waiting_refusal(pod: PodView, world: World) -> Refused | None:
+    """Why a waiting pod is refused, for who only wants to know; None where it is not."""
+    found = judge_waiting(pod, world)
+    return found if isinstance(found, Refused) else None
 
 
 def _tried(pods: list[PodView], world: World) -> Together | NotTogether:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.gangs import waiting_refusal
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.viewing.why import ADMITTED, refusal
+from scheduler_plugin.viewing.why import ADMITTED
 from scheduler_plugin.waiting.decisions import waiting_pod
 
 FITS = "Fits"
@@ -76,7 +77,7 @@ def waiting_rows(world: World, most: int) -> Iterator[WaitingRow]:
     """Those that have waited longest, so many at the most: a verdict is not for nothing."""
     waiting = [p for p in world.facts.pods() if p.may_be_bound and p.may_use_devices]
     for pod in sorted(waiting, key=lambda pod: (pod.created, pod.namespace, pod.name))[:most]:
-        refused = refusal(world, pod)
+        refused = waiting_refusal(pod, world)
         yield WaitingRow(
             pod=f"{pod.namespace}/{pod.name}",
             queue=world.facts.queue_of(pod),

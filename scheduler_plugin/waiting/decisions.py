@@ -5,18 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import partial
 
 from driver.api import timestamp
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.judging.gangs import (
-    NotTogether,
-    is_of_gang,
-    judge_together,
-    waits_with,
-)
+from scheduler_plugin.judging.gangs import waiting_refusal
 from scheduler_plugin.judging.missing_claims import missing_claims
-from scheduler_plugin.judging.verdicts import Refused, judge
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
 
@@ -165,16 +158,7 @@ def _why(pod: PodView, world: World, kept: str) -> tuple[str, str]:
     if missing := missing_claims(pod, world.facts):
         named = ", ".join(f"{pod.namespace}/{name}" for name in missing)
         return Wait.CLAIM_NOT_FOUND, f"It waits for a claim that is not there yet: {named}."
-    refused = _refused(pod, world)
+    refused = waiting_refusal(pod, world)
     if refused is not None:
         return refused.reason, refused.sentence
     return (Wait.ROOM_IS_LEFT, kept) if kept else ("", "")
-
-
-def _refused(pod: PodView, world: World) -> Refused | None:
-    """A pod that goes with others is refused as one of them."""
-    if is_of_gang(pod, world.facts):
-        found = judge_together(pod, world, partial(waits_with, world=world))
-        return found.refused if isinstance(found, NotTogether) else None
-    verdict = judge(pod, world.facts.claims_of(pod), world)
-    return verdict if isinstance(verdict, Refused) else None
