@@ -81,7 +81,7 @@ from scheduler_plugin.objects.pods import (
 )
 from scheduler_plugin.objects.queue_objects import parse_queue
 from scheduler_plugin.objects.selectors import LabelSelector, Operator, Requirement
-from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
+from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
 from scheduler_plugin.reclaiming.device_wants import Ask, Seeker, may_want_device
 from scheduler_plugin.reclaiming.devices import decide_device, is_device_due
 from scheduler_plugin.reclaiming.kinds import kind_of
@@ -97,4 +97,4 @@ from scheduler_plugin.reclaiming.places.offers import (
 )
 from scheduler_plugin.reclaiming.room_places import decide_room, is_room_due
 from scheduler_plugin.reclaiming.victims.victims import Away
-from scheduler_plugin.reclaiming.wants import Outlook, hold_of, outlook
+from scheduler_plugin.reclaiming.wants import Nobody, Outlook, hold_of, outlook

@@ -7,10 +7,10 @@ from itertools import chain
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.holds import Hold
-from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.places.places import Place
 from scheduler_plugin.reclaiming.victims.victims import Victim
+from scheduler_plugin.reclaiming.wants import Nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +45,6 @@ class Take:
 @dataclass(frozen=True, slots=True)
 class OnItsWay:
     """What the pod lacks is about to be free."""
-
-
-@dataclass(frozen=True, slots=True)
-class Nobody:
-    """Nobody has to go.
-
-    Attributes:
-        unmet: The queue whose quota is not met by that; None where it has all of it.
-    """
-
-    sentence: str
-    unmet: QueueName | None = None
 
 
 Decision: TypeAlias = Take | OnItsWay | Nobody

@@ -24,7 +24,7 @@ from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX
 from scheduler_plugin.objects.names import NO_POD, PodUid
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.wants import (
-    NoWant,
+    Nobody,
     holds_of,
     names_of,
     served_with_another,
@@ -112,41 +112,41 @@ def may_want_device(pod: PodView) -> bool:
     return pod.unschedulable and pod.may_be_bound and not pod.gates and bool(asks)
 
 
-def device_want_of(pod: PodView, world: World) -> DeviceWant | NoWant:
+def device_want_of(pod: PodView, world: World) -> DeviceWant | Nobody:
     """What devices a pod lacks, if it lacks any; in doubt it lacks none."""
     pods = _together(pod, world)
-    if isinstance(pods, NoWant):
+    if isinstance(pods, Nobody):
         return pods
     cases = _admitted(pods, world)
-    if isinstance(cases, NoWant):
+    if isinstance(cases, Nobody):
         return cases
     if not any(_asks_for_accounted(each, world) for each in pods):
-        return NoWant(f"{names_of(pods)} waits for no device that queues count.")
+        return Nobody(f"{names_of(pods)} waits for no device that queues count.")
     if served := served_with_another(pods, world):
-        return NoWant(served)
+        return Nobody(served)
     holds, seekers = holds_of(cases), seekers_of(pods, world)
     if isinstance(seekers, str):
         unmet = holds[0].queue if holds else None
-        return NoWant(f"{names_of(pods)} waits for a device, and {seekers}", unmet)
+        return Nobody(f"{names_of(pods)} waits for a device, and {seekers}", unmet)
     if not holds:
         waits = f"{names_of(pods)} waits for a device"
-        return NoWant(f"{waits} that nobody, or more than one, would pay for.")
+        return Nobody(f"{waits} that nobody, or more than one, would pay for.")
     keys = dict.fromkeys(key for hold in holds for key, _ in hold.usage)
     if not keys:
-        return NoWant(f"{names_of(pods)} waits for all devices of a class that has none.")
+        return Nobody(f"{names_of(pods)} waits for all devices of a class that has none.")
     return DeviceWant(seekers=seekers, holds=holds, keys=tuple(keys))
 
 
-def _admitted(pods: Sequence[PodView], world: World) -> list[Case] | NoWant:
+def _admitted(pods: Sequence[PodView], world: World) -> list[Case] | Nobody:
     cases = tried_cases(pods, world)
-    if isinstance(cases, NoWant):
+    if isinstance(cases, Nobody):
         return cases
     if any(lacks_room for _, lacks_room in cases):
-        return NoWant(f"{names_of(pods)} waits for room, and not for a device.")
+        return Nobody(f"{names_of(pods)} waits for room, and not for a device.")
     return [case for case, _ in cases]
 
 
-def _together(pod: PodView, world: World) -> list[PodView] | NoWant:
+def _together(pod: PodView, world: World) -> list[PodView] | Nobody:
     """The pod, and as many of its group as have to find devices with it: those bound have theirs.
 
     What is assumed of the others is not enough here: they were let go, and found nothing.
@@ -156,13 +156,13 @@ def _together(pod: PodView, world: World) -> list[PodView] | NoWant:
         return [pod]
     group = facts.group(pod.namespace, pod.group)
     if group is None:
-        return NoWant(f"{pod} goes with its PodGroup {pod.namespace}/{pod.group}, not there yet.")
+        return Nobody(f"{pod} goes with its PodGroup {pod.namespace}/{pod.group}, not there yet.")
     members = list(living_members(pod, facts))
     least = (group.min_member or len(members)) - sum(member.is_bound for member in members)
     others = [m for m in members if m.uid != pod.uid and could_come(m, world)]
     if len(others) + 1 < least:
         goes = f"PodGroup {pod.namespace}/{pod.group} goes as a whole"
-        return NoWant(f"{goes}: {least} pods more, and {len(others) + 1} wait for devices.")
+        return Nobody(f"{goes}: {least} pods more, and {len(others) + 1} wait for devices.")
     turns = sorted(others, key=lambda m: (not m.unschedulable, -m.priority, m.created, m.name))
     return [pod, *turns[: max(0, least - 1)]]
 

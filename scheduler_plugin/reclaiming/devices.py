@@ -22,7 +22,7 @@ from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
+from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
 from scheduler_plugin.reclaiming.device_wants import DeviceWant, device_want_of, lacking
 from scheduler_plugin.reclaiming.free_places import Step
 from scheduler_plugin.reclaiming.gathering import Gathering
@@ -36,7 +36,7 @@ from scheduler_plugin.reclaiming.places.evidence import (
 from scheduler_plugin.reclaiming.places.places import Place, result_of
 from scheduler_plugin.reclaiming.victims.candidates import given_up
 from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Away, Protection, Victim
-from scheduler_plugin.reclaiming.wants import NoWant
+from scheduler_plugin.reclaiming.wants import Nobody
 
 Plan: TypeAlias = tuple[list[Place], list[Victim]]
 """Where each pod would be, and who goes for that."""
@@ -55,8 +55,8 @@ def decide_device(
     `known`. The other arguments are those of `room.decide`.
     """
     want = device_want_of(pod, world)
-    if isinstance(want, NoWant):
-        yield Nobody(want.sentence, want.unmet)
+    if isinstance(want, Nobody):
+        yield want
         return
     yield from Search(want, away, world, now, known).run()
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take
+from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.device_wants import DeviceWant, Seeker, nodes_of_resources
 from scheduler_plugin.reclaiming.places.device_use import DeviceUse
 from scheduler_plugin.reclaiming.places.evidence import (
@@ -22,6 +22,7 @@ from scheduler_plugin.reclaiming.places.places import Gone, Place, Places
 from scheduler_plugin.reclaiming.victims.candidates import IN_ONE_STEP, Candidates
 from scheduler_plugin.reclaiming.victims.effects import who_does_not_end
 from scheduler_plugin.reclaiming.victims.victims import Asker, Away, Victim
+from scheduler_plugin.reclaiming.wants import Nobody
 
 Step: TypeAlias = Decision | Unread | None
 

@@ -19,12 +19,12 @@ from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
+from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
 from scheduler_plugin.reclaiming.victims.candidates import Candidates, given_up, needed_of
 from scheduler_plugin.reclaiming.victims.effects import who_does_not_end
 from scheduler_plugin.reclaiming.victims.subsets import MOST_CANDIDATES, Effort, subsets
 from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Asker, Away, Protection, Victim
-from scheduler_plugin.reclaiming.wants import NoWant, Shortage, Want, want_of
+from scheduler_plugin.reclaiming.wants import Nobody, Shortage, Want, want_of
 
 
 def decide(
@@ -44,8 +44,8 @@ def decide(
         first: These go in any case.
     """
     want = want_of(pod, world, away)
-    if isinstance(want, NoWant):
-        yield Nobody(want.sentence)
+    if isinstance(want, Nobody):
+        yield want
     elif not want.shortages:
         yield OnItsWay()
     else:
@@ -61,7 +61,7 @@ def is_due(take: Take, world: World, now: datetime, away: Away = NOBODY_AWAY) ->
     if pod is None or not pod.may_be_bound:
         return False
     want = want_of(pod, world, away)
-    if isinstance(want, NoWant) or not want.shortages:
+    if isinstance(want, Nobody) or not want.shortages:
         return False
     return _Search(want, away, world, now).confirms(take.victims)
 

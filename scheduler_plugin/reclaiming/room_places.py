@@ -13,14 +13,14 @@ from functools import partial
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.decisions import Nobody, Take
+from scheduler_plugin.reclaiming.decisions import Take
 from scheduler_plugin.reclaiming.device_wants import DeviceWant, seekers_of
 from scheduler_plugin.reclaiming.devices import Search
 from scheduler_plugin.reclaiming.free_places import Step
 from scheduler_plugin.reclaiming.places.evidence import Evidence, Known, Unread
 from scheduler_plugin.reclaiming.room import decide, is_due
 from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Away
-from scheduler_plugin.reclaiming.wants import NoWant, names_of, together_with
+from scheduler_plugin.reclaiming.wants import Nobody, names_of, together_with
 
 
 def decide_room(
@@ -64,7 +64,7 @@ def is_room_due(
 def room_want_of(take: Take, world: World) -> DeviceWant | str:
     """What those have to find that wait for room; or what is in doubt."""
     pods = together_with(take.pod, world)
-    if isinstance(pods, NoWant):
+    if isinstance(pods, Nobody):
         return pods.sentence
     seekers = seekers_of(pods, world)
     if isinstance(seekers, str):

@@ -71,11 +71,11 @@ class Want:
 
 
 @dataclass(frozen=True, slots=True)
-class NoWant:
-    """A pod for which nobody is asked to go: why, as a sentence.
+class Nobody:
+    """Nobody has to go: why, as a sentence.
 
     Attributes:
-        unmet: The queue whose quota is not met by that; None for none.
+        unmet: The queue whose quota is not met by that; None where it has all of it.
     """
 
     sentence: str
@@ -125,42 +125,42 @@ def outlook(pod: PodView, world: World, stuck: Collection[PodUid]) -> Outlook:
             ends = not users <= {*stuck} if hold.is_read_back else users.isdisjoint(stuck)
             return Outlook.COMES if ends else Outlook.IS_KEPT
     want = want_of(pod, world, Away(stuck=stuck))
-    if isinstance(want, NoWant):
+    if isinstance(want, Nobody):
         return Outlook.IS_THERE
     kept, leaving = kept_by(stuck, world), world.ledger.leaving
     comes = (leaving.amount(s.place, s.key) > kept.amount(s.place, s.key) for s in want.shortages)
     return Outlook.COMES if all(comes) else Outlook.IS_KEPT
 
 
-def want_of(pod: PodView, world: World, away: Away) -> Want | NoWant:
+def want_of(pod: PodView, world: World, away: Away) -> Want | Nobody:
     """What a waiting pod lacks, and those that go with it.
 
     What those who are away use is on its way out, though not seen as such yet; but for those of
     them that do not end.
     """
     pods = together_with(pod, world)
-    if isinstance(pods, NoWant):
+    if isinstance(pods, Nobody):
         return pods
     cases = tried_cases(pods, world)
-    if isinstance(cases, NoWant):
+    if isinstance(cases, Nobody):
         return cases
     if not any(lacks_room for _, lacks_room in cases):
-        return NoWant(f"{names_of(pods)} waits for no room.")
+        return Nobody(f"{names_of(pods)} waits for no room.")
     if served := served_with_another(pods, world):
-        return NoWant(served)
+        return Nobody(served)
     evicted = freed_by(away.evicted, world, away.stuck)
     return _want([case for case, _ in cases], evicted, kept_by(away.stuck, world))
 
 
-def together_with(pod: PodView, world: World) -> list[PodView] | NoWant:
+def together_with(pod: PodView, world: World) -> list[PodView] | Nobody:
     """The pod, and those without which it does not go."""
     if not is_of_gang(pod, world.facts):
         return [pod]
     pods = who_goes(pod, world, partial(waits_with, world=world))
-    return NoWant(pods.sentence) if isinstance(pods, Refused) else pods
+    return Nobody(pods.sentence) if isinstance(pods, Refused) else pods
 
 
-def tried_cases(pods: Sequence[PodView], world: World) -> list[tuple[Case, bool]] | NoWant:
+def tried_cases(pods: Sequence[PodView], world: World) -> list[tuple[Case, bool]] | Nobody:
     """Each as if those before it were bound, and whether it lacks room.
 
     Nobody wants anything where one of them waits for something else.
@@ -171,16 +171,16 @@ def tried_cases(pods: Sequence[PodView], world: World) -> list[tuple[Case, bool]
         return _tried(pods, world)
 
 
-def _tried(pods: Sequence[PodView], world: World) -> list[tuple[Case, bool]] | NoWant:
+def _tried(pods: Sequence[PodView], world: World) -> list[tuple[Case, bool]] | Nobody:
     found = []
     for pod in pods:
         claims = world.facts.claims_of(pod)
         verdict = judge(pod, claims, world)
         if isinstance(verdict, Refused) and verdict.reason is not Reason.OVER_LIMIT:
-            return NoWant(verdict.sentence)
+            return Nobody(verdict.sentence)
         case = case_of(pod, claims, world, at_bind=False)
         if why := _over_quota(case):
-            return NoWant(why)
+            return Nobody(why)
         found.append((case, isinstance(verdict, Refused)))
         if len(pods) > 1:
             admitted = Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
@@ -206,10 +206,10 @@ def holds_of(cases: Sequence[Case]) -> tuple[Hold, ...]:
     return tuple(hold for case in cases if (hold := hold_of_case(case)) is not None)
 
 
-def _want(cases: Sequence[Case], evicted: Totals, kept: Totals) -> Want | NoWant:
+def _want(cases: Sequence[Case], evicted: Totals, kept: Totals) -> Want | Nobody:
     pods, holds = tuple(case.pod for case in cases), holds_of(cases)
     if not holds:
-        return NoWant(f"{names_of(pods)} would be charged to several queues.")
+        return Nobody(f"{names_of(pods)} would be charged to several queues.")
     shortages = tuple(_shortages(cases, holds, evicted, kept))
     return Want(pods=pods, holds=holds, shortages=shortages)
 

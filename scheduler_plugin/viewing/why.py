@@ -10,20 +10,14 @@ from typing import Any
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.cases import case_of
 from scheduler_plugin.judging.ceilings import usage_added
-from scheduler_plugin.judging.gangs import (
-    NotTogether,
-    Together,
-    is_of_gang,
-    judge_together,
-    waits_with,
-)
-from scheduler_plugin.judging.verdicts import Refused, judge
+from scheduler_plugin.judging.gangs import waiting_refusal
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
 from scheduler_plugin.objects.pods import PodView, why_not_ours
-from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take
+from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.room import decide
+from scheduler_plugin.reclaiming.wants import Nobody
 from scheduler_plugin.viewing.remedies import remedies
 from scheduler_plugin.viewing.rules import RuleRow, rule_rows
 
@@ -108,7 +102,7 @@ def _why_waiting(
     world: World, pod: PodView, claims: tuple[ClaimView, ...], now: datetime | None
 ) -> Why:
     case = case_of(pod, claims, world, at_bind=False)
-    refused = refusal(world, pod)
+    refused = waiting_refusal(pod, world)
     reason, sentence = ADMITTED, _admitted(pod)
     ways: tuple[str, ...] = ()
     if refused is not None:
@@ -130,21 +124,6 @@ def _why_waiting(
         remedies=ways,
         reclaim=_reclaim(world, pod, now) if now is not None and refused is not None else "",
     )
-
-
-def verdict(world: World, pod: PodView) -> Together | Refused:
-    """On a waiting pod as things are now; one of a group goes with its group or not at all."""
-    if is_of_gang(pod, world.facts):
-        together = judge_together(pod, world, lambda other: waits_with(other, world))
-        return together.refused if isinstance(together, NotTogether) else together
-    found = judge(pod, world.facts.claims_of(pod), world)
-    return found if isinstance(found, Refused) else Together(((pod, found),))
-
-
-def refusal(world: World, pod: PodView) -> Refused | None:
-    """Why a waiting pod is refused; None where it is not."""
-    found = verdict(world, pod)
-    return found if isinstance(found, Refused) else None
 
 
 def decision(world: World, pod: PodView, now: datetime) -> Decision:

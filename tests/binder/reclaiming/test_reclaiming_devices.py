@@ -18,8 +18,8 @@ from driver.api import timestamp
 from scheduler_plugin.accounting.world_changes import PodChanged
 from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.decisions import Nobody
 from scheduler_plugin.reclaiming.devices import decide_device
+from scheduler_plugin.reclaiming.wants import Nobody
 from tests.binder.fake_apiserver import Fault
 from tests.binder.reclaiming.test_reclaiming import Scene
 from tests.scheduler_plugin.builders import (

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from scheduler_plugin.judging.verdicts import Refused
-from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take
+from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.places.places import MOST_VARIANTS
+from scheduler_plugin.reclaiming.wants import Nobody
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_pod,

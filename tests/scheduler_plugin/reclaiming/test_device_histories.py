@@ -41,13 +41,13 @@ from scheduler_plugin.judging.verdicts import Admitted, Verdict, assume, judge
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import QueueName, Reason
 from scheduler_plugin.objects.pods import PodView, pod_view
-from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take
+from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.places.device_use import DeviceUse
 from scheduler_plugin.reclaiming.places.offers import Offer
 from scheduler_plugin.reclaiming.places.places import Places
 from scheduler_plugin.reclaiming.victims import victims
 from scheduler_plugin.reclaiming.victims.candidates import Candidates
-from scheduler_plugin.reclaiming.wants import hold_of
+from scheduler_plugin.reclaiming.wants import Nobody, hold_of
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -539,10 +539,15 @@ class DeviceReclaims(RuleBasedStateMachine):
                 continue
             users = [c for c in self.model.claims.values() if freed & {*c.devices}]
             why = f"{user} was to have {freed}, which {users} have: {self._verdict(user)}"
-            nodes = {d.node for d in (*freed, *self._changed_places(freed))}
-            has_cpu = all(self.model.has_cpu(node, user, None) for node in nodes)
-            assert not has_cpu or not self.model.quota_allows(user), why
+            assert not self._finds_place(user, freed) or not self.model.quota_allows(user), why
             self._end_hold(user)
+
+    def _finds_place(self, user: User, freed: frozenset[Device]) -> bool:
+        if self.model.claims[user.claim].devices:
+            # Who shares its claim was let in first, and perhaps where it cannot go.
+            return bool(self._devices_for(user))
+        nodes = {d.node for d in (*freed, *self._changed_places(freed))}
+        return all(self.model.has_cpu(node, user, None) for node in nodes)
 
     def _changed_places(self, freed: frozenset[Device]) -> Iterator[Device]:
         """What those were to have who have it: pods that are alike may take each other's."""

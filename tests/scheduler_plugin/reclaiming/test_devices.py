@@ -12,8 +12,9 @@ from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, Reason
 from scheduler_plugin.objects.pods import PodGroupView, PodView
-from scheduler_plugin.reclaiming.decisions import Nobody, OnItsWay, Take
+from scheduler_plugin.reclaiming.decisions import OnItsWay, Take
 from scheduler_plugin.reclaiming.victims.victims import Away
+from scheduler_plugin.reclaiming.wants import Nobody
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_pod,

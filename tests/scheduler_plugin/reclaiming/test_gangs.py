@@ -11,8 +11,9 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION
 from scheduler_plugin.objects.pods import PodGroupView
-from scheduler_plugin.reclaiming.decisions import Nobody, OnItsWay, Take
+from scheduler_plugin.reclaiming.decisions import OnItsWay, Take
 from scheduler_plugin.reclaiming.room import is_due
+from scheduler_plugin.reclaiming.wants import Nobody
 from tests.scheduler_plugin.builders import NOW, a_claim, a_pod, admit, claim_uid, pod_uid, put
 from tests.scheduler_plugin.reclaiming.test_room import (
     FULL,

@@ -33,9 +33,10 @@ from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import QueueName, Reason
 from scheduler_plugin.objects.pods import PodView, pod_view
-from scheduler_plugin.reclaiming.decisions import Decision, Nobody, Take
+from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.room import decide
 from scheduler_plugin.reclaiming.victims.candidates import Candidates
+from scheduler_plugin.reclaiming.wants import Nobody
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,

@@ -12,9 +12,10 @@ from scheduler_plugin.judging.verdicts import Admitted
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import PodUid, Queue, Reason
 from scheduler_plugin.objects.pods import PodView, pod_view
-from scheduler_plugin.reclaiming.decisions import Decision, Nobody, OnItsWay, Take
+from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
 from scheduler_plugin.reclaiming.room import decide
 from scheduler_plugin.reclaiming.victims.victims import Away
+from scheduler_plugin.reclaiming.wants import Nobody
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_plugin.reclaiming.decisions import Nobody
+from scheduler_plugin.reclaiming.wants import Nobody
 from tests.scheduler_plugin.builders import a_queue, a_world, put
 from tests.scheduler_plugin.reclaiming import test_devices
 from tests.scheduler_plugin.reclaiming.devices_builders import a_slice_object
