@@ -9,15 +9,11 @@ from pathlib import Path
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from driver.plumbing.kubelet_sockets import unix_channel
+from driver.plumbing.kubelet_sockets import list_pod_resources
 from driver.preparing.claim_uses import STATE, Name, State, is_used, parse_state
 from driver.preparing.files.prepared import ClaimReference
 
 logger = logging.getLogger(__name__)
-
-METHOD = "/v1.PodResourcesLister/List"
-LIST_SECONDS = 5.0
-LARGEST_MESSAGE_BYTES = 64 << 20
 
 
 class KubeletUses:
@@ -46,14 +42,9 @@ class KubeletUses:
         # Its stubs take memory that is needed once in a node's life, if ever.
         from driver.kubelet_api.podresources.v1 import api_pb2 as v1
 
-        options = [("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES)]
         path = self._root / "pod-resources" / "kubelet.sock"
         try:
-            async with unix_channel(path, options) as channel:
-                method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(METHOD)
-                answer = v1.ListPodResourcesResponse.FromString(
-                    await method(b"", timeout=LIST_SECONDS)
-                )
+            answer = v1.ListPodResourcesResponse.FromString(await list_pod_resources(path))
         except (grpc.aio.AioRpcError, DecodeError) as error:
             logger.warning("No listing from the kubelet's %s: %s", path, error)
             return None

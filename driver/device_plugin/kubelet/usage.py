@@ -47,7 +47,7 @@ from driver.instances.stored.device_usage import holder_value
 from driver.kubelet_api.podresources.v1 import api_pb2 as v1
 from driver.plumbing.apiserver import each
 from driver.plumbing.apiserver_passes import Passes
-from driver.plumbing.kubelet_sockets import unix_channel
+from driver.plumbing.kubelet_sockets import list_pod_resources
 from driver.plumbing.prometheus import SLOT_RELEASE_SECONDS
 from kube.api import (
     PODS,
@@ -63,13 +63,6 @@ from kube.api import (
 )
 
 SOCKET = "kubelet.sock"
-METHOD = "/v1.PodResourcesLister/List"
-
-LIST_SECONDS = 5.0
-"""For one answer; the kubelet has it in milliseconds, unless it is stuck."""
-
-LARGEST_MESSAGE_BYTES = 64 << 20
-"""The answer names CPUs and memory of every container of the node too."""
 
 
 class PartialListingError(Exception):
@@ -85,20 +78,11 @@ async def list_devices(folder: Path, clock: Callable[[], Moment]) -> Listing | N
     """
     asked, path = clock(), folder / SOCKET
     try:
-        answer = v1.ListPodResourcesResponse.FromString(await _ask(path))
+        answer = v1.ListPodResourcesResponse.FromString(await list_pod_resources(path))
         return Listing(asked, frozenset(_devices(answer)))
     except (grpc.aio.AioRpcError, DecodeError, PartialListingError) as error:
         logger.warning("No listing from the kubelet's %s: %s", path, _text(error))
         return None
-
-
-async def _ask(path: Path) -> bytes:
-    """The answer as it came; on a connection of its own, which needs no waiting after loss."""
-    options = [("grpc.max_receive_message_length", LARGEST_MESSAGE_BYTES)]
-    async with unix_channel(path, options) as channel:
-        method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(METHOD)
-        request = v1.ListPodResourcesRequest().SerializeToString()
-        return await method(request, timeout=LIST_SECONDS)
 
 
 def _text(error: Exception) -> str:
