@@ -21,7 +21,7 @@ from driver.preparing.claim_notices import Notice, change_notices, pods_of, take
 from driver.preparing.files.prepared import ClaimReference
 from driver.preparing.grants.renewals import Renewal
 from driver.preparing.kubelet_claims import KubeletClaims
-from kube.api import PODS, ApiClient, Event, EventType, JsonObject, ObjectReference
+from kube.api import PODS, ApiClient, Event, ObjectReference
 
 logger = logging.getLogger(__name__)
 
@@ -93,22 +93,8 @@ class NodeClaims:
         pods = (await self._client.list(self._selection)).items
         for notice in notices:
             self._untold.pop(notice, None)
+            event = Event.warning if notice.is_warning else Event.normal
             for pod in pods_of(pods, notice.claim):
-                self._record(_event(notice, pod))
-
-
-def _event(notice: Notice, pod: JsonObject) -> Event:
-    metadata = pod["metadata"]
-    return Event(
-        regarding=ObjectReference(
-            api_version="v1",
-            kind="Pod",
-            name=metadata["name"],
-            namespace=metadata["namespace"],
-            uid=metadata["uid"],
-        ),
-        type=EventType.WARNING if notice.is_warning else EventType.NORMAL,
-        reason=notice.reason,
-        action="Renew",
-        note=notice.sentence,
-    )
+                names = {key: pod["metadata"][key] for key in ("name", "namespace", "uid")}
+                regarding = ObjectReference(api_version="v1", kind="Pod", **names)
+                self._record(event(regarding, notice.reason, "Renew", notice.sentence))
