@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, Phase, settings
 
 FOUND = settings(
-    max_examples=200,
+    max_examples=2000,
     stateful_step_count=30,
     deadline=None,
     database=None,
