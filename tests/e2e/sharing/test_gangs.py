@@ -130,7 +130,7 @@ def test_containers_of_a_group_end_as_one_for_another_group_that_runs_as_one(sto
     ours = members(story, "ours", range(2), terminationGracePeriodSeconds=1)
 
     story.wait_running(*ours)
-    assert story.bound() == {*ours}
+    story.until("the others are gone", lambda: story.bound() == {*ours})
     assert sorted(story.evictions()) == theirs
     story.wait_figures({mine: 2, robots: 0})
 
