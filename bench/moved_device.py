@@ -9,8 +9,8 @@ its file as by a serial number. The disk is pulled, and plugged elsewhere. Timed
     plug    from before the kernel is told until it names the disk where it is now
 
 In pairs with them, the baseline does the least that any driver must: it waits for the kernel's
-event, without udevd, and replaces a checkpoint and a CDI file as long as the driver's, synced to
-the same disks. Needs root.
+event, without udevd, and replaces a CDI file as long as the driver's, synced to the same disk.
+Needs root.
 """
 
 from __future__ import annotations
@@ -80,24 +80,21 @@ class Claimed:
 
 
 class Baseline:
-    """An event, two files."""
+    """An event, and a file."""
 
-    def __init__(self, claimed: Claimed, checkpoint: Path, folder: Path) -> None:
+    def __init__(self, claimed: Claimed, folder: Path) -> None:
         self._monitor = pyudev.Monitor.from_netlink(pyudev.Context(), source="kernel")
         self._monitor.filter_by("block")
         self._monitor.start()
         self._place = loop_devices.plug()
         self._disk = folder / "baseline"
         self._disk.write_bytes(bytes(4096))
-        self._files = [
-            (Folder(path.parent), f"baseline-{path.name}.tmp", path.read_bytes())
-            for path in (checkpoint, claimed.file)
-        ]
+        self._folder = Folder(claimed.file.parent)
+        self._name, self._content = "baseline.tmp", claimed.file.read_bytes()
 
     def end(self) -> None:
         loop_devices.unplug(self._place)
-        for folder, name, _ in self._files:
-            folder.remove(name)
+        self._folder.remove(self._name)
 
     def pull(self) -> float:
         return self._timed(self._place.detach)
@@ -112,8 +109,7 @@ class Baseline:
         act()
         while (event := self._monitor.poll(SECONDS)) is None or event.sys_name != self._place.name:
             pass
-        for folder, name, content in self._files:
-            folder.write(name, content)
+        self._folder.write(self._name, self._content)
         return time.perf_counter() - start
 
 
@@ -135,7 +131,7 @@ def spread(seconds: Sequence[float]) -> tuple[float, float, float]:
 
 
 @contextmanager
-def claimed_disk(work_dir: Path) -> Iterator[tuple[Claimed, Path, Path]]:
+def claimed_disk(work_dir: Path) -> Iterator[tuple[Claimed, Path]]:
     """A pod that has a disk; its claim's files, and a folder for others."""
     cluster = Cluster.up(ClusterSettings(work_dir=work_dir, nodes=1))
     try:
@@ -153,7 +149,7 @@ def claimed_disk(work_dir: Path) -> Iterator[tuple[Claimed, Path, Path]]:
         cluster.down(purge=True)
 
 
-def _claimed(story: Story) -> Iterator[tuple[Claimed, Path, Path]]:
+def _claimed(story: Story) -> Iterator[tuple[Claimed, Path]]:
     details = json.dumps({"udevRules": [story.rule], "identity": "serial"})
     story.cluster.apply(class_of(story.name))
     story.cluster.apply(lives.configuration(story, story.name, "udev", details))
@@ -162,7 +158,7 @@ def _claimed(story: Story) -> Iterator[tuple[Claimed, Path, Path]]:
         here = begin(story, disk)
         story.disks.append(there := loop_devices.plug())
         (file,) = story.cdi_files(story.claim_uid(), "node-a")
-        yield Claimed(file, disk, [here, there]), story.checkpoint_path("node-a"), story.folder
+        yield Claimed(file, disk, [here, there]), story.folder
 
 
 def class_of(name: str) -> dict[str, object]:
@@ -182,8 +178,8 @@ def class_of(name: str) -> dict[str, object]:
 
 def measure(work_dir: Path, moves: int) -> dict[str, Times]:
     times = {"pull": Times(), "plug": Times()}
-    with claimed_disk(work_dir) as (claimed, checkpoint, folder):
-        baseline = Baseline(claimed, checkpoint, folder)
+    with claimed_disk(work_dir) as (claimed, folder):
+        baseline = Baseline(claimed, folder)
         baseline.plug()
         for _ in range(moves):
             for name, act, least in (

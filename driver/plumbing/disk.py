@@ -99,13 +99,14 @@ class Folder:
             os.unlink(self._prefix + name)
             self._sync()
 
-    def move_aside(self, name: str) -> str:
-        """Rename a file to the first `<name>.corrupt-<n>` that is free, and return that."""
-        taken = set(self.names())
-        aside = next(c for n in range(len(taken) + 1) if (c := f"{name}.corrupt-{n}") not in taken)
-        os.rename(self._path / name, self._path / aside)
+    def rename(self, name: str, other: str) -> None:
+        """Give a file another name, whoever has that; it takes no room on the disk.
+
+        Raises:
+            OSError: If that failed, as for a file that is not there.
+        """
+        os.replace(self._prefix + name, self._prefix + other)
         self._sync()
-        return aside
 
     def _sync(self) -> None:
         if not self._lasting:
@@ -126,15 +127,23 @@ def _opened(path: str, flags: int) -> int:
         return os.open(path, flags, 0o600)
 
 
+MARK_BYTES = 16
+
+Entered = Callable[[bool], Awaitable[None]]
+"""Is told whether another process may have been inside since this one was."""
+
+
 class ProcessLock:
     """A lock file that one process holds at a time; a process that dies lets go of it.
 
     Within the process any number of tasks may be inside at once. A process that is never empty
-    lets others in all the same: it keeps its tasks out for a moment from time to time.
+    lets others in all the same: it keeps its tasks out for a moment from time to time. In the file
+    is the mark of the process that was inside last.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._mark = os.urandom(MARK_BYTES)
         self._entering = asyncio.Lock()
         self._inside = 0
         self._left = asyncio.Event()
@@ -142,7 +151,7 @@ class ProcessLock:
         self._due = 0.0
 
     @asynccontextmanager
-    async def held(self, entered: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    async def held(self, entered: Entered) -> AsyncIterator[None]:
         """Be inside. The first task to enter runs `entered` before any other follows.
 
         Whoever is inside must not enter once more.
@@ -180,14 +189,24 @@ class ProcessLock:
                 await self._left.wait()
             await asyncio.sleep(2 * LOCK_POLL_SECONDS)
 
-    async def _enter(self, entered: Callable[[], Awaitable[None]]) -> None:
+    async def _enter(self, entered: Entered) -> None:
         self._descriptor = await self._opened_when(_lock_all)
         self._due = asyncio.get_running_loop().time() + HELD_SECONDS
         try:
-            await entered()
+            is_own = os.pread(self._descriptor, MARK_BYTES, 0) == self._mark
+            await entered(not is_own)
+            if not is_own:
+                self._sign()
         except BaseException:
             os.close(self._descriptor)
             raise
+
+    def _sign(self) -> None:
+        """On a full disk it is nobody's mark: then each process looks what there is."""
+        try:
+            os.pwrite(self._descriptor, self._mark, 0)
+        except OSError:
+            os.ftruncate(self._descriptor, 0)
 
     async def _opened_when(self, lock: Callable[[int], None]) -> int:
         """The file, open and locked; closing it lets go of that."""

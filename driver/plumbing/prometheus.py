@@ -75,6 +75,10 @@ CLAIM_REQUEST_SECONDS = _histogram(
     "How long the kubelet waited for the answer to such a call, which may name several claims.",
     ("operation",),
 )
+STALE_CLAIMS = _counter(
+    "stale_claims_released_total",
+    "Claims that were prepared, that no pod had any more, and that the kubelet did not unprepare.",
+)
 ALLOCATIONS = _counter(
     "allocations_total",
     "Calls of Allocate of the device plugins. result is granted, refused or error.",
@@ -110,6 +114,12 @@ COLLISIONS = Gauge(
 CLAIMS_PREPARED = Gauge(
     "claims_prepared",
     "Claims that are prepared on this node.",
+)
+DOUBTFUL_CLAIMS = Gauge(
+    "doubtful_claims",
+    "Claims whose records cannot be read as a whole: a newer driver wrote them (why is newer), or "
+    "they are unreadable. Nothing new is prepared on the node meanwhile.",
+    ("why",),
 )
 SLOTS_HELD = Gauge(
     "slots_held",

@@ -23,12 +23,12 @@ from driver.preparing.files.cdi import unusable_properties
 from driver.preparing.files.prepared import (
     AllocatedDevice,
     ClaimReference,
+    Home,
     PreparedClaim,
     PreparedClaims,
 )
 from driver.preparing.grants.claims import (
     AllocatedClaim,
-    Conflict,
     Failure,
     allocated_claim,
     as_prepared,
@@ -41,7 +41,6 @@ from driver.preparing.grants.disk_grants import Node
 from driver.preparing.grants.renewals import Renewal, current, renew, with_real_paths
 from driver.preparing.grants.sight import InstanceSource, Sight
 from driver.preparing.grants.whereabouts import Whereabouts
-from driver.preparing.kubelet_holders import Holders, KnowsUses
 from kube.api import naming, note_span, now_ns
 
 logger = logging.getLogger(__name__)
@@ -72,6 +71,9 @@ class ClaimReader(Protocol):
     async def claim_of(self, uid: ClaimUid) -> Mapping[str, Any] | None:
         """The same by its UID alone, which takes far longer."""
 
+    async def home(self) -> Home:
+        """Which node and cluster this is; asked once."""
+
 
 OnRenewed = Callable[[tuple[Renewal, ...]], None]
 """Hears of claims whose containers get something else from now on; returns at once."""
@@ -83,7 +85,6 @@ class KubeletClaims:
     Attributes:
         pools: The pools whose devices only this node prepares, see `claims.allocated_claim`; may
             be replaced at any time.
-        uses: Without it, no claim is ever taken for one that holds nothing.
     """
 
     def __init__(
@@ -97,7 +98,6 @@ class KubeletClaims:
     ) -> None:
         """`mount_paths` are those of the host below which folders may be mounted."""
         self.pools = pools
-        self.uses: KnowsUses | None = None
         self._node = node
         self._reader = reader
         self._source = source
@@ -121,6 +121,10 @@ class KubeletClaims:
         """An answer for each claim; one that is not prepared is fine."""
         return await self._each(wanted, self._unprepare)
 
+    async def let_go(self, claim: ClaimReference) -> PreparedClaim | Failure | None:
+        """Unprepare a claim that the kubelet will not ask about. Raises TimeoutError."""
+        return await self._unprepare(claim)
+
     def on_renewed(self, listener: OnRenewed) -> None:
         self._on_renewed.append(listener)
 
@@ -139,10 +143,14 @@ class KubeletClaims:
 
     @property
     def prepared_now(self) -> PreparedClaims:
-        """Those of this boot; the others hold nothing until they are planned again."""
-        boot_id = self._node.boot_id
-        claims = self._node.prepared.items()
-        return {uid: c for uid, c in claims if c.boot_id == boot_id and c.devices}
+        """Those of which all is known."""
+        doubtful = self._node.doubtful
+        return {uid: c for uid, c in self._node.prepared.items() if uid not in doubtful}
+
+    @property
+    def doubtful(self) -> PreparedClaims:
+        """Those of which not all is known: nothing new is prepared meanwhile."""
+        return self._node.doubtful
 
     @property
     def where(self) -> Whereabouts | None:
@@ -155,7 +163,7 @@ class KubeletClaims:
         Devices may have moved since: they are looked at first, if they can be.
         """
         await self._node.recover()
-        if not self._node.claims_prepared:
+        if not self._node.prepared:
             return
         try:
             await self._discovered(KNOWN_SECONDS)
@@ -172,8 +180,6 @@ class KubeletClaims:
         Raises:
             OSError: If it cannot be written; call again.
         """
-        if not self._node.claims_prepared and self._node.is_up_to_date:
-            return
         sight = self._source.sight
         if sight is None or (self._is_renewed(sight) and not again):
             return
@@ -222,26 +228,17 @@ class KubeletClaims:
         return {uid: task.result() for uid, task in zip(references, tasks, strict=True)}
 
     async def _prepare(self, wanted: ClaimReference) -> PreparedClaim | Failure:
-        holders = Holders(self.uses, self._read, self._prepare_once, self._unprepare)
-        granted = await self._prepare_once(wanted)
-        settled: set[ClaimUid] = set()
-        while isinstance(granted, Conflict) and granted.holder.uid not in settled:
-            if problem := await holders.settle(granted.holder):
-                return Failure(f"{granted.sentence}; {problem}")
-            settled.add(granted.holder.uid)
-            granted = await self._prepare_once(wanted)
-        return granted
-
-    async def _prepare_once(self, wanted: ClaimReference) -> PreparedClaim | Failure:
         # Other processes are kept from this claim from the first look to the last write, and from
-        # the checkpoint only while that is read and written: what is waited for may take long.
+        # the others only while those are read and written: what is waited for may take long.
         began = now_ns()
         async with (
             asyncio.timeout(CLAIM_SECONDS) as deadline,
             self._lock(wanted.uid),
             self._node.alone_with(wanted.uid),
         ):
-            found = await self._read(wanted)
+            found = await self.read(wanted)
+            if not isinstance(found, Failure):
+                await self._learn_home()
             await self._discovered_for(found, wanted)
             async with self._node.exclusively() as prepared:
                 deadline.reschedule(None)  # a write that has begun is waited for
@@ -254,6 +251,19 @@ class KubeletClaims:
         note_span("NodePrepareResources", began, pods, failure=failure, claim_uid=wanted.uid)
         self._note_prepared()
         return granted
+
+    async def home(self) -> Home:
+        """Which node and cluster this is. Raises what a client raises."""
+        if isinstance(self._node.home, str):
+            self._node.home = await self._reader.home()
+        return self._node.home
+
+    async def _learn_home(self) -> None:
+        """As long as the API server does not say, nothing new is granted."""
+        try:
+            await self.home()
+        except Exception as error:  # noqa: BLE001 - whatever a client raises, the answer is one
+            self._node.home = _said(error)
 
     async def _grant(self, claim: AllocatedClaim) -> PreparedClaim | Failure:
         known = is_prepared(claim, self._node.prepared, self._node.boot_id)
@@ -273,7 +283,7 @@ class KubeletClaims:
             deadline.reschedule(None)
             released = await self._node.release(wanted.uid)
         if isinstance(released, PreparedClaim):
-            logger.info("Unprepared claim %s", wanted)
+            logger.info("Unprepared claim %s", released.reference)
             self._note_prepared()
         return released
 
@@ -281,7 +291,7 @@ class KubeletClaims:
         """One at a time for each claim; it is gone when nobody waits for it."""
         return self._locks.setdefault(uid, asyncio.Lock())
 
-    async def _read(self, wanted: ClaimReference) -> Mapping[str, Any] | Failure | None:
+    async def read(self, wanted: ClaimReference) -> Mapping[str, Any] | Failure | None:
         """The claim as it is now; a failure if the API server cannot be asked."""
         try:
             async with self._reads, asyncio.timeout(API_SECONDS):
@@ -304,7 +314,7 @@ class KubeletClaims:
         known = prepared.get(wanted.uid)
         if known is None or not known.devices:
             return found
-        logger.warning("Answered from the checkpoint: %s", found.sentence)
+        logger.warning("Answered from its record: %s", found.sentence)
         devices = tuple(device.allocated for device in known.devices)
         return AllocatedClaim(wanted, devices, known.pod_claim)
 

@@ -197,6 +197,14 @@ class NodeSettings(_DriverSettings, _DiscoverySettings):
             " 5,000 devices of a Configuration two may have one name; the same for all nodes."
         ),
     ] = "6"
+    stale_claim_grace: Annotated[
+        timedelta,
+        lasting(
+            "How long a prepared claim is kept that the API server does not have, and that neither"
+            " the kubelet nor a pod of the node names.",
+            "1h",
+        ),
+    ] = timedelta(hours=1)
     embedded_handlers: EmbeddedHandlers = _EMBEDDED
     handler_registration_socket: RegistrationSocket = AGENT_FOLDER / AGENT_SOCKET
     network_handlers_folder: Annotated[

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from driver.api import ClaimUid, ConfigurationName, DeviceName, InstanceName
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
-from driver.preparing.files.prepared import ClaimReference, PreparedClaim
+from driver.preparing.files.prepared import ClaimReference, Home, PreparedClaim
 from driver.preparing.grants.claims import (
     AllocatedClaim,
     Failure,
@@ -23,6 +23,7 @@ from driver.preparing.grants.whereabouts import Whereabouts
 from tests.driver.builders import NODE
 
 BOOT = "boot-1"
+HOME = Home("uid-of-the-node", "uid-of-the-cluster")
 
 
 def a_reference(number: int = 1, *, name: str = "") -> ClaimReference:
@@ -110,7 +111,7 @@ def prepared(
     known = some_instances() if instances is None else instances
     claim = plan_prepare(allocated(reference, *results), known, {}, BOOT)
     assert not isinstance(claim, Failure), claim
-    return claim
+    return replace(claim, home=HOME)
 
 
 @dataclass
@@ -124,6 +125,8 @@ class FakeReader:
     error: Exception | None = None
     errors: dict[str, Exception | None] = field(default_factory=dict)
     delay_seconds: float = 0.0
+    home_error: Exception | None = None
+    homes: int = 0
 
     def put(
         self,
@@ -144,20 +147,16 @@ class FakeReader:
         await self._served("")
         return next((c for c in self.stored.values() if c["metadata"]["uid"] == uid), None)
 
+    async def home(self) -> Home:
+        self.homes += 1
+        if error := self.error or self.home_error:
+            raise error
+        return HOME
+
     async def _served(self, name: str) -> None:
         await asyncio.sleep(self.delay_seconds)
         if error := self.error or self.errors.get(name):
             raise error
-
-
-@dataclass
-class FakeUses:
-    """What the kubelet says that it uses."""
-
-    held: bool | None = None
-
-    async def holds(self, claim: ClaimReference) -> bool | None:
-        return self.held
 
 
 @dataclass

@@ -64,7 +64,8 @@ class FakeFolder:
         self.files.pop(name, None)
         self.disk.step(f"removed {name}")
 
-    def move_aside(self, name: str) -> str:
-        aside = f"{name}.corrupt-{sum(n.startswith(name) for n in self.files) - 1}"
-        self.files[aside] = self.files.pop(name)
-        return aside
+    def rename(self, name: str, other: str) -> None:
+        self.disk.step(f"rename {name} to {other}")
+        self.files[other] = self.files.pop(name)
+        self._written += 1
+        self._signatures[other] = self._written

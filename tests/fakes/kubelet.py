@@ -108,10 +108,13 @@ class FakeKubelet:
             await self._happened.wait_for(self.is_current)
 
     async def prepare(
-        self, *claims: ClaimReference, seconds: float = CALL_SECONDS
+        self,
+        *claims: ClaimReference,
+        seconds: float = CALL_SECONDS,
+        plugin: RegisteredPlugin | None = None,
     ) -> Mapping[str, v1.NodePrepareResourceResponse]:
-        """NodePrepareResources, by the service that was chosen."""
-        plugin = self.plugins[-1]
+        """NodePrepareResources, by the service that was chosen; of the newest plugin."""
+        plugin = plugin or self.plugins[-1]
         request = v1.NodePrepareResourcesRequest(claims=map(_message, claims))
         if plugin.service == "v1.DRAPlugin":
             stub = v1_grpc.DRAPluginStub(plugin.channel)

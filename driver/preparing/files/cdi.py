@@ -3,9 +3,9 @@
 One file per claim, since two files that define one device make both useless. One CDI device per
 allocated device of each request, since a container gets the devices of the requests it names.
 
-The file also carries the claim's checkpoint entry, so that a lost checkpoint can be rebuilt: as
-the environment of a device of its own, which no container is ever given. Annotations would be the
-place for it, but need version 0.6.0, and unknown fields are refused by every runtime.
+The file also carries the claim's record, see `records`: as the environment of a device of its own,
+which no container is ever given. Annotations would be the place for it, but need version 0.6.0, and
+unknown fields are refused by every runtime.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from driver.api import DRIVER_NAME, ClaimUid
 from driver.device_configs import NOTHING_ASKED, DeviceConfig
 from driver.devices import DeviceSpec, Mount, merged_mounts, merged_specs
 from driver.instances.unusable_properties import UNUSABLE
-from driver.preparing.files import checkpoint, metadata
-from driver.preparing.files.checkpoint import Unreadable
+from driver.preparing.files import metadata, records
 from driver.preparing.files.prepared import PreparedClaim, PreparedDevice
+from driver.preparing.files.records import MALFORMED, Unreadable
 
 KIND = f"{DRIVER_NAME}/claim"
 
@@ -36,7 +36,12 @@ RECORD_VARIABLE = "MOORAGE_CLAIM"
 NOTHING_VARIABLE = "MOORAGE_INSTANCE"
 """What a container gets of a device that has neither properties, device nodes nor mounts."""
 
-FILE_NAME = re.compile(rf"{re.escape(DRIVER_NAME)}-claim-([A-Za-z0-9][A-Za-z0-9-]*)\.json")
+WITHHELD = ".withheld"
+"""Ends the name of a file that keeps its record, and that no runtime reads."""
+
+FILE_NAME = re.compile(
+    rf"{re.escape(DRIVER_NAME)}-claim-([A-Za-z0-9][A-Za-z0-9-]*)\.json({re.escape(WITHHELD)})?"
+)
 
 MetadataPath = Callable[[PreparedClaim, str], str]
 """Where the device metadata of a claim's request is on the host."""
@@ -50,8 +55,13 @@ def file_name(uid: ClaimUid) -> str:
     return f"{DRIVER_NAME}-claim-{uid}.json"
 
 
+def withheld_name(uid: ClaimUid) -> str:
+    """Name of the file while no container is to be started with it."""
+    return file_name(uid) + WITHHELD
+
+
 def claim_of(name: str) -> ClaimUid | None:
-    """Whose CDI file this is; None if it is not one of ours."""
+    """Whose CDI file this is, withheld or not; None if it is not one of ours."""
     match = FILE_NAME.fullmatch(name)
     return ClaimUid(match[1]) if match else None
 
@@ -77,7 +87,7 @@ def dump(claim: PreparedClaim, metadata_path: MetadataPath | None = None) -> byt
         mount = mounts.pop(device.allocated.request, None)
         edits = _edits(device, _together(device, given))
         devices.append((device.cdi_name, _with_mount(edits, mount)))
-    record = json.dumps(checkpoint.dump_claim(claim), sort_keys=True)
+    record = json.dumps(records.dump(claim), sort_keys=True)
     devices.append(
         (f"{claim.reference.uid}_{RECORD}", {"env": [f"{RECORD_VARIABLE}={record}"]}),
     )
@@ -106,9 +116,9 @@ def load(text: bytes, uid: ClaimUid) -> PreparedClaim | Unreadable:
         for device in json.loads(text)["devices"]:
             if device["name"] == f"{uid}_{RECORD}":
                 record = device["containerEdits"]["env"][0].removeprefix(f"{RECORD_VARIABLE}=")
-                claim = checkpoint.load_claim(json.loads(record))
+                claim = records.load(json.loads(record))
                 return claim if claim.reference.uid == uid else Unreadable("it is another claim's")
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+    except MALFORMED as error:
         return Unreadable(f"it is no CDI file of ours: {error!r}")
     return Unreadable("it has no record of its claim")
 

@@ -1,140 +1,74 @@
-"""The checkpoint on disk: claims that wait for the disk at one time share one write.
+"""The checkpoint of the driver before this one: taken over once, and removed.
 
-Memory follows the disk and is never ahead of it.
+That driver may serve still, in an update, and looks whether its checkpoint is the one that it knows
+each time before it grants or releases. So the file is removed whenever it is there again: it then
+reads the CDI files, and sees what this driver granted.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable
-from functools import partial
-from typing import Any, Protocol
 
 from driver.api import NodeName
-from driver.preparing.files import checkpoint
-from driver.preparing.files.checkpoint import Unreadable
-from driver.preparing.files.prepared import PreparedClaims
+from driver.preparing.files.checkpoint import ASIDE, NAME, load
+from driver.preparing.files.disk_records import Files, RecordFiles
+from driver.preparing.files.prepared import Home, PreparedClaim
+from driver.preparing.files.records import Unreadable
 
 logger = logging.getLogger(__name__)
 
-NAME = "checkpoint.json"
 
-SLOW_SECONDS = 0.02
-"""A disk that took longer is waited for in a thread the next time, so that others go on."""
-
-Step = Callable[[PreparedClaims], tuple[PreparedClaims, Any]]
-"""From what is prepared to what shall be, and an answer; the same object if nothing changes."""
-
-_Waiting = tuple[Step, asyncio.Future[Any]]
-
-
-class Files(Protocol):
-    """A folder of files that are replaced whole or not at all; see `disk.Folder`."""
-
-    def names(self) -> list[str]: ...
-    def read(self, name: str) -> bytes | None: ...
-    def signature(self, name: str) -> object: ...
-    def write(self, name: str, content: bytes) -> None: ...
-    def remove(self, name: str) -> None: ...
-    def move_aside(self, name: str) -> str: ...
-
-
-class CheckpointFile:
-    """The checkpoint of a node.
-
-    Attributes:
-        claims: What the file says, or what was rebuilt when it could not be read.
-    """
+class EarlierCheckpoint:
+    """The checkpoint of a node's earlier driver, in that driver's folder."""
 
     def __init__(self, files: Files, node: NodeName) -> None:
-        self.claims: PreparedClaims = {}
         self._files = files
         self._node = node
-        self._signature: object = None
-        self._is_slow = False
-        self.writing = asyncio.Lock()
-        self.waiting: list[_Waiting] = []
+        self._is_taken_over = False
 
-    def is_foreign(self) -> bool:
-        """Whether the file is no longer the one that was read or written last."""
-        return self._signature != self._files.signature(NAME)
+    def is_there(self) -> bool:
+        """Whether there is one now."""
+        return self._files.signature(NAME) is not None
 
-    def read(self) -> bool:
-        """Read the file; if it is missing or unreadable, `claims` stay as they are."""
-        self._signature = None
+    def claims(self) -> tuple[PreparedClaim, ...]:
+        """What it says; nothing where there is none, or it is unreadable. Raises OSError."""
         text = self._files.read(NAME)
-        loaded = None if text is None else checkpoint.load(text, self._node)
-        if isinstance(loaded, Unreadable):
-            aside = self._files.move_aside(NAME)
-            logger.error("Checkpoint is unreadable: %s; moved to %s", loaded.reason, aside)
-            return False
-        if loaded is None:
-            return False
-        self.claims, self._signature = loaded, self._files.signature(NAME)
-        return True
+        found = {} if text is None else load(text, self._node)
+        if isinstance(found, Unreadable):
+            logger.error("The earlier driver's checkpoint is unreadable: %s", found.reason)
+            return ()
+        return tuple(found.values())
 
-    def rebuild(self, claims: PreparedClaims) -> None:
-        """Go on with these, even if the disk is full."""
-        self.claims = claims
-        try:
-            self._write(claims)
-        except OSError:
-            logger.exception("The rebuilt checkpoint cannot be written")
+    def take_over(self, records: RecordFiles, boot_id: str) -> None:
+        """Make records of its claims, once, and remove it as often as it is there.
 
-    async def commit(self, step: Step) -> Any:
-        """Take a step, and return its answer when it is on the disk.
+        An entry without a CDI file is kept, too: that driver removes the file of a device that
+        moved when its disk is full. Killed, or on a full disk, it is there still and taken over by
+        the next call.
 
         Raises:
-            OSError: If it cannot be written; nothing has changed then.
+            OSError: If it can be neither read nor removed.
         """
-        done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.waiting.append((step, done))
-        async with self.writing:
-            if not done.done():
-                await asyncio.sleep(0)  # whoever comes at this moment shares the write
-                batch, self.waiting = self.waiting, []
-                try:
-                    await self._take(batch)
-                finally:
-                    for _, other in batch:
-                        other.cancel()  # only those that a cancelled write left without an answer
-        return done.result()
+        if not self._is_taken_over:
+            current = (c for c in self.claims() if c.boot_id == boot_id and c.devices)
+            unwritten = [claim for claim in current if not _restored(claim, records)]
+            self._is_taken_over = not unwritten
+            for name in self._files.names():
+                if name.startswith(ASIDE):  # properties of devices may be secrets
+                    self._files.remove(name)
+        if self._is_taken_over and self.is_there():
+            self._files.remove(NAME)
 
-    async def _take(self, batch: list[_Waiting]) -> None:
-        try:
-            await self._take_together(batch)
-        except OSError as error:
-            if len(batch) == 1:
-                batch[0][1].set_exception(error)
-                return
-            # On a full disk a step that shrinks the checkpoint may still succeed.
-            for each in batch:
-                await self._take([each])
 
-    async def _take_together(self, batch: list[_Waiting]) -> None:
-        claims, answers = self.claims, []
-        for step, done in batch:
-            try:
-                claims, answer = step(claims)
-                answers.append(partial(done.set_result, answer))
-            except Exception as error:  # noqa: BLE001 - it is raised again where the step is from
-                answers.append(partial(done.set_exception, error))
-        if claims is not self.claims:
-            await self._store(claims)
-        for tell in answers:
-            tell()
-
-    async def _store(self, claims: PreparedClaims) -> None:
-        """A quick disk is waited for at once: a change of threads takes longer than that."""
-        clock = asyncio.get_running_loop().time
-        began = clock()
-        if self._is_slow:
-            await asyncio.to_thread(self._write, claims)
-        else:
-            self._write(claims)
-        self._is_slow = clock() - began > SLOW_SECONDS
-
-    def _write(self, claims: PreparedClaims) -> None:
-        self._files.write(NAME, checkpoint.dump(claims, self._node))
-        self.claims, self._signature = claims, self._files.signature(NAME)
+def _restored(claim: PreparedClaim, records: RecordFiles) -> bool:
+    """Whether it has a record; where both say something, the one of this driver is newer."""
+    known = records.claims.get(claim.reference.uid)
+    if known is not None and known.home != Home():
+        return True
+    try:
+        records.put(claim)
+    except OSError:
+        logger.exception("The record of claim %s cannot be written", claim.reference)
+        records.hold(claim)
+        return False
+    return True

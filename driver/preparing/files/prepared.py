@@ -1,6 +1,6 @@
 """Prepared claims: what this node has granted, and to which ResourceClaim.
 
-The values that planning (`claims`), CDI files (`cdi`) and the `checkpoint` share.
+The values that planning (`claims`), CDI files (`cdi`) and `records` share.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from driver.api import ClaimUid, ConfigurationName, DeviceName, InstanceName
-from driver.derived import Deriving
 from driver.device_configs import NOTHING_ASKED, DeviceConfig
 from driver.devices import DeviceSpec, Mount
 from driver.names import attribute_value, device_trace, is_pool_of
+
+VERSION = 1
+"""Of the records that this driver writes, see `records`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,36 +104,59 @@ class PreparedDevice:
         return tuple(spec.host_path for spec in self.device_specs)
 
 
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where a claim was prepared, by UIDs; "" where an earlier driver did not write them.
+
+    Attributes:
+        node: Of the Node object, which may be made anew under running containers.
+        cluster: Of the namespace kube-system, which is as old as the cluster.
+    """
+
+    node: str = ""
+    cluster: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedClaim(Deriving):
+class PreparedClaim:
     """A claim that is prepared on this node.
 
     Attributes:
-        boot_id: The boot in which it was planned. In the next one device nodes are named anew, so
-            what the containers get is planned again when the kubelet asks.
+        boot_id: The boot in which it was prepared; in the next one it holds nothing.
         devices: In the order in which the kubelet is told, see `cdi`; none if all that is known of
-            the claim is its UID, since both its entry and its CDI file were lost.
+            the claim is its UID.
         pod_claim: What its pod calls a claim that was made of a template; "" for one that was not;
             None if its containers get no device metadata, as an earlier driver prepared it.
+        version: Of its record.
     """
 
     reference: ClaimReference
     boot_id: str
     devices: tuple[PreparedDevice, ...]
     pod_claim: str | None = None
+    home: Home = Home()
+    version: int = VERSION
 
     @property
     def allocation(self) -> frozenset[AllocatedDevice]:
         """What of the claim's allocation this prepares, in no order."""
         return frozenset(device.allocated for device in self.devices)
 
+    @property
+    def doubt(self) -> str:
+        """Why not all that it holds is known, as the end of a sentence; "" if all is."""
+        if self.version > VERSION:
+            return f"is of version {self.version}, and this driver reads {VERSION}"
+        return "" if self.devices else "is unreadable"
+
 
 PreparedClaims = Mapping[ClaimUid, PreparedClaim]
 
 
-def lost_claim(uid: ClaimUid, boot_id: str) -> PreparedClaim:
-    """A claim that has devices of which nobody knows."""
-    return PreparedClaim(reference=ClaimReference("", "", uid), boot_id=boot_id, devices=())
+def lost_claim(uid: ClaimUid, boot_id: str, version: int = VERSION) -> PreparedClaim:
+    """A claim whose devices are not known."""
+    reference = ClaimReference("", "", uid)
+    return PreparedClaim(reference=reference, boot_id=boot_id, devices=(), version=version)
 
 
 def prepared_homes(claims: Iterable[PreparedClaim], node: str) -> Mapping[str, str]:

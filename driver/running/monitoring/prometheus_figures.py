@@ -12,8 +12,10 @@ from driver.handlers.table import HandlerStanding, HandlerState
 from driver.instances.inventory import Inventory
 from driver.instances.slots.slots import InstanceSlots
 from driver.plumbing.prometheus import (
+    CLAIMS_PREPARED,
     COLLISIONS,
     DEVICES,
+    DOUBTFUL_CLAIMS,
     HANDLERS,
     INSTANCES,
     SLOTS,
@@ -22,6 +24,7 @@ from driver.plumbing.prometheus import (
     SNAPSHOTS,
     Read,
 )
+from driver.preparing.files.prepared import VERSION, PreparedClaims
 from driver.running.arguments import Address
 from driver.running.monitoring.ready_socket import WhyNotReady
 
@@ -60,6 +63,14 @@ def inventory_figures(inventory: Inventory | None) -> Iterator[Metric]:
     devices.update((i.configuration, str(i.shared).lower()) for i in inventory.instances)
     yield DEVICES.of(devices)
     yield COLLISIONS.of(collisions)
+
+
+def claim_figures(prepared: PreparedClaims, doubtful: PreparedClaims) -> Iterator[Metric]:
+    """The claims that are prepared on a node."""
+    newer = sum(claim.version > VERSION for claim in doubtful.values())
+    unreadable = len(doubtful) - newer
+    yield from CLAIMS_PREPARED.single(len(prepared))
+    yield DOUBTFUL_CLAIMS.of({("newer",): newer, ("unreadable",): unreadable})
 
 
 def node_slot_figures(slots: Iterable[InstanceSlots], node: NodeName) -> Iterator[Metric]:

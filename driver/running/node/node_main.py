@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from driver.api import DRIVER_NAME, NodeName
+from driver.api import DRIVER_NAME
 from driver.device_plugin.node_leftovers import NodePlace, free_leftovers
 from driver.discovery.handlers import Handlers
 from driver.handlers.external_handlers import ExternalHandlers
@@ -17,23 +17,21 @@ from driver.handlers.sdk_requests import AGENT_SOCKET
 from driver.offer_paths import OfferPath
 from driver.plumbing.disk import Folder, ProcessLock, boot_id
 from driver.plumbing.kubelet_sockets import Access, KubeletPaths
-from driver.plumbing.prometheus import CLAIMS_PREPARED, SNAPSHOTS
+from driver.plumbing.prometheus import SNAPSHOTS
 from driver.preparing.apiserver_claims import ClaimReader
 from driver.preparing.apiserver_status import ClaimStatuses
-from driver.preparing.files.checkpoint import load
-from driver.preparing.files.disk_checkpoint import NAME as CHECKPOINT
 from driver.preparing.files.disk_metadata import MetadataFiles
-from driver.preparing.files.prepared import prepared_homes
+from driver.preparing.files.prepared import VERSION, PreparedClaim, prepared_homes
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import Registration, serve
-from driver.preparing.kubelet_uses import KubeletUses
 from driver.preparing.node_claims import NodeClaims
+from driver.preparing.node_stale_claims import StaleClaims
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.disk_path_lock import PathLock
-from driver.publishing.shown.local_pools import Homes
 from driver.running.monitoring import ready_socket
 from driver.running.monitoring.prometheus_figures import (
+    claim_figures,
     handler_figures,
     inventory_figures,
     node_slot_figures,
@@ -51,8 +49,8 @@ USER_AGENT = "moorage-driver-node"
 async def run_node(settings: NodeSettings) -> None:
     """Serve one node until cancelled.
 
-    The kubelet is served from the first moment, from the checkpoint if need be: what was granted
-    is kept up although the API server may be away.
+    The kubelet is served from the first moment, from records if need be: what was granted is kept
+    up although the API server may be away.
     """
     trace_to(settings.tracing_endpoint, USER_AGENT)
     paths = KubeletPaths(settings.kubelet_root, settings.pod_uid)
@@ -64,7 +62,7 @@ async def run_node(settings: NodeSettings) -> None:
         asyncio.TaskGroup() as tasks,
     ):
         path = NodePath(client, settings.node_name, settings.path, PathLock(paths.path).take)
-        cluster = NodeCluster(client, _place(settings, paths, path), sources, tasks)
+        cluster = NodeCluster(client, _place(settings, node, path), sources, tasks)
         claims = _claims(settings, node, client, cluster)
         events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node_name)
         tasks.create_task(events.run())
@@ -74,24 +72,44 @@ async def run_node(settings: NodeSettings) -> None:
         tasks.create_task(external.run())
         for socket in _registration_sockets(settings, external):
             tasks.create_task(socket.serve())
-        standing = Standing(cluster, path)
+        standing = Standing(cluster, path, node)
         tasks.create_task(_offer_slots(client, settings, standing, events.record))
-        ready = paths.data / socket_name(settings.pod_uid)
-        tasks.create_task(ready_socket.serve(ready, standing.why_not))
+        tasks.create_task(
+            ready_socket.serve(paths.data / socket_name(settings.pod_uid), standing.why_not)
+        )
         tasks.create_task(
             tell(
                 settings.metrics_address,
                 standing.why_not,
                 lambda: handler_figures(sources.standings()),
                 lambda: inventory_figures(cluster.inventory),
-                lambda: CLAIMS_PREPARED.single(node.claims_prepared),
+                lambda: claim_figures(node.prepared, node.doubtful),
             )
         )
-        if await _has_claims(settings, paths, path):
+        if await _has_claims(settings, node, path):
+            keepers = (
+                node_claims,
+                ClaimStatuses(client, settings.node_name, claims),
+                _stale(settings, claims, client, events.record),
+            )
             async with serve(paths, claims, cluster) as standing.registration:
-                await asyncio.gather(
-                    node_claims.run(), ClaimStatuses(client, settings.node_name, claims).run()
-                )
+                await asyncio.gather(*(keeper.run() for keeper in keepers))
+
+
+def _stale(
+    settings: NodeSettings,
+    claims: KubeletClaims,
+    client: ApiClient,
+    record: Callable[[Event], None],
+) -> StaleClaims:
+    return StaleClaims(
+        client,
+        settings.node_name,
+        settings.kubelet_root,
+        claims,
+        settings.stale_claim_grace,
+        record,
+    )
 
 
 def _external(settings: NodeSettings, paths: KubeletPaths) -> ExternalHandlers:
@@ -108,43 +126,35 @@ def _node(settings: NodeSettings, paths: KubeletPaths) -> Node:
     node = Node(
         settings.node_name,
         boot_id(),
-        data=Folder(paths.data, lasting=False),
-        cdi_files=Folder(settings.cdi_root, lasting=False),
+        data=Folder(paths.data),
+        cdi_files=Folder(settings.cdi_root),
         lock=ProcessLock(paths.lock),
     )
     node.metadata = MetadataFiles(paths.metadata)
     return node
 
 
-def _place(settings: NodeSettings, paths: KubeletPaths, path: NodePath) -> OfferPlace:
+def _place(settings: NodeSettings, node: Node, path: NodePath) -> OfferPlace:
+    """Devices stay where they are that claims have, though their slices may be lost."""
     return OfferPlace(
         settings.node_name,
         path,
         settings.unique_devices_default == "true",
         int(settings.instance_hash_digits),
-        _homes(Folder(paths.data), settings.node_name),
+        prepared_homes(node.glance(), settings.node_name),
     )
 
 
 def _claims(
     settings: NodeSettings, node: Node, client: ApiClient, cluster: NodeCluster
 ) -> KubeletClaims:
-    claims = KubeletClaims(
+    return KubeletClaims(
         node,
-        ClaimReader(client),
+        ClaimReader(client, settings.node_name),
         cluster,
         pools=frozenset({settings.node_name}),
         mount_paths=settings.handler_limits.mount_paths,
     )
-    claims.uses = KubeletUses(settings.kubelet_root)
-    return claims
-
-
-def _homes(data: Folder, node: NodeName) -> Homes:
-    """Where devices stay that claims have, though their slices may be lost."""
-    text = data.read(CHECKPOINT)
-    claims = None if text is None else load(text, node)
-    return prepared_homes(claims.values(), node) if isinstance(claims, Mapping) else {}
 
 
 def _registration_sockets(
@@ -159,9 +169,9 @@ def _registration_sockets(
         yield RegistrationSocket(folder / AGENT_SOCKET, register, access)
 
 
-async def _has_claims(settings: NodeSettings, paths: KubeletPaths, path: NodePath) -> bool:
+async def _has_claims(settings: NodeSettings, node: Node, path: NodePath) -> bool:
     """Whether the kubelet may ask for claims: what was prepared on the other path ends in time."""
-    if settings.path is OfferPath.DRA or Folder(paths.data).read(CHECKPOINT) is not None:
+    if settings.path is OfferPath.DRA or any(node.glance()):
         return True
     return (await path.taken()).serves_slices
 
@@ -177,6 +187,7 @@ class Standing:
 
     cluster: NodeCluster
     path: NodePath
+    node: Node
     registration: Registration | None = None
     introduced: Callable[[], bool] = lambda: False
     _was_introduced: bool = False
@@ -192,7 +203,15 @@ class Standing:
             return "" if self._was_introduced else "The kubelet does not know the devices yet."
         if self.registration is None:
             return "The sockets for the kubelet are not open yet."
-        return self.registration.problem
+        newer = (c for c in self.node.doubtful.values() if c.version > VERSION)
+        return next(map(_newer, newer), self.registration.problem)
+
+
+def _newer(claim: PreparedClaim) -> str:
+    return (
+        f"The record of claim {claim.reference} {claim.doubt}: a newer driver prepared it. It is"
+        " left alone, and nothing new is prepared until it has ended, or that driver is back."
+    )
 
 
 async def _offer_slots(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from driver.devices import DeviceSpec
 from driver.plumbing.disk import Folder, ProcessLock
 from driver.plumbing.kubelet_sockets import KubeletPaths
+from driver.preparing.grants import disk_grants
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import serve
@@ -40,18 +43,24 @@ def place(root: Path) -> str:
 
 def serve_claims(root: Path, orders: Connection) -> None:
     """Serve `<root>/kubelet` until killed; see `lives.Life` for the orders."""
-    asyncio.run(_main(root, orders))
+    asyncio.run(_main(root, orders, AtOnce()))
 
 
-async def _main(root: Path, orders: Connection) -> None:
+def serve_beside_a_slow_disk(root: Path, orders: Connection) -> None:
+    """The same, with what is written in threads."""
+    disk_grants.SLOW_SECONDS = -1
+    asyncio.run(_main(root, orders, ThreadPoolExecutor()))
+
+
+async def _main(root: Path, orders: Connection, threads: ThreadPoolExecutor) -> None:
     loop = asyncio.get_running_loop()
-    loop.set_default_executor(AtOnce())
+    loop.set_default_executor(threads)
     reader = FakeReader()
     reader.put(KEPT, a_result(OTHER))
     reader.put(WANTED, a_result(DEVICE), asked=ASKED)
     reader.put(RIVAL, a_result(DEVICE))
     source = _devices(root)
-    paths = KubeletPaths(root / "kubelet")
+    paths = KubeletPaths(root / "kubelet", f"{os.getpid():08d}")
     node = Node(
         NODE,
         BOOT,
@@ -81,11 +90,13 @@ _running: set[asyncio.Task[None]] = set()
 
 
 def _obey(orders: Connection, root: Path, source: FakeSource, claims: KubeletClaims) -> None:
-    """The only order is to look where devices are now."""
-    orders.recv()
-    source.known.update(_devices(root).known)
-    task = asyncio.get_running_loop().create_task(_renew(orders, claims))
-    _running.add(task)
+    """To look where devices are now, or to cancel what runs."""
+    if orders.recv() == "cancel":
+        work = claims.finish(0)
+    else:
+        source.known.update(_devices(root).known)
+        work = _renew(orders, claims)
+    _running.add(asyncio.get_running_loop().create_task(work))
 
 
 async def _renew(orders: Connection, claims: KubeletClaims) -> None:

@@ -132,6 +132,11 @@ class Life:
         into = "/dev/null" if boundary else str(log)
         await asyncio.to_thread(self._trace, "-qq", "-o", into, kill)
 
+    async def delay(self, call: str, seconds: float) -> None:
+        """From now on let each system call of this name take so long, in whichever thread."""
+        inject = f"--inject={call}:delay_enter={int(seconds * 1e6)}"
+        await asyncio.to_thread(self._trace, "-f", "-qq", "-o", "/dev/null", inject)
+
     def _trace(self, *options: str) -> None:
         """Either may be gone when strace has hardly begun."""
         pid = self.process.pid

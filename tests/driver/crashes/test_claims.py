@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +15,39 @@ import grpc.aio
 import pytest
 
 from driver.api import ClaimUid
-from driver.plumbing.kubelet_sockets import KubeletPaths
-from driver.preparing.files import cdi, checkpoint
-from driver.preparing.files.disk_checkpoint import NAME as CHECKPOINT
+from driver.preparing.files import cdi
 from driver.preparing.files.prepared import ClaimReference, PreparedClaims
-from tests.driver.builders import NODE
+from driver.preparing.files.records import Unreadable
+from tests.driver.claim_builders import (
+    a_reference,
+    a_result,
+    an_instance,
+    prepared,
+    some_instances,
+)
 from tests.driver.crashes.claims_process import (
+    DEVICE,
     KEPT,
     MOVED,
     RIVAL,
     WANTED,
     place,
+    serve_beside_a_slow_disk,
     serve_claims,
 )
 from tests.driver.crashes.lives import SECONDS, Boundaries, Life, life, until
 from tests.fakes.kubelet import FakeKubelet
 
-LEAST = 15
+LEAST = 10
 """System calls that each of these takes at the very least: fewer would be a sweep of nothing."""
+
+
+GONE = a_reference(4)
+
+
+def of_an_earlier_boot(claim: ClaimReference) -> bytes:
+    device = some_instances(an_instance(DEVICE))
+    return cdi.dump(replace(prepared(claim, a_result(DEVICE), instances=device), boot_id="boot-0"))
 
 
 @dataclass
@@ -68,11 +83,9 @@ class World:
         assert not answer.error
         self.told.pop(claim.uid, None)
 
-    def checkpoint(self) -> PreparedClaims:
-        path = KubeletPaths(self.root / "kubelet").data / CHECKPOINT
-        found = checkpoint.load(path.read_bytes(), NODE)
-        assert isinstance(found, Mapping), found
-        return found
+    def records(self) -> PreparedClaims:
+        found = {uid: cdi.load(text, uid) for uid, text in self.files().items()}
+        return {uid: c for uid, c in found.items() if not isinstance(c, Unreadable)}
 
     def files(self) -> dict[ClaimUid, bytes]:
         """CDI files that a runtime would read."""
@@ -81,8 +94,8 @@ class World:
         return {uid: (self.root / "cdi" / name).read_bytes() for uid, name in found.items()}
 
     def check_after_kill(self) -> None:
-        """No device is usable that the guard of exclusive devices does not see."""
-        assert self.files().keys() <= self.checkpoint().keys()
+        """No file is half of one, and none that the kubelet was told of is missing."""
+        assert self.files().keys() == self.records().keys()
         assert self.told.keys() <= self.files().keys()
         self.check_asked()
 
@@ -94,7 +107,7 @@ class World:
             assert [node["fileMode"] for node in edits["deviceNodes"]] == [0o640]
 
     def check_serving(self) -> None:
-        claims = self.checkpoint()
+        claims = self.records()
         assert self.files() == {uid: cdi.dump(claim) for uid, claim in claims.items()}
         assert self.told.keys() <= claims.keys()
         self.check_asked()
@@ -143,7 +156,7 @@ async def _finish(world: World) -> None:
     world.check_serving()
     assert not await world.prepare(RIVAL)
     await world.unprepare(RIVAL)
-    assert world.checkpoint().keys() == world.files().keys() == {KEPT.uid}
+    assert world.records().keys() == world.files().keys() == {KEPT.uid}
 
 
 async def test_killed_while_preparing(root: Path) -> None:
@@ -172,9 +185,9 @@ async def test_killed_while_unpreparing(root: Path) -> None:
             world.check_after_kill()
             async with world.life():
                 world.check_serving()
-                assert not answered or world.checkpoint().keys() == {KEPT.uid}
+                assert not answered or world.records().keys() == {KEPT.uid}
                 await world.unprepare(WANTED)
-                assert world.checkpoint().keys() == world.files().keys() == {KEPT.uid}
+                assert world.records().keys() == world.files().keys() == {KEPT.uid}
                 await _finish(world)
             if answered:
                 boundaries.note_survived(boundary)
@@ -182,21 +195,21 @@ async def test_killed_while_unpreparing(root: Path) -> None:
 
 
 async def test_killed_while_starting(root: Path) -> None:
-    """Again and again, with a file that is missing, one that is nobody's, and a device moved."""
+    """Again and again, with a file of an earlier boot, and a device that moved."""
     async with worlds(root) as world:
         for boundary in (boundaries := Boundaries(root)):
             (root / MOVED).unlink(missing_ok=True)
             async with world.life():
                 assert not await world.prepare(WANTED)
             (root / MOVED).touch()
-            (root / "cdi" / cdi.file_name(WANTED.uid)).unlink()
-            (root / "cdi" / cdi.file_name(RIVAL.uid)).write_bytes(b"{}")
+            (root / "cdi" / cdi.file_name(GONE.uid)).write_bytes(of_an_earlier_boot(GONE))
             async with life(serve_claims, root) as driver:
                 await driver.trace(boundaries.log, boundary)
                 served = await _serves(world, driver)
-            assert world.checkpoint().keys() == {KEPT.uid, WANTED.uid}
+            assert world.records().keys() - {GONE.uid} == {KEPT.uid, WANTED.uid}
             async with world.life():
                 world.check_serving()
+                assert GONE.uid not in world.files()
                 assert world.host_paths(WANTED) == [place(root)] == ["/dev/elsewhere"]
                 await _finish(world)
             if served:
@@ -238,3 +251,49 @@ async def _is_renewed(driver: Life) -> bool:
         driver.orders.send("look")
         return bool(await asyncio.to_thread(driver.orders.recv) == "renewed")
     return False
+
+
+STALL_SECONDS = 3.0
+
+
+async def test_write_that_outlives_its_cancelled_task_keeps_other_processes_out(
+    root: Path,
+) -> None:
+    """A rolling update on a disk that stalls: the late write comes before all that they do."""
+    async with worlds(root) as world, life(serve_beside_a_slow_disk, root) as older:
+        older.begin()
+        await world.wait_serving(older)
+        assert not await world.prepare(KEPT)
+        await older.delay("rename", STALL_SECONDS)
+        preparing = asyncio.create_task(world.prepare(WANTED))
+        await asyncio.to_thread(until, lambda: _is_being_written(world))
+
+        older.orders.send("cancel")
+        async with world.life():
+            assert WANTED.uid in world.files()
+            assert "is still prepared for" in await world.prepare(RIVAL)
+            assert await _is_answered(preparing) in (True, False)
+            assert not await world.prepare(WANTED)
+        assert world.records().keys() == {KEPT.uid, WANTED.uid}
+
+
+def _is_being_written(world: World) -> bool:
+    names = (path.name for path in (world.root / "cdi").iterdir())
+    return any(WANTED.uid in name and cdi.claim_of(name) is None for name in names)
+
+
+async def test_two_processes_that_are_asked_at_one_time_give_a_device_once(root: Path) -> None:
+    async with worlds(root) as world, world.life(), world.life():
+        plugins = world.kubelet.plugins[-2:]
+        for _ in range(10):
+            answers = await asyncio.gather(
+                *(
+                    world.kubelet.prepare(claim, seconds=SECONDS, plugin=plugin)
+                    for claim, plugin in zip((WANTED, RIVAL), plugins, strict=True)
+                )
+            )
+            refused = [a[uid].error for a in answers for uid in a if a[uid].error]
+            assert len(refused) == 1, answers
+            assert "is still prepared for" in refused[0]
+            for claim in (WANTED, RIVAL):
+                await world.unprepare(claim)

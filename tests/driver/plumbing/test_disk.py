@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ def tiny(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(tmp_path)], check=True)
 
 
-async def nothing() -> None:
+async def nothing(_: bool) -> None:
     """What the first task to enter a lock does."""
 
 
@@ -54,14 +55,16 @@ def test_what_a_killed_writer_left_is_overwritten(tmp_path: Path) -> None:
     assert Folder(tmp_path).read("x") == b"1"
 
 
-def test_files_are_moved_aside_without_replacing_one(tmp_path: Path) -> None:
+def test_file_gets_another_name_whoever_has_that(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
-    for number in range(3):
-        folder.write("x", b"%d" % number)
-        assert folder.move_aside("x") == f"x.corrupt-{number}"
+    folder.write("x", b"new")
+    folder.write("y", b"old")
 
-    assert folder.read("x.corrupt-0") == b"0"
-    assert folder.read("x") is None
+    folder.rename("x", "y")
+
+    assert (folder.names(), folder.read("y")) == (["y"], b"new")
+    with pytest.raises(FileNotFoundError):
+        folder.rename("x", "y")
 
 
 def test_full_disk_leaves_the_old_file_and_no_other(tiny: Path) -> None:
@@ -99,7 +102,7 @@ async def test_tasks_of_one_process_are_inside_together(tmp_path: Path) -> None:
     lock = ProcessLock(tmp_path / "lock")
     entered: list[int] = []
 
-    async def enter() -> None:
+    async def enter(_: bool) -> None:
         entered.append(len(entered))
 
     async with lock.held(enter), lock.held(enter):
@@ -110,10 +113,65 @@ async def test_tasks_of_one_process_are_inside_together(tmp_path: Path) -> None:
     assert entered == [0, 1]
 
 
+async def test_who_enters_knows_whether_another_process_was_inside_since(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    told: list[bool] = []
+
+    async def enter(is_foreign: bool) -> None:
+        told.append(is_foreign)
+
+    ours, theirs = ProcessLock(path), ProcessLock(path)
+    for lock in (ours, ours, theirs, ours, theirs, theirs):
+        async with lock.held(enter):
+            pass
+
+    assert told == [True, False, True, True, True, False]
+
+
+async def test_on_a_full_disk_every_process_looks_what_there_is(tiny: Path) -> None:
+    told: list[bool] = []
+
+    async def enter(is_foreign: bool) -> None:
+        told.append(is_foreign)
+
+    ours, theirs = ProcessLock(tiny / "lock"), ProcessLock(tiny / "lock")
+    _fill(tiny)
+    for lock in (ours, theirs, ours, ours):
+        async with lock.held(enter):
+            pass
+
+    assert told == [True, True, True, True]
+
+
+def _fill(folder: Path) -> None:
+    (folder / "lock").touch()
+    with suppress(OSError), (folder / "full").open("wb", buffering=0) as file:
+        while file.write(bytes(512)):
+            pass
+
+
+async def test_entry_that_failed_counts_for_nothing(tmp_path: Path) -> None:
+    lock = ProcessLock(tmp_path / "lock")
+    told: list[bool] = []
+
+    async def fail_once(is_foreign: bool) -> None:
+        told.append(is_foreign)
+        if len(told) == 1:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        async with lock.held(fail_once):
+            pass
+    async with lock.held(fail_once):
+        pass
+
+    assert told == [True, True]
+
+
 async def test_lock_is_free_again_after_a_failed_entry(tmp_path: Path) -> None:
     lock, other = ProcessLock(tmp_path / "lock"), ProcessLock(tmp_path / "lock")
 
-    async def fail() -> None:
+    async def fail(_: bool) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

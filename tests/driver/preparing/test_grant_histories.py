@@ -2,7 +2,7 @@
 
 * What the kubelet was told, it is told again, until it asked to unprepare or the machine rebooted.
 * No exclusive device is prepared for two claims.
-* After a start, and after each call that ended well, the files are those of the checkpoint.
+* After a start, and after each call that ended well, the files are those of the claims in memory.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from driver.api import ClaimUid
 from driver.plumbing.disk import ProcessLock
-from driver.preparing.files import cdi, checkpoint, disk_checkpoint
-from driver.preparing.files.disk_checkpoint import NAME as CHECKPOINT
+from driver.preparing.files import cdi
 from driver.preparing.files.prepared import (
     ClaimReference,
     PreparedClaim,
     PreparedClaims,
     PreparedDevice,
 )
+from driver.preparing.files.records import Unreadable
+from driver.preparing.grants import disk_grants
 from driver.preparing.grants.claims import Failure
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
@@ -70,6 +71,7 @@ class Histories(RuleBasedStateMachine):
         self.source.known.update(some_instances(*map(an_instance, DEVICES)))
         self.source.discovered.set()
         self.boot = 1
+        self.older: KubeletClaims | None = None
         self.told: dict[ClaimUid, tuple[PreparedDevice, ...]] = {}
 
     def teardown(self) -> None:
@@ -92,7 +94,7 @@ class Histories(RuleBasedStateMachine):
             pools=frozenset({NODE}),
         )
         self.runner.run(self.plugin.recover())
-        self.assert_files_are_those_of_the_checkpoint()
+        self.assert_files_are_those_of_the_claims()
 
     @rule(claim=claims, devices=st.lists(st.sampled_from(DEVICES), min_size=1, max_size=2))
     def allocate(self, claim: ClaimReference, devices: list[str]) -> None:
@@ -108,7 +110,7 @@ class Histories(RuleBasedStateMachine):
     @rule(wanted=several)
     def prepare(self, wanted: list[ClaimReference]) -> None:
         self.note(self.runner.run(self.plugin.prepare(wanted)))
-        self.assert_files_are_those_of_the_checkpoint()
+        self.assert_files_are_those_of_the_claims()
 
     @rule(wanted=several)
     def unprepare(self, wanted: list[ClaimReference]) -> None:
@@ -116,7 +118,7 @@ class Histories(RuleBasedStateMachine):
         for uid, answer in answers.items():
             assert not isinstance(answer, Failure)
             self.told.pop(uid, None)
-        self.assert_files_are_those_of_the_checkpoint()
+        self.assert_files_are_those_of_the_claims()
 
     @rule(wanted=several, step=steps, unprepare=st.booleans())
     def kill(self, wanted: list[ClaimReference], step: int, unprepare: bool) -> None:
@@ -149,7 +151,7 @@ class Histories(RuleBasedStateMachine):
             return prepare.result()
 
         self.disk.kill_at = step
-        with patch.object(disk_checkpoint, "SLOW_SECONDS", -1 if slow else 60):
+        with patch.object(disk_grants, "SLOW_SECONDS", -1 if slow else 60):
             try:
                 answers = self.runner.run(at_once())
             except (KilledError, asyncio.CancelledError):
@@ -163,7 +165,7 @@ class Histories(RuleBasedStateMachine):
         self.disk.kill_at = None
         if killed:
             self.start()
-        self.assert_files_are_those_of_the_checkpoint()
+        self.assert_files_are_those_of_the_claims()
 
     @rule(wanted=several, limit=st.integers(0, 3000))
     def fill_the_disk(self, wanted: list[ClaimReference], limit: int) -> None:
@@ -178,18 +180,29 @@ class Histories(RuleBasedStateMachine):
         self.start()
 
     @rule()
-    def corrupt_the_checkpoint(self) -> None:
-        before = self.checkpoint()
-        self.data.files[CHECKPOINT] = b"{"
+    def replace_the_process(self) -> None:
+        """A rolling update: the older process may prepare and unprepare still."""
+        self.older = self.plugin
         self.start()
-        current = {u: c for u, c in before.items() if c.boot_id == f"boot-{self.boot}"}
-        assert current.items() <= self.checkpoint().items()
 
-    @rule()
-    def reboot(self) -> None:
-        """The folder of CDI files is in memory; all containers are gone."""
+    @precondition(lambda self: self.older is not None)
+    @rule(wanted=several, unprepare=st.booleans())
+    def ask_the_older_process(self, wanted: list[ClaimReference], unprepare: bool) -> None:
+        assert self.older is not None
+        if not unprepare:
+            self.note(self.runner.run(self.older.prepare(wanted)))
+            return
+        for uid, answer in self.runner.run(self.older.unprepare(wanted)).items():
+            assert not isinstance(answer, Failure)
+            self.told.pop(uid, None)
+
+    @rule(cleared=st.booleans())
+    def reboot(self, cleared: bool) -> None:
+        """The folder of CDI files is in memory, or not; all containers are gone."""
         self.boot += 1
-        self.cdi.files.clear()
+        self.older = None
+        if cleared:
+            self.cdi.files.clear()
         self.told.clear()
         self.start()
 
@@ -199,12 +212,11 @@ class Histories(RuleBasedStateMachine):
         uid = data.draw(st.sampled_from(sorted(self.told)))
         claim = next(c for c in map(a_reference, range(1, 5)) if c.uid == uid)
         self.reader.error = ConnectionError("away")
-        if self.is_current(uid):
-            self.source.discovered.clear()
+        self.source.discovered.clear()
         answers = self.runner.run(self.plugin.prepare([claim]))
         self.reader.error = None
         self.source.discovered.set()
-        if uid in self.checkpoint():
+        if uid in self.records():
             self.note(answers)
             assert isinstance(answers[uid], PreparedClaim)
 
@@ -212,8 +224,7 @@ class Histories(RuleBasedStateMachine):
     def no_exclusive_device_is_prepared_twice(self) -> None:
         held = [
             device.allocated.device
-            for claim in self.checkpoint().values()
-            if claim.boot_id == f"boot-{self.boot}"
+            for claim in self.records().values()
             for device in claim.devices
             if device.allocated.share_id is None
         ]
@@ -228,23 +239,23 @@ class Histories(RuleBasedStateMachine):
         for uid, answer in answers.items():
             if isinstance(answer, PreparedClaim):
                 assert self.told.setdefault(uid, answer.devices) == answer.devices
-            elif not forgive_failures and uid in self.checkpoint():
+            elif not forgive_failures and uid in self.records():
                 assert uid not in self.told, answer
 
-    def checkpoint(self) -> PreparedClaims:
-        if CHECKPOINT not in self.data.files:
-            return {}
-        loaded = checkpoint.load(self.data.files[CHECKPOINT], NODE)
-        assert isinstance(loaded, dict)
-        return loaded
+    def records(self) -> PreparedClaims:
+        """As another process would read them."""
+        found = {}
+        for name, text in self.cdi.files.items():
+            if (uid := cdi.claim_of(name)) is not None:
+                claim = cdi.load(text, uid)
+                assert not isinstance(claim, Unreadable)
+                found[uid] = claim
+        return found
 
-    def is_current(self, uid: ClaimUid) -> bool:
-        claim = self.checkpoint().get(uid)
-        return claim is not None and claim.boot_id == f"boot-{self.boot}"
-
-    def assert_files_are_those_of_the_checkpoint(self) -> None:
-        current = [c for c in self.checkpoint().values() if self.is_current(c.reference.uid)]
-        assert self.cdi.files == {cdi.file_name(c.reference.uid): cdi.dump(c) for c in current}
+    def assert_files_are_those_of_the_claims(self) -> None:
+        claims = self.plugin.prepared
+        assert self.cdi.files == {cdi.file_name(uid): cdi.dump(c) for uid, c in claims.items()}
+        assert all(claim.boot_id == f"boot-{self.boot}" for claim in claims.values())
 
 
 def _tell_nobody_of_kills(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

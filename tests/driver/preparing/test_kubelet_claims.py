@@ -18,7 +18,7 @@ from driver.plumbing.disk import ProcessLock
 from driver.preparing import kubelet_claims
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim
-from driver.preparing.grants.claims import Failure
+from driver.preparing.grants.claims import Conflict, Failure
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.grants.renewals import Renewal
 from driver.preparing.kubelet_claims import KubeletClaims
@@ -27,7 +27,6 @@ from tests.driver.claim_builders import (
     BOOT,
     FakeReader,
     FakeSource,
-    FakeUses,
     a_reference,
     a_result,
     an_instance,
@@ -45,7 +44,7 @@ class World:
     def __init__(self, lock: Path) -> None:
         self.disk = Disk()
         self.data, self.cdi = FakeFolder(self.disk), FakeFolder(self.disk)
-        self.reader, self.source, self.uses = FakeReader(), FakeSource(), FakeUses()
+        self.reader, self.source = FakeReader(), FakeSource()
         self.source.known.update(some_instances())
         self.source.discovered.set()
         self.lock = lock
@@ -58,7 +57,6 @@ class World:
             self.source,
             pools=frozenset({NODE}),
         )
-        plugin.uses = self.uses
         await plugin.recover()
         return plugin
 
@@ -132,9 +130,8 @@ async def test_claim_that_was_replaced_is_refused_although_it_is_granted(world: 
     assert answers[WANTED.uid] == Failure(
         f"ResourceClaim {WANTED} was replaced by one with UID {replacement.uid}"
     )
-    assert answers[replacement.uid] == Failure(
-        f"device node-a/loop-aaaaaa is still prepared for ResourceClaim {WANTED};"
-        " it exists no longer, but what the kubelet uses is not known"
+    assert answers[replacement.uid] == Conflict(
+        f"device node-a/loop-aaaaaa is still prepared for ResourceClaim {WANTED}", WANTED
     )
 
 
@@ -185,7 +182,7 @@ async def test_claim_is_answered_before_the_kubelet_hangs_up(
     plugin = await world.plugin()
     other_process = ProcessLock(world.lock)
 
-    async def entered() -> None:
+    async def entered(_: bool) -> None:
         """Nothing to read."""
 
     async with other_process.held(entered):
@@ -398,21 +395,17 @@ async def test_restarted_container_gets_the_device_where_it_is_now(world: World)
     assert nodes(world, WANTED) == ["/dev/b"]
 
 
-async def test_two_devices_that_swap_their_paths_are_planned_anew_in_one_write(
-    world: World,
-) -> None:
+async def test_two_devices_that_swap_their_paths_are_planned_anew(world: World) -> None:
     world.source.known.update(some_instances(moved("/dev/a"), moved("/dev/b", "loop-bbbbbb")))
     world.reader.put(WANTED)
     world.reader.put(OTHER, a_result("loop-bbbbbb"))
     plugin = await world.plugin()
     await plugin.prepare([WANTED, OTHER])
-    world.disk.steps.clear()
 
     world.source.known.update(some_instances(moved("/dev/b"), moved("/dev/a", "loop-bbbbbb")))
     await plugin.renew()
 
     assert (nodes(world, WANTED), nodes(world, OTHER)) == (["/dev/b"], ["/dev/a"])
-    assert world.disk.steps.count("write checkpoint.json") == 1
 
 
 async def test_device_that_is_away_is_in_no_file_until_it_is_back(world: World) -> None:
@@ -509,7 +502,7 @@ async def test_renewal_that_cannot_be_written_withdraws_the_file_and_is_tried_ag
     world.disk.fail = lambda name, size: True
     with pytest.raises(OSError, match="No space left"):
         await plugin.renew()
-    assert world.cdi.files == {}
+    assert list(world.cdi.files) == [cdi.withheld_name(WANTED.uid)]
     assert isinstance((await plugin.prepare([WANTED]))[WANTED.uid], Failure)
 
     world.disk.fail = lambda name, size: False
@@ -602,101 +595,43 @@ async def test_claim_that_was_allocated_anew_frees_its_old_device(
     assert f"Claim {WANTED} was allocated anew" in caplog.text
 
 
-@pytest.mark.parametrize("successor", [None, a_reference(9, name=OTHER.name)])
-async def test_claim_that_is_gone_and_unknown_to_the_kubelet_is_in_the_way_of_nobody(
-    world: World, successor: ClaimReference | None
-) -> None:
-    world.uses.held = False
+async def test_claim_that_is_gone_keeps_its_device_until_it_is_let_go(world: World) -> None:
     plugin = await world.plugin()
     world.reader.put(OTHER)
     await plugin.prepare([OTHER])
     world.reader.put(WANTED)
     del world.reader.stored[OTHER.name]
-    if successor:
-        world.reader.put(successor)
 
-    answer = (await plugin.prepare([WANTED]))[WANTED.uid]
+    refused = (await plugin.prepare([WANTED]))[WANTED.uid]
+    await plugin.let_go(OTHER)
 
-    assert isinstance(answer, PreparedClaim)
-    assert plugin.prepared.keys() == {WANTED.uid}
+    assert isinstance(refused, Failure)
+    assert "is still prepared for ResourceClaim default/claim-2" in refused.sentence
+    assert isinstance((await plugin.prepare([WANTED]))[WANTED.uid], PreparedClaim)
     assert list(world.cdi.files) == [cdi.file_name(WANTED.uid)]
 
 
-@pytest.mark.parametrize(
-    ("exists", "held", "error", "sentence"),
-    [
-        (True, False, None, "it exists still"),
-        (False, True, None, "the kubelet has not ended with it yet"),
-        (False, None, None, "what the kubelet uses is not known"),
-        (False, False, OSError("away"), "away"),
-    ],
-)
-async def test_claim_that_may_have_its_device_still_keeps_it(
-    world: World, exists: bool, held: bool | None, error: Exception | None, sentence: str
-) -> None:
+async def test_nothing_new_is_prepared_while_it_is_not_known_where_that_is(world: World) -> None:
+    world.reader.put(WANTED)
+    world.reader.home_error = PermissionError("namespaces kube-system is forbidden")
     plugin = await world.plugin()
-    world.reader.put(OTHER)
-    await plugin.prepare([OTHER])
+
+    assert await plugin.prepare([WANTED]) == {
+        WANTED.uid: Failure(
+            "it is not known which node and cluster this is: namespaces kube-system is forbidden"
+        )
+    }
+    world.reader.home_error = None
+    assert await plugin.prepare([WANTED]) == {WANTED.uid: prepared(WANTED)}
+
+
+async def test_claims_of_an_older_process_are_planned_anew_by_the_newer_one(world: World) -> None:
+    """Though it prepared nothing itself."""
+    older, newer = await world.plugin(), await world.plugin()
     world.reader.put(WANTED)
-    if not exists:
-        world.reader.stored[OTHER.name] = world.reader.stored[WANTED.name]
-    world.uses.held = held
-    world.reader.errors[OTHER.name] = error
+    await older.prepare([WANTED])
 
-    refused = (await plugin.prepare([WANTED]))[WANTED.uid]
+    world.source.known.update(some_instances(moved("/dev/b")))
+    await newer.renew()
 
-    assert isinstance(refused, Failure)
-    assert "is still prepared for ResourceClaim default/claim-2" in refused.sentence
-    assert sentence in refused.sentence
-    assert plugin.prepared.keys() == {OTHER.uid}
-
-
-async def lose(world: World) -> KubeletClaims:
-    """Both files of a prepared claim become unreadable."""
-    world.reader.put(OTHER)
-    await (await world.plugin()).prepare([OTHER])
-    world.data.files["checkpoint.json"] = b"{"
-    world.cdi.files[cdi.file_name(OTHER.uid)] = b"{"
-    return await world.plugin()
-
-
-async def test_what_was_lost_of_a_claim_the_api_server_tells(world: World) -> None:
-    plugin = await lose(world)
-    third = world.reader.put(a_reference(3), a_result("loop-bbbbbb"))
-    world.source.known.update(some_instances(an_instance("loop-bbbbbb")))
-    world.reader.put(WANTED)
-
-    answers = await plugin.prepare([WANTED, third])
-
-    assert isinstance(answers[third.uid], PreparedClaim)
-    refused = answers[WANTED.uid]
-    assert isinstance(refused, Failure)
-    assert "is still prepared for ResourceClaim default/claim-2" in refused.sentence
-    assert plugin.prepared[OTHER.uid].devices
-
-
-async def test_nothing_new_is_prepared_while_nobody_tells_what_was_lost(world: World) -> None:
-    plugin = await lose(world)
-    world.reader.put(WANTED, a_result("loop-bbbbbb"))
-    world.source.known.update(some_instances(an_instance("loop-bbbbbb")))
-    world.reader.errors[""] = OSError("away")
-
-    refused = (await plugin.prepare([WANTED]))[WANTED.uid]
-    world.reader.error = OSError("away")
-    own = (await plugin.prepare([OTHER]))[OTHER.uid]
-
-    assert isinstance(refused, Failure)
-    assert "which devices it is for is known when the API server tells" in refused.sentence
-    assert isinstance(own, Failure)
-
-
-async def test_claim_that_was_lost_and_is_gone_holds_nothing(world: World) -> None:
-    world.uses.held = False
-    plugin = await lose(world)
-    del world.reader.stored[OTHER.name]
-    world.reader.put(WANTED)
-
-    answer = (await plugin.prepare([WANTED]))[WANTED.uid]
-
-    assert isinstance(answer, PreparedClaim)
-    assert plugin.prepared.keys() == {WANTED.uid}
+    assert nodes(world, WANTED) == ["/dev/b"]

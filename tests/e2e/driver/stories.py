@@ -190,13 +190,6 @@ class Story:
         folder = self.cluster.node(node).path("/run/cdi")
         return [path for path in folder.glob("*.json") if claim_uid in _text(path)]
 
-    def checkpoint(self, node: str) -> str:
-        """The driver's checkpoint on this node, as text; empty if there is none."""
-        return _text(self.checkpoint_path(node))
-
-    def checkpoint_path(self, node: str) -> Path:
-        return self.cluster.node(node).path("/var/lib/kubelet/plugins/moorage.dev/checkpoint.json")
-
     def until(self, what: str, condition: Callable[[], T | None], seconds: float = SECONDS) -> T:
         return self.cluster.wait_until(what, condition, seconds=seconds)
 
@@ -207,7 +200,7 @@ class Story:
         """
         self.until(
             f"claim {claim_uid} is unprepared on {node}",
-            lambda: not self.cdi_files(claim_uid, node) and claim_uid not in self.checkpoint(node),
+            lambda: not self.cdi_files(claim_uid, node),
             seconds=2 * SECONDS,
         )
 

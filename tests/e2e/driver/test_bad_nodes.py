@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -25,11 +26,15 @@ def test_a_node_that_boots_again_prepares_what_is_used_and_frees_what_is_not(
         story.wait_running(name)
     uids = {name: story.claim_uid(name) for name in ("stays", "goes")}
     before = story.container("stays")["containerID"]
+    left = {path: path.read_text() for uid in uids.values() for path in _files(story, uid)}
 
     cluster.power_off("node-b")
     cluster.kubectl("delete", "pod", "goes", "-n", story.namespace, "--force", "--grace-period=0")
     story.delete("resourceclaim", "goes")
     cluster.reconfigure()
+    for path, text in left.items():  # as in a folder that outlives a boot, such as /etc/cdi
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     story.drivers.nodes["node-b"].start()
 
     story.until("it runs in a new container", lambda: _runs_anew(story, before))
@@ -40,6 +45,10 @@ def test_a_node_that_boots_again_prepares_what_is_used_and_frees_what_is_not(
     story.pod("next", claim="next", node="node-b")
     story.wait_running("next")
     assert not story.cdi_files(uids["goes"], "node-b")
+
+
+def _files(story: Story, uid: str) -> list[Path]:
+    return story.cdi_files(uid, "node-b")
 
 
 def _runs_anew(story: Story, before: str) -> bool:
@@ -82,15 +91,19 @@ def test_on_a_full_or_read_only_disk_nothing_is_lost_and_all_goes_on_once_it_is_
 
 def nothing_fits(story: Story, disk: Node) -> None:
     """What is prepared stays so, through a restart, too; what comes waits for room."""
-    before, kept = story.container("first"), story.checkpoint("node-a")
+    before, kept = story.container("first"), _records(story)
     disk.exec(("dd", "if=/dev/zero", f"of={FOLDER}/full", "bs=1k"), check=False)
     story.pod("second", claim="second", node="node-a")
     story.until("its pod says why", lambda: story.tells("second", "No space left"))
     story.drivers.nodes["node-a"].kill()
     story.drivers.nodes["node-a"].wait_ready()
-    assert (story.container("first"), story.checkpoint("node-a")) == (before, kept)
+    assert (story.container("first"), _records(story)) == (before, kept)
     disk.exec(("rm", f"{FOLDER}/full"))
     story.wait_running("second")
+
+
+def _records(story: Story) -> list[str]:
+    return [path.read_text() for path in story.cdi_files(story.claim_uid("first"), "node-a")]
 
 
 def nothing_is_written(story: Story, disk: Node) -> None:
@@ -104,7 +117,7 @@ def nothing_is_written(story: Story, disk: Node) -> None:
     story.cluster.kubectl("delete", "pod", "first", "-n", story.namespace, "--wait=false")
     driver = story.drivers.nodes["node-a"]
     story.until("it cannot be unprepared", lambda: f"(UID {uid}) failed" in driver.logs())
-    assert uid in story.checkpoint("node-a")
+    assert story.cdi_files(uid, "node-a")
     disk.exec(("umount", FOLDER))
     story.wait_running("third")
     story.wait_unprepared(uid, "node-a")

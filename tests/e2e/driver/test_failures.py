@@ -137,27 +137,6 @@ def _versions(story: Story) -> dict[str, str]:
     return {i["metadata"]["name"]: i["metadata"]["resourceVersion"] for i in story.instances()}
 
 
-def test_a_corrupt_checkpoint_is_moved_aside_and_rebuilt(story: Story) -> None:
-    story.plug()
-    story.configure()
-    story.claim()
-    story.pod(node="node-a")
-    story.wait_running()
-    uid, path = story.claim_uid(), story.checkpoint_path("node-a")
-    story.drivers.nodes["node-a"].stop()
-    path.write_text('{"broken')
-
-    story.drivers.nodes["node-a"].start()
-
-    story.until("it is rebuilt", lambda: uid in story.checkpoint("node-a"))
-    aside = list(path.parent.glob("checkpoint.json.corrupt-*"))
-    assert [p.read_text() for p in aside] == ['{"broken']
-    story.delete("pod", "reader")
-    story.wait_unprepared(uid, "node-a")
-    for file in aside:
-        file.unlink()
-
-
 @pytest.fixture
 def second_node(story: Story, cluster: Cluster) -> Iterator[Any]:
     """Another driver of node-a that reads Configurations otherwise, as a new version may."""
@@ -209,31 +188,3 @@ def test_another_shared_driver_takes_over(story: Story, second_shared: Any) -> N
         story.until("the class is made", lambda: story.cluster.get("deviceclass", story.name))
     finally:
         story.drivers.shared.start()
-
-
-def test_claims_that_the_kubelet_forgot_keep_no_device_from_the_next(
-    story: Story, cluster: Cluster
-) -> None:
-    """Its state is gone: it leaves the container alone, and never asks to unprepare."""
-    story.plug("found again")
-    story.configure()
-    story.claim()
-    story.pod(node="node-a")
-    story.wait_running()
-    before, uid = story.container(), story.claim_uid()
-    kubelet = cluster.part("kubelet-node-a")
-
-    kubelet.kill()
-    cluster.node("node-a").path("/var/lib/kubelet/dra_manager_state").unlink()
-    kubelet.start()
-
-    cluster.wait("node/node-a", "condition=Ready")
-    assert story.container() == before
-    story.delete("pod", "reader")
-    story.delete("resourceclaim", "disk")
-    assert uid in story.checkpoint("node-a")
-    story.claim("next")
-    story.pod("second", claim="next", node="node-a")
-    story.wait_running("second")
-    assert story.read("second").splitlines()[-1] == "found again"
-    story.wait_unprepared(uid, "node-a")

@@ -59,7 +59,7 @@ def test_a_claim_that_no_container_uses_is_prepared_and_unprepared_when_its_pod_
     story.pod(node="node-a", container={**SLEEPS, "resources": {}})
     story.wait_running()
     uid = story.claim_uid()
-    assert uid in story.checkpoint("node-a")
+    assert story.cdi_files(uid, "node-a")
 
     cluster.kubectl("delete", "pod", "reader", "-n", story.namespace, "--force", "--grace-period=0")
 

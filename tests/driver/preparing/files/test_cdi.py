@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from driver.devices import DeviceSpec, Mount
 from driver.preparing.files import cdi
-from driver.preparing.files.checkpoint import Unreadable
 from driver.preparing.files.prepared import PreparedClaim
+from driver.preparing.files.records import Unreadable
 from tests.driver.claim_builders import (
     a_reference,
     a_result,

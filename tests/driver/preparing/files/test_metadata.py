@@ -12,7 +12,7 @@ import pytest
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.plumbing.disk import ProcessLock
-from driver.preparing.files import checkpoint, metadata
+from driver.preparing.files import cdi, metadata, records
 from driver.preparing.files.disk_metadata import MetadataFiles
 from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.grants.claims import Failure
@@ -280,7 +280,7 @@ async def test_nothing_is_prepared_whose_metadata_cannot_be_written(world: World
 async def test_what_an_earlier_driver_prepared_goes_on_without(world: World) -> None:
     claim = await world.prepare()
     earlier = replace(claim, pod_claim=None)
-    world.data.write("checkpoint.json", checkpoint.dump({WANTED.uid: earlier}, NODE))
+    world.cdi.write(cdi.file_name(WANTED.uid), cdi.dump(earlier))
 
     world.start()
     await world.claims.recover()
@@ -289,11 +289,10 @@ async def test_what_an_earlier_driver_prepared_goes_on_without(world: World) -> 
     assert world.mounts() == {}
 
 
-def test_a_checkpoint_keeps_what_the_pod_calls_a_claim() -> None:
+def test_a_record_keeps_what_the_pod_calls_a_claim() -> None:
     for name in (None, "", "camera"):
         claim = replace(prepared(WANTED), pod_claim=name)
-        text = checkpoint.dump({WANTED.uid: claim}, NODE)
-        assert checkpoint.load(text, NODE) == {WANTED.uid: claim}
+        assert records.load(records.dump(claim)) == claim
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"\xff", b'{"metadata": {"generation": "x"}}', b"7"])

@@ -10,7 +10,7 @@ import pytest
 
 from driver.api import ClaimUid, DeviceName
 from driver.devices import DeviceSpec, Mount
-from driver.preparing.files.prepared import AllocatedDevice, ClaimReference, PreparedClaim
+from driver.preparing.files.prepared import AllocatedDevice, ClaimReference, Home, PreparedClaim
 from driver.preparing.grants.claims import (
     AllocatedClaim,
     Conflict,
@@ -278,7 +278,7 @@ def test_claim_of_an_earlier_boot_holds_nothing() -> None:
 
     planned = plan_prepare(allocated(WANTED), some_instances(), {OTHER.uid: holder}, BOOT)
 
-    assert planned == prepared(WANTED)
+    assert planned == replace(prepared(WANTED), home=Home())
 
 
 def test_two_devices_of_a_request_at_one_container_path_are_refused() -> None:

@@ -11,7 +11,7 @@ import pytest
 from driver.device_configs import DeviceConfig
 from driver.devices import DeviceSpec, Mount
 from driver.instances.instances import Instance
-from driver.preparing.files import cdi, checkpoint
+from driver.preparing.files import cdi
 from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.grants.claims import (
     AllocatedClaim,
@@ -154,11 +154,10 @@ def test_folder_on_the_host_is_nobodys_variable() -> None:
     assert cdi.unusable_properties(claim) == []
 
 
-def test_checkpoint_and_cdi_file_keep_it() -> None:
+def test_record_keeps_it() -> None:
     claim = planned(EVERYTHING)
     assert isinstance(claim, PreparedClaim)
 
-    assert checkpoint.load(checkpoint.dump({WANTED.uid: claim}, NODE), NODE) == {WANTED.uid: claim}
     assert cdi.load(cdi.dump(claim), WANTED.uid) == claim
 
 

@@ -1,26 +1,32 @@
-"""Memory, checkpoint and CDI files are one, whatever dies or fails in between."""
+"""Memory and the files of claims are one, whatever dies, stalls or fails in between."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from driver.api import ClaimUid
+from driver.devices import DeviceSpec
 from driver.plumbing.disk import ProcessLock
-from driver.preparing.files import cdi, checkpoint, disk_checkpoint
-from driver.preparing.files.disk_checkpoint import NAME as CHECKPOINT
-from driver.preparing.files.prepared import ClaimReference, PreparedClaim, PreparedClaims
+from driver.preparing.files import cdi
+from driver.preparing.files.checkpoint import NAME as CHECKPOINT
+from driver.preparing.files.prepared import ClaimReference, Home, PreparedClaim, PreparedClaims
+from driver.preparing.files.records import Unreadable
+from driver.preparing.grants import disk_grants
 from driver.preparing.grants.claims import Failure, plan_prepare
-from driver.preparing.grants.disk_grants import Node
+from driver.preparing.grants.disk_grants import Node, Renew
+from driver.preparing.grants.renewals import Renewal
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
+    HOME,
     a_reference,
     a_result,
     allocated,
@@ -28,6 +34,7 @@ from tests.driver.claim_builders import (
     prepared,
     some_instances,
 )
+from tests.driver.earlier_files import earlier_cdi_file, earlier_checkpoint, newer_cdi_file
 from tests.fakes.disk import Disk, FakeFolder, KilledError
 
 WANTED, OTHER = a_reference(1), a_reference(2)
@@ -50,17 +57,22 @@ class Machine:
 
     def process(self, boot: str = BOOT) -> Node:
         lock = ProcessLock(self.lock)
-        return Node(NODE, boot, data=self.data, cdi_files=self.cdi, lock=lock)
+        node = Node(NODE, boot, data=self.data, cdi_files=self.cdi, lock=lock)
+        node.home = HOME
+        return node
 
-    def checkpoint(self) -> PreparedClaims:
-        if CHECKPOINT not in self.data.files:
-            return {}
-        loaded = checkpoint.load(self.data.files[CHECKPOINT], NODE)
-        assert isinstance(loaded, dict)
-        return loaded
+    def records(self) -> PreparedClaims:
+        """As another process would read them."""
+        found = {}
+        for name, text in self.cdi.files.items():
+            if (uid := cdi.claim_of(name)) is not None:
+                claim = cdi.load(text, uid)
+                assert not isinstance(claim, Unreadable)
+                found[uid] = claim
+        return found
 
     def assert_files_are_those_of(self, *claims: PreparedClaim) -> None:
-        assert self.checkpoint() == {claim.reference.uid: claim for claim in claims}
+        assert self.records() == {claim.reference.uid: claim for claim in claims}
         assert self.cdi.files == {cdi.file_name(c.reference.uid): cdi.dump(c) for c in claims}
 
 
@@ -84,48 +96,50 @@ def a_grant(reference: ClaimReference, device: str = "loop-aaaaaa") -> PreparedC
     return prepared(reference, a_result(device), instances=INSTANCES)
 
 
-async def test_grant_is_in_the_checkpoint_before_its_file_and_leaves_it_after(
-    machine: Machine,
-) -> None:
+FILE = cdi.file_name(WANTED.uid)
+WITHHELD = cdi.withheld_name(WANTED.uid)
+
+
+async def test_a_grant_is_one_write_and_a_release_one_removal(machine: Machine) -> None:
     node = await machine.start()
-    file = cdi.file_name(WANTED.uid)
 
     assert await grant(node, WANTED) == a_grant(WANTED)
-    assert machine.disk.steps == [
-        f"write {CHECKPOINT}",
-        f"wrote {CHECKPOINT}",
-        f"write {file}",
-        f"wrote {file}",
-    ]
+    assert machine.disk.steps == [f"write {FILE}", f"wrote {FILE}"]
     machine.assert_files_are_those_of(a_grant(WANTED))
 
     machine.disk.steps.clear()
     assert await release(node, WANTED) == a_grant(WANTED)
-    assert machine.disk.steps == [
-        f"remove {file}",
-        f"removed {file}",
-        f"write {CHECKPOINT}",
-        f"wrote {CHECKPOINT}",
-    ]
+    assert machine.disk.steps == [f"remove {FILE}", f"removed {FILE}"]
     machine.assert_files_are_those_of()
 
 
-async def test_second_grant_writes_the_file_again_and_nothing_else(machine: Machine) -> None:
+async def test_record_says_where_and_when_its_claim_was_prepared(machine: Machine) -> None:
+    await grant(await machine.start(), WANTED)
+
+    (device,) = (
+        device
+        for device in json.loads(machine.cdi.files[FILE])["devices"]
+        if device["name"] == f"{WANTED.uid}_record"
+    )
+    record = json.loads(device["containerEdits"]["env"][0].removeprefix("MOORAGE_CLAIM="))
+
+    assert (record["version"], record["bootID"]) == (1, BOOT)
+    assert (record["nodeUID"], record["clusterUID"]) == (HOME.node, HOME.cluster)
+    assert (record["namespace"], record["name"]) == ("default", "claim-1")
+
+
+async def test_nothing_new_is_granted_before_it_is_known_where_that_is(machine: Machine) -> None:
+    await grant(await machine.start(), OTHER, "loop-bbbbbb")
     node = await machine.start()
-    await grant(node, WANTED)
-    machine.cdi.files.clear()
-    machine.disk.steps.clear()
+    node.home = "nodes is forbidden"
 
-    assert await grant(node, WANTED) == a_grant(WANTED)
-
-    assert machine.disk.steps == [
-        f"write {cdi.file_name(WANTED.uid)}",
-        f"wrote {cdi.file_name(WANTED.uid)}",
-    ]
-    machine.assert_files_are_those_of(a_grant(WANTED))
+    assert await grant(node, WANTED) == Failure(
+        "it is not known which node and cluster this is: nodes is forbidden"
+    )
+    assert await grant(node, OTHER, "loop-bbbbbb") == a_grant(OTHER, "loop-bbbbbb")
 
 
-async def test_grant_whose_files_are_right_writes_nothing(machine: Machine) -> None:
+async def test_grant_whose_file_is_right_writes_nothing(machine: Machine) -> None:
     await grant(await machine.start(), WANTED)
     machine.disk.steps.clear()
 
@@ -152,73 +166,100 @@ async def test_start_writes_no_file_that_is_right(
     assert caplog.text == ""
 
 
-async def test_start_writes_wrong_files_before_it_removes_those_of_no_claim(
-    machine: Machine,
-) -> None:
-    node, gone = await machine.start(), cdi.file_name(a_reference(0).uid)
-    await grant(node, WANTED)
-    await grant(node, OTHER, "loop-bbbbbb")
-    wrong = cdi.file_name(OTHER.uid)
-    machine.cdi.files |= {wrong: b"{", gone: b"{}"}
-    machine.disk.steps.clear()
-
-    await machine.start()
-
-    assert machine.disk.steps == [
-        f"write {wrong}",
-        f"wrote {wrong}",
-        f"remove {gone}",
-        f"removed {gone}",
-    ]
-    machine.assert_files_are_those_of(a_grant(WANTED), a_grant(OTHER, "loop-bbbbbb"))
-
-
-async def test_start_removes_the_file_of_a_claim_of_an_earlier_boot(machine: Machine) -> None:
+async def test_what_is_of_an_earlier_boot_holds_nothing(machine: Machine) -> None:
+    """The folder may be one that outlives a boot."""
     await grant(await machine.start(), WANTED)
+    machine.cdi.files["nvidia.yaml"] = b"theirs"
 
-    await machine.start(boot="boot-2")
+    node = await machine.start("boot-2")
 
-    assert machine.cdi.files == {}
-    assert machine.checkpoint() == {WANTED.uid: a_grant(WANTED)}
+    assert list(machine.cdi.files) == ["nvidia.yaml"]
+    again = replace(a_grant(OTHER), boot_id="boot-2")
+    assert await grant(node, OTHER) == again
 
 
-async def test_file_that_somebody_replaced_is_written_again(machine: Machine) -> None:
+@pytest.mark.parametrize("text", [None, b"{}"])
+async def test_file_that_somebody_removed_or_replaced_is_written_again(
+    machine: Machine, text: bytes | None
+) -> None:
     node = await machine.start()
     await grant(node, WANTED)
-    machine.cdi.write(cdi.file_name(WANTED.uid), b"{}")
+    if text is None:
+        del machine.cdi.files[FILE]
+    else:
+        machine.cdi.write(FILE, text)
 
     await grant(node, WANTED)
 
     machine.assert_files_are_those_of(a_grant(WANTED))
 
 
-async def test_slow_disk_keeps_nobody_else_waiting(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Stall:
+    """A disk whose next write does not end until it is told to."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._begun, self._on = threading.Event(), threading.Event()
+        machine.disk.fail = self._wait
+
+    def _wait(self, name: str, size: int) -> bool:
+        self._begun.set()
+        return not self._on.wait(30)
+
+    async def begun(self) -> None:
+        assert await asyncio.to_thread(self._begun.wait, 30)
+
+    def end(self) -> None:
+        self._on.set()
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every disk counts as slow."""
+    monkeypatch.setattr(disk_grants, "SLOW_SECONDS", -1)
+
+
+@pytest.mark.usefixtures("slow")
+async def test_slow_disk_keeps_nobody_else_waiting(machine: Machine) -> None:
     node = await machine.start()
-    monkeypatch.setattr(disk_checkpoint, "SLOW_SECONDS", -1)
     await grant(node, WANTED)
-    writing, on = threading.Event(), threading.Event()
+    stall = Stall(machine)
 
-    def fail(name: str, size: int) -> bool:
-        writing.set()
-        return not on.wait(30)
-
-    machine.disk.fail = fail
     waiting = asyncio.create_task(grant(node, OTHER, "loop-bbbbbb"))
-    await asyncio.to_thread(writing.wait, 30)
+    await stall.begun()
     assert not waiting.done()
-    machine.disk.fail = lambda name, size: False
-    on.set()
+    stall.end()
 
     assert await waiting == a_grant(OTHER, "loop-bbbbbb")
+
+
+@pytest.mark.usefixtures("slow")
+async def test_lock_is_held_until_a_cancelled_write_has_ended(machine: Machine) -> None:
+    """Or else the successor would grant the device, and the late write come after it."""
+    old, new = await machine.start(), await machine.start()
+    await grant(old, a_reference(9), "loop-bbbbbb")
+    stall = Stall(machine)
+    cancelled = asyncio.create_task(grant(old, WANTED))
+    await stall.begun()
+
+    cancelled.cancel()
+    successor = asyncio.create_task(grant(new, OTHER))
+    await asyncio.wait([cancelled, successor], timeout=0.2)
+    assert not cancelled.done()
+    assert not successor.done()
+    stall.end()
+
+    assert isinstance(await successor, Failure)
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+    assert machine.records().keys() == {WANTED.uid, a_reference(9).uid}
+    assert old.prepared.keys() == new.prepared.keys() == machine.records().keys()
 
 
 async def test_release_of_what_is_not_granted_is_fine(machine: Machine) -> None:
     node = await machine.start()
 
     assert await release(node, WANTED) is None
-    assert CHECKPOINT not in machine.data.files
+    assert machine.disk.steps == []
 
 
 async def test_plans_at_one_time_see_each_other(machine: Machine) -> None:
@@ -229,23 +270,6 @@ async def test_plans_at_one_time_see_each_other(machine: Machine) -> None:
     assert granted == a_grant(WANTED)
     assert isinstance(refused, Failure)
     machine.assert_files_are_those_of(a_grant(WANTED))
-
-
-async def test_claims_that_wait_for_the_disk_share_a_write(machine: Machine) -> None:
-    node = await machine.start()
-    references = [a_reference(number) for number in range(1, 51)]
-    instances = some_instances(*(an_instance(f"loop-{n:06x}") for n in range(1, 51)))
-
-    async def grant_one(number: int, reference: ClaimReference) -> object:
-        claim = allocated(reference, a_result(f"loop-{number:06x}"))
-        async with node.exclusively():
-            return await node.grant(partial(plan_prepare, claim, instances, boot_id=BOOT))
-
-    granted = await asyncio.gather(*(grant_one(n, r) for n, r in enumerate(references, 1)))
-
-    assert all(isinstance(claim, PreparedClaim) for claim in granted)
-    assert machine.disk.steps.count(f"wrote {CHECKPOINT}") < 10
-    assert len(machine.checkpoint()) == len(machine.cdi.files) == 50
 
 
 async def test_plan_that_fails_fails_alone(machine: Machine) -> None:
@@ -266,21 +290,14 @@ async def test_plan_that_fails_fails_alone(machine: Machine) -> None:
 async def test_full_disk_fails_one_claim_and_loses_none(machine: Machine) -> None:
     node = await machine.start()
     await grant(node, OTHER, "loop-bbbbbb")
-    full = len(machine.data.files[CHECKPOINT])
-    machine.disk.fail = lambda name, size: name == CHECKPOINT and size >= full
-    machine.disk.steps.clear()
+    machine.disk.fail = lambda name, size: True
 
-    async with node.checkpoint.writing:  # so that both share a write
-        both = asyncio.gather(grant(node, WANTED), release(node, OTHER))
-        await asyncio.sleep(0.1)
-        assert len(node.checkpoint.waiting) == 2
-    refused, released = await both
+    refused, released = await asyncio.gather(grant(node, WANTED), release(node, OTHER))
 
     assert refused == Failure(
         "the node cannot record what it grants: [Errno 28] No space left on device"
     )
     assert released == a_grant(OTHER, "loop-bbbbbb")
-    assert machine.disk.steps.count(f"write {CHECKPOINT}") == 3
     machine.assert_files_are_those_of()
 
     machine.disk.fail = lambda name, size: False
@@ -288,32 +305,25 @@ async def test_full_disk_fails_one_claim_and_loses_none(machine: Machine) -> Non
     machine.assert_files_are_those_of(a_grant(WANTED))
 
 
-async def test_full_cdi_folder_keeps_the_device_for_its_claim(machine: Machine) -> None:
-    node = await machine.start()
-    machine.disk.fail = lambda name, size: name != CHECKPOINT
-
-    assert isinstance(await grant(node, WANTED), Failure)
-    assert isinstance(await grant(node, OTHER), Failure)
-
-    machine.disk.fail = lambda name, size: False
-    assert await grant(node, WANTED) == a_grant(WANTED)
-    machine.assert_files_are_those_of(a_grant(WANTED))
-
-
-async def test_release_that_cannot_be_written_is_tried_again(machine: Machine) -> None:
+async def test_release_that_fails_is_tried_again(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     node = await machine.start()
     await grant(node, WANTED)
-    machine.disk.fail = lambda name, size: True
 
-    assert isinstance(await release(node, WANTED), Failure)
-    assert machine.checkpoint() == {WANTED.uid: a_grant(WANTED)}
+    def refuse(name: str) -> None:
+        raise OSError(30, "Read-only file system")
 
-    machine.disk.fail = lambda name, size: False
+    with monkeypatch.context() as patched:
+        patched.setattr(machine.cdi, "remove", refuse)
+        assert isinstance(await release(node, WANTED), Failure)
+    assert node.prepared == machine.records() == {WANTED.uid: a_grant(WANTED)}
+
     assert await release(node, WANTED) == a_grant(WANTED)
     machine.assert_files_are_those_of()
 
 
-@pytest.mark.parametrize("step", range(4))
+@pytest.mark.parametrize("step", range(2))
 async def test_killed_while_granting(machine: Machine, step: int) -> None:
     node = await machine.start()
     machine.disk.kill_at = step
@@ -328,7 +338,7 @@ async def test_killed_while_granting(machine: Machine, step: int) -> None:
     machine.assert_files_are_those_of(a_grant(WANTED))
 
 
-@pytest.mark.parametrize("step", range(4))
+@pytest.mark.parametrize("step", range(2))
 async def test_killed_while_releasing(machine: Machine, step: int) -> None:
     node = await machine.start()
     await grant(node, WANTED)
@@ -339,84 +349,9 @@ async def test_killed_while_releasing(machine: Machine, step: int) -> None:
 
     node = await machine.start()
 
-    machine.assert_files_are_those_of(*([a_grant(WANTED)] if step < 3 else []))
+    machine.assert_files_are_those_of(*([] if step else [a_grant(WANTED)]))
     await release(node, WANTED)
     machine.assert_files_are_those_of()
-
-
-async def test_files_without_a_claim_are_removed_at_the_start(machine: Machine) -> None:
-    node = await machine.start()
-    await grant(node, WANTED)
-    machine.cdi.files[cdi.file_name(OTHER.uid)] = cdi.dump(a_grant(OTHER))
-    machine.cdi.files["nvidia.yaml"] = b"theirs"
-
-    await machine.start()
-
-    assert sorted(machine.cdi.files) == [cdi.file_name(WANTED.uid), "nvidia.yaml"]
-
-
-async def test_next_boot_plans_anew_what_a_claim_gets(machine: Machine) -> None:
-    node = await machine.start()
-    await grant(node, WANTED)
-    machine.cdi.files.clear()
-
-    node = await machine.start("boot-2")
-
-    assert machine.cdi.files == {}
-    again = replace(a_grant(WANTED), boot_id="boot-2")
-    assert await grant(node, WANTED) == again
-    machine.assert_files_are_those_of(again)
-
-
-def damage(text: bytes) -> bytes:
-    return text.replace(b"loop-aaaaaa", b"loop-aaaaab")
-
-
-@pytest.mark.parametrize("damaged", [b"", b"{}", None])
-async def test_corrupt_checkpoint_is_moved_aside_and_rebuilt_from_cdi_files(
-    machine: Machine, damaged: bytes | None, caplog: pytest.LogCaptureFixture
-) -> None:
-    node = await machine.start()
-    await grant(node, WANTED)
-    await grant(node, OTHER, "loop-bbbbbb")
-    text = machine.data.files[CHECKPOINT]
-    machine.data.files[CHECKPOINT] = damage(text) if damaged is None else damaged
-    aside = machine.data.files[CHECKPOINT]
-
-    node = await machine.start()
-
-    assert machine.data.files[f"{CHECKPOINT}.corrupt-0"] == aside
-    machine.assert_files_are_those_of(a_grant(WANTED), a_grant(OTHER, "loop-bbbbbb"))
-    loud = [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR]
-    assert loud[0].startswith("Checkpoint is unreadable: it")
-    assert loud[0].endswith("; moved to checkpoint.json.corrupt-0")
-    assert loud[1] == "Rebuilt the checkpoint from CDI files: 2 claims"
-    assert await grant(node, WANTED) == a_grant(WANTED)
-
-
-@pytest.mark.parametrize("kept", [0.0, 0.5, 0.99])
-async def test_half_a_checkpoint_of_the_boot_before_is_in_nobodys_way(
-    machine: Machine, kept: float
-) -> None:
-    await grant(await machine.start(), WANTED)
-    text = machine.data.files[CHECKPOINT]
-    machine.data.files[CHECKPOINT] = text[: int(len(text) * kept)].ljust(len(text), b"\0")
-    machine.cdi.files.clear()  # as /run is after a power cut
-
-    node = await machine.start("next boot")
-
-    assert node.claims_prepared == 0
-    assert await release(node, WANTED) is None
-    assert isinstance(await grant(node, OTHER), PreparedClaim)
-
-
-async def test_missing_checkpoint_is_rebuilt_from_cdi_files(machine: Machine) -> None:
-    await grant(await machine.start(), WANTED)
-    del machine.data.files[CHECKPOINT]
-
-    await machine.start()
-
-    machine.assert_files_are_those_of(a_grant(WANTED))
 
 
 @pytest.mark.parametrize("by_hand", [True, False])
@@ -426,48 +361,66 @@ async def test_nothing_is_granted_while_the_devices_of_a_claim_are_not_known(
     node = await machine.start()
     await grant(node, WANTED)
     await grant(node, OTHER, "loop-bbbbbb")
-    machine.data.files[CHECKPOINT] = b"{"
-    file = cdi.file_name(WANTED.uid)
-    machine.cdi.files[file] = b"{"
+    machine.cdi.files[FILE] = b"{"
 
     for _ in range(2):  # it is not known any better after another start
         node = await machine.start()
 
         refused = await grant(node, a_reference(3))
         assert isinstance(refused, Failure)
-        assert f"CDI file {file} is unreadable" in refused.sentence
-        assert machine.cdi.files[file] == b"{"
+        assert f"{WANTED.uid} in CDI file {FILE} is unreadable" in refused.sentence
+        assert machine.cdi.files[FILE] == b"{"
         assert await grant(node, OTHER, "loop-bbbbbb") == a_grant(OTHER, "loop-bbbbbb")
     if by_hand:
-        machine.cdi.remove(file)
+        machine.cdi.remove(FILE)
     else:
         await release(node, WANTED)
     assert await grant(node, a_reference(3)) == a_grant(a_reference(3))
 
 
-async def test_rebuilt_checkpoint_survives_a_full_disk(machine: Machine) -> None:
+async def test_lost_claim_that_is_granted_again_is_known_again(machine: Machine) -> None:
     await grant(await machine.start(), WANTED)
-    machine.data.files[CHECKPOINT] = b"{"
-    machine.disk.fail = lambda name, size: name == CHECKPOINT
-
-    node = await machine.start()
-    assert isinstance(await grant(node, OTHER), Failure)
-
-    machine.disk.fail = lambda name, size: False
-    node = await machine.start()
-    machine.assert_files_are_those_of(a_grant(WANTED))
-
-
-async def test_file_that_cannot_be_put_right_does_not_stop_the_start(machine: Machine) -> None:
-    await grant(await machine.start(), WANTED)
-    machine.cdi.files.clear()
-    machine.disk.fail = lambda name, size: True
-
+    machine.cdi.files[FILE] = b"{"
     node = await machine.start()
 
-    machine.disk.fail = lambda name, size: False
     assert await grant(node, WANTED) == a_grant(WANTED)
+
+    assert not node.doubtful
     machine.assert_files_are_those_of(a_grant(WANTED))
+
+
+@pytest.mark.parametrize("fields", [{}, {"devices": {"by": "name"}}])
+async def test_record_of_a_newer_driver_is_left_alone(
+    machine: Machine, fields: dict[str, object]
+) -> None:
+    await grant(await machine.start(), OTHER, "loop-bbbbbb")
+    newer = machine.cdi.files[FILE] = newer_cdi_file(a_grant(WANTED), **fields)
+
+    node = await machine.start()
+    refused = await grant(node, a_reference(3), "loop-bbbbbb")
+    kept = await release(node, WANTED)
+    asked_anew = await grant(node, WANTED, "loop-bbbbbb")
+    async with node.exclusively():
+        await node.renew(lambda claims: {})
+
+    for failure in (refused, kept, asked_anew):
+        assert isinstance(failure, Failure)
+    assert await grant(node, OTHER, "loop-bbbbbb") == a_grant(OTHER, "loop-bbbbbb")
+    if not fields:
+        assert await grant(node, WANTED) == replace(a_grant(WANTED), version=2)
+    assert machine.cdi.files[FILE] == newer
+    assert await release(node, OTHER) == a_grant(OTHER, "loop-bbbbbb")
+
+
+async def test_record_of_a_newer_driver_and_an_earlier_boot_is_in_nobodys_way(
+    machine: Machine,
+) -> None:
+    newer = machine.cdi.files[FILE] = newer_cdi_file(a_grant(WANTED))
+
+    node = await machine.start("boot-2")
+
+    assert machine.cdi.files[FILE] == newer
+    assert isinstance(await grant(node, OTHER), PreparedClaim)
 
 
 async def test_overlapping_processes_know_what_the_other_did(machine: Machine) -> None:
@@ -481,21 +434,7 @@ async def test_overlapping_processes_know_what_the_other_did(machine: Machine) -
     machine.assert_files_are_those_of(a_grant(OTHER))
 
 
-async def test_checkpoint_that_vanishes_under_a_process_is_written_again(
-    machine: Machine,
-) -> None:
-    node = await machine.start()
-    await grant(node, WANTED)
-    machine.data.files.clear()
-    machine.cdi.files.clear()
-
-    assert isinstance(await grant(node, OTHER), Failure)
-    assert await grant(node, WANTED) == a_grant(WANTED)
-
-    machine.assert_files_are_those_of(a_grant(WANTED))
-
-
-async def test_given_up_write_leaves_nobody_waiting(machine: Machine) -> None:
+async def test_write_that_is_killed_leaves_nobody_waiting(machine: Machine) -> None:
     node = await machine.start()
     machine.disk.kill_at = 0
 
@@ -509,9 +448,144 @@ async def test_given_up_write_leaves_nobody_waiting(machine: Machine) -> None:
         assert await grant(node, WANTED) == a_grant(WANTED)
 
 
-async def test_checkpoint_is_readable_by_people(machine: Machine) -> None:
-    await grant(await machine.start(), WANTED)
+def renewed(path: str) -> Renew:
+    def plan(claims: PreparedClaims) -> dict[ClaimUid, Renewal]:
+        spec = DeviceSpec("/dev/disk", path, "rw")
+        return {
+            uid: Renewal(claim, replace(claim, devices=devices))
+            for uid, claim in claims.items()
+            if (devices := (replace(claim.devices[0], device_specs=(spec,)),)) != claim.devices
+        }
 
-    (claim,) = json.loads(machine.data.files[CHECKPOINT])["data"]["claims"]
+    return plan
 
-    assert (claim["namespace"], claim["name"]) == ("default", "claim-1")
+
+async def renew(node: Node, path: str) -> None:
+    async with node.exclusively():
+        await node.renew(renewed(path))
+
+
+async def test_file_that_is_no_longer_right_keeps_its_record_on_a_full_disk(
+    machine: Machine,
+) -> None:
+    """No runtime reads it meanwhile, whoever starts in between."""
+    node = await machine.start()
+    await grant(node, WANTED)
+    machine.disk.fail = lambda name, size: True
+
+    with pytest.raises(OSError, match="No space"):
+        await renew(node, "/dev/elsewhere")
+    assert list(machine.cdi.files) == [WITHHELD]
+    node = await machine.start()
+    assert list(machine.cdi.files) == [WITHHELD]
+    assert isinstance(await grant(node, OTHER), Failure)
+    with pytest.raises(OSError, match="No space"):
+        await renew(node, "/dev/elsewhere")
+
+    machine.disk.fail = lambda name, size: False
+    await renew(node, "/dev/elsewhere")
+    assert list(machine.cdi.files) == [FILE]
+    assert node.is_up_to_date
+    await release(node, WANTED)
+    assert machine.cdi.files == {}
+
+
+async def test_killed_between_file_and_withheld_one_the_file_counts(machine: Machine) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+    before = machine.cdi.files[FILE]
+    await renew(node, "/dev/elsewhere")
+    machine.cdi.files[WITHHELD] = before
+
+    node = await machine.start()
+    assert node.prepared[WANTED.uid].devices[0].paths == ("/dev/elsewhere",)
+    await renew(node, "/dev/elsewhere")
+
+    assert list(machine.cdi.files) == [FILE]
+
+
+def as_earlier(machine: Machine, *claims: PreparedClaim) -> None:
+    """What the driver before this one left."""
+    unknown = [replace(claim, home=Home()) for claim in claims]
+    machine.data.write(CHECKPOINT, earlier_checkpoint(unknown))
+    for claim in unknown:
+        machine.cdi.write(cdi.file_name(claim.reference.uid), earlier_cdi_file(claim))
+
+
+async def test_checkpoint_of_the_earlier_driver_is_taken_over_and_gone(machine: Machine) -> None:
+    as_earlier(machine, a_grant(WANTED), a_grant(OTHER, "loop-bbbbbb"))
+    del machine.cdi.files[FILE]  # as on a disk that was full
+    machine.data.files[f"{CHECKPOINT}.corrupt-0"] = b"secrets"
+
+    node = await machine.start()
+
+    assert machine.data.files == {}
+    taken = replace(a_grant(WANTED), home=Home())
+    machine.assert_files_are_those_of(taken, replace(a_grant(OTHER, "loop-bbbbbb"), home=Home()))
+    assert await grant(node, WANTED) == taken
+    assert isinstance(await grant(node, a_reference(3)), Failure)
+
+
+async def test_what_the_earlier_driver_had_of_an_earlier_boot_holds_nothing(
+    machine: Machine,
+) -> None:
+    as_earlier(machine, a_grant(WANTED))
+    machine.cdi.files.clear()  # as /run is after a boot
+
+    node = await machine.start("boot-2")
+
+    assert machine.data.files == machine.cdi.files == {}
+    assert isinstance(await grant(node, OTHER), PreparedClaim)
+
+
+@pytest.mark.parametrize("damaged", [b"", b"{}", b"{"])
+async def test_unreadable_checkpoint_of_the_earlier_driver_leaves_its_cdi_files(
+    machine: Machine, damaged: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    as_earlier(machine, a_grant(WANTED))
+    machine.data.write(CHECKPOINT, damaged)
+
+    await machine.start()
+
+    assert machine.data.files == {}
+    assert "The earlier driver's checkpoint is unreadable: it is no checkpoint" in caplog.text
+    machine.assert_files_are_those_of(replace(a_grant(WANTED), home=Home()))
+
+
+async def test_take_over_that_is_killed_or_finds_no_room_is_done_again(machine: Machine) -> None:
+    for step in range(6):
+        machine.cdi.files.clear()
+        as_earlier(machine, a_grant(WANTED), a_grant(OTHER, "loop-bbbbbb"))
+        machine.cdi.files.clear()
+        machine.disk.kill_at = step
+        with suppress(KilledError):
+            await machine.start()
+        machine.disk.kill_at = None
+
+        machine.disk.fail = lambda name, size: name == FILE
+        node = await machine.start()
+        assert isinstance(await grant(node, a_reference(3)), Failure)
+        machine.disk.fail = lambda name, size: False
+        node = await machine.start()
+
+        assert node.prepared.keys() == {WANTED.uid, OTHER.uid}
+        assert machine.records() == node.prepared
+        assert machine.data.files == {}
+
+
+async def test_earlier_driver_that_serves_still_sees_what_this_one_grants(
+    machine: Machine,
+) -> None:
+    """It looks whether its checkpoint is the one it knows, and else reads the CDI files."""
+    as_earlier(machine, a_grant(WANTED))
+    node = await machine.start()
+    await release(node, WANTED)
+
+    # What it knew, with what the files say; and what it granted itself.
+    as_earlier(machine, a_grant(WANTED), a_grant(OTHER, "loop-bbbbbb"))
+    machine.cdi.remove(FILE)
+    third = await grant(node, a_reference(3))
+
+    assert third == a_grant(a_reference(3))
+    assert CHECKPOINT not in machine.data.files
+    assert node.prepared.keys() == {OTHER.uid, a_reference(3).uid}

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from driver.api import ClaimUid
+from driver.preparing.files.prepared import PreparedClaim, lost_claim
 from driver.preparing.kubelet_plugin import Registration
 from driver.running.monitoring import ready_main, ready_socket
 from driver.running.node.node_main import Standing
+from tests.driver.claim_builders import BOOT, a_reference, prepared
 from tests.driver.tasks import running, until
 
 
@@ -68,6 +72,10 @@ def path(*, is_dra: bool = True, awaits_turn: bool = False) -> Any:
     return SimpleNamespace(is_dra=is_dra, awaits_turn=awaits_turn)
 
 
+def node(*doubtful: PreparedClaim) -> Any:
+    return SimpleNamespace(doubtful={claim.reference.uid: claim for claim in doubtful})
+
+
 def registered(problem: str) -> Registration:
     registration = Registration("/dra.sock")
     registration.problem = problem
@@ -89,13 +97,24 @@ def registered(problem: str) -> Registration:
 def test_it_is_ready_when_the_kubelet_has_accepted_this_very_process(
     inventory: object, node_path: Any, registration: Registration | None, why: str
 ) -> None:
-    said = Standing(cluster(inventory), node_path, registration).why_not()
+    said = Standing(cluster(inventory), node_path, node(), registration).why_not()
 
     assert said == "" if not why else why in said
 
 
+def test_it_is_not_ready_beside_what_a_newer_driver_prepared() -> None:
+    newer, lost = replace(prepared(a_reference(1)), version=2), lost_claim(ClaimUid("u-2"), BOOT)
+
+    def why_not(claim: PreparedClaim) -> str:
+        return Standing(cluster(object()), path(), node(claim), registered("")).why_not()
+
+    assert "claim-1" in why_not(newer)
+    assert "is of version 2, and this driver reads 1: a newer driver prepared it" in why_not(newer)
+    assert why_not(lost) == ""
+
+
 def test_beside_device_plugins_it_is_ready_once_the_kubelet_was_told_of_all() -> None:
-    standing = Standing(cluster(object()), path(is_dra=False))
+    standing = Standing(cluster(object()), path(is_dra=False), node())
     standing.introduced = lambda: True
     assert standing.why_not() == ""
 

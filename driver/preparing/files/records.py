@@ -1,0 +1,173 @@
+"""Records: what is written of a prepared claim, so that it outlives the process.
+
+    {"version": 1, "bootID": "…", "nodeUID": "…", "clusterUID": "…", "uid": "…", "devices": […], …}
+
+A claim's CDI file carries its record, see `cdi`, so one write of one file is all there is to a
+grant: a file is there whole or not at all, and no two can contradict each other. Killed
+
+* before the file is written: the kubelet has no answer and asks again, nothing happened;
+* after it: the kubelet has no answer, asks again and gets the same one;
+* before it is removed: the kubelet, which has no answer, asks to unprepare again;
+* while a claim is planned anew, since its device moved: the file says where that was, or where it
+  is. The plan that follows a start, before the kubelet is served, puts both right.
+
+Compatibility. Any version may add fields: a reader gives an absent one its default, ignores one
+that it does not know, and drops it with its next write. `version` rises only if older drivers would
+misunderstand: they answer the kubelet from such a record as far as they can read it, and leave it
+alone. A record without a version is of the driver that had a checkpoint, see `checkpoint`.
+
+Boot. No container outlives a boot, so a record of an earlier one holds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from driver.api import ClaimUid, DeviceName, InstanceName
+from driver.device_configs import NOTHING_ASKED, DeviceConfig
+from driver.devices import DeviceSpec, Mount
+from driver.preparing.files.prepared import (
+    VERSION,
+    AllocatedDevice,
+    ClaimReference,
+    Home,
+    PreparedClaim,
+    PreparedDevice,
+    lost_claim,
+)
+
+NO_VERSION = 0
+"""Of records that a driver wrote which had a checkpoint."""
+
+MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+"""What reading raises where a record is something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Why a file cannot be believed."""
+
+    reason: str
+
+
+def dump(claim: PreparedClaim) -> dict[str, Any]:
+    """A claim's record as a JSON object."""
+    return {
+        "version": claim.version,
+        "bootID": claim.boot_id,
+        "nodeUID": claim.home.node,
+        "clusterUID": claim.home.cluster,
+        "namespace": claim.reference.namespace,
+        "name": claim.reference.name,
+        "uid": claim.reference.uid,
+        "devices": [_dump_device(device) for device in claim.devices],
+        **({} if claim.pod_claim is None else {"podClaim": claim.pod_claim}),
+    }
+
+
+def _dump_device(device: PreparedDevice) -> dict[str, Any]:
+    return {
+        "request": device.allocated.request,
+        "pool": device.allocated.pool,
+        "device": device.allocated.device,
+        "shareID": device.allocated.share_id,
+        "adminAccess": device.allocated.admin_access,
+        "cdiName": device.cdi_name,
+        "instance": device.instance,
+        "hash": device.hash,
+        "properties": dict(device.properties),
+        "mounts": [
+            {"containerPath": m.container_path, "hostPath": m.host_path, "readOnly": m.read_only}
+            for m in device.mounts
+        ],
+        "deviceSpecs": [
+            {
+                "containerPath": spec.container_path,
+                "hostPath": spec.host_path,
+                "permissions": spec.permissions,
+            }
+            for spec in device.device_specs
+        ],
+        "digest": device.digest,
+        **({"withheld": device.withheld} if device.withheld else {}),
+        **({"left": list(device.left)} if device.left else {}),
+        **_dump_config(device.allocated.config),
+    }
+
+
+def _dump_config(config: DeviceConfig) -> dict[str, Any]:
+    if config == NOTHING_ASKED:
+        return {}
+    fields = ("permissions", "mode", "uid", "gid", "certificates")
+    return {"config": {"env": dict(config.env), **{n: getattr(config, n) for n in fields}}}
+
+
+def _load_config(entry: Mapping[str, Any] | None) -> DeviceConfig:
+    """Of an earlier driver's entry nothing is known: what it left out is asked for again."""
+    if not entry:
+        return NOTHING_ASKED
+    return DeviceConfig(
+        env=tuple(sorted(entry.get("env", {}).items())),
+        permissions=entry.get("permissions", ""),
+        mode=entry.get("mode"),
+        uid=entry.get("uid"),
+        gid=entry.get("gid"),
+        certificates=entry.get("certificates", ""),
+    )
+
+
+def load(entry: Mapping[str, Any]) -> PreparedClaim:
+    """Read what `dump` made.
+
+    What a newer driver wrote is read as far as possible: all that is known may be the claim's UID.
+
+    Raises:
+        LookupError, TypeError, ValueError, AttributeError: If it is something else.
+    """
+    version = entry.get("version", NO_VERSION)
+    try:
+        return _load(entry, version)
+    except MALFORMED:
+        if version <= VERSION:
+            raise
+        return lost_claim(ClaimUid(entry["uid"]), entry["bootID"], version)
+
+
+def _load(entry: Mapping[str, Any], version: int) -> PreparedClaim:
+    return PreparedClaim(
+        reference=ClaimReference(entry["namespace"], entry["name"], ClaimUid(entry["uid"])),
+        boot_id=entry["bootID"],
+        devices=tuple(_load_device(device) for device in entry["devices"]),
+        pod_claim=entry.get("podClaim"),
+        home=Home(entry.get("nodeUID", ""), entry.get("clusterUID", "")),
+        version=max(version, VERSION),
+    )
+
+
+def _load_device(entry: Mapping[str, Any]) -> PreparedDevice:
+    return PreparedDevice(
+        allocated=AllocatedDevice(
+            request=entry["request"],
+            pool=entry["pool"],
+            device=DeviceName(entry["device"]),
+            share_id=entry["shareID"],
+            admin_access=entry["adminAccess"],
+            config=_load_config(entry.get("config")),
+        ),
+        cdi_name=entry["cdiName"],
+        instance=InstanceName(entry["instance"]),
+        hash=entry["hash"],
+        properties=dict(entry["properties"]),
+        mounts=tuple(
+            Mount(m["containerPath"], m["hostPath"], m["readOnly"]) for m in entry["mounts"]
+        ),
+        device_specs=tuple(
+            DeviceSpec(spec["containerPath"], spec["hostPath"], spec["permissions"])
+            for spec in entry["deviceSpecs"]
+        ),
+        digest=entry.get("digest", ""),
+        withheld=entry.get("withheld", ""),
+        left=tuple(entry.get("left", ())),
+    )

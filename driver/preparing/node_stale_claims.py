@@ -1,0 +1,169 @@
+"""Lets go of prepared claims that no pod of this node has any more, see `stale_claims`.
+
+    pod-resources, API server ──pass──► unprepared, with an Event on the Node
+
+A claim whose record is unreadable is prepared anew where the API server still has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NoReturn
+
+import grpc.aio
+from google.protobuf.message import DecodeError
+
+from driver.api import ClaimUid, NodeName
+from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.kubelet_sockets import list_pod_resources
+from driver.plumbing.prometheus import STALE_CLAIMS
+from driver.preparing.claim_notices import pods_of
+from driver.preparing.files.prepared import VERSION, ClaimReference, Home, PreparedClaim
+from driver.preparing.grants.claims import Failure
+from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.stale_claims import (
+    Evidence,
+    Listing,
+    Staleness,
+    is_of_other_cluster,
+    staleness,
+    uids_of,
+)
+from kube.api import PODS, ApiClient, Event, ObjectReference
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 60.0
+"""How often claims are looked at; only those that the kubelet does not list cost the API server."""
+
+
+@dataclass(eq=False)
+class StaleClaims:
+    """Looks for stale claims, and lets go of them, while `run` runs.
+
+    Attributes:
+        grace: How long a claim must have been stale that the API server does not have.
+        record: Takes Events and returns at once.
+    """
+
+    client: ApiClient
+    node: NodeName
+    kubelet_root: Path
+    claims: KubeletClaims
+    grace: timedelta
+    record: Callable[[Event], None]
+
+    def __post_init__(self) -> None:
+        self._socket = self.kubelet_root / "pod-resources" / "kubelet.sock"
+        self._selection = PODS.select(field_selector=f"spec.nodeName={self.node}")
+        self._passes = Passes(self._pass, name="looking for stale claims")
+        self._since: dict[ClaimUid, float] = {}
+
+    async def run(self) -> NoReturn:
+        """Look until cancelled; what fails is tried again, and logged."""
+        await self._passes.run()
+
+    async def _pass(self) -> float:
+        claims = self.claims.prepared
+        if not claims:
+            self._since.clear()
+            return LOOK_SECONDS
+        home = await self.claims.home()
+        listing = await self._listing()
+        suspects = [c for c in claims.values() if _is_suspect(c, home, listing)]
+        evidence = await self._evidence(suspects, listing)
+        stale = {
+            claim.reference.uid: found
+            for claim in suspects
+            if (found := staleness(claim, home, evidence[claim.reference.uid], self.grace))
+        }
+        await self._let_go(stale, home)
+        return min(LOOK_SECONDS, self.grace.total_seconds() or LOOK_SECONDS)
+
+    async def _listing(self) -> Listing | None:
+        """What the kubelet lists; None if it does not answer."""
+        # Its stubs take memory that nodes without claims can do without.
+        from driver.kubelet_api.podresources.v1 import api_pb2 as v1
+
+        try:
+            answer = v1.ListPodResourcesResponse.FromString(await list_pod_resources(self._socket))
+        except (grpc.aio.AioRpcError, DecodeError) as error:
+            logger.warning("No listing from the kubelet's %s: %s", self._socket, error)
+            return None
+        containers = (c for pod in answer.pod_resources for c in pod.containers)
+        claims = [claim for container in containers for claim in container.dynamic_resources]
+        resources = (resource for claim in claims for resource in claim.claim_resources)
+        return Listing(
+            frozenset((claim.claim_namespace, claim.claim_name) for claim in claims),
+            uids_of(device.name for resource in resources for device in resource.cdi_devices),
+        )
+
+    async def _evidence(
+        self, suspects: list[PreparedClaim], listing: Listing | None
+    ) -> Mapping[ClaimUid, Evidence]:
+        if not suspects:
+            return {}
+        exists = dict(await asyncio.gather(*(self._exists(c) for c in suspects)))
+        pods = (await self.client.list(self._selection)).items
+        return {
+            uid: Evidence(
+                None if listing is None else listing.has(claim.reference),
+                exists[uid],
+                any(pods_of(pods, claim.reference)),
+            )
+            for claim in suspects
+            for uid in (claim.reference.uid,)
+        }
+
+    async def _exists(self, claim: PreparedClaim) -> tuple[ClaimUid, bool | None]:
+        uid = claim.reference.uid
+        found = await self.claims.read(claim.reference)
+        if isinstance(found, Failure):
+            return uid, None
+        exists = found is not None and found["metadata"]["uid"] == uid
+        if found is not None and exists and not claim.devices and claim.version <= VERSION:
+            await self._learn(found)
+        return uid, exists
+
+    async def _learn(self, found: Mapping[str, Any]) -> None:
+        """Prepare a claim whose record is unreadable, as if the kubelet asked."""
+        metadata = found["metadata"]
+        uid = ClaimUid(metadata["uid"])
+        reference = ClaimReference(metadata["namespace"], metadata["name"], uid)
+        answer = (await self.claims.prepare([reference]))[uid]
+        if isinstance(answer, Failure):
+            logger.warning("The record of claim %s stays unreadable: %s", uid, answer.sentence)
+
+    async def _let_go(self, stale: Mapping[ClaimUid, Staleness], home: Home) -> None:
+        now = asyncio.get_running_loop().time()
+        self._since = {uid: self._since.get(uid, now) for uid in stale}
+        for uid, found in stale.items():
+            if now - self._since[uid] >= found.grace.total_seconds():
+                await self._unprepare(uid, found, home)
+
+    async def _unprepare(self, uid: ClaimUid, found: Staleness, home: Home) -> None:
+        claim = self.claims.prepared.get(uid)
+        if claim is None:
+            return
+        reference = claim.reference
+        answer = await self.claims.let_go(reference)
+        if isinstance(answer, Failure):
+            logger.warning("Stale claim %s stays: %s", reference, answer.sentence)
+            return
+        STALE_CLAIMS.inc()
+        devices = ", ".join(str(device.allocated) for device in claim.devices) or "its devices"
+        sentence = f"ResourceClaim {reference} was prepared here with {devices}: {found.why}."
+        logger.warning("Let go: %s", sentence)
+        node = ObjectReference(api_version="v1", kind="Node", name=self.node, uid=home.node)
+        self.record(Event.warning(node, "StaleClaimReleased", "Unprepare", sentence))
+
+
+def _is_suspect(claim: PreparedClaim, home: Home, listing: Listing | None) -> bool:
+    if is_of_other_cluster(claim, home) or not claim.devices:
+        return True
+    return listing is not None and not listing.has(claim.reference)
