@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache, partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from driver.api import ClaimUid
 from driver.handlers.limits import mount_refusal
 from driver.instances.instances import Instance
 from driver.plumbing.disk import real_path, real_paths
-from driver.plumbing.kubelet_sockets import finish
 from driver.preparing.files.cdi import unusable_properties
 from driver.preparing.files.prepared import (
     AllocatedDevice,
@@ -35,17 +34,15 @@ from driver.preparing.grants.claims import (
     consumers,
     is_prepared,
     plan_prepare,
-    reference_problem,
 )
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.grants.renewals import Renewal, current, renew, with_real_paths
 from driver.preparing.grants.sight import InstanceSource, Sight
 from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.kubelet_calls import CLAIM_SECONDS, ClaimCalls
 from kube.api import naming, note_span, now_ns
 
 logger = logging.getLogger(__name__)
-
-_Answer = TypeVar("_Answer")
 
 API_SECONDS = 10.0
 """For one read from the API server."""
@@ -55,9 +52,6 @@ INSTANCES_SECONDS = 20.0
 
 KNOWN_SECONDS = 5.0
 """The same, for what is granted already: then it is given as it was, for not heard is not gone."""
-
-CLAIM_SECONDS = 40.0
-"""For all that may have to wait. The kubelet gives up after 45 s, and would learn no reason."""
 
 READS_AT_ONCE = 64
 
@@ -85,6 +79,7 @@ class KubeletClaims:
     Attributes:
         pools: The pools whose devices only this node prepares, see `claims.allocated_claim`; may
             be replaced at any time.
+        calls: What runs now.
     """
 
     def __init__(
@@ -107,19 +102,19 @@ class KubeletClaims:
         self._renewed: Whereabouts | None = None
         self._locks: WeakValueDictionary[ClaimUid, asyncio.Lock] = WeakValueDictionary()
         self._reads = asyncio.Semaphore(READS_AT_ONCE)
-        self._running: set[asyncio.Task[Any]] = set()
+        self.calls = ClaimCalls()
 
     async def prepare(
         self, wanted: Iterable[ClaimReference]
     ) -> Mapping[ClaimUid, PreparedClaim | Failure]:
         """An answer for each claim; asked again, the same one."""
-        return await self._each(wanted, self._prepare)
+        return await self.calls.each(wanted, self._prepare)
 
     async def unprepare(
         self, wanted: Iterable[ClaimReference]
     ) -> Mapping[ClaimUid, PreparedClaim | Failure | None]:
         """An answer for each claim; one that is not prepared is fine."""
-        return await self._each(wanted, self._unprepare)
+        return await self.calls.each(wanted, self._unprepare)
 
     async def let_go(self, claim: ClaimReference) -> PreparedClaim | Failure | None:
         """Unprepare a claim that the kubelet will not ask about. Raises TimeoutError."""
@@ -208,24 +203,6 @@ class KubeletClaims:
 
     def _is_renewed(self, sight: Sight) -> bool:
         return sight.where is self._renewed and self._node.is_up_to_date
-
-    async def finish(self, seconds: float) -> None:
-        """Let what runs come to an end, for this long."""
-        await finish(self._running, seconds)
-
-    async def _each(
-        self,
-        wanted: Iterable[ClaimReference],
-        work: Callable[[ClaimReference], Awaitable[_Answer]],
-    ) -> Mapping[ClaimUid, _Answer | Failure]:
-        references = {reference.uid: reference for reference in wanted}
-        tasks = [asyncio.create_task(_answered(r, work)) for r in references.values()]
-        self._running.update(tasks)
-        for task in tasks:
-            task.add_done_callback(self._running.discard)
-        if tasks:
-            await asyncio.wait(tasks)  # which, unlike gather, leaves them alone when cancelled
-        return {uid: task.result() for uid, task in zip(references, tasks, strict=True)}
 
     async def _prepare(self, wanted: ClaimReference) -> PreparedClaim | Failure:
         # Other processes are kept from this claim from the first look to the last write, and from
@@ -369,24 +346,6 @@ class KubeletClaims:
 
     def _refuse_mount(self, path: str) -> str | None:
         return mount_refusal(path, self._mount_paths, real_paths([path]))
-
-
-async def _answered(
-    wanted: ClaimReference, work: Callable[[ClaimReference], Awaitable[_Answer]]
-) -> _Answer | Failure:
-    if problem := reference_problem(wanted):
-        return problem
-    try:
-        with naming(claimUID=wanted.uid):
-            return await work(wanted)
-    except TimeoutError:
-        return Failure(f"ResourceClaim {wanted} was not served within {CLAIM_SECONDS:.0f} s")
-    except OSError as error:  # of the lock's file, as on a disk that cannot be written
-        logger.error("Claim %s failed: %s", wanted, error)  # noqa: TRY400
-        return Failure(f"the driver failed: {error}")
-    except Exception as error:
-        logger.exception("Claim %s failed", wanted)
-        return Failure(f"the driver failed: {error!r}")
 
 
 def _said(error: Exception) -> str:

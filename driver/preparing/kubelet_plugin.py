@@ -295,7 +295,7 @@ async def serve(
         devices_health.end()
         for socket in reversed(sockets):
             await socket.close(GRACE_SECONDS)
-        await claims.finish(GRACE_SECONDS)
+        await claims.calls.finish(GRACE_SECONDS)
 
 
 @asynccontextmanager

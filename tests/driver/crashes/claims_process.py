@@ -92,7 +92,7 @@ _running: set[asyncio.Task[None]] = set()
 def _obey(orders: Connection, root: Path, source: FakeSource, claims: KubeletClaims) -> None:
     """To look where devices are now, or to cancel what runs."""
     if orders.recv() == "cancel":
-        work = claims.finish(0)
+        work = claims.calls.finish(0)
     else:
         source.known.update(_devices(root).known)
         work = _renew(orders, claims)

@@ -175,7 +175,7 @@ class Histories(RuleBasedStateMachine):
 
     def revive(self) -> None:
         if self.plugin is not None:
-            self.runner.run(self.plugin.finish(1))
+            self.runner.run(self.plugin.calls.finish(1))
             self.disk.kill_at = None
             self.start()
         self.disk.kill_at = None

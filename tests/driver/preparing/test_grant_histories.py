@@ -127,7 +127,7 @@ class Histories(RuleBasedStateMachine):
         self.disk.kill_at = step
         with suppress(KilledError, asyncio.CancelledError):
             self.runner.run(call(wanted))
-        self.runner.run(self.plugin.finish(1))
+        self.runner.run(self.plugin.calls.finish(1))
         self.disk.kill_at = None
         if unprepare:
             for claim in wanted:
@@ -161,7 +161,7 @@ class Histories(RuleBasedStateMachine):
             self.told.pop(claim.uid, None)
         if not killed:
             self.note(answers)
-        self.runner.run(self.plugin.finish(1))
+        self.runner.run(self.plugin.calls.finish(1))
         self.disk.kill_at = None
         if killed:
             self.start()

@@ -15,7 +15,7 @@ from driver.api import ClaimUid, ConfigurationName
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.plumbing.disk import ProcessLock
-from driver.preparing import kubelet_claims
+from driver.preparing import kubelet_calls, kubelet_claims
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim
 from driver.preparing.grants.claims import Conflict, Failure
@@ -178,6 +178,7 @@ async def test_claim_is_answered_before_the_kubelet_hangs_up(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kubelet_claims, "CLAIM_SECONDS", 0.2)
+    monkeypatch.setattr(kubelet_calls, "CLAIM_SECONDS", 0.2)
     world.reader.put(WANTED)
     plugin = await world.plugin()
     other_process = ProcessLock(world.lock)
@@ -222,7 +223,7 @@ async def test_slow_api_server_keeps_no_other_process_waiting(world: World) -> N
     async with asyncio.timeout(5):
         assert isinstance((await successor.prepare([OTHER]))[OTHER.uid], PreparedClaim)
     waiting.cancel()
-    await plugin.finish(0)
+    await plugin.calls.finish(0)
 
 
 async def test_process_that_unprepares_waits_for_the_one_that_prepares(world: World) -> None:
@@ -263,7 +264,7 @@ async def test_work_goes_on_when_the_kubelet_hangs_up(world: World) -> None:
     call.cancel()
     await asyncio.wait([call])
     assert world.cdi.files == {}
-    await plugin.finish(5)
+    await plugin.calls.finish(5)
 
     assert len(world.cdi.files) == 1
 
@@ -276,7 +277,7 @@ async def test_work_that_does_not_end_is_cut_off_at_the_end(world: World) -> Non
     await asyncio.sleep(0.02)
 
     async with asyncio.timeout(5):
-        await plugin.finish(0.05)
+        await plugin.calls.finish(0.05)
         await asyncio.wait([call])
 
     assert call.cancelled()

@@ -1,0 +1,67 @@
+"""The kubelet's calls, which name several claims: each claim is worked at on its own.
+
+Whatever happens to one claim becomes that claim's answer and no other's. Work goes on when the
+kubelet hangs up: it asks again, and is then told the result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from driver.api import ClaimUid
+from driver.plumbing.kubelet_sockets import finish
+from driver.preparing.files.prepared import ClaimReference
+from driver.preparing.grants.claims import Failure, reference_problem
+from kube.api import naming
+
+logger = logging.getLogger(__name__)
+
+CLAIM_SECONDS = 40.0
+"""For all that may have to wait. The kubelet gives up after 45 s, and would learn no reason."""
+
+T = TypeVar("T")
+
+Work = Callable[[ClaimReference], Awaitable[T]]
+
+
+class ClaimCalls:
+    """What runs for the kubelet."""
+
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[Any]] = set()
+
+    async def each(
+        self, wanted: Iterable[ClaimReference], work: Work[T]
+    ) -> Mapping[ClaimUid, T | Failure]:
+        """An answer for each claim; one that is named twice is worked at once."""
+        references = {reference.uid: reference for reference in wanted}
+        tasks = [asyncio.create_task(_answered(r, work)) for r in references.values()]
+        self._running.update(tasks)
+        for task in tasks:
+            task.add_done_callback(self._running.discard)
+        if tasks:
+            await asyncio.wait(tasks)  # which, unlike gather, leaves them alone when cancelled
+        return {uid: task.result() for uid, task in zip(references, tasks, strict=True)}
+
+    async def finish(self, seconds: float) -> None:
+        """Let what runs come to an end, for this long."""
+        await finish(self._running, seconds)
+
+
+async def _answered(wanted: ClaimReference, work: Work[T]) -> T | Failure:
+    if problem := reference_problem(wanted):
+        return problem
+    try:
+        with naming(claimUID=wanted.uid):
+            return await work(wanted)
+    except TimeoutError:
+        return Failure(f"ResourceClaim {wanted} was not served within {CLAIM_SECONDS:.0f} s")
+    except OSError as error:  # of the lock's file, as on a disk that cannot be written
+        logger.error("Claim %s failed: %s", wanted, error)  # noqa: TRY400
+        return Failure(f"the driver failed: {error}")
+    except Exception as error:
+        logger.exception("Claim %s failed", wanted)
+        return Failure(f"the driver failed: {error!r}")
