@@ -15,7 +15,7 @@ from pathlib import Path
 from local_cluster.image_build import build_into
 from moorage_demo.installation import ROOT
 
-COMMIT = "ecc52a9538c94e998759b2fc6105bd37ce86efe1"
+COMMIT = "985bf20cfb6a0b92a2097ad53e0b6437d132fc1c"
 TAG = "earlier"
 
 

@@ -182,7 +182,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def fill_the_disk_for_a_turn(self) -> None:
-        """What could not be written is withdrawn; the driver tries again."""
+        """What could not be written is withheld; the driver tries again."""
         if self.plugin is not None and len(self.plugged) > 1:
             one, other = sorted(self.plugged)[:2]
             self.plugged[one], self.plugged[other] = self.plugged[other], self.plugged[one]
@@ -295,7 +295,7 @@ class Histories(RuleBasedStateMachine):
         if self.plugin is None:
             return
         for name in self.cdi.files:
-            if uid := cdi.claim_of(name):
+            if (uid := cdi.claim_of(name)) and name == cdi.file_name(uid):
                 for serial, places in self.nodes(uid).items():
                     assert places == {self.plugged.get(serial)}, (name, self.plugged)
                     assert uid not in self.told or serial == self.serial_of(uid)

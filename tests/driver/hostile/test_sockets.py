@@ -65,9 +65,9 @@ def root() -> Iterator[Path]:
 async def test_nothing_harms_a_driver_of_claims(root: Path, which: str) -> None:
     paths = KubeletPaths(root / "kubelet")
     if which == "claims":
-        await _besiege(serve_claims, root, paths.dra_socket, DRA)
+        await _besiege(serve_claims, root, paths.dra_socket.parent, DRA)
     else:
-        await _besiege(serve_claims, root, paths.registration_socket, REGISTRATION)
+        await _besiege(serve_claims, root, paths.registration_socket.parent, REGISTRATION)
 
 
 async def test_nothing_harms_a_driver_of_slots(root: Path) -> None:
