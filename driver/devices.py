@@ -68,6 +68,8 @@ class Device(Deriving):
         properties: Environment of the container that uses it.
         attributes: What claims may select it by beside the properties, the important ones first.
             Akri's contract has no place for them, so a handler of another process reports none.
+        nodes: What tells its device nodes beside their paths: the numbers, such as `b7:1` (as in
+            udevd's database), or its place in sysfs. Only a handler in this process knows them.
     """
 
     id: str
@@ -75,6 +77,7 @@ class Device(Deriving):
     mounts: tuple[Mount, ...] = ()
     device_specs: tuple[DeviceSpec, ...] = ()
     attributes: Mapping[str, str] = field(default_factory=dict)
+    nodes: tuple[str, ...] = ()
 
 
 AKRIS_DIGITS = 6

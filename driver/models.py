@@ -176,6 +176,9 @@ class NodeReport(Model):
     properties_read: bool | None = None
     """False while a Secret or ConfigMap that discoveryProperties need is not read; the handler is
     not asked with new ones."""
+    devices_distinct: bool | None = None
+    """False while a device is another Configuration's, too, and one of them offers it to one user
+    at a time."""
     message: Annotated[str, Field(max_length=1024)] | None = None
     """Why, as a sentence for people."""
 
@@ -198,8 +201,9 @@ class ConfigurationStatus(Model):
     says why its devices are not offered through the device plugin; UniqueDevices says that one
     request may be given one device several times, as the API server knows no slots;
     HandlerRegistered says on which nodes no handler of its name is registered; PropertiesRead says
-    which nodes cannot read a Secret or ConfigMap that discoveryProperties need; FieldsIgnored names
-    fields that are kept and not acted on."""
+    which nodes cannot read a Secret or ConfigMap that discoveryProperties need; DevicesDistinct
+    says which devices another Configuration offers, too, so that a claim has them through one of
+    the two at a time; FieldsIgnored names fields that are kept and not acted on."""
 
 
 class ConfigurationModel(Model):

@@ -39,10 +39,14 @@ CONDITION_TYPES = frozenset(
         "UniqueDevices",
         "HandlerRegistered",
         "PropertiesRead",
+        "DevicesDistinct",
         "FieldsIgnored",
     }
 )
 """The conditions that Moorage writes; others on the object are somebody else's."""
+
+DEVICES_DISTINCT = "devicesDistinct"
+"""Of a node's entry: False while devices are another Configuration's, too."""
 
 LONGEST_NAME = 253 - len("-a1b2c3")
 """Of a Configuration; an object's name has 253 characters, and an Instance's ends in a hash."""
@@ -239,14 +243,20 @@ def conditions(
         found.append(Condition("DevicePlugin", "False", "InvalidName", message))
     if verdict.configuration and not keeps_slots and _wants_slots(verdict.configuration):
         found.append(Condition("UniqueDevices", "False", "NotEnforced", _NOT_ENFORCED))
-    if verdict.configuration and (missing := _unregistered(verdict)):
-        found.append(Condition("HandlerRegistered", "False", "NotRegistered", missing))
-    if unread := unread_properties(verdict.entries):
-        found.append(Condition("PropertiesRead", "False", "NotRead", unread))
+    found.extend(_told_by_nodes(verdict))
     if verdict.ignored:
         message = f"{', '.join(verdict.ignored)}: kept, and not acted on by Moorage."
         found.append(Condition("FieldsIgnored", "True", "NotSupported", message))
     return tuple(found)
+
+
+def _told_by_nodes(verdict: Verdict) -> Iterator[Condition]:
+    if verdict.configuration and (missing := _unregistered(verdict)):
+        yield Condition("HandlerRegistered", "False", "NotRegistered", missing)
+    if unread := unread_properties(verdict.entries):
+        yield Condition("PropertiesRead", "False", "NotRead", unread)
+    if rivals := _rivals(verdict):
+        yield Condition("DevicesDistinct", "False", "OtherConfiguration", rivals)
 
 
 def _wants_slots(configuration: Configuration) -> bool:
@@ -277,6 +287,12 @@ def _unregistered(verdict: Verdict) -> str | None:
     if verdict.configuration is None:
         return None
     return unregistered(verdict.configuration.handler, verdict.entries)
+
+
+def _rivals(verdict: Verdict) -> str:
+    """What nodes say that find devices of it through another Configuration, too; the first do."""
+    said = ((n, e) for n, e in sorted(verdict.entries.items()) if e.get(DEVICES_DISTINCT) is False)
+    return " ".join(f"{node}: {entry.get('message', '')}" for node, entry in said)[:LONGEST_MESSAGE]
 
 
 def _sentences(problems: Iterable[Problem]) -> str:

@@ -57,6 +57,7 @@ class Instance(Deriving):
         user_attributes: What its Configuration lets claims select it by, see `Configuration`.
         device_attributes: What its handler does beside the properties, the important ones first.
         device: The digest that tells which device it is; "" where that is not known.
+        nodes: What tells its device nodes from all others of the host, see `rivals`.
     """
 
     name: InstanceName
@@ -73,6 +74,7 @@ class Instance(Deriving):
     user_attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     device_attributes: Mapping[str, str] = field(default_factory=dict)
     device: str = ""
+    nodes: frozenset[str] = frozenset()
 
     @property
     def degraded(self) -> Degraded | None:
@@ -117,6 +119,7 @@ def instance_of(
         user_attributes=configuration.attributes,
         device_attributes=device.attributes,
         device=device_digest(device.id, node),
+        nodes=frozenset(device.nodes),
     )
 
 

@@ -17,6 +17,7 @@ from driver.derived import Deriving
 from driver.devices import Device
 from driver.instances.instances import Instance, instances_of
 from driver.instances.names import NONE_TAKEN, Collision, TakenNames
+from driver.instances.rivals import LeadsTo, leads_nowhere, with_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ def inventory_of(
     heard: Mapping[ConfigurationName, Heard],
     node: NodeName,
     taken: Callable[[Configuration], TakenNames] = lambda _: NONE_TAKEN,
+    leads_to: LeadsTo = leads_nowhere,
 ) -> Inventory:
     """The inventory of `node`, from all Configurations and what was heard of each.
 
@@ -82,6 +84,7 @@ def inventory_of(
         heard: What was heard of each.
         node: The node.
         taken: What is known of the names of a Configuration's Instances.
+        leads_to: The device node that a path of the host leads to.
     """
     known: dict[ConfigurationName, Configuration] = {}
     unheard: set[ConfigurationName] = set()
@@ -96,7 +99,7 @@ def inventory_of(
         found, unnamed = instances_of(
             answer.local, answer.shared, configuration, node, taken(configuration)
         )
-        instances.extend(found)
+        instances.extend(with_nodes(found, leads_to))
         if unnamed:
             collisions[name] = unnamed
         if not answer.complete:

@@ -28,7 +28,7 @@ def _by_configuration(inventory: Inventory) -> Mapping[ConfigurationName, tuple[
     for instance in inventory.instances:
         for sentence in derived(instance, _sentences):
             found.setdefault(instance.configuration, []).append(sentence)
-    return {name: _few(sentences) for name, sentences in found.items()}
+    return {name: few(sentences) for name, sentences in found.items()}
 
 
 def _sentences(instance: Instance) -> tuple[str, ...]:
@@ -41,7 +41,8 @@ def _sentences(instance: Instance) -> tuple[str, ...]:
     )
 
 
-def _few(sentences: list[str]) -> tuple[str, ...]:
+def few(sentences: list[str]) -> tuple[str, ...]:
+    """The first of them, and how many more there are."""
     more = len(sentences) - MOST_TOLD
     told = sorted(sentences)[:MOST_TOLD]
     return (*told, f"So it is with {more} more.") if more > 0 else tuple(told)

@@ -39,6 +39,7 @@ class Find:
         since: When it arrived, see `identity.arrival_of`.
         attributes: See `attributes`.
         iommu_group: Its name, if the device's VFIO nodes are asked for.
+        number: What tells its device node, see `Device.nodes`.
     """
 
     path: str
@@ -47,6 +48,7 @@ class Find:
     since: int = 0
     attributes: Mapping[str, str] = field(default_factory=dict)
     iommu_group: str | None = None
+    number: str = ""
 
 
 Group = tuple[Find, ...]
@@ -141,6 +143,7 @@ class Search:
             since=0 if identity is None else arrival_of(top),
             attributes=attributes_of(top),
             iommu_group=top.link("iommu_group") if self._passthrough.vfio else None,
+            number=_number(top),
         )
 
     def _again(self, known: tuple[Group, Device] | None, group: Group, name: str) -> Device:
@@ -162,7 +165,17 @@ class Search:
             properties=properties,
             device_specs=(*specs, *asked.specs(top.path, top.iommu_group)),
             attributes=top.attributes,
+            nodes=tuple(find.number for find in group if find.number),
         )
+
+
+def _number(device: DeviceView) -> str:
+    """As udevd's database names it, `b7:1` or `c81:0`; without a node its path in sysfs."""
+    if device.node is None:
+        return _text(device.path)
+    major, minor = device.property("MAJOR"), device.property("MINOR")
+    kind = "b" if device.subsystem == "block" else "c"
+    return f"{kind}{major}:{minor}" if major and minor else ""
 
 
 def _text(value: str) -> str:

@@ -5,7 +5,7 @@ The values that planning (`claims`), CDI files (`cdi`) and `records` share.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from driver.api import ClaimUid, ConfigurationName, DeviceName, InstanceName
@@ -80,6 +80,9 @@ class PreparedDevice:
         withheld: Why no container may be given it now, as in "is offline"; "" if one may. It has
             no device nodes and mounts meanwhile.
         left: Paths of the host where it was before. Containers that started then may hold them.
+        nodes: What tells its device nodes, see `driver.instances.rivals`; of a device that is
+            withheld those that it had. None in what an earlier driver wrote.
+        capacity: Its Instance's, uses at one time; 1 in what an earlier driver wrote.
     """
 
     allocated: AllocatedDevice
@@ -92,6 +95,8 @@ class PreparedDevice:
     digest: str = ""
     withheld: str = ""
     left: tuple[str, ...] = ()
+    nodes: frozenset[str] = frozenset()
+    capacity: int = 1
 
     @property
     def configuration(self) -> ConfigurationName:
@@ -102,6 +107,16 @@ class PreparedDevice:
     def paths(self) -> tuple[str, ...]:
         """Where on the host its device nodes are."""
         return tuple(spec.host_path for spec in self.device_specs)
+
+    @property
+    def held(self) -> Collection[str]:
+        """What tells the device nodes that containers may hold; at the least their paths."""
+        return self.nodes or self.paths or self.left
+
+    @property
+    def is_shareable(self) -> bool:
+        """Whether others may have the device at the same time."""
+        return self.capacity > 1 or self.allocated.share_id is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,8 @@ def _dump_device(device: PreparedDevice) -> dict[str, Any]:
         "digest": device.digest,
         **({"withheld": device.withheld} if device.withheld else {}),
         **({"left": list(device.left)} if device.left else {}),
+        **({"nodes": sorted(device.nodes)} if device.nodes else {}),
+        **({"capacity": device.capacity} if device.capacity > 1 else {}),
         **_dump_config(device.allocated.config),
     }
 
@@ -170,4 +172,6 @@ def _load_device(entry: Mapping[str, Any]) -> PreparedDevice:
         digest=entry.get("digest", ""),
         withheld=entry.get("withheld", ""),
         left=tuple(entry.get("left", ())),
+        nodes=frozenset(entry.get("nodes", ())),
+        capacity=int(entry.get("capacity", 1)),
     )

@@ -25,6 +25,7 @@ from driver.preparing.files.prepared import (
 )
 from driver.preparing.grants.claim_configs import ClaimConfigs
 from driver.preparing.grants.configured import RefuseMount, configured, no_mounts
+from driver.preparing.grants.conflicts import hindrance_of
 
 Instances = Mapping[tuple[str, DeviceName], Instance]
 """What this node can prepare, by pool and device. Several slots may be one Instance."""
@@ -145,8 +146,8 @@ def plan_prepare(
     if is_prepared(claim, prepared, boot_id):
         return as_prepared(prepared[claim.reference.uid])
     holders = (holder for holder in prepared.values() if holder.boot_id == boot_id)
-    if conflict := _conflict(claim, holders):
-        return conflict
+    if hindrance := hindrance_of(claim.reference.uid, claim.devices, instances, holders):
+        return Conflict(*hindrance)
     devices: list[PreparedDevice] = []
     given: list[tuple[AllocatedDevice, Instance]] = []
     for allocated in claim.devices:
@@ -195,29 +196,6 @@ def as_prepared(claim: PreparedClaim) -> PreparedClaim | Failure:
     return claim
 
 
-def _conflict(claim: AllocatedClaim, prepared: Iterable[PreparedClaim]) -> Conflict | None:
-    """The guard of exclusive devices.
-
-    kube-scheduler gives a device away as soon as the API shows it free; after a forced deletion
-    of a pod that is before the containers of its last claim are gone from this node. No container
-    outlives its boot, so what is only known from an earlier one holds nothing.
-    """
-    names = {wanted.device for wanted in claim.devices}
-    for holder in prepared:
-        if holder.reference.uid == claim.reference.uid:
-            continue
-        for held in holder.devices:
-            if held.allocated.device not in names:  # of a thousand claims, nearly all
-                continue
-            for wanted in claim.devices:
-                if wanted.excludes(held.allocated):
-                    return Conflict(
-                        f"device {wanted} is still prepared for ResourceClaim {holder.reference}",
-                        holder.reference,
-                    )
-    return None
-
-
 def unusable(instance: Instance) -> str:
     """What the container runtime would refuse, and with it the claim's other devices."""
     for spec in instance.device_specs:
@@ -263,6 +241,8 @@ def prepared_device(
         mounts=instance.mounts,
         device_specs=instance.device_specs,
         digest=instance.device,
+        nodes=instance.nodes,
+        capacity=instance.capacity,
     )
 
 

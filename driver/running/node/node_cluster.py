@@ -24,10 +24,12 @@ from driver.devices import AKRIS_DIGITS
 from driver.discovery.handlers import check_details
 from driver.handlers.node_sources import NodeSources
 from driver.handlers.properties.apiserver_properties import NodeProperties
+from driver.instances.disk_nodes import HostNodes
 from driver.instances.handler_discoveries import Discoveries
 from driver.instances.inventory import Inventory, in_force, inventory_of, withdrawn
 from driver.instances.names import Collision, collision_sentence
 from driver.instances.node_instances import NodeInstances
+from driver.instances.rival_sentences import rival_sentences
 from driver.instances.stored.objects import StoredInstance
 from driver.instances.unusable_properties import unusable_sentences
 from driver.plumbing.apiserver_passes import Passes
@@ -119,7 +121,7 @@ class NodeCluster:
                 writing=self._instances.yielding,
             ),
         )
-        reporter = Reporter(sources.reports, self._properties.problems, self._unnamed)
+        reporter = Reporter(sources.reports, self._properties.problems, self._unnamed, self._rivals)
         self._handlers = NodeHandlers(client, node, reporter, self.configurations)
         for source in (sources, self._properties):
             source.on_change(self.passes.ask)
@@ -151,7 +153,8 @@ class NodeCluster:
 
     def _inventory_now(self) -> Inventory:
         taken = self._instances.names(self.inventory, self._hash_digits)
-        return inventory_of(self.configurations, self.discoveries.heard, self._node, taken)
+        heard = self.discoveries.heard
+        return inventory_of(self.configurations, heard, self._node, taken, HostNodes().at)
 
     @property
     def stored_instances(self) -> Store[StoredInstance]:
@@ -260,6 +263,12 @@ class NodeCluster:
         """What of a Configuration's devices is not offered, or not told to containers."""
         unusable = unusable_sentences(self.inventory) if self.inventory else {}
         return (*map(collision_sentence, self._collisions(name)), *unusable.get(name, ()))
+
+    def _rivals(self, name: ConfigurationName) -> tuple[str, ...]:
+        """Which of a Configuration's devices are another one's, too."""
+        if self.inventory is None:
+            return ()
+        return rival_sentences(self.inventory, claims=self._node_path.is_dra).get(name, ())
 
     def _collisions(self, name: ConfigurationName) -> tuple[Collision, ...]:
         inventory = self.inventory

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.api import Configuration, ConfigurationName, NodeName
-from driver.configurations.configurations import Verdict, holders
+from driver.configurations.configurations import DEVICES_DISTINCT, Verdict, holders
 from driver.handlers.reports import Report, entry_of, status_apply
 from driver.plumbing.apiserver import each, field_manager
 from driver.plumbing.apiserver_passes import Passes
@@ -47,11 +47,13 @@ class Reporter:
         reports: How the handlers of a name do for a Configuration.
         unread: What keeps a Configuration's properties from being read, in sentences.
         unnamed: What devices of it are not offered, in sentences.
+        rivals: What devices of it are another Configuration's, too, in sentences.
     """
 
     reports: Callable[[str, ConfigurationName], Collection[Report]]
     unread: Callable[[Configuration], Collection[str]]
     unnamed: Callable[[ConfigurationName], Collection[str]]
+    rivals: Callable[[ConfigurationName], Collection[str]] = lambda _: ()
 
 
 class NodeHandlers:
@@ -104,8 +106,10 @@ class NodeHandlers:
         handler = verdict.configuration.handler
         reports = self._reporter.reports(handler, verdict.name)
         unread = self._reporter.unread(verdict.configuration)
-        problems = (*unread, *self._reporter.unnamed(verdict.name))
-        return entry_of(self._node, handler, reports, problems, properties_read=not unread)
+        rivals = self._reporter.rivals(verdict.name)
+        problems = (*unread, *rivals, *self._reporter.unnamed(verdict.name))
+        entry = entry_of(self._node, handler, reports, problems, properties_read=not unread)
+        return {**entry, DEVICES_DISTINCT: False} if entry and rivals else entry
 
     def _settles_in(self, uid: str, entry: _Entry, now: float) -> float:
         """Seconds until this has stood long enough; 0 if it has."""

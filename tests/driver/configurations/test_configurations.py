@@ -262,6 +262,18 @@ def test_properties_that_a_node_cannot_read_are_a_condition() -> None:
     assert unread == Condition("PropertiesRead", "False", "NotRead", "node-a: No.")
 
 
+def test_devices_that_another_configuration_offers_too_are_a_condition() -> None:
+    body = a_configuration_object()
+    entry = {"name": "node-b", "handler": "Active", "message": "One.", "devicesDistinct": False}
+    body["status"] = {"nodes": [entry, {**entry, "name": "node-a"}, {"name": "node-c"}]}
+    verdict = judged(body)
+
+    _, told = conditions(verdict, verdict)
+
+    message = "node-a: One. node-b: One."
+    assert told == Condition("DevicesDistinct", "False", "OtherConfiguration", message)
+
+
 def test_discovery_properties_are_taken_and_their_flaws_are_problems() -> None:
     body = a_configuration_object()
     handler = body["spec"]["discoveryHandler"]

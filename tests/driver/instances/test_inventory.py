@@ -6,6 +6,7 @@ from typing import Any
 
 from driver.api import Problem
 from driver.configurations.configurations import Verdict, judge
+from driver.devices import DeviceSpec
 from driver.instances.inventory import Heard, in_force, inventory_of
 from tests.driver.builders import NODE, a_configuration_object, a_device
 
@@ -40,6 +41,23 @@ def test_devices_that_other_nodes_see_too_are_named_without_the_node() -> None:
     assert [i.name for i in inventory.shared] == ["camera-8120fe"]
     assert [i.configuration for i in inventory.local] == ["disk"]
     assert inventory.local[0].hash != "8120fe"
+
+
+def test_instances_are_told_by_their_device_nodes_or_by_where_their_paths_lead() -> None:
+    disk, link = a_verdict("disk"), a_verdict("link")
+    by_id = DeviceSpec("/dev/disk", "/dev/disk/by-id/x")
+    heard = {
+        disk.name: Heard(disk.uid, (a_device("sdb", nodes=("b8:16",)),)),
+        link.name: Heard(link.uid, (a_device("one", device_specs=(by_id,)),)),
+    }
+    led = {"/dev/disk/by-id/x": ("/dev/sdb", "b8:16")}
+
+    inventory = inventory_of([disk, link], heard, NODE, leads_to=led.__getitem__)
+
+    assert [i.nodes for i in inventory.instances] == [
+        {"/dev/sdb", "b8:16"},
+        {"/dev/disk/by-id/x", "/dev/sdb", "b8:16"},
+    ]
 
 
 def test_an_empty_answer_is_an_answer() -> None:

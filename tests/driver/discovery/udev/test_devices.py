@@ -83,8 +83,21 @@ def test_without_any_node_there_is_only_the_path() -> None:
     lone = FakeDevice(path="/devices/thermal", subsystem="thermal")
 
     assert found(a_search('SUBSYSTEM=="thermal"'), lone) == (
-        Device(id="/devices/thermal", properties={"UDEV_DEVPATH": "/devices/thermal"}),
+        Device(
+            id="/devices/thermal",
+            properties={"UDEV_DEVPATH": "/devices/thermal"},
+            nodes=("/devices/thermal",),
+        ),
     )
+
+
+def test_device_nodes_are_told_by_their_numbers_and_kinds() -> None:
+    loop = replace(LOOP, properties={"MAJOR": "7", "MINOR": "1"})
+    video = replace(VIDEO, properties={"MAJOR": "81", "MINOR": "0"})
+
+    devices = found(a_search('KERNEL=="loop7|video0"'), loop, video)
+
+    assert [device.nodes for device in devices] == [("c81:0",), ("b7:1",)]
 
 
 def test_the_order_is_that_of_the_ids() -> None:

@@ -46,6 +46,8 @@ devices = st.builds(
     mounts=st.lists(st.builds(Mount), max_size=0).map(tuple)
     | st.tuples(st.builds(Mount, texts, texts, st.booleans())),
     device_specs=st.tuples(st.builds(DeviceSpec, texts, texts, texts)),
+    nodes=st.frozensets(texts),
+    capacity=st.integers(1, 100),
 )
 claims = st.builds(
     PreparedClaim,

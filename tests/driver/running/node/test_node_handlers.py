@@ -60,12 +60,12 @@ ENTRY = {"name": NODE, "handler": "Offline", "since": "2026-11-21T12:00:00Z", "m
 class World:
     """A node's handlers and the API server."""
 
-    def __init__(self) -> None:
+    def __init__(self, rivals: tuple[str, ...] = ()) -> None:
         self.api, self.sources = FakeApi(), FakeSources()
         self._handlers = NodeHandlers(
             cast(ApiClient, self.api),
             NODE,
-            Reporter(self.sources.reports, lambda _: (), lambda _: ()),
+            Reporter(self.sources.reports, lambda _: (), lambda _: (), lambda _: rivals),
             cast("Store[Verdict]", self.api),
         )
 
@@ -99,6 +99,17 @@ async def test_what_stands_is_told_once_and_taken_back_at_once() -> None:
     for _ in range(3):
         await world.look()
     assert world.api.writes[1:] == [None]
+
+
+@pytest.mark.usefixtures("settled")
+async def test_devices_that_are_another_configurations_too_are_told_and_marked() -> None:
+    world = World(rivals=("The device is theirs, too.",))
+    world.sources.report = [Report(ACTIVE)]
+    for _ in range(2):
+        await world.look()
+
+    told = {"name": NODE, "handler": "Active", "message": "The device is theirs, too."}
+    assert world.api.writes == [{"nodes": [{**told, "devicesDistinct": False}]}]
 
 
 @pytest.mark.usefixtures("settled")

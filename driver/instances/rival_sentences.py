@@ -1,0 +1,48 @@
+"""What the status of Configurations says of devices that several of them offer, see `rivals`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from driver.api import ConfigurationName
+from driver.derived import derived
+from driver.instances.instances import Instance
+from driver.instances.inventory import Inventory
+from driver.instances.rivals import Rivalry, rivalries
+from driver.instances.unusable_properties import few
+
+CLAIMED = "while a claim has it through one Configuration, none gets it through the other."
+SLOTS = "nothing keeps two pods from using it at the same time, one through each Configuration."
+
+
+def rival_sentences(
+    inventory: Inventory, *, claims: bool
+) -> Mapping[ConfigurationName, tuple[str, ...]]:
+    """Which devices of each Configuration are another one's, too.
+
+    Args:
+        inventory: A node's.
+        claims: Whether they are offered to claims; slots of one know nothing of those of another.
+    """
+    return derived(inventory, _by_configuration, CLAIMED if claims else SLOTS)
+
+
+def _by_configuration(
+    inventory: Inventory, outcome: str
+) -> Mapping[ConfigurationName, tuple[str, ...]]:
+    found: dict[ConfigurationName, list[str]] = defaultdict(list)
+    for rivalry in rivalries(inventory.instances):
+        for instance in rivalry.instances:
+            sentence = f"{_sentence(instance, rivalry)}: {outcome}"
+            found[instance.configuration].append(sentence)
+    return {name: few(sentences) for name, sentences in found.items()}
+
+
+def _sentence(instance: Instance, rivalry: Rivalry) -> str:
+    others = ", ".join(
+        f"Instance {other.name} of Configuration {other.configuration}"
+        for other in rivalry.instances
+        if other.configuration != instance.configuration
+    )
+    return f"The device of Instance {instance.name}, {rivalry.node}, is that of {others}, too"
