@@ -27,6 +27,7 @@ from driver.publishing.written.resource_slices import (
     SliceDevice,
     SliceView,
     UpdateSlice,
+    counter_set,
     slice_view,
 )
 from driver.publishing.written.shards import DeviceGroup
@@ -35,6 +36,7 @@ from kube.api import (
     SLICES,
     ApiClient,
     ApiError,
+    InvalidError,
     JsonObject,
     NotFoundError,
     Preconditions,
@@ -49,8 +51,13 @@ async def probe_features(client: ApiClient, node: NodeName | None) -> Features |
 
     The create is a dry run: nothing is stored.
     """
+    dry_run = WriteOptions(dry_run=True)
     try:
-        stored = await client.create(SLICES, probe_slice(node), options=WriteOptions(dry_run=True))
+        try:
+            stored = await client.create(SLICES, probe_slice(node), options=dry_run)
+        except InvalidError:
+            probe = probe_slice(node, counters=False)
+            stored = await client.create(SLICES, probe, options=dry_run)
     except NotFoundError:
         return None
     return features_of(stored)
@@ -207,7 +214,10 @@ def _plan(
     if publication is None:
         return plan_pool(None, views, adopted)
     groups = _groups(publication, pool.scope)
-    desired = DesiredPool(name=pool.name, driver=DRIVER_NAME, groups=groups, owner=owner)
+    counters = tuple(map(counter_set, publication.counter_sets))
+    desired = DesiredPool(
+        name=pool.name, driver=DRIVER_NAME, groups=groups, owner=owner, counters=counters
+    )
     return plan_pool(desired, views, adopted)
 
 

@@ -38,12 +38,24 @@ class FakeSliceServer:
     def devices(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """What kube-scheduler may give away: each device of a complete pool, with the pool."""
         for pool in {o["spec"]["pool"]["name"] for o in self.objects.values()}:
-            slices = [o for o in self.objects.values() if o["spec"]["pool"]["name"] == pool]
-            newest = max(o["spec"]["pool"]["generation"] for o in slices)
-            current = [o for o in slices if o["spec"]["pool"]["generation"] == newest]
-            if all(o["spec"]["pool"]["resourceSliceCount"] == len(current) for o in current):
-                for found in current:
-                    yield from ((pool, device) for device in found["spec"].get("devices", ()))
+            for found in self._complete(pool):
+                yield from ((pool, device) for device in found["spec"].get("devices", ()))
+
+    def counter_sets(self, pool: str) -> dict[str, int]:
+        """The units of each counter set of a complete pool."""
+        return {
+            each["name"]: int(each["counters"]["units"]["value"])
+            for found in self._complete(pool)
+            for each in found["spec"].get("sharedCounters", ())
+        }
+
+    def _complete(self, pool: str) -> list[dict[str, Any]]:
+        """The slices of a pool in its newest generation; none while one is missing."""
+        slices = [o for o in self.objects.values() if o["spec"]["pool"]["name"] == pool]
+        newest = max(o["spec"]["pool"]["generation"] for o in slices)
+        current = [o for o in slices if o["spec"]["pool"]["generation"] == newest]
+        counts = {o["spec"]["pool"]["resourceSliceCount"] for o in current}
+        return current if counts == {len(current)} else []
 
     async def create(self, resource: Resource, body: JsonObject) -> JsonObject:
         name = f"{body['metadata']['generateName']}{self.version + 1}"

@@ -3,5 +3,6 @@
 In come Instances, the claims that have them, and the clock as a value; out comes a `Publication`.
 `publication` keeps what went away and is in use, `slices` makes devices of Instances,
 `attributes` says what selectors can read, `deductions` what the device plugin has taken already,
-`shared_pools` all that of devices that several nodes see. Start reading at `publication`.
+`counters` which devices exclude each other, `shared_pools` all that of devices that several nodes
+see. Start reading at `publication`.
 """

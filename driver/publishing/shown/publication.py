@@ -36,6 +36,7 @@ from driver.derived import Deriving, derived
 from driver.instances.instances import Instance
 from driver.instances.inventory import Inventory
 from driver.names import attribute_value
+from driver.publishing.shown.counters import Counters, counters_of
 from driver.publishing.shown.deductions import Deductions, HeldSlots
 from driver.publishing.shown.slices import Features, PublishedDevice, published
 from driver.publishing.written.resource_slices import Scope, SliceDevice, SliceView, slice_device
@@ -114,11 +115,13 @@ class Publication:
         unsettled: Whether another pass must follow this one's write, when it is known what claims
             got before it.
         recheck_at: When a grace period ends; None where none runs.
+        counter_sets: What keeps devices of it apart, see `counters`.
     """
 
     offers: Mapping[DeviceName, Offer]
     unsettled: bool = False
     recheck_at: datetime | None = None
+    counter_sets: tuple[Body, ...] = ()
 
     @property
     def away(self) -> Mapping[DeviceName, Offer]:
@@ -199,12 +202,24 @@ def publish(
     kept = _kept(previous, wanted.keys() | frozen.keys(), graces, allocated, now)
     held_back = _held_back(wanted, kept, previous)
     offers = {**frozen, **kept, **{n: o for n, o in wanted.items() if n not in held_back}}
-    taints = _Taints(supply, features)
+    taints, counters = _Taints(supply, features), counters_of(_there(offers), features)
     return Publication(
-        offers={name: taints.added_to(offers[name]) for name in sorted(offers)},
+        offers={n: _counted(taints.added_to(offers[n]), counters) for n in sorted(offers)},
         unsettled=any(offer.away_since == now for offer in kept.values()),
         recheck_at=_recheck_at(kept, graces, allocated, now),
+        counter_sets=counters.sets,
     )
+
+
+def _there(offers: Mapping[DeviceName, Offer]) -> Iterator[Instance]:
+    """Each once; of what only a stored slice tells of it is not known what it is."""
+    found = (o.instance for o in offers.values() if o.instance and o.away_since is None)
+    return iter({(i.namespace, i.name): i for i in found}.values())
+
+
+def _counted(offer: Offer, counters: Counters) -> Offer:
+    body = counters.added_to(offer.body, None if offer.away_since else offer.instance)
+    return offer if body is offer.body else replace(offer, body=body)
 
 
 def _offer(device: PublishedDevice, scope: Scope | None) -> Offer:

@@ -49,10 +49,12 @@ class Features:
     Attributes:
         consumable_capacity: `allowMultipleAllocations` and `requestPolicy` (KEP-5075).
         taints: Taints of a device (KEP-5055).
+        counters: Counter sets that devices consume (KEP-4815), in slices of their own.
     """
 
     consumable_capacity: bool
     taints: bool
+    counters: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +108,13 @@ def _named(
 ) -> Iterator[tuple[Instance, list[DeviceName]]]:
     taken: set[str] = set()
     for instance in _distinct(instances):
-        uses = 1 if _has_slots(instance, features) else instance.capacity
+        uses = 1 if has_slots(instance, features) else instance.capacity
         names = _free_names(instance, uses, taken)
         taken.update(names)
         yield instance, names
 
 
-def _has_slots(instance: Instance, features: Features) -> bool:
+def has_slots(instance: Instance, features: Features) -> bool:
     """Whether it is one device with slots, and not one for each slot."""
     return instance.capacity > 1 and instance.unique_devices and features.consumable_capacity
 
@@ -137,15 +139,19 @@ def device_name(instance_name: str, *, room: int = 0, salt: str = "") -> DeviceN
     return DeviceName(f"{stem.strip('-') or 'device'}-{digest}")
 
 
-def probe_slice(node: NodeName | None) -> dict[str, Any]:
+def probe_slice(node: NodeName | None, *, counters: bool = True) -> dict[str, Any]:
     """A ResourceSlice to create with `dryRun: All`: `features_of` reads what comes back.
 
     Args:
         node: The node whose slices the caller may write; None for the shared pools' publisher.
+        counters: Whether a device consumes of a set that is in another slice. Where that is an
+            error, as in Kubernetes 1.34 with the feature on, counters are of no use to us.
     """
+    consumed = {"counterSet": "rivals", "counters": {"units": {"value": "1"}}}
     devices = [
         {"name": "slots", **_slots(2)},
         {"name": "offline", "taints": [_OFFLINE]},
+        *([{"name": "rival", "consumesCounters": [consumed]}] if counters else ()),
     ]
     return {
         "apiVersion": "resource.k8s.io/v1",
@@ -174,6 +180,7 @@ def features_of(stored: Mapping[str, Any]) -> Features:
             slots.get("allowMultipleAllocations") and capacity.get("requestPolicy")
         ),
         taints=bool(offline.get("taints")),
+        counters=bool(devices.get("rival", {}).get("consumesCounters")),
     )
 
 
@@ -188,7 +195,7 @@ def _distinct(instances: Iterable[Instance]) -> list[Instance]:
 
 def _body(instance: Instance, features: Features, left: int) -> dict[str, Any]:
     """What each device of an Instance says, all but its name."""
-    shared = _slots(left) if _has_slots(instance, features) else {}
+    shared = _slots(left) if has_slots(instance, features) else {}
     body = {
         "attributes": attributes(instance, capacities=len(shared.get("capacity", ()))),
         **shared,
@@ -211,11 +218,11 @@ def _slots(slots: int) -> dict[str, Any]:
     # The API server wants room for a step beyond the least; where there is none, none is needed.
     steps = {"step": "1"} if slots > 1 else {}
     policy = {"default": "1", "validRange": {"min": "1", **steps}}
-    capacity = {"value": _quantity(slots), "requestPolicy": policy}
+    capacity = {"value": quantity(slots), "requestPolicy": policy}
     return {"allowMultipleAllocations": True, "capacity": {CAPACITY_SLOTS: capacity}}
 
 
-def _quantity(number: int) -> str:
+def quantity(number: int) -> str:
     """A quantity in the API server's own spelling, `1k` for 1000, so that it comes back as sent."""
     suffix = ""
     for larger in "kMGTPE":

@@ -15,7 +15,7 @@ its driver, the division into slices, is `shards`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,12 +32,16 @@ from driver.publishing.written.resource_slices import (
     SliceView,
     TaintTimes,
     UpdateSlice,
+    content_fields,
     index_of,
     scope_fields,
 )
 from driver.publishing.written.shards import DeviceGroup, place
 
 _NOTHING_ADOPTED: Adopted = {}
+
+COUNTER_SETS_LIMIT = 8
+"""`ResourceSliceMaxCounterSets` of resource.k8s.io/v1."""
 
 _PREFIX_LIMIT = 57
 """Characters before the hyphen and the five that the API server adds: it cuts what is longer, but
@@ -52,12 +56,15 @@ class DesiredPool:
         groups: At least one. One with a NodeScope, for the devices of a node; or any with other
             scopes. Of an empty pool it is one group without devices.
         owner: Becomes the controller of each slice.
+        counters: Canonical JSON of each counter set, different all of them. They come in slices of
+            their own, behind those with devices.
     """
 
     name: str
     driver: str
     groups: tuple[DeviceGroup, ...]
     owner: Owner | None = None
+    counters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,23 @@ def plan_pool(
         return PoolPlan(deletes=_deletes(existing))
     current = _current(desired, _ours(desired, existing))
     stored = {index: view.content for index, view in current.items()}
-    return plan_slices(desired, place(desired.groups, stored), existing, adopted)
+    for index in [index for index in stored if _is_of_counters(index, stored[index], adopted)]:
+        del stored[index]
+    contents = (*place(desired.groups, stored), *_counter_slices(desired))
+    return plan_slices(desired, contents, existing, adopted)
+
+
+def _is_of_counters(index: int, stored: SliceContent, adopted: Adopted) -> bool:
+    """Whether a slice has counter sets, or had them before the API server dropped them."""
+    asked, _ = adopted.get(index, (None, None))
+    return bool(stored.counters or (asked and asked.counters))
+
+
+def _counter_slices(desired: DesiredPool) -> Iterator[SliceContent]:
+    """Every slice must have a scope; kube-scheduler counts for the whole pool all the same."""
+    for start in range(0, len(desired.counters), COUNTER_SETS_LIMIT):
+        some = desired.counters[start : start + COUNTER_SETS_LIMIT]
+        yield SliceContent(desired.groups[0].scope, counters=some)
 
 
 def plan_slices(
@@ -150,7 +173,6 @@ class _Writer:
         return UpdateSlice(view.name, self._body(metadata, content), index, content)
 
     def _body(self, metadata: Mapping[str, Any], content: SliceContent) -> dict[str, Any]:
-        devices = [device.body(self.times) for device in content.devices]
         return {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceSlice",
@@ -163,7 +185,7 @@ class _Writer:
                     "resourceSliceCount": self.slice_count,
                 },
                 **scope_fields(content.scope),
-                **({"devices": devices} if devices else {}),
+                **content_fields(content, self.times),
             },
         }
 

@@ -94,14 +94,17 @@ class SliceContent:
 
     Attributes:
         scope: None only in a stored slice, if the API server knows a scope that this code does not.
+        counters: Canonical JSON of each counter set. A slice has these or devices.
     """
 
     scope: Scope | None
     devices: tuple[SliceDevice, ...] = ()
+    counters: tuple[str, ...] = ()
 
     def equals(self, other: SliceContent) -> bool:
         return (
             self.scope == other.scope
+            and self.counters == other.counters
             and len(self.devices) == len(other.devices)
             and all(map(SliceDevice.equals, self.devices, other.devices))
         )
@@ -166,7 +169,24 @@ def slice_view(obj: Mapping[str, Any]) -> SliceView:
 
 
 def slice_content(spec: Mapping[str, Any]) -> SliceContent:
-    return SliceContent(_scope_of(spec), tuple(map(slice_device, spec.get("devices") or ())))
+    counters = tuple(map(counter_set, spec.get("sharedCounters") or ()))
+    devices = tuple(map(slice_device, spec.get("devices") or ()))
+    return SliceContent(_scope_of(spec), devices, counters)
+
+
+def counter_set(body: Mapping[str, Any]) -> str:
+    """A `CounterSet` of resource.k8s.io/v1 as a value."""
+    return _canonical(body)
+
+
+def content_fields(content: SliceContent, known: TaintTimes) -> dict[str, Any]:
+    """The fields of a slice's `spec` that say what it holds."""
+    devices = [device.body(known) for device in content.devices]
+    counters = [json.loads(text) for text in content.counters]
+    return {
+        **({"devices": devices} if devices else {}),
+        **({"sharedCounters": counters} if counters else {}),
+    }
 
 
 def scope_fields(scope: Scope | None) -> dict[str, Any]:

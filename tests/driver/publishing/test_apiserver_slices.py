@@ -8,9 +8,18 @@ from typing import Any, cast
 import pytest
 
 from driver.plumbing.apiserver import WRITES_AT_ONCE
-from driver.publishing.apiserver_slices import write_pool
+from driver.publishing.apiserver_slices import probe_features, write_pool
+from driver.publishing.shown.slices import Features
 from driver.publishing.written.pools import PoolPlan, plan_pool
-from kube.api import ApiClient, JsonObject, Resource, UnavailableError
+from kube.api import (
+    ApiClient,
+    InvalidError,
+    JsonObject,
+    Resource,
+    UnavailableError,
+    WriteOptions,
+)
+from tests.driver.builders import NODE
 from tests.driver.publishing.written.test_pools import a_pool, many
 from tests.fakes.slices import FakeSliceServer
 
@@ -57,3 +66,21 @@ async def test_an_api_server_that_is_away_is_not_asked_for_each_slice() -> None:
 
     assert server.asked <= WRITES_AT_ONCE
     assert noted == []
+
+
+class FakeStrictServer:
+    """Wants the counter sets that devices consume of in their own slice, as 1.34 could."""
+
+    async def create(
+        self, resource: Resource, body: JsonObject, *, options: WriteOptions
+    ) -> JsonObject:
+        assert options.dry_run
+        if any("consumesCounters" in device for device in body["spec"]["devices"]):
+            raise InvalidError("counter set not found")
+        return body
+
+
+async def test_counters_that_must_be_with_their_devices_are_none() -> None:
+    found = await probe_features(cast(ApiClient, FakeStrictServer()), NODE)
+
+    assert found == Features(consumable_capacity=True, taints=True, counters=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any, cast
@@ -40,7 +40,7 @@ from tests.driver.instances.test_inventory import a_verdict
 from tests.fakes.instances import KilledError
 from tests.fakes.slices import FakeSliceServer
 
-FEATURES = Features(consumable_capacity=False, taints=True)
+FEATURES = Features(consumable_capacity=False, taints=True, counters=True)
 CONFIGURATIONS = ("camera", "disk")
 DEVICES = ("one", "two", "three")
 
@@ -93,6 +93,12 @@ class FakeAllocations:
             self.known = frozenset(self.claims)
 
 
+def consumed(pool: str, device: dict[str, Any]) -> Iterator[tuple[tuple[str, str], int]]:
+    """What a device consumes of counter sets."""
+    for each in device.get("consumesCounters") or ():
+        yield (pool, each["counterSet"]), int(each["counters"]["units"]["value"])
+
+
 class LocalPools(RuleBasedStateMachine):
     """Two Configurations with a few devices each."""
 
@@ -135,6 +141,13 @@ class LocalPools(RuleBasedStateMachine):
         seen = {ObjectKey("", name) for name in self.server.objects}
         self.pools.slices.finish_list(seen, self.server.version)
 
+    @invariant()
+    def kube_scheduler_takes_each_pool_for_valid(self) -> None:
+        """One in which a device consumes of a set that is not there gives nothing."""
+        for pool, device in self.server.devices():
+            sets = self.server.counter_sets(pool)
+            assert {c["counterSet"] for c in device.get("consumesCounters") or ()} <= sets.keys()
+
     @rule()
     def watch_claims(self) -> None:
         self.allocations.watch()
@@ -172,7 +185,9 @@ class LocalPools(RuleBasedStateMachine):
         ]
         heard = {
             ConfigurationName(v.name): Heard(
-                v.uid, tuple(a_device(f"{v.name}-{d}") for d in sorted(self.plugged[v.name]))
+                v.uid,
+                # One of the same name in the other Configuration is the same device.
+                tuple(a_device(f"{v.name}-{d}", nodes=(d,)) for d in sorted(self.plugged[v.name])),
             )
             for v in verdicts
             if v.name not in self.unheard
@@ -203,11 +218,25 @@ class LocalPools(RuleBasedStateMachine):
 
     def free(self) -> list[tuple[str, str]]:
         """What a new claim may get."""
+        left = self.units_left()
         return sorted(
             (pool, device["name"])
             for pool, device in self.server.devices()
-            if not device.get("taints") and (pool, device["name"]) not in self.claims
+            if not device.get("taints")
+            and (pool, device["name"]) not in self.claims
+            and all(left[name] >= units for name, units in consumed(pool, device))
         )
+
+    def units_left(self) -> Counter[tuple[str, str]]:
+        """Of counter sets, by pool and name, less what devices consume that claims have."""
+        pools = {pool for pool, _ in self.server.devices()}
+        left = Counter(
+            {(p, name): n for p in pools for name, n in self.server.counter_sets(p).items()}
+        )
+        for pool, device in self.server.devices():
+            if (pool, device["name"]) in self.claims:
+                left.subtract(dict(consumed(pool, device)))
+        return left
 
     @precondition(lambda self: self.free())
     @rule(data=st.data())
@@ -253,7 +282,8 @@ class LocalPools(RuleBasedStateMachine):
         assert set(shown) == wanted
         assert len(self.free()) == sum(i.capacity for i in self.inventory().instances)
         if not self.is_old:
-            assert len(self.server.objects) <= 1 + len(CONFIGURATIONS)
+            counters = any("sharedCounters" in o["spec"] for o in self.server.objects.values())
+            assert len(self.server.objects) <= 1 + len(CONFIGURATIONS) + counters
 
 
 async def test_a_device_has_its_home_as_soon_as_it_is_decided_about(

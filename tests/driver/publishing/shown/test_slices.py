@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -213,7 +214,8 @@ def test_every_pool_is_valid_and_does_not_depend_on_the_order_of_its_instances(
 
 @pytest.mark.parametrize("node", [NodeName("node-a"), None])
 def test_the_probe_is_read_back_as_what_the_api_server_kept(node: NodeName | None) -> None:
-    assert features_of(probe_slice(node)) == ALL
+    assert features_of(probe_slice(node)) == replace(ALL, counters=True)
+    assert features_of(probe_slice(node, counters=False)) == ALL
 
 
 def test_the_probe_has_one_scope() -> None:
@@ -223,8 +225,9 @@ def test_the_probe_has_one_scope() -> None:
 
 def test_fields_that_the_api_server_drops_are_features_it_lacks() -> None:
     stored = probe_slice(None)
-    slots, offline = stored["spec"]["devices"]
+    slots, offline, rival = stored["spec"]["devices"]
     del offline["taints"]
+    del rival["consumesCounters"]
     assert features_of(stored) == Features(consumable_capacity=True, taints=False)
 
     del slots["allowMultipleAllocations"]
@@ -232,7 +235,7 @@ def test_fields_that_the_api_server_drops_are_features_it_lacks() -> None:
 
 
 def test_a_request_policy_that_is_dropped_means_no_consumable_capacity() -> None:
-    stored = probe_slice(None)
+    stored = probe_slice(None, counters=False)
     del stored["spec"]["devices"][0]["capacity"]["slots"]["requestPolicy"]
 
     assert features_of(stored) == Features(consumable_capacity=False, taints=True)

@@ -18,17 +18,20 @@ from driver.publishing.written.resource_slices import (
     Owner,
     Scope,
     SliceDevice,
+    counter_set,
     hostnames,
     slice_device,
 )
 from driver.publishing.written.shards import SLICE_LIMIT, DeviceGroup
 from tests.driver.publishing.written.test_pools_store import (
     CONSUMABLE_CAPACITY,
+    COUNTERS,
     TAINTS,
     Disturbance,
     Store,
     a_slice,
     a_store,
+    consumed,
     scheduler_sees,
     sync,
 )
@@ -40,7 +43,9 @@ SHARED: tuple[Scope, ...] = (
     hostnames(frozenset({"a", "b"})),
 )
 OWNER = Owner("v1", "Node", "owner", "node-uid")
-DROPPED = st.sampled_from([frozenset(), TAINTS, CONSUMABLE_CAPACITY, TAINTS | CONSUMABLE_CAPACITY])
+DROPPED = st.sampled_from(
+    [frozenset(), TAINTS, CONSUMABLE_CAPACITY, COUNTERS, TAINTS | CONSUMABLE_CAPACITY | COUNTERS]
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Step:
 
 
 def a_device(number: int, state: int) -> SliceDevice:
-    """Device `number` in one of four states."""
+    """Device `number` in one of five states."""
     body: dict[str, Any] = {"name": f"device-{number}"}
     if state == 1:
         body["attributes"] = {"state": {"string": "changed"}}
@@ -69,6 +74,9 @@ def a_device(number: int, state: int) -> SliceDevice:
         body["taints"] = [{"key": "example.com/offline", "effect": "NoSchedule"}]
     if state == 3:
         body["allowMultipleAllocations"] = True
+    if state == 4:
+        taken = {"counterSet": f"set-{number % 20}", "counters": {"units": {"value": "1"}}}
+        body["consumesCounters"] = [taken]
     return slice_device(body)
 
 
@@ -78,7 +86,7 @@ def devices(draw: st.DrawFn) -> Sequence[SliceDevice]:
     found = dict.fromkeys(range(draw(st.sampled_from([0, 1, 64, 65, 130, 200]))), 0)
     for _ in range(draw(st.integers(0, 3))):
         start, length = draw(st.integers(0, 210)), draw(st.sampled_from([1, 2, 64]))
-        if state := draw(st.integers(0, 4)) % 4:
+        if state := draw(st.integers(0, 5)) % 5:
             found.update(dict.fromkeys(range(start, start + length), state))
         else:
             found = {n: found[n] for n in found if n not in range(start, start + length)}
@@ -96,7 +104,9 @@ def pools(draw: st.DrawFn, scopes: tuple[Scope, ...]) -> DesiredPool:
             draw(st.permutations(scopes)), bounds, bounds[1:], strict=False
         )
     )
-    return DesiredPool(name="pool", driver="driver", groups=groups, owner=OWNER)
+    names = sorted(consumed(device for group in groups for device in group.devices))
+    counters = tuple(counter_set({"name": n, "counters": {"units": {"value": "1"}}}) for n in names)
+    return DesiredPool(name="pool", driver="driver", groups=groups, owner=OWNER, counters=counters)
 
 
 POSITIONS = st.frozensets(st.integers(0, 4), max_size=2)
@@ -140,11 +150,13 @@ def check_convergence(store: Store, desired: DesiredPool | None, adopted: Adopte
 
 def wanted(desired: DesiredPool, store: Store) -> frozenset[tuple[object, str]]:
     """What the scheduler shall see, but for what the API server drops."""
-    return frozenset(
+    counters = () if "sharedCounters" in store.dropped else desired.counters
+    devices = (
         (group.scope, slice_device(_kept(device, store)).text)
         for group in desired.groups
         for device in group.devices
     )
+    return frozenset({*devices, *(("counters", text) for text in counters)})
 
 
 def _kept(device: SliceDevice, store: Store) -> dict[str, Any]:

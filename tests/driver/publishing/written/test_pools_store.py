@@ -7,6 +7,7 @@ below say.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +19,7 @@ from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
 from driver.publishing.written.resource_slices import (
     CreateSlice,
     DeleteSlice,
+    SliceDevice,
     SliceView,
     UpdateSlice,
     slice_content,
@@ -26,6 +28,7 @@ from driver.publishing.written.resource_slices import (
 
 TAINTS = frozenset({"taints"})
 CONSUMABLE_CAPACITY = frozenset({"allowMultipleAllocations"})
+COUNTERS = frozenset({"consumesCounters", "sharedCounters"})
 BINDING_CONDITIONS = frozenset({"bindingConditions", "bindingFailureConditions", "bindsToNode"})
 NOTHING_ADOPTED: Adopted = {}
 NOW = "2026-11-21T12:00:00Z"
@@ -158,7 +161,9 @@ def _adopted(adopted: Adopted, write: Write, before: Store, after: Store) -> Ado
 
 
 def scheduler_sees(store: Store) -> frozenset[tuple[object, str]] | None:
-    """The devices of the pool, each with its scope; None while it is incomplete or invalid.
+    """The devices of the pool, each with its scope, and its counter sets.
+
+    None while it is incomplete or invalid, as where a device consumes of a set that is not there.
 
     The rules of `GatherPools` in k8s.io/dynamic-resource-allocation/structured.
     """
@@ -167,8 +172,19 @@ def scheduler_sees(store: Store) -> frozenset[tuple[object, str]] | None:
     if any(view.slice_count != len(views) for view in views) or not views:
         return None
     devices = [(view.content.scope, device) for view in views for device in view.content.devices]
+    counters = [text for view in views for text in view.content.counters]
+    sets = {json.loads(text)["name"] for text in counters}
     is_valid = len({device.name for _, device in devices}) == len(devices)
-    return frozenset((scope, device.text) for scope, device in devices) if is_valid else None
+    if not is_valid or len(sets) < len(counters) or not consumed(d for _, d in devices) <= sets:
+        return None
+    seen = {(scope, device.text) for scope, device in devices}
+    return frozenset({*seen, *(("counters", text) for text in counters)})
+
+
+def consumed(devices: Iterable[SliceDevice]) -> set[str]:
+    """The counter sets that devices consume of."""
+    bodies = (json.loads(device.text) for device in devices if "consumes" in device.text)
+    return {c["counterSet"] for body in bodies for c in body["consumesCounters"]}
 
 
 def _check(store: Store, name: str, uid: str, resource_version: str) -> Mapping[str, Any]:
@@ -188,7 +204,7 @@ def _put(store: Store, body: Mapping[str, Any], metadata: Mapping[str, Any]) -> 
 
 
 def _kept(store: Store, spec: dict[str, Any]) -> dict[str, Any]:
-    kept = dict(spec)
+    kept = {name: value for name, value in spec.items() if name not in store.dropped}
     kept["devices"] = [
         {name: value for name, value in device.items() if name not in store.dropped}
         for device in spec.get("devices", ())
@@ -200,8 +216,13 @@ def _kept(store: Store, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _validate(spec: Mapping[str, Any]) -> None:
-    devices = spec["devices"]
-    limit = 64 if any("taints" in device for device in devices) else 128
+    devices, counters = spec["devices"], spec.get("sharedCounters", ())
+    if devices and counters:
+        raise ApiError("only one of sharedCounters or devices is allowed")
+    if len(counters) > 8:
+        raise ApiError(f"{len(counters)} counter sets, 8 allowed")
+    advanced = {"taints", "consumesCounters"}
+    limit = 64 if any(advanced & device.keys() for device in devices) else 128
     if len(devices) > limit:
         raise ApiError(f"{len(devices)} devices, {limit} allowed")
     if len({device["name"] for device in devices}) < len(devices):
