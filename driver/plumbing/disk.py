@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import hashlib
+import logging
 import os
+import re
 import struct
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 LOCK_POLL_SECONDS = 0.02
 HELD_SECONDS = 1.0
@@ -18,6 +23,13 @@ HELD_SECONDS = 1.0
 
 STRUCT_FLOCK = "hhqqi0q"
 """fcntl.h's: type, whence, start, length, pid."""
+
+ABANDONED_SECONDS = 60.0
+"""After this time a temporary file is one that a killed process left. A writer that takes longer
+fails, and writes again."""
+
+_TEMPORARY = re.compile(r"\.(moorage\.dev|akri\.sh)-.*\.tmp")
+"""Ours: those of `temporary_in`, and those of earlier versions, which added to a file's name."""
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -30,6 +42,31 @@ def boot_id() -> str:
 def real_path(path: str) -> str:
     """Where a path leads; itself, if it leads nowhere."""
     return os.path.realpath(path)
+
+
+def temporary_in(folder: str) -> str:
+    """A path for what is to be renamed once it is whole; no other process or call has the same.
+
+    Neither kubelet nor container runtime reads a name like this one. Process ids would not do: the
+    drivers of two pods have the same.
+    """
+    return f"{folder}/.moorage.dev-{os.urandom(8).hex()}.tmp"
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file has such a name."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def remove_abandoned(folder: str) -> None:
+    """Remove temporary files that killed processes left; others may be written at this moment."""
+    before = time.time() - ABANDONED_SECONDS  # noqa: TID251  as files have it
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in filter(lambda entry: is_temporary(entry.name), entries):
+            with suppress(FileNotFoundError):
+                if entry.stat(follow_symlinks=False).st_mtime < before:
+                    logger.warning("Removing %s, which a killed process left", entry.path)
+                    os.unlink(entry.path)
 
 
 class Folder:
@@ -47,6 +84,7 @@ class Folder:
         self._path = path
         self._prefix = f"{path}/"  # `Path` takes its time
         self._lasting = lasting
+        self._tidied = False
 
     def names(self) -> list[str]:
         """Names of all files, ours and others'."""
@@ -77,21 +115,31 @@ class Folder:
         Raises:
             OSError: If that failed; the file is then the old one, or the new one whole.
         """
-        # Neither kubelet nor container runtime reads a name like this one. It is always the same,
-        # so that what a killed process left behind is overwritten.
-        temporary = f"{self._prefix}.{name}.tmp"
+        self._remove_abandoned()
+        temporary = temporary_in(str(self._path))
+        descriptor = _opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC)
         try:
-            with open(temporary, "wb", opener=_opened) as file:
+            with open(descriptor, "wb") as file:
                 file.write(content)
                 file.flush()
                 if self._lasting:
-                    os.fsync(file.fileno())
+                    os.fsync(descriptor)
             os.replace(temporary, self._prefix + name)
-        except OSError:
+        except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
         self._sync()
+
+    def _remove_abandoned(self) -> None:
+        """Once, with the first write of this process."""
+        if self._tidied:
+            return
+        self._tidied = True
+        try:
+            remove_abandoned(str(self._path))
+        except OSError as error:
+            logger.warning("what killed processes left in %s stays error=%s", self._path, error)
 
     def remove(self, name: str) -> None:
         """Remove a file; none of that name is fine."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from driver.plumbing import disk
-from driver.plumbing.disk import Folder, ProcessLock, boot_id
+from driver.plumbing.disk import ABANDONED_SECONDS, Folder, ProcessLock, boot_id
+from tests.driver.plumbing.writers import (
+    ROUNDS,
+    Writers,
+    contents,
+    fail_to_write,
+    write_often,
+)
 
 
 @pytest.fixture
@@ -46,13 +54,48 @@ def test_file_is_written_read_replaced_and_removed(tmp_path: Path) -> None:
     assert folder.names() == []
 
 
-def test_what_a_killed_writer_left_is_overwritten(tmp_path: Path) -> None:
-    (tmp_path / ".x.tmp").write_bytes(b"half of a very long file")
+def test_no_look_at_a_file_that_two_processes_write_is_torn(tmp_path: Path) -> None:
+    folder, writers = Folder(tmp_path), Writers(tmp_path, a=write_often, b=write_often)
+
+    looks = {folder.read("x") for _ in writers.meanwhile()}
+
+    assert looks <= {None, contents("a"), contents("b")}
+    assert folder.read("x") is not None
+    assert writers.told() == {"a": 0, "b": 0}
+    assert folder.names() == ["x"]
+
+
+def test_a_process_that_cannot_write_leaves_the_file_of_one_that_can(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.write("x", contents("a"))
+    writers = Writers(tmp_path, a=write_often, b=fail_to_write)
+
+    looks = {folder.read("x") for _ in writers.meanwhile()}
+
+    assert looks == {contents("a")}
+    assert writers.told() == {"a": 0, "b": ROUNDS}
+    assert folder.names() == ["x"]
+
+
+def test_what_killed_writers_left_is_removed_with_the_first_write(tmp_path: Path) -> None:
+    left = [".moorage.dev-0123456789abcdef.tmp", ".akri.sh-akri-onvif-8120fe.json.tmp"]
+    others = [".moorage.dev-fedcba9876543210.tmp", ".vendor.json.tmp", "moorage.dev-1.tmp"]
+    for name in (*left, *others):
+        (tmp_path / name).write_bytes(b"half")
+    for name in (*left, *others[1:]):
+        os.utime(tmp_path / name, (0, time.time() - 2 * ABANDONED_SECONDS))
 
     Folder(tmp_path).write("x", b"1")
 
-    assert Folder(tmp_path).names() == ["x"]
-    assert Folder(tmp_path).read("x") == b"1"
+    assert Folder(tmp_path).names() == sorted([*others, "x"])
+
+
+def test_names_of_any_length_can_be_written(tmp_path: Path) -> None:
+    name = "x" * 255
+
+    Folder(tmp_path).write(name, b"1")
+
+    assert Folder(tmp_path).names() == [name]
 
 
 def test_file_gets_another_name_whoever_has_that(tmp_path: Path) -> None:
