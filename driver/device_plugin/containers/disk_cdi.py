@@ -1,20 +1,18 @@
-"""The CDI files and links of Instances on this node's disk."""
+"""The CDI files of Instances on this node's disk."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import shutil
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from driver.api import DRIVER_NAME, InstanceName
 from driver.device_plugin.containers import instance_cdi
+from driver.device_plugin.containers.disk_links import Links
 from driver.device_plugin.containers.instance_cdi import GivenChange, GivenFile, given_file
 from driver.device_plugin.containers.responses import Files
 from driver.instances.instances import Instance
@@ -22,89 +20,15 @@ from driver.plumbing.disk import Folder, real_path
 from driver.preparing.grants.renewals import with_real_paths
 from driver.preparing.grants.whereabouts import Whereabouts
 
-
-class Links:
-    """A folder of links for each Instance: containers find what they were given where it was.
-
-    <root>/<Instance>/device-0 ──► /dev/video2, or nowhere
-
-    A link that leads nowhere says why in its target, which runtimes repeat when they fail to
-    follow it. The folder is in memory, as that of CDI files is: after a reboot no link leads to
-    what was there.
-    """
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def folder(self, instance: InstanceName) -> str:
-        """Where an Instance's links are, as the host and this process know it."""
-        return str(self._root / instance)
-
-    def do_lead(self, instance: InstanceName, targets: Mapping[str, str]) -> bool:
-        """Whether an Instance's links lead there already."""
-        folder = self._root / instance
-        return all(_target(folder / name) == target for name, target in targets.items())
-
-    def lead(self, instance: InstanceName, targets: Mapping[str, str]) -> None:
-        """Let an Instance's links lead there; those that it had besides lead nowhere.
-
-        Raises:
-            OSError: If one cannot be written.
-        """
-        others = {
-            name: _nowhere(instance, "has no such part now") for name in self._names(instance)
-        }
-        for name, target in {**others, **targets}.items():
-            self._point(self._root / instance / name, target)
-
-    def lead_nowhere(self, instance: InstanceName, why: str) -> None:
-        """Let no container be started with these links. Raises OSError."""
-        for name in self._names(instance):
-            self._point(self._root / instance / name, _nowhere(instance, why))
-
-    def remove_others(self, known: Collection[InstanceName]) -> None:
-        """Remove the links of all other Instances. Raises OSError."""
-        for name in set(_listed(self._root)) - {str(instance) for instance in known}:
-            shutil.rmtree(self._root / name)
-
-    def _names(self, instance: InstanceName) -> list[str]:
-        return [n for n in _listed(self._root / instance) if not n.startswith(".")]
-
-    def _point(self, link: Path, target: str) -> None:
-        if _target(link) == target:
-            return
-        link.parent.mkdir(parents=True, exist_ok=True)
-        temporary = link.with_name(f".{link.name}")
-        temporary.unlink(missing_ok=True)
-        temporary.symlink_to(target)
-        if link.is_dir() and not link.is_symlink():
-            link.rmdir()  # A runtime makes a folder of a mount that is not there.
-        temporary.replace(link)
-
-
-def _listed(folder: Path) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except FileNotFoundError:
-        return []
-
-
-def _target(link: Path) -> str | None:
-    with suppress(OSError):
-        return os.readlink(link)
-    return None
-
-
-def _nowhere(instance: InstanceName, why: str) -> str:
-    return f"/dev/moorage.dev: the device of Instance {instance} {why}"
-
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 AT_ONCE = 8
 """Files that are looked at without a thread: an Allocate is about one device, or a few."""
+
+OVERTAKEN = "another process wrote it since"
+"""A signature that no file has, so that the next look writes it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +38,7 @@ class _Written:
     Attributes:
         instance: For what it was written.
         content: None if there is to be no file.
-        signature: How it looked then.
+        signature: How it looked then; None if there is none.
     """
 
     instance: Instance
@@ -127,16 +51,32 @@ class InstanceCdiFiles:
 
     A start of the driver writes those of all slots that this node holds, so that no file needs to
     outlive a boot.
+
+    During an update of the driver two processes write the same files, and each may know of a device
+    what the other does not know yet. Each writes what it knows. What it cannot write it removes, if
+    it wrote the file itself or found it when it started; a file that another process wrote since is
+    that one's, unless it leads to another device. What an Instance had is removed by a process that
+    has heard of the Instance.
+
+    It is to be made before the Instances are listed: what is found then, of an Instance that is not
+    listed, is of one that is gone.
     """
 
     def __init__(self, folder: Folder, links: Links) -> None:
         self._folder = folder
         self._links = links
+        # Of an earlier process, or of one that still runs.
+        self._found: Mapping[InstanceName, object] = {}
+        self._heard: set[InstanceName] = set()
         # What this process knows of files; losing it costs looks at the disk.
         self._written: dict[InstanceName, _Written] = {}
         self._withdrawn: set[InstanceName] = set()
         self._changes: list[GivenChange] = []
         self._writing = threading.Lock()
+        try:
+            self._find()
+        except OSError as error:
+            logger.warning("what an earlier process gave cannot be listed error=%s", error)
 
     async def write(self, instances: Iterable[Instance]) -> Mapping[InstanceName, Files]:
         """Write what is not there, and tell what is; an Instance without it must not be given.
@@ -164,7 +104,7 @@ class InstanceCdiFiles:
         return await self._in_turn(lambda: self._follow(held, where))
 
     async def _in_turn(self, work: Callable[[], T]) -> T:
-        """Two writers of one file would take each other's half-written one."""
+        """One piece of work at a time, in a thread: what is known of files is not for two."""
 
         def locked() -> T:
             with self._writing:
@@ -206,25 +146,42 @@ class InstanceCdiFiles:
             return None
 
     def _write(self, instance: Instance) -> _Written:
-        content, signature = instance_cdi.content(instance), None
+        content = instance_cdi.content(instance)
         self._links.lead(instance.name, instance_cdi.links(instance))
-        try:
-            signature = None if content is None else self._put(instance.name, content)
-        except OSError as error:
-            self._folder.remove(instance_cdi.file_name(instance.name))
-            logger.warning("CDI file not written instance=%s error=%s", instance.name, error)
+        signature = None if content is None else self._tried_to_put(instance.name, content)
+        if signature is None:
+            self._remove_outdated(instance.name)
         written = _Written(instance, content, signature)
         self._written[instance.name] = written
         self._withdrawn.discard(instance.name)
         return written
 
+    def _tried_to_put(self, instance: InstanceName, content: bytes) -> object:
+        try:
+            return self._put(instance, content)
+        except OSError as error:
+            logger.warning("CDI file not written instance=%s error=%s", instance, error)
+            return None
+
     def _put(self, instance: InstanceName, content: bytes) -> object:
-        """Write a file, unless it is there as it was written; returns how it looks now."""
-        before, name = self._written.get(instance), instance_cdi.file_name(instance)
-        found = (content, self._folder.signature(name))
-        if before is None or found != (before.content, before.signature):
-            self._folder.write(name, content)
-        return self._folder.signature(name)
+        """Write a file, unless it says this already; returns how it looks now."""
+        name = instance_cdi.file_name(instance)
+        if (signature := self._look(name, content)) is not None:
+            return signature
+        self._folder.write(name, content)
+        return self._look(name, content) or OVERTAKEN
+
+    def _look(self, name: str, content: bytes) -> object:
+        """How a file looks that says this; None for another."""
+        signature = self._folder.signature(name)
+        return signature if self._folder.read(name) == content else None
+
+    def _remove_outdated(self, instance: InstanceName) -> None:
+        """What is not written anew is not to be read, but for what is another process's."""
+        name, before = instance_cdi.file_name(instance), self._written.get(instance)
+        own = (self._found.get(instance), before.signature if before else None)
+        if self._folder.signature(name) in own:
+            self._folder.remove(name)
 
     def _follow(
         self, held: Mapping[InstanceName, bool], where: Whereabouts
@@ -234,7 +191,7 @@ class InstanceCdiFiles:
             instance = where.named(name)
             try:
                 change = (
-                    self._renew(with_real_paths(instance, real_path))
+                    self._renew(with_real_paths(instance, real_path), where)
                     if instance
                     else self._withdraw_if(name, where, shared=held[name])
                 )
@@ -247,15 +204,22 @@ class InstanceCdiFiles:
         changes, self._changes = tuple(self._changes), []
         return changes
 
-    def _renew(self, instance: Instance) -> GivenChange | None:
+    def _renew(self, instance: Instance, where: Whereabouts) -> GivenChange | None:
         if self._as_it_was(instance) is not None:
             return None
         before = self._given(instance.name)
         was_withdrawn = instance.name in self._withdrawn
-        self._write(instance)
+        if self._write(instance).signature is None:
+            self._remove_if_elsewhere(instance.name, where)
         after = given_file(instance_cdi.content(instance))
         changed = was_withdrawn or (before is not None and before != after)
         return GivenChange(instance.name, before, after) if changed else None
+
+    def _remove_if_elsewhere(self, name: InstanceName, where: Whereabouts) -> None:
+        """Whoever wrote it: nobody is to be started with another device."""
+        given = self._given(name)
+        if given is not None and instance_cdi.rival(name, given, where):
+            self._folder.remove(instance_cdi.file_name(name))
 
     def _withdraw_if(
         self, name: InstanceName, where: Whereabouts, *, shared: bool
@@ -276,19 +240,27 @@ class InstanceCdiFiles:
         return given_file(self._folder.read(instance_cdi.file_name(name)))
 
     async def keep(self, known: Collection[InstanceName]) -> None:
-        """Remove what is of all other Instances."""
+        """Remove what is of all Instances that this process has heard of, but these."""
         await self._in_turn(lambda: self._keep(frozenset(known)))
 
     def _keep(self, known: frozenset[InstanceName]) -> None:
+        self._heard |= known | self._written.keys()
         for gone in self._written.keys() - known:
             del self._written[gone]
         self._withdrawn &= known
         try:
-            for name in instance_cdi.left_over(self._folder.names(), known):
-                self._folder.remove(name)
-            self._links.remove_others(known)
+            for gone in self._heard - known:
+                self._folder.remove(instance_cdi.file_name(gone))
+            self._links.remove(self._heard - known)
         except OSError as error:
             logger.warning("what is of Instances that are gone is not removed error=%s", error)
+        else:
+            self._heard = set(known)
+
+    def _find(self) -> None:
+        files = {n: f for f in self._folder.names() if (n := instance_cdi.instance_of(f))}
+        self._found = {name: self._folder.signature(file) for name, file in files.items()}
+        self._heard = self._found.keys() | self._links.instances()
 
 
 def instance_files(cdi_root: Path) -> InstanceCdiFiles:

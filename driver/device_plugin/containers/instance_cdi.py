@@ -1,7 +1,7 @@
 """CDI files of the device-plugin path: one for each Instance whose device is given to containers.
 
 The kubelet keeps what it was answered for a container, and asks nobody when it starts that one
-anew. So the answer names files and links that are kept right (`disk_cdi`):
+anew. So the answer names files and links that are kept right (`disk_cdi`, `disk_links`):
 
     cdi_devices ──► the CDI file ──► environment, device nodes and mounts as they are now
     devices, mounts ──► host paths that are links ──► where the device is now, or nowhere
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from driver.api import AKRI_GROUP, ConfigurationName, InstanceName
@@ -24,14 +24,21 @@ from driver.instances.instances import Instance
 from driver.preparing.files.cdi import VERSION, encoded, host_edits, variables
 from driver.preparing.grants.whereabouts import FormerPlace, Whereabouts
 
-_PREFIX = f"{AKRI_GROUP}-"
+_PREFIX, _SUFFIX = f"{AKRI_GROUP}-", ".json"
 _CLASS = re.compile(r"[A-Za-z]([-_.A-Za-z0-9]*[A-Za-z0-9])?")
 """What CDI takes after the `/` of a kind; a Configuration's name may begin with a digit."""
 
 
 def file_name(instance: InstanceName) -> str:
     """Name of an Instance's CDI file."""
-    return f"{_PREFIX}{instance}.json"
+    return f"{_PREFIX}{instance}{_SUFFIX}"
+
+
+def instance_of(file: str) -> InstanceName | None:
+    """The Instance that a file of this name is of; None if it is another's file."""
+    if not (file.startswith(_PREFIX) and file.endswith(_SUFFIX)):
+        return None
+    return InstanceName(file.removeprefix(_PREFIX).removesuffix(_SUFFIX))
 
 
 def content(instance: Instance) -> bytes | None:
@@ -114,19 +121,22 @@ def withdrawal(
         where: What is known of the devices.
         shared: Whether several nodes may see it.
     """
-    configuration = ConfigurationName(name.rpartition("-")[0])
-    if given is not None:
-        values = given.variables.values()
-        place = FormerPlace(
-            configuration=configuration, instance=name, paths=given.paths, values=values
-        )
-        if rival := where.rival(place):
-            return rival
+    if given is not None and (other := rival(name, given, where)):
+        return other
     is_address = shared and given is not None and not given.is_of_host
-    return "" if is_address or where.is_unheard(configuration) else "is offline"
+    return "" if is_address or where.is_unheard(_configuration(name)) else "is offline"
 
 
-def left_over(files: Iterable[str], known: Collection[InstanceName]) -> tuple[str, ...]:
-    """Files of Instances that are gone."""
-    wanted = {file_name(name) for name in known}
-    return tuple(name for name in files if name.startswith(_PREFIX) and name not in wanted)
+def rival(name: InstanceName, given: GivenFile, where: Whereabouts) -> str:
+    """Which other device is where an Instance's file leads; "" if none is."""
+    place = FormerPlace(
+        configuration=_configuration(name),
+        instance=name,
+        paths=given.paths,
+        values=given.variables.values(),
+    )
+    return where.rival(place)
+
+
+def _configuration(name: InstanceName) -> ConfigurationName:
+    return ConfigurationName(name.rpartition("-")[0])

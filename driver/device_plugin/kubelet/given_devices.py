@@ -28,6 +28,10 @@ from driver.plumbing.apiserver_passes import Passes
 from driver.preparing.grants.whereabouts import Whereabouts
 from kube.api import Event
 
+LOOK_SECONDS = 10.0
+"""How often the files are looked at though nothing was reported: during an update of the driver
+another process, which may know less, has them too."""
+
 RETRY_SECONDS = 1.0
 """Until the kubelet is asked again that did not answer."""
 
@@ -60,6 +64,7 @@ class GivenDevices:
         self._taken: frozenset[tuple[InstanceName, str, InstanceName]] = frozenset()
         self._kept: tuple[Mapping[InstanceName, bool], frozenset[InstanceName], Whereabouts] | None
         self._kept = None
+        self._due = 0.0
 
     async def run(self) -> NoReturn:
         """Keep and tell until cancelled."""
@@ -67,9 +72,10 @@ class GivenDevices:
             tasks.create_task(self.keeping.run())
             await self._telling.run()
 
-    async def _keep_now(self) -> None:
+    async def _keep_now(self) -> float:
         if (where := self.where()) is not None:
             await self.keep(where)
+        return LOOK_SECONDS
 
     async def keep(self, where: Whereabouts) -> None:
         """Let what containers get be where it is now.
@@ -80,14 +86,15 @@ class GivenDevices:
         views = self.views()
         held = {n: v.shared for n, v in views.items() if v.holders and v.held_by(self.node)}
         known = frozenset(views)
-        if self._kept == (held, known, where):
+        now = asyncio.get_running_loop().time()
+        if self._kept == (held, known, where) and now < self._due:
             return
         changes = await self.files.follow(held, where)
         for change in changes:
             self._note(change, where)
         await self.files.keep(known)
         self._note_taken(held, where, {change.instance for change in changes})
-        self._kept = (held, known, where)
+        self._kept, self._due = (held, known, where), now + LOOK_SECONDS
 
     def _note(self, change: GivenChange, where: Whereabouts) -> None:
         now = change.after.paths if change.after else ()

@@ -72,6 +72,8 @@ class World:
         (self.root / PODS).unlink(missing_ok=True)
         if pod:
             (self.root / PODS).touch()
+        for file in (self.root / "cdi").glob("*.json"):
+            file.unlink()  # else it would not be written again
 
     def given(self) -> list[str]:
         """Device nodes of the files that a runtime reads."""

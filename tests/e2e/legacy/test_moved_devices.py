@@ -6,15 +6,17 @@ import json
 import secrets
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from local_cluster import debian, namespaces
 from local_cluster.api import BUSYBOX_IMAGE, Cluster
+from local_cluster.component_handles import ComponentHandle
 from local_cluster.loop_devices import LoopDevice
 from tests.e2e.driver import lives
-from tests.e2e.driver.installation import Drivers
+from tests.e2e.driver.installation import Drivers, node_driver
 from tests.e2e.driver.stories import Story, told
 from tests.e2e.driver.test_moved_devices import (
     SCRIPT,
@@ -113,3 +115,43 @@ def test_no_container_is_started_with_the_disk_that_is_where_its_own_was(
     event(disk_story, "first", "Failed", "Error: failed to")
     plug(disk_story, disk_story.folder / "mine")
     assert reads_again(disk_story, "first")[-1] == "mine"
+
+
+@pytest.fixture
+def second_driver(disk_story: Story) -> Iterator[ComponentHandle]:
+    """Another driver of the same node, as during an update."""
+    first = node_driver("node-a", "--path", "auto")
+    env = {"POD_UID": "00000000-1111-4222-8333-444444444444"}
+    second = replace(first, name="driver-node-2", env=env, ready=None)
+    handle = disk_story.cluster.start_component(second)
+    yield handle
+    handle.stop()
+
+
+def cdi_files(story: Story) -> list[Path]:
+    """What is in the node's CDI folder of this story's Instance, or half written."""
+    folder = story.cluster.node("node-a").path("/run/cdi")
+    return [p for pattern in (f"akri.sh-{story.name}-*", ".*") for p in folder.glob(pattern)]
+
+
+def test_two_drivers_of_an_update_keep_one_file_right(
+    disk_story: Story, second_driver: ComponentHandle
+) -> None:
+    offers = "devices are offered path=device-plugin"
+    disk_story.until("the second offers, too", lambda: offers in second_driver.logs())
+    before = begin(disk_story)
+
+    before.detach()
+    now = plug(disk_story, disk_story.folder / "mine")
+    wait_linked(disk_story, now)
+    restart(disk_story, "first")
+    assert reads_again(disk_story, "first")[-1] == "mine"
+
+    (file,) = cdi_files(disk_story)
+    file.unlink()
+    disk_story.until("one of them writes it again", lambda: cdi_files(disk_story) == [file])
+    second_driver.stop()
+    restart(disk_story, "first")
+    assert reads_again(disk_story, "first", 2)[-1] == "mine"
+    assert cdi_files(disk_story) == [file]
+    assert "Traceback" not in second_driver.logs()

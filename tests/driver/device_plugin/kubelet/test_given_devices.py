@@ -14,6 +14,7 @@ import pytest
 from driver.api import InstanceName
 from driver.device_ids import DeviceKey
 from driver.device_plugin.containers.disk_cdi import instance_files
+from driver.device_plugin.containers.instance_cdi import file_name
 from driver.device_plugin.kubelet import given_devices as kubelet_given_devices
 from driver.device_plugin.kubelet.given_devices import GivenDevices
 from driver.device_plugin.kubelet.usage import HasPods
@@ -129,3 +130,24 @@ async def test_a_kubelet_that_does_not_answer_is_asked_again(
     world.answers = [None]
 
     assert await world.told(at("/dev/b")) == ["DeviceMoved"]
+
+
+async def test_a_file_that_another_process_removed_is_back_though_no_device_changed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kubelet_given_devices, "LOOK_SECONDS", 0.01)
+    world.stored.by_hand(SLOT, NODE_A)
+    where, file = Whereabouts([at("/dev/a")]), world.root / file_name(CAMERA_1)
+    world.given.where = lambda: where
+    await world.given.keep(where)
+    written = file.read_bytes()
+    file.unlink()
+
+    task: asyncio.Task[Any] = asyncio.create_task(world.given.run())
+    async with asyncio.timeout(10):
+        while not file.exists():  # noqa: ASYNC110  No descriptor tells of it.
+            await asyncio.sleep(0.005)
+    task.cancel()
+    await asyncio.wait([task])
+
+    assert file.read_bytes() == written
