@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from driver.instances.instances import Instance
+from driver.plumbing.disk import is_temporary, remove_abandoned, temporary_in
 from driver.preparing.files import metadata
 from driver.preparing.files.metadata import Known
 from driver.preparing.files.prepared import PreparedClaim
@@ -67,7 +68,7 @@ class MetadataFiles:
         try:
             _create(path, text)
         except FileNotFoundError:
-            self._folder.mkdir(mode=_FOLDER_MODE, parents=True)
+            self._folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
             _create(path, text)
 
     def remove(self, claim: PreparedClaim) -> None:
@@ -83,10 +84,11 @@ class MetadataFiles:
             self._kept.pop(path, None)
 
     def tidy(self, claims: Iterable[PreparedClaim]) -> None:
-        """Remove all files but those of these claims."""
+        """Remove all files but those of these claims, and what killed processes left."""
+        remove_abandoned(str(self._folder))
         wanted = {self.path(claim, r) for claim in claims for r in metadata.requests(claim)}
         for path in self._folder.glob("*"):
-            if str(path) not in wanted:
+            if str(path) not in wanted and not is_temporary(path.name):
                 logger.warning("Device metadata %s is of no prepared claim; removing", path.name)
                 path.unlink(missing_ok=True)
 
@@ -108,8 +110,13 @@ def _overwrite(path: str, text: bytes) -> None:
 
 
 def _create(path: str, text: bytes) -> None:
-    temporary = f"{path}.tmp"
-    with open(temporary, "wb") as file:
-        file.write(text)
-        os.fchmod(file.fileno(), _FILE_MODE)
-    os.replace(temporary, path)
+    temporary = temporary_in(os.path.dirname(path))
+    try:
+        with open(temporary, "xb") as file:
+            file.write(text)
+            os.fchmod(file.fileno(), _FILE_MODE)
+        os.replace(temporary, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,10 @@ import pytest
 
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
-from driver.plumbing.disk import ProcessLock
+from driver.plumbing.disk import ProcessLock, temporary_in
 from driver.preparing.files import cdi, metadata, records
 from driver.preparing.files.disk_metadata import MetadataFiles
+from driver.preparing.files.metadata import nothing_known
 from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.grants.claims import Failure
 from driver.preparing.grants.disk_grants import Node
@@ -29,6 +33,7 @@ from tests.driver.claim_builders import (
     prepared,
     some_instances,
 )
+from tests.driver.plumbing.writers import ROUNDS, Writers
 from tests.fakes.disk import Disk, FakeFolder
 
 WANTED = a_reference(1)
@@ -203,6 +208,58 @@ async def test_what_a_killed_process_left_is_removed_at_the_start(world: World) 
     await world.claims.recover()
 
     assert list(world.files.iterdir()) == [world.path()]
+
+
+async def test_what_another_process_is_writing_stays_at_the_start(world: World) -> None:
+    """During an update an older one goes on preparing."""
+    await world.prepare()
+    (theirs := Path(temporary_in(str(world.files)))).write_text("{")
+
+    world.start()
+    await world.claims.recover()
+    assert theirs.name in os.listdir(world.files)
+    os.utime(theirs, (0, 0))
+    world.start()
+    await world.claims.recover()
+
+    assert list(world.files.iterdir()) == [world.path()]
+
+
+def keep_many(root: Path, _: str, told: Connection) -> None:
+    """Make the files of many claims; tells how many could not be made."""
+    files, failures = MetadataFiles(root / "new"), 0
+    for claim in many_claims():
+        try:
+            files.keep(claim, nothing_known)
+        except OSError:
+            failures += 1
+    told.send(failures)
+
+
+def many_claims() -> Iterator[PreparedClaim]:
+    for number in range(ROUNDS // 3):
+        yield replace(prepared(a_reference(number)), pod_claim="x" * 100_000)
+
+
+def test_two_processes_that_make_the_same_files_both_succeed(tmp_path: Path) -> None:
+    files, writers = MetadataFiles(tmp_path / "new"), Writers(tmp_path, a=keep_many, b=keep_many)
+    expected = {
+        files.path(claim, request): metadata.dump(
+            claim, metadata.contents(claim, request, nothing_known), 1
+        )
+        for claim in many_claims()
+        for request in metadata.requests(claim)
+    }
+
+    looks = {
+        path: path.read_bytes()
+        for _ in writers.meanwhile()
+        for path in (tmp_path / "new").glob("*.json")
+    }
+
+    assert writers.told() == {"a": 0, "b": 0}
+    assert all(text == expected[str(path)] for path, text in looks.items())
+    assert {str(path) for path in (tmp_path / "new").iterdir()} == expected.keys()
 
 
 async def test_a_container_that_runs_reads_where_its_device_is_now(world: World) -> None:
