@@ -2,6 +2,7 @@
 
 from kube.backoff import Backoff
 from kube.calls.apiserver import ApiClient, connect
+from kube.calls.apiserver_warm import keep_warm
 from kube.calls.errors import (
     AlreadyExistsError,
     ApiError,

@@ -19,6 +19,9 @@ from aiohttp import web
 
 from kube.objects import JsonObject
 
+KEEPALIVE_SECONDS = 90.0
+"""As long as API servers keep connections that nobody uses."""
+
 Reply: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -31,6 +34,7 @@ class Seen:
     query: dict[str, str]
     headers: Mapping[str, str]
     body: Any
+    connection: object
 
 
 @dataclass
@@ -60,6 +64,7 @@ class FakeApiServer:
                 dict(request.query),
                 request.headers,
                 json.loads(text) if text else None,
+                request.protocol,
             )
         )
         async with self.arrival:
@@ -77,7 +82,12 @@ async def fake_apiserver(folder: Path, port: int = 0) -> AsyncIterator[FakeApiSe
     fake = FakeApiServer()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", fake.answer)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
+    runner = web.AppRunner(
+        app,
+        handler_cancellation=True,
+        shutdown_timeout=0.1,
+        keepalive_timeout=KEEPALIVE_SECONDS,
+    )
     await runner.setup()
     try:
         site = web.TCPSite(runner, "127.0.0.1", port)

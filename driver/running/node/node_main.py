@@ -40,7 +40,7 @@ from driver.running.monitoring.prometheus_figures import (
 from driver.running.monitoring.ready_main import socket_name
 from driver.running.node.node_cluster import NodeCluster, OfferPlace
 from driver.running.settings import NodeSettings
-from kube.api import ApiClient, Event, EventRecorder, connect, trace_to
+from kube.api import ApiClient, Event, EventRecorder, connect, keep_warm, trace_to
 
 USER_AGENT = "moorage-driver-node"
 """What audit logs tell its requests by."""
@@ -65,11 +65,10 @@ async def run_node(settings: NodeSettings) -> None:
         cluster = NodeCluster(client, _place(settings, node, path), sources, tasks)
         claims = _claims(settings, node, client, cluster)
         events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node_name)
-        tasks.create_task(events.run())
         node_claims = NodeClaims(client, settings.node_name, claims, events.record)
         cluster.on_seen(node_claims.devices_changed)
-        tasks.create_task(cluster.run())
-        tasks.create_task(external.run())
+        for runs in (events.run(), cluster.run(), external.run(), keep_warm(client)):
+            tasks.create_task(runs)
         for socket in _registration_sockets(settings, external):
             tasks.create_task(socket.serve())
         standing = Standing(cluster, path, node)
