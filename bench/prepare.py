@@ -1,11 +1,15 @@
 """What the kubelet waits for: claims prepared, prepared again, unprepared; and after a restart.
 
     python -m bench.prepare [--example BINARY] [--rounds 25] [--devices 1,2,8] [--prepared 0,1000]
+        [--rests 5] [--rest 120]
 
 A real API server, no kubelet: a client makes its calls at the drivers' sockets, the drivers in
 turn, one claim at a time and eight at a time, each claim new. Beside Moorage's driver runs the
 binary of kubernetes-sigs/dra-example-driver that is given, else one that neither reads nor writes.
 Moorage's devices are loop devices, those of the example driver only names.
+
+A node prepares a claim every few minutes: `rests` is how often all do nothing for `rest` seconds
+before one claim is prepared, with what became of connections and memory by then.
 
 `prepared` is how many claims, shares of one more device, are prepared all the while. In the end
 both are killed and started again with those; the time runs until the first of them is answered.
@@ -34,7 +38,7 @@ from local_cluster.api import Cluster
 
 AT_ONCE = 8
 CLAIMS = 8
-HEAD = f"{'':44}{'median':>18}{'':>6}{'p99':>18}"
+HEAD = f"{'':52}{'median':>18}{'':>6}{'p99':>18}"
 OPERATIONS = ("prepare", "again", "unprepare")
 
 Call = Callable[[Claims], Awaitable[None]]
@@ -46,12 +50,13 @@ class Cell:
 
     prepared: int
     devices: int
-    at_once: int
+    how: str
     operation: str
 
     def __str__(self) -> str:
-        how = f"{self.at_once} at a time" if self.at_once > 1 else "one at a time"
-        return f"{self.prepared:5} before {self.devices:2} devices {how:14} {self.operation:10}"
+        return (
+            f"{self.prepared:5} before {self.devices:2} devices {self.how:22} {self.operation:10}"
+        )
 
 
 Seconds = dict[Cell, list[float]]
@@ -66,11 +71,13 @@ class Measured:
     offer: Offer
     seconds: Seconds
 
-    async def round(self, claims: Claims, prepared: int, devices: int, at_once: int) -> None:
+    async def round(
+        self, claims: Claims, prepared: int, devices: int, at_once: int, how: str
+    ) -> None:
         """Every operation on each of these claims."""
         calls = (self.kubelet.prepare, self.kubelet.prepare, self.kubelet.unprepare)
         for operation, call in zip(OPERATIONS, calls, strict=True):
-            cell = Cell(prepared, devices, at_once, operation)
+            cell = Cell(prepared, devices, how, operation)
             for start in range(0, len(claims), at_once):
                 part = claims[start : start + at_once]
                 self.seconds[cell] += await asyncio.gather(*(_timed(call, [c]) for c in part))
@@ -123,6 +130,7 @@ async def measure(arguments: argparse.Namespace, cluster: Cluster, found: list[D
         for prepared in arguments.prepared:
             before = {m.driver.name: await _prepared(maker, m, prepared) for m in measured}
             await _rounds(arguments, maker, measured, prepared)
+            await _rests(arguments, maker, measured, prepared)
             show(measured, prepared)
         for each in measured:
             await each.kubelet.close()
@@ -145,11 +153,29 @@ async def _rounds(
             for at_once in (1, AT_ONCE):
                 for each in measured if number % 2 else reversed(measured):
                     claims = await maker.exclusive(each.offer, CLAIMS, devices)
-                    await each.round(claims, prepared, devices, at_once)
+                    await each.round(claims, prepared, devices, at_once, _how(at_once))
                     await maker.delete(claims)
         if not number:  # which warms up
             for each in measured:
                 each.seconds.clear()
+
+
+async def _rests(
+    arguments: argparse.Namespace, maker: ClaimMaker, measured: Sequence[Measured], prepared: int
+) -> None:
+    """All rest together; the claims are there before, so that only the driver reads one."""
+    how = f"after {arguments.rest:.0f} s of rest"
+    for number in range(arguments.rests):
+        claims = [await maker.exclusive(each.offer, 1, 1) for each in measured]
+        await asyncio.sleep(arguments.rest)
+        pairs = list(zip(measured, claims, strict=True))
+        for each, made in pairs if number % 2 else reversed(pairs):
+            await each.round(made, prepared, 1, 1, how)
+            await maker.delete(made)
+
+
+def _how(at_once: int) -> str:
+    return f"{at_once} at a time" if at_once > 1 else "one at a time"
 
 
 async def _restart(driver: Driver, claims: Claims, restarts: int) -> None:
@@ -199,6 +225,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--devices", type=_numbers, default=[1, 2, 8], help="of a claim")
     parser.add_argument("--prepared", type=_numbers, default=[0, 1000], help="claims before")
+    parser.add_argument("--rests", type=int, default=5)
+    parser.add_argument("--rest", type=float, default=120.0, help="seconds of each")
     parser.add_argument("--restarts", type=int, default=5)
     parser.add_argument("--dir", type=Path, default=measured_cluster.WORK_DIR)
     arguments = parser.parse_args()
