@@ -25,8 +25,9 @@ from datetime import timedelta
 from driver.devices import Device
 from driver.discovery.udev.details import UdevDetails, parse_udev_details
 from driver.discovery.udev.handler import UdevHandler
-from driver.discovery.udev.netlink import Source, udevd_source
+from driver.discovery.udev.netlink import udevd_source
 from driver.discovery.udev.netlink_watch import UdevSettings
+from driver.discovery.udev.uevents import Source
 from tests.driver.discovery.udev.loops import Loops, loops
 
 BLOCK = 10

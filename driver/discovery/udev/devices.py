@@ -4,6 +4,9 @@
 
 A selected device without a device node stands for its first ancestor that has one, as in Akri: a
 rule may name an interface of a USB camera, and the container needs the camera's node.
+
+A device of which udevd's database must say whether it is selected, or which it is, is withheld
+while the database is in doubt.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from driver.discovery.udev.identity import (
     identity_of,
 )
 from driver.discovery.udev.passthrough import NO_PASSTHROUGH, Passthrough
-from driver.discovery.udev.rules import DeviceView, self_and_ancestors
+from driver.discovery.udev.rules import DeviceView, InDoubtError, self_and_ancestors
 
 DEVPATH = "UDEV_DEVPATH"
 DEVNODE = "UDEV_DEVNODE"
@@ -40,6 +43,7 @@ class Find:
         attributes: See `attributes`.
         iommu_group: Its name, if the device's VFIO nodes are asked for.
         number: What tells its device node, see `Device.nodes`.
+        in_doubt: Whether nobody can tell what it is, or whether it is selected at all.
     """
 
     path: str
@@ -49,6 +53,7 @@ class Find:
     attributes: Mapping[str, str] = field(default_factory=dict)
     iommu_group: str | None = None
     number: str = ""
+    in_doubt: bool = False
 
 
 Group = tuple[Find, ...]
@@ -73,8 +78,13 @@ class Search:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The selected devices."""
+        """The selected devices, and those in doubt."""
         return tuple(self._finds)
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """Paths of the devices in doubt: they are not offered, nor is a group with one of them."""
+        return tuple(path for path, find in self._finds.items() if find.in_doubt)
 
     def has_below(self, path: str) -> bool:
         """Whether a device below this path is selected."""
@@ -94,9 +104,7 @@ class Search:
         Raises:
             UnicodeEncodeError: If it is selected and its name is no text.
         """
-        find = None
-        if device is not None and any(rule.matches(device) for rule in self._details.rules):
-            find = self._find(device)
+        find = None if device is None else self._find(device)
         if find == self._finds.get(path):
             return False
         if find is None:
@@ -114,7 +122,7 @@ class Search:
         """All devices that have a name by now, in the order of their ids; see `Names.give`."""
         unique = {find.path: find for find in self._finds.values()}.values()
         groups = _grouped(unique) if self._details.group_recursive else ((find,) for find in unique)
-        found = {group[0].path: group for group in groups}
+        found = {g[0].path: g for g in groups if not any(find.in_doubt for find in g)}
         tops = (group[0] for group in found.values())
         ids = self._names.give((Claimant(top.path, top.identity, top.since) for top in tops), now)
         # Of a thousand devices one changes: the others are not made again.
@@ -133,7 +141,15 @@ class Search:
             return ()
         return tuple(path for path, (_, device) in self._devices.items() if device.id == path)
 
-    def _find(self, device: DeviceView) -> Find:
+    def _find(self, device: DeviceView) -> Find | None:
+        """What it stands for; None if no rule selects it."""
+        try:
+            is_selected = any(rule.matches(device) for rule in self._details.rules)
+            return self._selected(device) if is_selected else None
+        except InDoubtError:
+            return Find(path=_text(device.path), node=None, in_doubt=True)
+
+    def _selected(self, device: DeviceView) -> Find:
         top = next((each for each in self_and_ancestors(device) if each.node is not None), device)
         identity = identity_of(top, self._details.identity)
         return Find(

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from driver.devices import Device
 from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.udev.details import UdevDetails
+from driver.discovery.udev.doubts import told
 from driver.discovery.udev.handler_subscriptions import Subscription
 from driver.discovery.udev.netlink_watch import UdevSettings, Watch
 from driver.discovery.udev.passthrough import passthrough_of
@@ -26,8 +27,11 @@ class UdevHandler:
 
     @property
     def problem(self) -> str | None:
-        """Why devices cannot be discovered now; the handler keeps trying."""
-        return None if self.watch is None else self.watch.problem
+        """Why devices cannot be discovered now, or are withheld; the handler keeps trying."""
+        if self.watch is None:
+            return None
+        withheld = (path for subscription in self._subscriptions for path in subscription.withheld)
+        return self.watch.problem or told(withheld)
 
     def is_shared(self, details: UdevDetails) -> bool:
         """Never: what udev finds is a part of this node."""

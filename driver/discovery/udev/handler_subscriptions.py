@@ -8,6 +8,7 @@ import logging
 from driver.devices import Device
 from driver.discovery.udev.details import UdevDetails
 from driver.discovery.udev.devices import Search
+from driver.discovery.udev.doubts import told
 from driver.discovery.udev.passthrough import NO_PASSTHROUGH, Passthrough
 
 logger = logging.getLogger(__name__)
@@ -18,11 +19,13 @@ class Subscription:
 
     Attributes:
         is_heard: Whether all devices were looked at once, so that the list is complete.
+        withheld: Paths of the devices that are not in the list since nobody can tell what they are.
     """
 
     def __init__(self, details: UdevDetails, passthrough: Passthrough = NO_PASSTHROUGH) -> None:
         self.search = Search(details, passthrough)
         self.is_heard = False
+        self.withheld: tuple[str, ...] = ()
         self._devices: tuple[Device, ...] = ()
         self._shown: tuple[Device, ...] | None = None
         self._unnamed: frozenset[str] = frozenset()
@@ -36,6 +39,7 @@ class Subscription:
         self.is_heard = True
         self._devices = self.search.devices(loop.time())
         self._tell_unnamed()
+        self._tell_withheld()
         self._news.set()
         if self._again is not None:
             self._again.cancel()
@@ -52,6 +56,11 @@ class Subscription:
         for path in sorted(unnamed - self._unnamed):
             logger.warning("device has no identity of its own: its path stands for it: %s", path)
         self._unnamed = unnamed
+
+    def _tell_withheld(self) -> None:
+        before, self.withheld = self.withheld, self.search.withheld
+        if (sentence := told(self.withheld)) and set(self.withheld) != set(before):
+            logger.warning("devices are withheld: %s", sentence)
 
     def fail(self, error: BaseException) -> None:
         """Let the reader have an error instead of any further list."""

@@ -7,6 +7,9 @@ come twice, late, or for a device that is gone again. A scan is a hint for every
 goes on in small steps beside the events. Hence nothing need be merged and no order matters, but
 one: the socket is open before the first scan begins.
 
+Beside udevd the kernel's events are no hints, since they come before udevd's rules have been
+applied; they tell whether udevd's database is in doubt, see `doubts`.
+
 libudev is used by one thread only, which also keeps slow reads of sysfs off the event loop.
 """
 
@@ -21,20 +24,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
+from driver.discovery.udev.doubts import Doubts
 from driver.discovery.udev.handler_subscriptions import Subscription
-from driver.discovery.udev.netlink import (
-    EventsLostError,
-    Source,
-    UeventSocket,
-    sys_name_of,
-    udevd_source,
-)
+from driver.discovery.udev.netlink import EventsLostError, UeventSocket, udevd_source
 from driver.discovery.udev.sysfs import Looker
+from driver.discovery.udev.uevents import Source, Uevent, sys_name_of
 
 logger = logging.getLogger(__name__)
 
 STEP = 64
 """Paths looked at before others get their turn; ten milliseconds or so."""
+
+_ANSWER_SECONDS = 1.0
+"""How soon it is seen whether udevd is there, when it has not answered an event."""
 
 _FIRST_RETRY_SECONDS = 0.5
 _LAST_RETRY_SECONDS = 30.0
@@ -77,6 +79,9 @@ class Watch:
         self._subscriptions = subscriptions
         self._paths: dict[str, None] = {}
         self._scans: deque[Scan] = deque()
+        self._doubts = Doubts()
+        self._source = Source.KERNEL
+        self._is_missing_events = True
         self._broken: OSError | None = None
         self._wake = asyncio.Event()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="udev")
@@ -107,31 +112,54 @@ class Watch:
             self._executor.shutdown(wait=False, cancel_futures=True)
 
     async def _follow(self) -> None:
-        """Follow one source of events, until it is no longer the right one."""
+        """Hear all events, until the socket breaks."""
         loop = asyncio.get_running_loop()
-        source = await self._in_thread(self._settings.source)
-        looker = await self._in_thread(lambda: Looker(settles=source is Source.UDEVD))
-        socket = UeventSocket(source, self._settings.receive_buffer_bytes)
-        self._broken = None
+        socket = UeventSocket(self._settings.receive_buffer_bytes)
+        self._broken, self._is_missing_events = None, True
         try:
             loop.add_reader(socket, self.receive, socket)
-            logger.info("listening to device events: source=%s", source.name.lower())
+            await self._see_source()
             while True:
-                self.scan_anew()
-                rescan_at = loop.time() + self._settings.rescan_interval.total_seconds()
-                while loop.time() < rescan_at:
-                    await self._work_until(rescan_at, looker)
-                    if await self._in_thread(self._settings.source) is not source:
-                        return
+                await self._follow_source()
         finally:
             loop.remove_reader(socket)
             socket.close()
 
+    async def _follow_source(self) -> None:
+        """Look where this source says, until it is no longer the right one."""
+        loop, source = asyncio.get_running_loop(), self._source
+        is_udevd = source is Source.UDEVD
+        looker = await self._in_thread(lambda: Looker(settles=is_udevd, doubts=self._doubts))
+        logger.info("listening to device events: source=%s", source.name.lower())
+        while True:
+            self.scan_anew()
+            rescan_at = loop.time() + self._settings.rescan_interval.total_seconds()
+            while loop.time() < rescan_at:
+                await self._work_until(rescan_at, looker)
+                await self._see_source()
+                if self._source is not source:
+                    return
+
+    async def _see_source(self) -> None:
+        """See whether udevd lives, and what that says of its database."""
+        is_missing_events, self._is_missing_events = self._is_missing_events, False
+        self._source = await self._in_thread(self._settings.source)
+        udevd_lives = self._source is Source.UDEVD
+        if is_missing_events:
+            self._doubts.begin(udevd_lives=udevd_lives)
+            self.scan_anew()
+        now = asyncio.get_running_loop().time()
+        self._paths.update(dict.fromkeys(self._doubts.look(now, udevd_lives=udevd_lives)))
+
     async def _work_until(self, rescan_at: float, looker: Looker) -> None:
         """Until then, or until it is time to see whether this is still the right source."""
-        now = asyncio.get_running_loop().time()
-        deadline = min(rescan_at, now + self._settings.source_interval.total_seconds())
+        clock = asyncio.get_running_loop().time
+        deadline = min(rescan_at, clock() + self._settings.source_interval.total_seconds())
         while self._paths or self._scans or await self._is_woken_before(deadline):
+            if self._is_missing_events:
+                return
+            if self._doubts.is_waiting:
+                deadline = min(deadline, clock() + _ANSWER_SECONDS)
             await self._step(looker)
 
     def receive(self, socket: UeventSocket) -> None:
@@ -139,16 +167,24 @@ class Watch:
             events = socket.receive()
         except EventsLostError:
             logger.warning("device events were lost, scanning all devices")
-            self.scan_anew()
+            self._is_missing_events = True
+            self._wake.set()
             return
         except OSError as error:
             self._broken = error
             self._wake.set()
             return
         for event in events:
-            self._note(event.path, event.subsystem)
-            if event.old_path is not None:
-                self._note_move(event.old_path, event.subsystem)
+            self._hear(event)
+
+    def _hear(self, event: Uevent) -> None:
+        self._doubts.hear(event, asyncio.get_running_loop().time())
+        if event.source is Source.KERNEL and self._source is Source.UDEVD:
+            self._wake.set()  # It is to be seen whether the answer comes.
+            return
+        self._note(event.path, event.subsystem)
+        if event.old_path is not None:
+            self._note_move(event.old_path, event.subsystem)
 
     def _note(self, path: str, subsystem: str) -> None:
         name = sys_name_of(path)

@@ -69,6 +69,10 @@ def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogateescape")  # what is no UTF-8 is read as `os.fsdecode` does
 
 
+class InDoubtError(Exception):
+    """Raised when only udevd's database could answer, and what it has may be out of date."""
+
+
 class DeviceView(Protocol):
     """What may be asked of a device; each answer may cost a read of sysfs."""
 
@@ -95,13 +99,17 @@ class DeviceView(Protocol):
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """What the kernel's uevent and udevd's database say."""
+        """What the kernel's uevent and udevd's database say; only what is not in doubt."""
 
     def attribute(self, name: str) -> str | None:
         """What a file of the device's folder in sysfs holds, without the newline at its end."""
 
     def property(self, name: str) -> str | None:
-        """One of the properties."""
+        """One of the properties.
+
+        Raises:
+            InDoubtError: If udevd's database may have it, and is in doubt.
+        """
 
     def link(self, name: str) -> str | None:
         """The last part of what a link in the device's folder points to."""
@@ -190,11 +198,13 @@ READERS: Mapping[str, Reader] = {
     "KERNEL": lambda device, _key: (device.sys_name,),
     "DEVPATH": lambda device, _key: (device.path,),
     "DRIVER": lambda device, _key: (device.driver or "",),
+    "ATTR": _attribute,
     "ENV": lambda device, key: (device.property(key.name or "") or "",),
     "TAG": _tags,
-    "ATTR": _attribute,
 }
-"""How each key is answered, in the order in which a rule checks them: cheap ones first."""
+"""How each key is answered, in the order in which a rule checks them: cheap ones first, and last
+those that ask udevd's database, which may be in doubt.
+"""
 
 PLURAL_KEYS = {f"{key}S": key for key in ("SUBSYSTEM", "KERNEL", "DRIVER", "TAG", "ATTR")}
 NAMED_KEYS = frozenset({"ATTR", "ATTRS", "ENV"})

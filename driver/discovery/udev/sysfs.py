@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +15,8 @@ import pyudev
 
 from driver.discovery.udev.devices import Search
 from driver.discovery.udev.handler_subscriptions import Subscription
-from driver.discovery.udev.netlink import sys_name_of
+from driver.discovery.udev.rules import InDoubtError
+from driver.discovery.udev.uevents import sys_name_of
 
 SYSFS = Path("/sys")
 _FOLDERS = (("class", "*"), ("bus", "*/devices"))
@@ -58,10 +60,16 @@ class SysfsDevice:
 
     The kernel and udevd do not promise UTF-8. Bytes that are none are kept as surrogates, which
     patterns can match and which no Configuration can contain.
+
+    Args:
+        device: What libudev knows.
+        doubts: Paths of the devices whose entries in udevd's database are in doubt. Of these, what
+            the kernel says is believed alone.
     """
 
-    def __init__(self, device: pyudev.Device) -> None:
+    def __init__(self, device: pyudev.Device, doubts: Container[str] = ()) -> None:
         self._device = device
+        self._doubts = doubts
 
     @property
     def path(self) -> str:
@@ -86,7 +94,7 @@ class SysfsDevice:
     @property
     def parent(self) -> SysfsDevice | None:
         parent = self._device.parent
-        return None if parent is None else SysfsDevice(parent)
+        return None if parent is None else SysfsDevice(parent, self._doubts)
 
     @property
     def is_settled(self) -> bool:
@@ -94,14 +102,36 @@ class SysfsDevice:
         return bool(self._device.is_initialized) or not self._device.device_number
 
     @property
+    def is_in_doubt(self) -> bool:
+        """Whether udevd's database has an entry of it that may be older than the device."""
+        return self.path in self._doubts and bool(self._device.is_initialized)
+
+    @property
     def properties(self) -> Mapping[str, str]:
-        return {name: self.property(name) or "" for name in self._device.properties}
+        if self.is_in_doubt:
+            return self._from_kernel
+        return {name: self._property(name) or "" for name in self._device.properties}
+
+    @cached_property
+    def _from_kernel(self) -> Mapping[str, str]:
+        """The properties that libudev has from the kernel, with those that it makes of the path."""
+        named = {"DEVPATH": self.path, "SUBSYSTEM": self.subsystem or ""}
+        pairs = (line.partition("=") for line in (self.attribute("uevent") or "").splitlines())
+        told = {name: value for name, separator, value in pairs if separator}
+        return {**told, **named, **({"DEVNAME": self.node} if self.node else {})}
 
     def attribute(self, name: str) -> str | None:
         value = self._device.attributes.get(name)
         return None if value is None else str(os.fsdecode(value))
 
     def property(self, name: str) -> str | None:
+        if not self.is_in_doubt:
+            return self._property(name)
+        if name not in self._from_kernel:
+            raise InDoubtError(self.path)
+        return self._from_kernel[name]
+
+    def _property(self, name: str) -> str | None:
         return _text(lambda: self._device.properties.get(name))
 
     def link(self, name: str) -> str | None:
@@ -112,7 +142,9 @@ class SysfsDevice:
         return target.rsplit("/", 1)[-1]
 
 
-def device_at(path: str, context: pyudev.Context) -> SysfsDevice | None:
+def device_at(
+    path: str, context: pyudev.Context, doubts: Container[str] = ()
+) -> SysfsDevice | None:
     """The device at a path as it is now; None if there is none.
 
     Events also tell of drivers, modules and queues, which are no devices and never listed.
@@ -120,12 +152,13 @@ def device_at(path: str, context: pyudev.Context) -> SysfsDevice | None:
     Args:
         path: In sysfs, without the mount point.
         context: libudev is not thread-safe: one for each thread.
+        doubts: See `SysfsDevice`.
     """
     try:
         found = pyudev.Devices.from_sys_path(context, os.fsencode(f"{SYSFS}{path}"))
     except pyudev.DeviceNotFoundError:
         return None
-    device = SysfsDevice(found)
+    device = SysfsDevice(found, doubts)
     is_device = path.startswith("/devices/") and device.subsystem is not None
     return device if is_device else None
 
@@ -145,10 +178,12 @@ class Looker:
 
     Args:
         settles: Whether a udevd runs, which adds to what the kernel says of a device.
+        doubts: Paths of the devices of which its database is in doubt.
     """
 
-    def __init__(self, *, settles: bool) -> None:
+    def __init__(self, *, settles: bool, doubts: Container[str] = ()) -> None:
         self._context = pyudev.Context()
+        self._doubts = doubts
         self._settles = settles
         self._unsettled: set[str] = set()
         self._refused: set[str] = set()
@@ -175,7 +210,7 @@ class Looker:
         """
         changed: set[Subscription] = set()
         for path in paths:
-            device = device_at(path, self._context)
+            device = device_at(path, self._context, self._doubts)
             if device is None:
                 self._refused.discard(path)
             early = self._is_early(path, device, told=told)

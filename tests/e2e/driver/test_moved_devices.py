@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,12 +120,16 @@ def wait_given(story: Story, disk: LoopDevice | None) -> None:
     story.until(f"the claim's file names {disk.path if disk else 'no disk'}", named)
 
 
+def by_serial(story: Story) -> dict[str, Any]:
+    """A Configuration of this story's disks, which are known by their files."""
+    details = {"udevRules": [story.rule], "identity": "serial"}
+    return lives.configuration(story, story.name, "udev", json.dumps(details), capacity=2)
+
+
 @pytest.fixture
 def disks(story: Story) -> Iterator[tuple[Path, Path]]:
     """Two disks of one Configuration, unplugged as yet; the claim's is the one plugged first."""
-    details = {"udevRules": [story.rule], "identity": "serial"}
-    body = lives.configuration(story, story.name, "udev", json.dumps(details), capacity=2)
-    story.cluster.apply(body)
+    story.cluster.apply(by_serial(story))
     with udevd(story, SERIAL):
         yield a_disk(story, "mine"), a_disk(story, "other")
         story.end()
@@ -194,16 +199,58 @@ def test_disks_that_swap_while_the_driver_is_away_are_looked_for_at_its_start(
     wait_at(story, second)
 
     story.drivers.nodes["node-a"].stop()
-    for disk in (first, second):
-        disk.detach()
-    first.attach(other)
-    second.attach(mine)
+    swap(first, second, mine, other)
     story.drivers.nodes["node-a"].start()
     story.drivers.nodes["node-a"].wait_ready()
 
     wait_given(story, second)
     restart(story, "first")
     assert reads_again(story, "first")[-1] == "mine"
+
+
+def test_disks_that_swap_while_udevd_is_dead_are_withheld_until_it_tells_of_them(
+    story: Story,
+) -> None:
+    """Its database says that the claim's disk is where the other one is."""
+    story.cluster.apply(by_serial(story))
+    mine, other = a_disk(story, "mine"), a_disk(story, "other")
+    with udevd(story, SERIAL):
+        first = begin(story, mine)
+        second = plug(story, other)
+        wait_at(story, second)
+    swap(first, second, mine, other)
+    bystander = plug(story, a_disk(story, "third"))  # What is told of it comes last.
+    wait_at(story, bystander)
+
+    wait_given(story, None)
+    event(story, "first", "DeviceAway")
+    untainted = [d for d in story.devices("node-a") if not d.get("taints")]
+    assert [d["attributes"]["UDEV_DEVNODE"]["string"] for d in untainted] == [str(bystander.path)]
+    story.until("the Configuration tells", lambda: "run udevadm trigger" in problem(story))
+    assert first.name in problem(story)
+    restart(story, "first")
+    event(story, "first", "Failed", "unresolvable CDI devices")
+
+    with udevd(story, SERIAL):
+        for disk in (first, second):
+            Path(f"/sys/block/{disk.name}/uevent").write_text("change")
+        wait_given(story, second)
+        assert reads_again(story, "first")[-1] == "mine"
+        story.until("there is nothing to tell", lambda: not problem(story))
+        story.end()
+
+
+def problem(story: Story) -> str:
+    """What node-a says of the story's Configuration."""
+    nodes = story.get("configuration.akri.sh", story.name).get("status", {}).get("nodes", ())
+    return "".join(entry["message"] for entry in nodes if entry["name"] == "node-a")
+
+
+def swap(first: LoopDevice, second: LoopDevice, mine: Path, other: Path) -> None:
+    for disk in (first, second):
+        disk.detach()
+    first.attach(other)
+    second.attach(mine)
 
 
 @contextmanager

@@ -12,19 +12,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
 from driver.devices import Device
+from driver.discovery.udev import doubts
 from driver.discovery.udev.details import UdevDetails, parse_udev_details
 from driver.discovery.udev.handler import UdevHandler
-from driver.discovery.udev.netlink import Source, udevd_source
+from driver.discovery.udev.netlink import udevd_source
 from driver.discovery.udev.netlink_watch import UdevSettings
+from driver.discovery.udev.uevents import Source
 from tests.driver.discovery.udev.loops import Loops, loops
 
 UDEVD = Path("/usr/lib/systemd/systemd-udevd")
@@ -61,14 +65,18 @@ def udevd() -> Iterator[subprocess.Popen[bytes]]:
         daemon.wait()
 
 
-def prepare(devices: Loops) -> None:
+TOLD = 'ENV{MOORAGE_TEST}="yes", TAG+="moorage", ENV{ID_SERIAL}="S1", SYMLINK+="disk/by-id/s1"'
+BACKING_FILE = 'ENV{ID_SERIAL}="$attr{loop/backing_file}"'
+"""The file behind a device is its serial number, whatever port it is plugged into."""
+
+
+def prepare(devices: Loops, told: str = TOLD) -> None:
     """Leave udevd nothing but one rule on this test's devices."""
     for place in (RULES, Path("/etc/udev/rules.d"), Path("/run")):
         if place.exists():
             mount("tmpfs", place)
     LINKS.mkdir(exist_ok=True)
     mount("tmpfs", LINKS)
-    told = 'ENV{MOORAGE_TEST}="yes", TAG+="moorage", ENV{ID_SERIAL}="S1", SYMLINK+="disk/by-id/s1"'
     rule = f'KERNEL=="{devices.glob}", {told}\n'
     (RULES / "99-moorage.rules").write_text(rule)
 
@@ -157,6 +165,128 @@ async def udevd_goes_and_comes() -> None:
                 assert len(await anext(lists)) == 1
 
 
+async def what_a_dead_udevd_said_is_not_believed() -> None:
+    """Two disks are swapped while udevd is dead: its database says which was where before.
+
+    Both are withheld until udevd tells of them anew. The kernel told nothing of the third since.
+    The fourth comes last, and udevd never knew it.
+    """
+    with disks() as (devices, files):
+        handler = UdevHandler(FOLLOWING)
+        async with asyncio.timeout(60), aclosing(handler.discover(by_serial(devices))) as lists:
+            with udevd():
+                for index in range(3):
+                    devices.plug(index)
+                    devices.attach(index, files[index])
+                await until_shown(lists, devices, {0: "a", 1: "b", 2: "c"})
+            swap(devices, files)
+            devices.plug(3)
+            devices.attach(3, files[3])
+            shown: dict[int, str] = {}
+            while 3 not in shown:
+                shown = shown_at(devices, await anext(lists))
+            assert shown == {2: "c", 3: devices.path(3)}, shown
+            problem = handler.problem or ""
+            assert [index for index in range(4) if devices.path(index) in problem] == [0, 1]
+
+            with udevd():
+                trigger(devices, 0)
+                await until_shown(lists, devices, {0: "b", 2: "c", 3: devices.path(3)})
+                trigger(devices, 1, 3)
+                await until_shown(lists, devices, {0: "b", 1: "a", 2: "c", 3: "d"})
+                assert handler.problem is None
+
+
+async def what_a_udevd_said_that_hangs_is_not_believed() -> None:
+    """Its socket is there, as it is where systemd keeps it for one that is dead."""
+    doubts.PATIENCE_SECONDS = 0.5
+    with disks() as (devices, files):
+        handler = UdevHandler(FOLLOWING)
+        async with asyncio.timeout(60), aclosing(handler.discover(by_serial(devices))) as lists:
+            with udevd() as daemon:
+                for index in range(2):
+                    devices.plug(index)
+                    devices.attach(index, files[index])
+                await until_shown(lists, devices, {0: "a", 1: "b"})
+                daemon.send_signal(signal.SIGSTOP)
+                swap(devices, files)
+                await until_shown(lists, devices, {})
+                assert handler.problem
+                daemon.send_signal(signal.SIGCONT)
+                await until_shown(lists, devices, {0: "b", 1: "a"})
+                assert handler.problem is None
+
+
+def swap(devices: Loops, files: Sequence[Path]) -> None:
+    for index in (0, 1):
+        devices.detach(index)
+    for index in (0, 1):
+        devices.attach(index, files[1 - index])
+
+
+async def a_start_beside_a_dead_udevd_believes_sysfs_alone() -> None:
+    """What happened before nobody knows. Who asks for places needs no database."""
+    with disks() as (devices, files):
+        with udevd():
+            for index in range(2):
+                devices.plug(index)
+                devices.attach(index, files[index])
+            await run("udevadm", "settle")
+        handler = UdevHandler(FOLLOWING)
+        places = details(f'SUBSYSTEM=="block", KERNEL=="{devices.glob}"')
+        async with asyncio.timeout(60), aclosing(handler.discover(places)) as lists:
+            found = await anext(lists)
+            assert [device.id for device in found] == [devices.path(0), devices.path(1)]
+            assert "ID_SERIAL" not in found[0].attributes
+        async with asyncio.timeout(60), aclosing(handler.discover(by_serial(devices))) as lists:
+            assert await anext(lists) == ()
+            with udevd():
+                trigger(devices, 0, 1)
+                await until_shown(lists, devices, {0: "a", 1: "b"})
+
+
+FOLLOWING = UdevSettings(rescan_interval=HOUR, source_interval=timedelta(seconds=0.5))
+
+
+@contextmanager
+def disks() -> Iterator[tuple[Loops, list[Path]]]:
+    """Devices, and files to attach to them: udevd calls each by its file's path."""
+    with loops() as devices, tempfile.TemporaryDirectory() as folder:
+        prepare(devices, BACKING_FILE)
+        files = [Path(folder, name) for name in "abcd"]
+        for file in files:
+            file.write_bytes(bytes(4096))
+        yield devices, files
+
+
+def by_serial(devices: Loops) -> UdevDetails:
+    rule = f'KERNEL=="{devices.glob}", ATTR{{loop/backing_file}}=="?*"'
+    return details(rule, "identity: serial")
+
+
+def trigger(devices: Loops, *indices: int) -> None:
+    """Let the kernel tell of these again, as `udevadm trigger` does for all."""
+    for index in indices:
+        devices.stir(index)
+
+
+async def until_shown(lists: Lists, devices: Loops, wanted: Mapping[int, str]) -> None:
+    async for found in lists:
+        if shown_at(devices, found) == wanted:
+            return
+
+
+def shown_at(devices: Loops, found: Iterable[Device]) -> dict[int, str]:
+    """Which disk is where: the name of its file, or the path that stands for it."""
+    names = {f"/dev/{devices.name(index)}": index for index in range(4)}
+    return {
+        names[device.properties["UDEV_DEVNODE"]]: device.id
+        if device.id.startswith("/")
+        else device.id.removesuffix("/block").rsplit("/", 1)[-1]
+        for device in found
+    }
+
+
 class Collect(logging.Handler):
     """Keeps what is logged."""
 
@@ -208,7 +338,11 @@ async def a_device_moves() -> None:
 
 
 async def ip(*arguments: str | bytes) -> None:
-    process = await asyncio.create_subprocess_exec("ip", *arguments)
+    await run("ip", *arguments)
+
+
+async def run(*arguments: str | bytes) -> None:
+    process = await asyncio.create_subprocess_exec(*arguments)
     assert await process.wait() == 0
 
 
@@ -218,6 +352,9 @@ STORIES = {
         udevd_tells,
         udevd_names_devices,
         udevd_goes_and_comes,
+        what_a_dead_udevd_said_is_not_believed,
+        what_a_udevd_said_that_hangs_is_not_believed,
+        a_start_beside_a_dead_udevd_believes_sysfs_alone,
         a_name_is_no_text,
         a_device_moves,
     )

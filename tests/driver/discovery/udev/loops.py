@@ -41,6 +41,12 @@ class Loops:
         loop_devices.unplug(LoopDevice(self.first + index))
         self._plugged.discard(index)
 
+    def attach(self, index: int, file: Path) -> None:
+        LoopDevice(self.first + index).attach(file)
+
+    def detach(self, index: int) -> None:
+        LoopDevice(self.first + index).detach()
+
     def stir(self, index: int) -> None:
         """Let the kernel say that a device changed, though it did not."""
         Path(f"/sys{self.path(index)}/uevent").write_text("change")
@@ -52,12 +58,11 @@ class Loops:
     @contextmanager
     def backed(self, index: int, file: Path) -> Iterator[None]:
         """Give a device a backing file for a while; the kernel tells with `change` events."""
-        device = LoopDevice(self.first + index)
-        device.attach(file)
+        self.attach(index, file)
         try:
             yield
         finally:
-            device.detach()
+            self.detach(index)
 
 
 def is_block_device(path: str) -> bool:

@@ -271,3 +271,68 @@ def test_a_pci_device_comes_with_its_vfio_nodes() -> None:
         DeviceSpec("/dev/vfio/7", "/dev/vfio/7", "rwm"),
         DeviceSpec("/dev/vfio/vfio", "/dev/vfio/vfio", "rwm"),
     )
+
+
+IN_DOUBT = replace(LOOP, in_doubt=True, properties={"DEVTYPE": "disk"})
+
+
+def test_what_the_kernel_says_of_a_device_in_doubt_is_believed() -> None:
+    search = a_search('KERNEL=="loop7", ENV{DEVTYPE}=="disk"')
+
+    (device,) = found(search, IN_DOUBT)
+
+    assert (device.id, device.attributes["DEVTYPE"]) == (LOOP.path, "disk")
+    assert search.withheld == ()
+
+
+@pytest.mark.parametrize(
+    ("rule", "fields"),
+    [
+        ('ENV{ID_SERIAL}=="a"', ""),
+        ('ENV{ID_SERIAL}!="a"', ""),
+        ('TAG=="a"', ""),
+        ('TAGS=="a"', ""),
+        ('KERNEL=="loop7"', "identity: serial"),
+        ('KERNEL=="loop7"', "identity: by-id"),
+        ('KERNEL=="loop7"', "identity: by-path"),
+    ],
+)
+def test_a_device_in_doubt_of_which_udevd_must_tell_is_withheld(rule: str, fields: str) -> None:
+    known = replace(LOOP, properties={"ID_SERIAL": "a", "TAGS": ":a:", "ID_PATH": "p"})
+    search = a_search(rule, fields=fields)
+    before = found(search, known)
+
+    assert search.look(LOOP.path, IN_DOUBT)
+    assert search.devices(now=1.0) == ()
+    assert set(search.withheld) == {LOOP.path}
+    assert not search.look(LOOP.path, IN_DOUBT)
+
+    assert found(search, known) == before
+    assert not search.withheld
+
+
+def test_a_device_in_doubt_that_no_rule_can_select_is_not_withheld() -> None:
+    search = a_search('ENV{ID_SERIAL}=="a", ATTR{size}=="7"', 'TAG=="a", KERNEL=="loop8"')
+
+    assert found(search, IN_DOUBT) == ()
+    assert search.withheld == ()
+
+
+def test_a_device_in_doubt_that_goes_is_withheld_no_more() -> None:
+    search = a_search('TAG=="a"')
+    found(search, IN_DOUBT)
+
+    assert search.look(LOOP.path, None)
+    assert search.withheld == ()
+
+
+def test_a_group_with_a_device_in_doubt_is_withheld_as_a_whole() -> None:
+    search = a_search('ENV{ID_PATH}=="a"', fields="groupRecursive: true")
+    whole = [replace(each, properties={"ID_PATH": "a"}) for each in (CAMERA, VIDEO, TENTH)]
+    before = found(search, *whole)
+
+    for doubtful in (CAMERA, VIDEO):
+        search.look(doubtful.path, replace(doubtful, in_doubt=True))
+        assert [device.id for device in search.devices(now=1.0)] == [TENTH.path]
+        found(search, *whole)
+    assert search.devices(now=2.0) == before

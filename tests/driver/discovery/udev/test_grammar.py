@@ -49,8 +49,8 @@ def test_keys_are_told_apart_and_the_cheap_ones_come_first() -> None:
     assert rule == Rule(
         keys=(
             key("KERNEL", "k"),
-            key("ENV", "", braces="E"),
             key("ATTR", "/x y", braces="loop/backing_file", negated=True),
+            key("ENV", "", braces="E"),
         ),
         ancestor_keys=(key("ATTRS", "1", braces="a"),),
     )

@@ -18,9 +18,9 @@ from driver.devices import Device
 from driver.discovery.udev.details import UdevDetails, parse_udev_details
 from driver.discovery.udev.handler import UdevHandler
 from driver.discovery.udev.handler_subscriptions import Subscription
-from driver.discovery.udev.netlink import Source, Uevent
 from driver.discovery.udev.netlink_watch import UdevSettings
 from driver.discovery.udev.sysfs import Looker
+from driver.discovery.udev.uevents import Source, Uevent
 from tests.driver.discovery.udev.loops import Loops, is_block_device
 
 Lists = AsyncGenerator[tuple[Device, ...], None]

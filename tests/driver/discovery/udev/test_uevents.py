@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver.discovery.udev.netlink import Uevent, parse_uevent, sys_name_of
+from driver.discovery.udev.uevents import Source, Uevent, parse_uevent, sys_name_of
 
 KERNEL = (
     b"add@/devices/virtual/block/loop7\0ACTION=add\0DEVPATH=/devices/virtual/block/loop7\0"
@@ -23,15 +23,26 @@ def from_udevd(properties: bytes, *, offset: int = 40, length: int | None = None
 
 
 def test_an_event_of_the_kernel_is_read() -> None:
-    assert parse_uevent(KERNEL) == Uevent("/devices/virtual/block/loop7", "block")
+    path = "/devices/virtual/block/loop7"
+
+    assert parse_uevent(KERNEL) == Uevent(path, "block", action="add", number=1234)
 
 
 def test_an_event_of_udevd_is_read() -> None:
     message = from_udevd(
-        b"ACTION=add\0DEVPATH=/devices/x\0SUBSYSTEM=usb\0ID_SERIAL=a=b\0TAGS=:a:\0"
+        b"ACTION=add\0DEVPATH=/devices/x\0SUBSYSTEM=usb\0ID_SERIAL=a=b\0TAGS=:a:\0SEQNUM=7\0"
     )
 
-    assert parse_uevent(message) == Uevent("/devices/x", "usb")
+    assert parse_uevent(message) == Uevent(
+        "/devices/x", "usb", action="add", number=7, source=Source.UDEVD
+    )
+
+
+def test_a_number_that_is_none_is_0() -> None:
+    event = parse_uevent(KERNEL.replace(b"1234", "²".encode()))
+
+    assert event is not None
+    assert event.number == 0
 
 
 def test_a_move_names_both_places() -> None:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from driver.discovery.udev.rules import InDoubtError
+
 
 @dataclass(frozen=True)
 class FakeDevice:
-    """Answers from its fields and keeps count of the attributes that were read."""
+    """Answers from its fields and keeps count of the attributes that were read.
+
+    Attributes:
+        in_doubt: Whether its properties are the kernel's, and udevd's are not to be believed.
+    """
 
     path: str = "/devices/virtual/block/loop7"
     subsystem: str | None = "block"
@@ -18,6 +24,7 @@ class FakeDevice:
     attributes: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
+    in_doubt: bool = False
     reads: list[str] = field(default_factory=list, compare=False)
 
     @property
@@ -29,6 +36,8 @@ class FakeDevice:
         return self.attributes.get(name)
 
     def property(self, name: str) -> str | None:
+        if self.in_doubt and name not in self.properties:
+            raise InDoubtError(self.path)
         return self.properties.get(name)
 
     def link(self, name: str) -> str | None:
