@@ -70,6 +70,8 @@ class Device(Deriving):
             Akri's contract has no place for them, so a handler of another process reports none.
         nodes: What tells its device nodes beside their paths: the numbers, such as `b7:1` (as in
             udevd's database), or its place in sysfs. Only a handler in this process knows them.
+        guards: Paths of the host that are there only as long as this very device is; nor has Akri's
+            contract a place for these.
     """
 
     id: str
@@ -78,6 +80,7 @@ class Device(Deriving):
     device_specs: tuple[DeviceSpec, ...] = ()
     attributes: Mapping[str, str] = field(default_factory=dict)
     nodes: tuple[str, ...] = ()
+    guards: tuple[str, ...] = ()
 
 
 AKRIS_DIGITS = 6

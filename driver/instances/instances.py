@@ -58,6 +58,7 @@ class Instance(Deriving):
         device_attributes: What its handler does beside the properties, the important ones first.
         device: The digest that tells which device it is; "" where that is not known.
         nodes: What tells its device nodes from all others of the host, see `rivals`.
+        guards: Paths of the host that are there only as long as this very device is.
     """
 
     name: InstanceName
@@ -75,6 +76,7 @@ class Instance(Deriving):
     device_attributes: Mapping[str, str] = field(default_factory=dict)
     device: str = ""
     nodes: frozenset[str] = frozenset()
+    guards: tuple[str, ...] = ()
 
     @property
     def degraded(self) -> Degraded | None:
@@ -120,6 +122,7 @@ def instance_of(
         device_attributes=device.attributes,
         device=device_digest(device.id, node),
         nodes=frozenset(device.nodes),
+        guards=device.guards,
     )
 
 

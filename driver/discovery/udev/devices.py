@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from driver.devices import Device, DeviceSpec
 from driver.discovery.udev.attributes import attributes_of
 from driver.discovery.udev.details import UdevDetails
+from driver.discovery.udev.guards import guards_of
 from driver.discovery.udev.identity import (
     DEVPATH_IDENTITY,
     Claimant,
@@ -43,6 +44,7 @@ class Find:
         attributes: See `attributes`.
         iommu_group: Its name, if the device's VFIO nodes are asked for.
         number: What tells its device node, see `Device.nodes`.
+        guards: See `guards`.
         in_doubt: Whether nobody can tell what it is, or whether it is selected at all.
     """
 
@@ -53,6 +55,7 @@ class Find:
     attributes: Mapping[str, str] = field(default_factory=dict)
     iommu_group: str | None = None
     number: str = ""
+    guards: tuple[str, ...] = ()
     in_doubt: bool = False
 
 
@@ -160,6 +163,7 @@ class Search:
             attributes=attributes_of(top),
             iommu_group=top.link("iommu_group") if self._passthrough.vfio else None,
             number=_number(top),
+            guards=() if identity is None else guards_of(top, self._details.identity),
         )
 
     def _again(self, known: tuple[Group, Device] | None, group: Group, name: str) -> Device:
@@ -182,6 +186,7 @@ class Search:
             device_specs=(*specs, *asked.specs(top.path, top.iommu_group)),
             attributes=top.attributes,
             nodes=tuple(find.number for find in group if find.number),
+            guards=tuple(dict.fromkeys(guard for find in group for guard in find.guards)),
         )
 
 

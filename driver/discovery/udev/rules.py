@@ -114,6 +114,9 @@ class DeviceView(Protocol):
     def link(self, name: str) -> str | None:
         """The last part of what a link in the device's folder points to."""
 
+    def is_at(self, path: str) -> bool:
+        """Whether a path of the host is, or leads to, its device node."""
+
 
 @dataclass(frozen=True, slots=True)
 class MatchKey:

@@ -141,6 +141,9 @@ class SysfsDevice:
             return None
         return target.rsplit("/", 1)[-1]
 
+    def is_at(self, path: str) -> bool:
+        return os.path.exists(path) and os.path.realpath(path) == self.node
+
 
 def device_at(
     path: str, context: pyudev.Context, doubts: Container[str] = ()

@@ -16,6 +16,9 @@ from driver.instances.instances import Instance
 CERTIFICATES = f"{RESERVED}certificates"
 """Property of a device: the folder of the host with its certificates. No container learns it."""
 
+GUARDS = "/var/run/moorage.dev/guards"
+"""The folder of containers where their devices' guards are; see `Device.guards`."""
+
 RefuseMount = Callable[[str], str | None]
 """Why a path of the host may not be mounted, as in "mount … is not in …"; None if it may."""
 
@@ -32,6 +35,7 @@ def configured(
 
     A claim is made by users: it gets less than the handler gives, never more.
     """
+    instance = _guarded(instance)
     if config == NOTHING_ASKED:
         return instance
     if taken := sorted(_taken(instance, config)):
@@ -42,6 +46,12 @@ def configured(
             why = f"its handler gives {spec.host_path} with {spec.permissions}"
             return _cannot_have(f"permissions {asked.permissions}", why)
     return _with_certificates(replace(instance, device_specs=specs), config, refuse_mount)
+
+
+def _guarded(instance: Instance) -> Instance:
+    """The runtime starts no container with a mount of what is not there."""
+    guards = tuple(Mount(f"{GUARDS}{path}", path, read_only=True) for path in instance.guards)
+    return replace(instance, mounts=(*instance.mounts, *guards)) if guards else instance
 
 
 def _cannot_have(what: str, why: str) -> str:

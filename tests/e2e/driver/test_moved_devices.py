@@ -198,14 +198,58 @@ def test_disks_that_swap_while_the_driver_is_away_are_looked_for_at_its_start(
     second = plug(story, other)
     wait_at(story, second)
 
-    story.drivers.nodes["node-a"].stop()
-    swap(first, second, mine, other)
-    story.drivers.nodes["node-a"].start()
-    story.drivers.nodes["node-a"].wait_ready()
+    with without_driver(story):
+        swap(first, second, mine, other)
 
     wait_given(story, second)
     restart(story, "first")
     assert reads_again(story, "first")[-1] == "mine"
+
+
+def test_a_container_that_starts_while_no_driver_runs_gets_its_own_disk_or_does_not_start(
+    story: Story,
+) -> None:
+    """The link to the claim's medium is gone; containerd starts nothing without it."""
+    story.cluster.apply(by_serial(story))
+    mine, other = a_disk(story, "mine"), a_disk(story, "other")
+    with udevd(story, f'{SERIAL}, SYMLINK+="disk/by-diskseq/$env{{DISKSEQ}}"', links=True):
+        first = begin(story, mine)
+        second = plug(story, other)
+        wait_at(story, second)
+        reader(story, "second")
+        story.wait_running("second")
+
+        with without_driver(story):
+            restart(story, "second")  # Nothing has moved yet.
+            assert reads_again(story, "second")[-1] == "mine"
+            guard = by_sequence(first)
+            swap(first, second, mine, other)
+            story.until("udevd has removed the link", lambda: not guard.is_symlink())
+            restart(story, "first")
+            assert str(guard) in event(story, "first", "Failed", "no such file or directory")
+
+        wait_given(story, second)
+        assert reads_again(story, "first")[-1] == "mine"
+        links = [by_sequence(disk) for disk in (first, second)]
+        story.end()
+        story.until("no link is left", lambda: not any(link.is_symlink() for link in links))
+
+
+@contextmanager
+def without_driver(story: Story) -> Iterator[None]:
+    """No driver runs on node-a for a while."""
+    driver = story.drivers.nodes["node-a"]
+    driver.stop()
+    try:
+        yield
+    finally:
+        driver.start()
+        driver.wait_ready()
+
+
+def by_sequence(disk: LoopDevice) -> Path:
+    number = Path(f"/sys/block/{disk.name}/diskseq").read_text().strip()
+    return Path("/dev/disk/by-diskseq", number)
 
 
 def test_disks_that_swap_while_udevd_is_dead_are_withheld_until_it_tells_of_them(

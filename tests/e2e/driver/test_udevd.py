@@ -17,20 +17,24 @@ from tests.e2e.driver.stories import Story
 
 RULES = "/usr/lib/udev/rules.d"
 START = f"""
-mount -t tmpfs none {RULES} && mkdir -p /dev/disk && mount -t tmpfs none /dev/disk &&
+mount -t tmpfs none {RULES} && mkdir -p /dev/disk &&
+{{ test "$2" || mount -t tmpfs none /dev/disk; }} &&
 printf '%s\\n' "$1" > {RULES}/99-moorage.rules &&
 exec /usr/lib/systemd/systemd-udevd --resolve-names=never
 """
-"""With one rule and no other, and links that nobody else sees."""
+"""With one rule and no other, and links that nobody else sees, unless they are asked for."""
 
 
 @contextmanager
-def udevd(story: Story, told: str = "") -> Iterator[None]:
-    """A udevd that tells of this story's disks; the drivers of both nodes follow it and return."""
+def udevd(story: Story, told: str = "", *, links: bool = False) -> Iterator[None]:
+    """A udevd that tells of this story's disks; the drivers of both nodes follow it and return.
+
+    Links are seen by nobody else, unless they are asked for.
+    """
     serial = f'ENV{{ID_SERIAL}}="{story.name}", TAG+="moorage", SYMLINK+="disk/by-id/{story.name}"'
     rule = f"{story.rule}, " + (told or f'{serial}, ENV{{ID_VENDOR}}="Logitech"')
     node = story.cluster.node("node-a")
-    argv = ["unshare", "--mount", "sh", "-c", START, "sh", rule]
+    argv = ["unshare", "--mount", "sh", "-c", START, "sh", rule, "links" if links else ""]
     process = node.popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_source(story, "udevd")

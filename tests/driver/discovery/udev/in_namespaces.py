@@ -66,7 +66,7 @@ def udevd() -> Iterator[subprocess.Popen[bytes]]:
 
 
 TOLD = 'ENV{MOORAGE_TEST}="yes", TAG+="moorage", ENV{ID_SERIAL}="S1", SYMLINK+="disk/by-id/s1"'
-BACKING_FILE = 'ENV{ID_SERIAL}="$attr{loop/backing_file}"'
+BACKING_FILE = 'ENV{ID_SERIAL}="$attr{loop/backing_file}", SYMLINK+="disk/by-diskseq/$env{DISKSEQ}"'
 """The file behind a device is its serial number, whatever port it is plugged into."""
 
 
@@ -195,6 +195,27 @@ async def what_a_dead_udevd_said_is_not_believed() -> None:
                 trigger(devices, 1, 3)
                 await until_shown(lists, devices, {0: "b", 1: "a", 2: "c", 3: "d"})
                 assert handler.problem is None
+
+
+async def a_disk_is_guarded_by_its_medium() -> None:
+    """The link is udevd's: it goes when a file is attached anew, though it is the same file."""
+    with disks() as (devices, files), udevd():
+        devices.plug(0)
+        devices.attach(0, files[0])
+        handler = UdevHandler(FOLLOWING)
+        async with asyncio.timeout(60), aclosing(handler.discover(by_serial(devices))) as lists:
+            before = devices.sequence(0)
+            await until_guarded(lists, before)
+            devices.detach(0)
+            devices.attach(0, files[0])
+            await until_guarded(lists, devices.sequence(0))
+            assert before not in os.listdir("/dev/disk/by-diskseq")
+
+
+async def until_guarded(lists: Lists, link: str) -> None:
+    async for found in lists:
+        if [device.guards for device in found] == [(f"/dev/disk/by-diskseq/{link}",)]:
+            return
 
 
 async def what_a_udevd_said_that_hangs_is_not_believed() -> None:
@@ -353,6 +374,7 @@ STORIES = {
         udevd_names_devices,
         udevd_goes_and_comes,
         what_a_dead_udevd_said_is_not_believed,
+        a_disk_is_guarded_by_its_medium,
         what_a_udevd_said_that_hangs_is_not_believed,
         a_start_beside_a_dead_udevd_believes_sysfs_alone,
         a_name_is_no_text,

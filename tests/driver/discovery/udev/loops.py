@@ -33,6 +33,10 @@ class Loops:
         """The device's path in sysfs, its id."""
         return f"/devices/virtual/block/{self.name(index)}"
 
+    def sequence(self, index: int) -> str:
+        """The name in `/dev/disk/by-diskseq` of what is attached."""
+        return Path(f"/sys{self.path(index)}/diskseq").read_text().strip()
+
     def plug(self, index: int) -> None:
         loop_devices.plug(self.first + index)
         self._plugged.add(index)

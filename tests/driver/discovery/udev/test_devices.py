@@ -336,3 +336,25 @@ def test_a_group_with_a_device_in_doubt_is_withheld_as_a_whole() -> None:
         assert [device.id for device in search.devices(now=1.0)] == [TENTH.path]
         found(search, *whole)
     assert search.devices(now=2.0) == before
+
+
+def test_a_device_that_is_known_by_what_it_is_has_guards() -> None:
+    link = "/dev/disk/by-diskseq/9"
+    disk = replace(LOOP, attributes={"diskseq": "9", "serial": "a"}, aliases=(link,))
+    search = a_search('KERNEL=="loop7"', fields="identity: serial")
+
+    assert found(search, disk)[0].guards == (link,)
+    again = replace(disk, attributes={"diskseq": "10", "serial": "a"})
+    assert search.look(LOOP.path, again)
+    assert search.devices(now=1.0)[0].guards == ()
+    assert found(search, replace(disk, attributes={"diskseq": "9"}))[0].guards == ()
+    assert found(a_search('KERNEL=="loop7"'), disk)[0].guards == ()
+
+
+def test_a_group_has_the_guards_of_all_in_it() -> None:
+    attributes = {"idVendor": "1", "idProduct": "2", "serial": "a"}
+    camera = replace(CAMERA, attributes=attributes)
+    video = replace(VIDEO, parent=replace(INTERFACE, parent=camera))
+    search = a_search('KERNEL=="1-1|video0"', fields="groupRecursive: true\nidentity: serial")
+
+    assert found(search, camera, video)[0].guards == (CAMERA.node,)

@@ -77,6 +77,25 @@ def test_a_device_is_read_when_asked(loops: Loops) -> None:
     assert Listed(loops.path(0), "block") in set(listed_devices())
 
 
+def test_a_device_is_where_links_lead(loops: Loops, tmp_path: Path) -> None:
+    loops.plug(0)
+    loops.plug(1)
+    device = device_at(loops.path(0), pyudev.Context())
+    here, elsewhere, nowhere = (tmp_path / name for name in ("here", "elsewhere", "nowhere"))
+    here.symlink_to(f"/dev/{loops.name(0)}")
+    elsewhere.symlink_to(f"/dev/{loops.name(1)}")
+    nowhere.symlink_to(f"/dev/{loops.name(2)}")
+
+    assert device is not None
+    assert device.node is not None
+    assert device.is_at(str(here))
+    assert device.is_at(device.node)
+    assert not device.is_at(str(elsewhere))
+    assert not device.is_at(str(nowhere))
+    loops.unplug(0)
+    assert not device.is_at(device.node)
+
+
 def test_a_device_that_is_gone_answers_without_an_error(loops: Loops) -> None:
     loops.plug(0)
     device = device_at(loops.path(0), pyudev.Context())

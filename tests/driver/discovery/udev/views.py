@@ -13,6 +13,7 @@ class FakeDevice:
     """Answers from its fields and keeps count of the attributes that were read.
 
     Attributes:
+        aliases: Paths that lead to its node.
         in_doubt: Whether its properties are the kernel's, and udevd's are not to be believed.
     """
 
@@ -25,6 +26,7 @@ class FakeDevice:
     properties: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
     in_doubt: bool = False
+    aliases: tuple[str, ...] = ()
     reads: list[str] = field(default_factory=list, compare=False)
 
     @property
@@ -42,3 +44,6 @@ class FakeDevice:
 
     def link(self, name: str) -> str | None:
         return self.links.get(name)
+
+    def is_at(self, path: str) -> bool:
+        return path in (self.node, *self.aliases)

@@ -99,6 +99,18 @@ def test_nothing_asked_is_as_before() -> None:
     assert found.keys() == {"deviceNodes"}
 
 
+@pytest.mark.parametrize("config", [DeviceConfig(), DeviceConfig(env=(("FPS", "25"),))])
+def test_guards_are_mounted_so_that_nothing_starts_without_them(config: DeviceConfig) -> None:
+    guarded = an_instance(device="serial", guards=("/dev/disk/by-diskseq/9",))
+    mount = {
+        "hostPath": "/dev/disk/by-diskseq/9",
+        "containerPath": "/var/run/moorage.dev/guards/dev/disk/by-diskseq/9",
+        "options": ["rbind", "rprivate", "ro"],
+    }
+
+    assert edits(planned(config, guarded))["mounts"] == [mount]
+
+
 def test_owner_root_is_not_nobody() -> None:
     (node,) = edits(planned(DeviceConfig(uid=0, gid=0, mode=0)))["deviceNodes"]
 

@@ -298,3 +298,14 @@ def a_pod(name: str, phase: str = "Running", **parts: Any) -> dict[str, Any]:
 )
 def test_pods_of_a_claim(pod: dict[str, Any], is_told: bool) -> None:
     assert bool(pods_of([pod], WANTED)) is is_told
+
+
+def test_a_device_that_is_plugged_anew_is_guarded_anew_and_no_pod_is_told() -> None:
+    before = holding(disk("/dev/sdb", guards=("/dev/disk/by-diskseq/9",)))
+    where = Whereabouts([disk("/dev/sdb", guards=("/dev/disk/by-diskseq/10",))])
+
+    renewal = renew({WANTED.uid: before}, where, BOOT, lambda path: path)[WANTED.uid]
+
+    (device,) = renewal.after.devices
+    assert [mount.host_path for mount in device.mounts] == ["/dev/disk/by-diskseq/10"]
+    assert change_notices([renewal], where) == ()
