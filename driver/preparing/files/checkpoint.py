@@ -19,8 +19,8 @@ from driver.preparing.files.records import MALFORMED, Unreadable
 
 NAME = "checkpoint.json"
 
-ASIDE = f"{NAME}.corrupt-"
-"""Begins the names of those that it could not read, and moved aside."""
+LEFT = (f"{NAME}.corrupt-", f".{NAME}.")
+"""Begin the names of those that it could not read, and of those that it had half written."""
 
 _VERSION = 1
 

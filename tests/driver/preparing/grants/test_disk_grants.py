@@ -515,7 +515,8 @@ def as_earlier(machine: Machine, *claims: PreparedClaim) -> None:
 async def test_checkpoint_of_the_earlier_driver_is_taken_over_and_gone(machine: Machine) -> None:
     as_earlier(machine, a_grant(WANTED), a_grant(OTHER, "loop-bbbbbb"))
     del machine.cdi.files[FILE]  # as on a disk that was full
-    machine.data.files[f"{CHECKPOINT}.corrupt-0"] = b"secrets"
+    for name in (f"{CHECKPOINT}.corrupt-0", f".{CHECKPOINT}.tmp"):
+        machine.data.files[name] = b"secrets"
 
     node = await machine.start()
 
