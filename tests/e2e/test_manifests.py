@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import partial
 from subprocess import CompletedProcess
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 import yaml
@@ -16,6 +16,7 @@ import yaml
 from driver.api import NodeName
 from driver.devices import device_hash
 from driver.names import label_value
+from driver.running.settings import NodeSettings
 from kube.api import CLAIMS, CLASSES, INSTANCES, ApiError, ObjectPath, connect
 from kube.api import NODES as NODES_KIND
 from local_cluster import loop_devices
@@ -591,6 +592,24 @@ def test_a_node_names_an_instance_after_its_configuration(label: str, node_a: Id
         metadata = {**right["metadata"], "name": name}
         refused = node_a.create({**right, "metadata": metadata})
         assert must in refused or "Invalid value" in refused, name
+
+
+@pytest.mark.parametrize("label", ["node-a", ""])
+@pytest.mark.parametrize("digits", range(5, 18))
+def test_a_node_names_instances_by_as_many_digits_as_a_setting_may_say(
+    digits: int, label: str, node_a: Identity
+) -> None:
+    allowed = str(digits) in get_args(get_type_hints(NodeSettings)["instance_hash_digits"])
+    hash_ = "0123456789abcdef0"[:digits]
+    body = instance(
+        "named", label, shared=not label, nodes=["node-a"], cdiName=f"akri.sh/c={hash_}"
+    )
+    body["metadata"]["name"] = f"c-{hash_}"
+
+    refused = node_a.kubectl("create", "--dry-run=server", "-f", "-", body=body).stderr
+
+    assert ("must name an Instance after its Configuration" in refused) is not allowed
+    assert (refused == "") is allowed
 
 
 @pytest.mark.parametrize("field", ["configurationName", "cdiName"])
