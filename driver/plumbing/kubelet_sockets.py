@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 import socket
+import stat
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -143,10 +144,33 @@ class Access:
     group: int | None = None
 
     def give(self, path: Path) -> None:
-        """Let them; the owner needs no capability if he is a member himself."""
-        if self.group is not None:
-            os.chown(path, -1, self.group)
-        path.chmod(_GROUP_FOLDER if path.is_dir() else _GROUP_SOCKET)
+        """Let them; the owner needs no capability if he is a member himself.
+
+        The members may write the folder, and put a link there at any moment. So what is looked at
+        is held, and is what is changed, whatever the path means by then.
+
+        Raises:
+            OSError: If what is there is no folder or socket of this user's own.
+        """
+        descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            mode = _group_mode(os.fstat(descriptor), path)
+            itself = f"/proc/self/fd/{descriptor}"
+            if self.group is not None:
+                os.chown(itself, -1, self.group)
+            os.chmod(itself, mode)
+        finally:
+            os.close(descriptor)
+
+
+def _group_mode(status: os.stat_result, path: Path) -> int:
+    """What its group may do with it; a socket that has a second name may be one of others."""
+    is_own = status.st_uid == os.geteuid()
+    if is_own and stat.S_ISDIR(status.st_mode):
+        return _GROUP_FOLDER
+    if is_own and stat.S_ISSOCK(status.st_mode) and status.st_nlink == 1:
+        return _GROUP_SOCKET
+    raise OSError(f"{path} is a link, or no folder or socket of this user's own")
 
 
 class Socket:
@@ -189,6 +213,7 @@ class Socket:
             if self._access is not None:
                 self._access.give(self._hidden)
         except OSError as error:
+            await self.close(grace_seconds=0)
             raise SocketError(f"{self._hidden} cannot be given to others: {error}") from error
         self._inode = _inode(self._hidden)
         self._hidden.replace(self.path)
