@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
@@ -25,10 +25,17 @@ from driver.api import ConfigurationName
 from driver.devices import Device
 from driver.discovery.details import shown
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.handlers.handler_conversations import LostError, RefusedError, discover
+from driver.handlers.handler_conversations import (
+    LostError,
+    RefusedError,
+    Terms,
+    Turns,
+    discover,
+)
 from driver.handlers.handler_sources import Answer, DiscoveryError, Question, pause_until
 from driver.handlers.limits import (
     DEFAULT_LIMITS,
+    Amount,
     HandlerLimits,
     admitted,
     excess,
@@ -38,6 +45,8 @@ from driver.handlers.limits import (
     too_many,
 )
 from driver.handlers.messages import devices_of, problem_of, request_of
+from driver.handlers.remembered import dump, load, load_removed
+from driver.handlers.reported import Reported
 from driver.handlers.reports import Report
 from driver.handlers.sdk_requests import TlsFiles
 from driver.handlers.table import (
@@ -45,11 +54,10 @@ from driver.handlers.table import (
     Endpoint,
     HandlerTable,
     Registration,
-    dump,
-    load,
-    load_removed,
+    TableFullError,
 )
 from driver.plumbing.disk import Folder, real_paths
+from driver.plumbing.prometheus import HANDLERS_REFUSED
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +66,14 @@ FILE = "handlers.json"
 MOST_PROBLEMS = 3
 """Of one answer, that are told to users."""
 
+
+ON_HOLD = "The driver ended within a minute of asking it; it is asked when it registers again."
+
+TURNS = 2
+"""So many handlers are asked at a time, whose answers may have 8 MiB."""
+
+TURNS_UNPRIVILEGED = 8
+"""So many of those without privileges, whose answers are smaller."""
 
 PAUSE_PER_WORK = 4.0
 """How long nothing more is read of a handler, by how long its last answer took."""
@@ -111,7 +127,8 @@ class ExternalHandlers:
         self._now = now
         self._limits = limits
         self._tls = tls
-        self._counts: dict[tuple[Endpoint, ConfigurationName], int] = {}
+        self._reported = Reported(limits)
+        self._turns = {True: Turns(TURNS_UNPRIVILEGED), False: Turns(TURNS)}
         self.table = HandlerTable()
         self._listeners: list[Callable[[], None]] = []
         self._problems: dict[tuple[Endpoint, ConfigurationName], str] = {}
@@ -128,10 +145,15 @@ class ExternalHandlers:
     def recall(self) -> None:
         """Read what the last run of the driver wrote down."""
         self._written = content = self._folder.read(FILE) or b""
-        registrations = [r for r in load(content) if not refused_name(r, self._limits)]
-        self.table.recall(registrations, load_removed(content))
-        if registrations:
-            logger.info("discovery handlers recalled count=%d", len(registrations))
+        entries = [replace(e, registration=self._classed(e.registration)) for e in load(content)]
+        entries = [e for e in entries if not refused_name(e.registration, self._limits)]
+        self.table.recall(entries, load_removed(content), self._now())
+        if entries:
+            recalled = tuple(self.table)
+            held = sum(handler.on_hold for handler in recalled)
+            logger.info("discovery handlers recalled count=%d on_hold=%d", len(recalled), held)
+            # Before they are asked: what they may do to this run the next one knows.
+            self._store(self._content())
 
     async def register(self, registration: Registration, folder: str | None = None) -> None:
         """A handler registers, for the first time or again; it is written down before it counts.
@@ -150,7 +172,7 @@ class ExternalHandlers:
         why = refused_in_folder(registration, folder) if folder is not None else None
         if why := why or refused_name(registration, self._limits):
             raise NotAllowedError(why)
-        self.table.register(registration, self._now())
+        self._enter_table(self._classed(registration, folder))
         logger.info(
             "discovery handler registered handler=%s endpoint=%s shared=%s",
             endpoint.name,
@@ -158,6 +180,18 @@ class ExternalHandlers:
             registration.shared,
         )
         await asyncio.shield(self._enter(endpoint))
+
+    def _enter_table(self, registration: Registration) -> None:
+        try:
+            self.table.register(registration, self._now())
+        except TableFullError:
+            HANDLERS_REFUSED.labels("registration").inc()
+            raise
+
+    def _classed(self, registration: Registration, folder: str | None = None) -> Registration:
+        """Whoever may write the folder may listen there, whoever has registered."""
+        folders = {folder, self._limits.network_folder} - {None, ""}
+        return replace(registration, unprivileged=registration.folder in folders)
 
     async def _enter(self, endpoint: Endpoint) -> None:
         await self._write()
@@ -174,10 +208,12 @@ class ExternalHandlers:
     def use(self, handlers: Mapping[ConfigurationName, str]) -> None:
         """These are the Configurations in force now, and the handlers that they name."""
         self.table.use(frozenset(handlers.values()), self._now())
-        for known in (self._problems, self._counts):
-            for endpoint, name in list(known):
-                if handlers.get(name) != endpoint.name or endpoint not in self.table:
-                    del known[endpoint, name]
+        for endpoint, name in list(self._problems):
+            if handlers.get(name) != endpoint.name or endpoint not in self.table:
+                del self._problems[endpoint, name]
+        self._reported.keep(
+            lambda endpoint, name: handlers.get(name) == endpoint.name and endpoint in self.table
+        )
 
     def reports(self, handler: str, name: ConfigurationName) -> Iterable[Report]:
         """How the handlers of a name do for a Configuration."""
@@ -188,6 +224,7 @@ class ExternalHandlers:
         """Remove handlers that stay away, and write down who there is, until cancelled."""
         while True:
             self._changed.clear()
+            self.table.prove(self._now())
             removed = self.table.expire(self._now())
             for endpoint in (handler.endpoint for handler in removed):
                 self._again.pop(endpoint, None)
@@ -199,21 +236,26 @@ class ExternalHandlers:
             await self._write()
             if removed:
                 self._tell()
-            due = self.table.next_expiry()
+            due = self.table.next_due()
             seconds = None if due is None else max((due - self._now()).total_seconds(), 0)
             await pause_until(self._changed, seconds)
 
     async def _write(self) -> None:
         async with self._writing:
-            content = dump((h.registration for h in self.table), self.table.removed)
-            if content == self._written:
-                return
-            try:
-                await asyncio.to_thread(self._folder.write, FILE, content)
-            except OSError as error:
-                logger.warning("discovery handlers cannot be written down error=%s", error)
-            else:
-                self._written = content
+            content = self._content()
+            if content != self._written:
+                await asyncio.to_thread(self._store, content)
+
+    def _content(self) -> bytes:
+        return dump(self.table.remembered(), self.table.removed)
+
+    def _store(self, content: bytes) -> None:
+        try:
+            self._folder.write(FILE, content)
+        except OSError as error:
+            logger.warning("discovery handlers cannot be written down error=%s", error)
+        else:
+            self._written = content
 
     def _tell(self) -> None:
         self._changed.set()
@@ -237,17 +279,17 @@ class ExternalHandlers:
         reached = partial(self._reached, endpoint, number)
         clock = asyncio.get_running_loop().time
         try:
-            async with aclosing(discover(registration, request, reached, self._tls)) as messages:
+            if endpoint in self.table and self.table[endpoint].on_hold:
+                raise LostError(ON_HOLD)
+            terms = self._terms(registration)
+            async with aclosing(discover(registration, request, reached, terms)) as messages:
                 async for message in messages:
                     began = clock()
-                    response = self._read(endpoint, name, message)
-                    if isinstance(response, str):
-                        self._note_problem(endpoint, name, response)
-                    else:
-                        devices, problems = await self._admitted(registration, response)
-                        told = (*withheld, *problem_of(response), *problems)
-                        self._note_problem(endpoint, name, _few(told))
-                        yield Answer(devices, registration.shared)
+                    answer = await self._heard(registration, name, withheld, message)
+                    del message  # It is large, and the next may be long in coming.
+                    if answer:
+                        yield answer
+                    del answer
                     await asyncio.sleep((clock() - began) * PAUSE_PER_WORK)
         except DiscoveryError as error:
             if isinstance(error, LostError):
@@ -257,29 +299,58 @@ class ExternalHandlers:
         finally:
             self.table.ended(endpoint, number)
 
+    def _terms(self, registration: Registration) -> Terms:
+        turns = self._turns[registration.unprivileged]
+        return Terms(turns, self._limits.largest_answer(registration), self._tls)
+
+    async def _heard(
+        self,
+        registration: Registration,
+        name: ConfigurationName,
+        withheld: tuple[str, ...],
+        message: bytes,
+    ) -> Answer | None:
+        """What an answer says; None if it is not taken, so that what was said before stays."""
+        response = self._read(registration, name, message)
+        if isinstance(response, str):
+            self._note_problem(registration.endpoint, name, response)
+            return None
+        devices, problems = await self._admitted(registration, response)
+        told = (*withheld, *problem_of(response), *problems)
+        self._note_problem(registration.endpoint, name, _few(told))
+        return Answer(devices, registration.shared)
+
     def _read(
-        self, endpoint: Endpoint, name: ConfigurationName, message: bytes
+        self, registration: Registration, name: ConfigurationName, message: bytes
     ) -> v0.DiscoverResponse | str:
         """An answer, or a sentence about why it is not taken; what was said before stays.
 
         Raises:
-            RefusedError: If it is one too many with those for other Configurations, which may go.
+            RefusedError: If it is one too many with those for other Configurations and of other
+                handlers, which may go.
         """
         most = self._limits.most_devices
         if sentence := excess(message, most):
-            return sentence
+            return self._refused(sentence)
+        self._check(registration, name, Amount(0, len(message)))
         try:
             response = v0.DiscoverResponse.FromString(message)
         except DecodeError:
             return "Its answer makes no sense."
-        count = len(response.devices)
-        if count > most:
-            return too_many(most)
-        others = (n for at, n in self._counts.items() if at[0] == endpoint and at[1] != name)
-        if count + sum(others) > most:
-            raise RefusedError(too_many(most))
-        self._counts[endpoint, name] = count
+        if len(response.devices) > most:
+            return self._refused(too_many(most))
+        amount = Amount(len(response.devices), len(message))
+        self._check(registration, name, amount)
+        self._reported.enter(registration, name, amount)
         return response
+
+    def _check(self, registration: Registration, name: ConfigurationName, amount: Amount) -> None:
+        if sentence := self._reported.excess(registration, name, amount):
+            raise RefusedError(self._refused(sentence))
+
+    def _refused(self, sentence: str) -> str:
+        HANDLERS_REFUSED.labels("answer").inc()
+        return sentence
 
     async def _admitted(
         self, registration: Registration, response: v0.DiscoverResponse

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
 
 import grpc.aio
 
@@ -17,15 +19,14 @@ from driver.plumbing.kubelet_sockets import unix_channel
 
 CONNECT_SECONDS = 10.0
 
-LARGEST_ANSWER_BYTES = 8 << 20
-"""Five thousand devices of 1.6 KiB each. What is received takes three times as much for a while."""
+TURN_SECONDS = 1.0
+"""How long a handler that has not answered yet keeps others waiting to be asked."""
 
 _DISCOVER = "/v0.DiscoveryHandler/Discover"
 
 _LONGEST_SENTENCE = 300
 
 _OPTIONS = [
-    ("grpc.max_receive_message_length", LARGEST_ANSWER_BYTES),
     # A channel that was refused once waits before it tries again, and so would those that share
     # its connection.
     ("grpc.use_local_subchannel_pool", 1),
@@ -52,6 +53,24 @@ _REFUSALS = frozenset(
 """With these a handler that is well says no; so does gRPC here, of an answer that is too large."""
 
 
+class Turns:
+    """Who may be asked: only so many at a time who have not answered, as each answer may be large.
+
+    At a start all would answer at once, and what comes is in memory before it can be refused.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._free = asyncio.Semaphore(number)
+
+    async def take(self) -> ExitStack:
+        """Wait for a turn; closing it ends it, and so does time."""
+        await self._free.acquire()
+        turn = ExitStack()
+        turn.callback(self._free.release)
+        asyncio.get_running_loop().call_later(TURN_SECONDS, turn.close)
+        return turn
+
+
 class LostError(DiscoveryError):
     """Raised when a handler is not reached, or breaks off."""
 
@@ -60,11 +79,26 @@ class RefusedError(DiscoveryError):
     """Raised when a handler is reached, and will not answer this question."""
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What goes for a conversation.
+
+    Attributes:
+        turns: Of handlers like it.
+        largest_bytes: Of an answer.
+        tls: For handlers on the network that show certificates; None where no files are set.
+    """
+
+    turns: Turns
+    largest_bytes: int
+    tls: TlsFiles | None = None
+
+
 async def discover(
     registration: Registration,
     request: v0.DiscoverRequest,
     on_reached: Callable[[], None],
-    tls: TlsFiles | None = None,
+    terms: Terms,
 ) -> AsyncGenerator[bytes, None]:
     """Ask a handler, and yield what it answers until it is lost.
 
@@ -73,43 +107,49 @@ async def discover(
     Args:
         registration: Says where it is.
         request: The question.
-        tls: For handlers on the network that show certificates; None where no files are set.
         on_reached: Called when somebody is there.
+        terms: What goes for handlers like it.
 
     Raises:
         LostError: In the end, unless it is closed first.
         RefusedError: If the handler will not answer.
     """
     try:
-        async with _channel(registration, tls) as channel:
+        async with _channel(registration, terms) as channel:
             await _connect(channel)
             on_reached()
             method: grpc.aio.UnaryStreamMultiCallable[bytes, bytes] = channel.unary_stream(
                 _DISCOVER
             )
-            async for answer in method(request.SerializeToString()):
-                yield answer
+            with await terms.turns.take() as turn:
+                call = method(request.SerializeToString())
+                # Iterated over, it would keep each answer until the next.
+                while isinstance(answer := await call.read(), bytes):
+                    yield answer
+                    del answer
+                    turn.close()
     except grpc.aio.AioRpcError as error:
         kind = RefusedError if error.code() in _REFUSALS else LostError
         raise kind(_sentence(error)) from error
     raise LostError("The handler ended the conversation.")
 
 
-def _channel(registration: Registration, tls: TlsFiles | None) -> grpc.aio.Channel:
+def _channel(registration: Registration, terms: Terms) -> grpc.aio.Channel:
     endpoint, target = registration.endpoint, target_of(registration)
+    options = [*_OPTIONS, ("grpc.max_receive_message_length", terms.largest_bytes)]
     if not registration.network:
-        return unix_channel(endpoint.address, _OPTIONS)
+        return unix_channel(endpoint.address, options)
     if not registration.tls:
-        return grpc.aio.insecure_channel(target, options=_OPTIONS)
-    if tls is None:
+        return grpc.aio.insecure_channel(target, options=options)
+    if terms.tls is None:
         raise LostError("It speaks TLS, and the driver has no certificate (--handler-tls-cert).")
     try:
-        credentials = channel_credentials(tls)
+        credentials = channel_credentials(terms.tls)
     except OSError as error:
         raise LostError(f"A file of --handler-tls-* cannot be read: {error.strerror}.") from error
     # Its address changes with its pod; by its name it is known.
     name = ("grpc.ssl_target_name_override", endpoint.name)
-    return grpc.aio.secure_channel(target, credentials, options=[*_OPTIONS, name])
+    return grpc.aio.secure_channel(target, credentials, options=[*options, name])
 
 
 async def _connect(channel: grpc.aio.Channel) -> None:

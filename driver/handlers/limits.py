@@ -24,13 +24,45 @@ NETWORK_HANDLERS = ("onvif", "opcua")
 nothing of a node."""
 
 MOST_DEVICES = 5_000
+NODE_DEVICES = 6_000
+"""A handler at its limit, and a thousand devices of handlers without privileges. One of 1.6 KiB
+takes 18 KiB of memory, its Instance and its slice included: at most 110 MiB in all."""
+
+UNPRIVILEGED_PART = 6
+"""One part in so many of a node's devices is for handlers without privileges."""
+
+LARGEST_ANSWER_BYTES = 8 << 20
+"""Five thousand devices of 1.6 KiB each. What is received takes three times as much for a while."""
+
+BYTES_OF_A_DEVICE = LARGEST_ANSWER_BYTES // MOST_DEVICES
 PARTS_OF_A_DEVICE = 64
 """Properties, mounts and device nodes that a device of an answer has on average, at most."""
 
 _DEVICE_PATHS, _MOUNT_PATHS = "--handler-device-paths", "--handler-mount-paths"
 
+_NODE_MOST = "--node-most-devices"
+
 RealPaths = Mapping[str, str | None]
 """Where paths lead, as far as the driver sees them; None for one that it does not see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """How much an answer holds.
+
+    Attributes:
+        size: In bytes, as it came.
+    """
+
+    devices: int = 0
+    size: int = 0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.devices + other.devices, self.size + other.size)
+
+    def fits(self, room: Amount) -> bool:
+        """Whether there is no more of anything."""
+        return self.devices <= room.devices and self.size <= room.size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +75,26 @@ class HandlerLimits:
         mount_paths: The same of files and folders.
         reserved: Names that no handler of another process may bear: those of ours in this one.
         most_devices: Of one handler, over all Configurations.
+        network_folder: Of handlers without privileges; "" for none.
+        node_devices: Of all handlers of a node together.
     """
 
     device_paths: tuple[str, ...] = (DEVICES,)
     mount_paths: tuple[str, ...] = ()
     reserved: frozenset[str] = frozenset()
     most_devices: int = MOST_DEVICES
+    network_folder: str = ""
+    node_devices: int = NODE_DEVICES
+
+    def share(self, registration: Registration) -> Amount:
+        """What all handlers like this one may report together."""
+        part = self.node_devices // UNPRIVILEGED_PART
+        devices = part if registration.unprivileged else self.node_devices - part
+        return Amount(devices, devices * BYTES_OF_A_DEVICE)
+
+    def largest_answer(self, registration: Registration) -> int:
+        """Bytes that an answer of this handler may have."""
+        return min(LARGEST_ANSWER_BYTES, self.share(registration).size)
 
 
 DEFAULT_LIMITS = HandlerLimits()
@@ -192,6 +238,13 @@ def too_many(most_devices: int) -> str:
     """Says that a handler reports more devices than it may."""
     why = f"It reports more than {most_devices} devices (--handler-most-devices)"
     return f"{why}; what it said before stays."
+
+
+def too_many_together(share: Amount, registration: Registration) -> str:
+    """Says that the handlers of a node report more than they may."""
+    whose = "without privileges" if registration.unprivileged else "with privileges"
+    why = f"The registered handlers of this node {whose} report more than {share.devices} devices"
+    return f"{why} or {share.size} bytes together ({_NODE_MOST}); what it said before stays."
 
 
 def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:

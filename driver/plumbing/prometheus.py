@@ -88,6 +88,12 @@ ALLOCATION_SECONDS = _histogram(
     "allocation_duration_seconds",
     "How long the kubelet waited for the answer to Allocate.",
 )
+HANDLERS_REFUSED = _counter(
+    "handler_refusals_total",
+    "What registered discovery handlers said and there was no room for. what is registration, or "
+    "answer: then what the handler said before stays.",
+    ("what",),
+)
 PUBLISHED_SECONDS = _histogram(
     "discovery_to_published_duration_seconds",
     "From when the driver knew of a change of its node's devices until ResourceSlices said so.",

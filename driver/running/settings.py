@@ -19,7 +19,13 @@ from driver.api import NodeName
 from driver.configurations.permissions import Account
 from driver.discovery.handlers import DEBUG_ECHO_FILE, HANDLER_NAMES, HandlerSettings
 from driver.discovery.reach import Network, Reach, parse_networks, services_around
-from driver.handlers.limits import DEVICES, MOST_DEVICES, NETWORK_HANDLERS, HandlerLimits
+from driver.handlers.limits import (
+    DEVICES,
+    MOST_DEVICES,
+    NETWORK_HANDLERS,
+    NODE_DEVICES,
+    HandlerLimits,
+)
 from driver.handlers.sdk_requests import (
     AGENT_FOLDER,
     AGENT_SOCKET,
@@ -244,6 +250,16 @@ class NodeSettings(_DriverSettings, _DiscoverySettings):
             shown=str(MOST_DEVICES),
         ),
     ] = MOST_DEVICES
+    node_most_devices: Annotated[
+        int,
+        parsed(
+            positive,
+            metavar="NUMBER",
+            help_="That all registered handlers may report together, a sixth of them those in"
+            " --network-handlers-folder. Each takes up to 18 KiB of memory.",
+            shown=str(NODE_DEVICES),
+        ),
+    ] = NODE_DEVICES
     handler_tls_ca: Annotated[str, pem_file("certificates that vouch for handlers.")] = ""
     handler_tls_cert: Annotated[str, pem_file("the driver's certificate.")] = ""
     handler_tls_key: Annotated[str, pem_file("the key of the certificate.")] = ""
@@ -260,6 +276,8 @@ class NodeSettings(_DriverSettings, _DiscoverySettings):
             mount_paths=tuple(self.handler_mount_paths),
             reserved=_EMBEDDED - free,
             most_devices=self.handler_most_devices,
+            network_folder=str(self.network_handlers_folder or ""),
+            node_devices=self.node_most_devices,
         )
 
     @property

@@ -18,6 +18,7 @@ from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handlers import registration_socket, sdk
 from driver.handlers.external_handlers import FILE, ExternalHandlers
 from driver.handlers.limits import HandlerLimits
+from driver.handlers.remembered import load, load_removed
 from driver.handlers.sdk import serve
 from driver.handlers.sdk_requests import Handler, Place
 from driver.handlers.table import (
@@ -25,8 +26,7 @@ from driver.handlers.table import (
     Endpoint,
     HandlerState,
     Registration,
-    load,
-    load_removed,
+    Remembered,
 )
 from driver.instances import handler_discoveries as discoveries
 from driver.instances.inventory import Heard
@@ -177,7 +177,7 @@ async def test_a_handler_that_does_not_wait_for_the_disk_is_registered(tmp_path:
             await writes.wait()
         may_write.set()
         await told.wait()
-    assert load(folder.read(FILE) or b"") == (registration,)
+    assert load(folder.read(FILE) or b"") == (Remembered(registration, 1),)
 
 
 async def test_a_table_that_could_not_be_written_down_is_written_with_the_next_change(
@@ -190,7 +190,7 @@ async def test_a_table_that_could_not_be_written_down_is_written_with_the_next_c
     (tmp_path / "data").unlink()
 
     await handlers.register(registration)
-    assert load(Folder(tmp_path / "data").read(FILE) or b"") == (registration,)
+    assert load(Folder(tmp_path / "data").read(FILE) or b"") == (Remembered(registration, 1),)
 
 
 async def test_a_restarted_driver_asks_the_handlers_that_it_knew(tmp_path: Path) -> None:
@@ -358,10 +358,7 @@ async def test_a_refusal_is_told_and_does_not_make_the_handler_offline(tmp_path:
 async def test_an_answer_that_is_too_large_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "driver.handlers.handler_conversations._OPTIONS",
-        [("grpc.max_receive_message_length", 1000)],
-    )
+    monkeypatch.setattr("driver.handlers.limits.LARGEST_ANSWER_BYTES", 1000)
     node, path = ANode(tmp_path), tmp_path / "shelf.sock"
     huge = answer(v0.Device(id="a" * 2000))
     async with running(node.run()), foreign(path, lambda r, c: forever(huge)):
@@ -371,7 +368,7 @@ async def test_an_answer_that_is_too_large_is_told(
 
 
 async def test_ten_thousand_devices_and_ids_of_a_megabyte_are_taken(tmp_path: Path) -> None:
-    node = ANode(tmp_path, limits=HandlerLimits(most_devices=10_003))
+    node = ANode(tmp_path, limits=HandlerLimits(most_devices=10_003, node_devices=20_000))
     path = tmp_path / "shelf.sock"
     ids = [*(f"{n:05}" for n in range(10_000)), "x" * (1 << 20)]
     many = answer(*devices([*ids, "00007"]), v0.Device())

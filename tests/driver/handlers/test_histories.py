@@ -22,9 +22,10 @@ from driver.devices import Device, Mount
 from driver.handlers import registration_socket, sdk
 from driver.handlers.external_handlers import FILE
 from driver.handlers.limits import HandlerLimits
+from driver.handlers.remembered import load
 from driver.handlers.sdk import serve
 from driver.handlers.sdk_requests import Handler, Place
-from driver.handlers.table import REMOVED_AFTER, Endpoint, HandlerState, load
+from driver.handlers.table import REMOVED_AFTER, Endpoint, HandlerState
 from driver.instances import handler_discoveries as discoveries
 from driver.plumbing.disk import Folder
 from kube.api import Backoff
@@ -151,7 +152,7 @@ class World:
     def is_written(self) -> bool:
         """Whether the next driver will know the handlers that this one knows."""
         content = Folder(self.folder / "data").read(FILE) or b""
-        return {r.endpoint.address for r in load(content)} == set(self.states())
+        return {r.registration.endpoint.address for r in load(content)} == set(self.states())
 
     def is_right(self) -> bool:
         """Whether the node knows what it can know."""

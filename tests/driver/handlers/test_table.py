@@ -11,12 +11,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from driver.api import ConfigurationName
 from driver.handlers.table import (
-    MOST_HANDLERS,
+    PROVEN_AFTER,
     REMOVED_AFTER,
     Endpoint,
     HandlerState,
     HandlerTable,
     Registration,
+    Remembered,
+    Room,
+    Rooms,
     TableFullError,
 )
 from tests.driver.builders import NOW
@@ -28,8 +31,19 @@ ATTIC = ConfigurationName("attic")
 SECOND = timedelta(seconds=1)
 
 
-def a_registration(endpoint: Endpoint = ENDPOINT, *, shared: bool = False) -> Registration:
-    return Registration(endpoint, network=False, shared=shared)
+def a_registration(
+    endpoint: Endpoint = ENDPOINT, *, shared: bool = False, unprivileged: bool = False
+) -> Registration:
+    return Registration(endpoint, network=False, shared=shared, unprivileged=unprivileged)
+
+
+def recalled(*runs: int, unprivileged: bool = False) -> list[int | None]:
+    """How many runs are counted of handlers that a file says this of; None of those on hold."""
+    table = HandlerTable()
+    numbered = (Endpoint("shelf", f"/{number}") for number in range(len(runs)))
+    registrations = (a_registration(e, unprivileged=unprivileged) for e in numbered)
+    table.recall(map(Remembered, registrations, runs), (), NOW)
+    return [None if handler.on_hold else handler.runs for handler in table]
 
 
 def a_table(*registrations: Registration) -> HandlerTable:
@@ -65,18 +79,19 @@ def test_the_time_of_going_offline_does_not_move_with_further_attempts() -> None
 def test_a_handler_is_removed_after_five_minutes_offline_and_no_earlier() -> None:
     table = a_table()
     table.lost(ENDPOINT, SHELF, NOW)
-    assert table.next_expiry() == NOW + REMOVED_AFTER
+    table.prove(NOW + PROVEN_AFTER)
+    assert table.next_due() == NOW + REMOVED_AFTER
     assert table.expire(NOW + REMOVED_AFTER - SECOND) == ()
 
     assert [h.endpoint for h in table.expire(NOW + REMOVED_AFTER)] == [ENDPOINT]
     assert ENDPOINT not in table
     assert table.removed == {"shelf"}
-    assert table.next_expiry() is None
+    assert table.next_due() is None
 
 
 def test_a_removed_handler_that_registers_is_a_new_one() -> None:
     table = a_table()
-    table.recall([a_registration()])
+    table.recall([Remembered(a_registration())], (), NOW)
     table.lost(ENDPOINT, SHELF, NOW)
     table.expire(NOW + REMOVED_AFTER)
 
@@ -110,7 +125,7 @@ def test_the_last_configuration_makes_an_active_handler_wait_and_an_offline_one_
 
 def test_a_recalled_handler_is_waited_for_as_long_as_a_configuration_names_it() -> None:
     table = HandlerTable()
-    table.recall([a_registration()])
+    table.recall([Remembered(a_registration())], (), NOW)
     table.use({"shelf"}, NOW)
     assert table[ENDPOINT].recalled
 
@@ -127,19 +142,133 @@ def test_what_is_told_of_a_removed_handler_changes_nothing() -> None:
     assert list(table) == []
 
 
+SMALL = Rooms(trusted=Room(4, 3, runs=3), unprivileged=Room(2, 1, runs=1))
+
+
+def in_use(*endpoints: Endpoint, unprivileged: bool = False) -> HandlerTable:
+    """A table of four, in which these are active."""
+    table = HandlerTable(SMALL)
+    for endpoint in endpoints:
+        table.register(a_registration(endpoint, unprivileged=unprivileged), NOW)
+        table.reached(endpoint, SHELF, NOW)
+    return table
+
+
 def test_the_table_forgets_who_waits_longest_before_it_refuses() -> None:
-    endpoints = [Endpoint("shelf", f"/{number}") for number in range(MOST_HANDLERS)]
-    table = a_table(*map(a_registration, endpoints))
-    table.reached(endpoints[0], SHELF, NOW)
+    table = in_use(Endpoint("shelf", "/0"), Endpoint("rack", "/1"))
+    waiting = [Endpoint("rack", "/2"), Endpoint("shelf", "/3")]
+    for endpoint in waiting:
+        table.register(a_registration(endpoint), NOW)
 
     table.register(a_registration(Endpoint("shelf", "/new")), NOW)
-    assert endpoints[0] in table
-    assert endpoints[1] not in table
+    assert waiting[0] not in table
+    assert waiting[1] in table
 
     for handler in list(table):
         table.reached(handler.endpoint, SHELF, NOW)
-    with pytest.raises(TableFullError, match="256 discovery handlers"):
-        table.register(a_registration(Endpoint("shelf", "/newer")), NOW)
+    with pytest.raises(TableFullError, match=r"^4 discovery handlers are .* another \"udev\"\.$"):
+        table.register(a_registration(Endpoint("udev", "/newer")), NOW)
+
+
+def test_a_name_has_no_more_room_than_its_own() -> None:
+    table = in_use(*(Endpoint("shelf", f"/{number}") for number in range(3)))
+
+    with pytest.raises(TableFullError, match="3 discovery handlers are"):
+        table.register(a_registration(Endpoint("shelf", "/new")), NOW)
+    table.register(a_registration(Endpoint("rack", "/new")), NOW)
+
+
+def test_handlers_without_privileges_have_room_of_their_own() -> None:
+    table = in_use(Endpoint("onvif", "/0"), Endpoint("opcua", "/0"), unprivileged=True)
+
+    for name in ("onvif", "opcua", "shelf"):
+        with pytest.raises(TableFullError, match="without privileges"):
+            table.register(a_registration(Endpoint(name, "/new"), unprivileged=True), NOW)
+    for number in range(3):
+        table.register(a_registration(Endpoint("onvif", f"/trusted-{number}")), NOW)
+    assert len(list(table)) == 5
+
+
+def test_who_registers_again_needs_no_room() -> None:
+    endpoints = [Endpoint("shelf", f"/{number}") for number in range(3)]
+    table = in_use(*endpoints)
+
+    for endpoint in endpoints:
+        table.register(a_registration(endpoint), NOW)
+
+
+def test_what_one_run_knew_has_no_more_room_in_the_next() -> None:
+    """A file of an earlier version may hold more."""
+    table = HandlerTable(SMALL)
+    numbered = [Endpoint("onvif", f"/{number}") for number in range(255)]
+    strangers = [Remembered(a_registration(e, unprivileged=True)) for e in numbered]
+
+    table.recall([*strangers, Remembered(a_registration())], (), NOW)
+
+    assert {handler.endpoint for handler in table} == {numbered[0], ENDPOINT}
+
+
+def test_what_runs_did_not_survive_a_minute_of_is_on_hold_in_the_next() -> None:
+    assert recalled(0, unprivileged=True) == [1]
+    assert recalled(1, unprivileged=True) == [None]
+    assert recalled(0, 1, 2, 3) == [1, 2, 3, None]
+
+
+def on_hold() -> HandlerTable:
+    table = HandlerTable(SMALL)
+    table.recall([Remembered(a_registration(), 3)], (), NOW)
+    return table
+
+
+def test_a_handler_on_hold_is_offline_and_removed_unless_it_registers_again() -> None:
+    table = on_hold()
+    assert (table[ENDPOINT].state, table[ENDPOINT].recalled) == (OFFLINE, True)
+    assert table.next_due() == NOW + REMOVED_AFTER
+    table.prove(NOW + PROVEN_AFTER)
+    assert table.remembered() == (Remembered(a_registration(), 3),)
+
+    assert [h.endpoint for h in table.expire(NOW + REMOVED_AFTER)] == [ENDPOINT]
+    assert table.removed == {"shelf"}
+
+
+def test_a_handler_on_hold_that_registers_again_has_another_minute() -> None:
+    table = on_hold()
+    table.register(a_registration(), NOW + SECOND)
+    assert (table[ENDPOINT].state, table[ENDPOINT].on_hold) == (WAITING, False)
+    assert table.next_due() == NOW + SECOND + PROVEN_AFTER
+    assert table.remembered() == (Remembered(a_registration(), 3),)
+
+    table.prove(NOW + SECOND + PROVEN_AFTER)
+    assert table.remembered() == (Remembered(a_registration(), 0),)
+
+
+def test_a_handler_on_hold_makes_room_for_another() -> None:
+    table = on_hold()
+    for number in range(3):
+        endpoint = Endpoint("shelf", f"/{number}")
+        table.register(a_registration(endpoint), NOW)
+        table.reached(endpoint, SHELF, NOW)
+
+    assert ENDPOINT not in table
+
+
+def test_a_handler_has_proven_itself_after_a_minute_and_no_earlier() -> None:
+    table = a_table()
+    assert table.remembered() == (Remembered(a_registration(), 1),)
+    assert table.next_due() == NOW + PROVEN_AFTER
+    table.prove(NOW + PROVEN_AFTER - SECOND)
+    assert table[ENDPOINT].runs == 1
+
+    table.register(a_registration(), NOW + SECOND)
+    table.prove(NOW + PROVEN_AFTER)
+    assert table.remembered() == (Remembered(a_registration(), 0),)
+
+
+def test_the_oldest_is_written_down_first() -> None:
+    table = a_table(a_registration(Endpoint("shelf", "/b")), a_registration(Endpoint("rack", "/a")))
+    table.register(a_registration(Endpoint("shelf", "/b")), NOW)
+
+    assert [r.registration.endpoint.address for r in table.remembered()] == ["/b", "/a"]
 
 
 class Life(RuleBasedStateMachine):

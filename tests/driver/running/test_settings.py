@@ -134,12 +134,15 @@ def node_settings(*flags: str, **environ: str) -> NodeSettings:
 
 def test_handlers_of_other_processes_may_little_unless_flags_say_so() -> None:
     usual = node_settings().handler_limits
-    flags = ("--handler-device-paths=/dev/video*, /dev/bus", "--handler-mount-paths=/srv")
-    chosen = node_settings(*flags, "--handler-most-devices=7").handler_limits
+    flags = ["--handler-device-paths=/dev/video*, /dev/bus", "--handler-mount-paths=/srv"]
+    flags += ["--handler-most-devices=7", "--node-most-devices=60"]
+    flags += ["--network-handlers-folder=/var/lib/akri/network/"]
+    chosen = node_settings(*flags).handler_limits
 
     assert usual == HandlerLimits(reserved=frozenset(HANDLER_NAMES))
     assert chosen.device_paths == ("/dev/video*", "/dev/bus")
     assert (chosen.mount_paths, chosen.most_devices) == (("/srv",), 7)
+    assert (chosen.node_devices, chosen.network_folder) == (60, "/var/lib/akri/network")
 
 
 def test_the_names_that_run_elsewhere_are_free_for_others() -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,35 @@ def test_a_handler_comes_late_goes_and_comes_back(
 
     story.drivers.nodes["node-a"].restart()
     handler.start()
+    (shelf / "atlas").mkdir()
+    story.wait_devices(2)
+    story.until("node-a is well", lambda: told(story) == {"node-b": "Waiting"})
+    assert uids(story)["maps"] == before["maps"]
+
+
+def on_hold(story: Story) -> list[int]:
+    """How many handlers were on hold at each start of node-a's driver that recalled any."""
+    said = story.drivers.nodes["node-a"].logs()
+    return [int(n) for n in re.findall(r"handlers recalled count=\d+ on_hold=(\d+)", said)]
+
+
+def recalled(story: Story, times: int) -> bool:
+    return len(on_hold(story)) >= times
+
+
+def test_a_handler_that_the_driver_did_not_survive_often_loses_no_device(
+    story: Story, handler: HandlerProcess, shelf: Path
+) -> None:
+    """It is on hold after the third time, and asked as soon as it registers again."""
+    (shelf / "maps").mkdir()
+    handler.start()
+    before = story.until("its Instance is there", lambda: uids(story))
+    runs = len(on_hold(story))
+    for run in range(runs, runs + 4):
+        story.drivers.nodes["node-a"].kill()
+        story.until("the table is recalled", partial(recalled, story, run + 1))
+    assert on_hold(story)[-1] > 0
+
     (shelf / "atlas").mkdir()
     story.wait_devices(2)
     story.until("node-a is well", lambda: told(story) == {"node-b": "Waiting"})

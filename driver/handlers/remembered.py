@@ -1,0 +1,67 @@
+"""The file of discovery handlers: what the next run of the driver knows of this one's table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict
+
+from driver.handlers.table import Endpoint, Registration, Remembered
+
+_FIELDS = {"name": str, "address": str, "network": bool, "shared": bool}
+
+
+def dump(remembered: Iterable[Remembered], removed: Collection[str] = ()) -> bytes:
+    """The content of the file.
+
+    Args:
+        remembered: Of the handlers that there are.
+        removed: See `HandlerTable.removed`.
+    """
+    content = {"version": 1, "handlers": list(map(_entry, remembered)), "removed": sorted(removed)}
+    return json.dumps(content, indent=1).encode()
+
+
+def _entry(remembered: Remembered) -> Mapping[str, object]:
+    r = remembered.registration
+    said = {"network": r.network, "shared": r.shared, "tls": r.tls}
+    return {**asdict(r.endpoint), **said, "runs": remembered.runs}
+
+
+def load(content: bytes) -> tuple[Remembered, ...]:
+    """The handlers in a file, as far as it can be read: they register again anyway."""
+    try:
+        entries = json.loads(content)["handlers"]
+        return tuple(Remembered(_registration(entry), _runs(entry)) for entry in entries)
+    except (ValueError, TypeError, KeyError):
+        return ()
+
+
+def _runs(entry: Mapping[str, object]) -> int:
+    """Earlier versions counted none."""
+    runs = entry.get("runs", 0)
+    if type(runs) is not int or runs < 0:
+        raise ValueError("runs is no number")
+    return runs
+
+
+def load_removed(content: bytes) -> frozenset[str]:
+    """The names of removed handlers in a file; none where it cannot be read."""
+    try:
+        names = json.loads(content).get("removed", ())
+        return frozenset(name for name in names if isinstance(name, str))
+    except (ValueError, TypeError, AttributeError):
+        return frozenset()
+
+
+def _registration(entry: Mapping[str, object]) -> Registration:
+    for name, kind in _FIELDS.items():
+        if type(entry[name]) is not kind:
+            raise ValueError(f"{name} is no {kind.__name__}")
+    endpoint = Endpoint(str(entry["name"]), str(entry["address"]))
+    return Registration(
+        endpoint,
+        network=bool(entry["network"]),
+        shared=bool(entry["shared"]),
+        tls=entry.get("tls") is True,  # earlier versions knew none
+    )

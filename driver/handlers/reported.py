@@ -1,0 +1,56 @@
+"""What registered handlers have reported, and whether there is room for more.
+
+    answers, by handler and Configuration ──► sums: of the handler, of all like it on the node
+
+Devices stay in memory until their handler is removed, and handlers may be many; so all of a node
+together have a limit. Those without privileges have a share of it, and the others the rest: neither
+takes what is the other's. Who was first has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from driver.api import ConfigurationName
+from driver.handlers.limits import Amount, HandlerLimits, too_many, too_many_together
+from driver.handlers.table import Endpoint, Registration
+
+_Place = tuple[Endpoint, ConfigurationName]
+
+
+@dataclass(slots=True)
+class Reported:
+    """The last answers, as they count."""
+
+    limits: HandlerLimits
+    _amounts: dict[bool, dict[_Place, Amount]] = field(
+        default_factory=lambda: {True: {}, False: {}}
+    )
+
+    def excess(
+        self, registration: Registration, name: ConfigurationName, amount: Amount
+    ) -> str | None:
+        """What would be too much of an answer, as a sentence, were it to count; None if nothing."""
+        place, amounts = (registration.endpoint, name), self._amounts[registration.unprivileged]
+        others = {at: one for at, one in amounts.items() if at != place}
+        own = _sum(one for (endpoint, _), one in others.items() if endpoint == place[0])
+        if own.devices + amount.devices > self.limits.most_devices:
+            return too_many(self.limits.most_devices)
+        if not (_sum(others.values()) + amount).fits(self.limits.share(registration)):
+            return too_many_together(self.limits.share(registration), registration)
+        return None
+
+    def enter(self, registration: Registration, name: ConfigurationName, amount: Amount) -> None:
+        """Count an answer in place of the one before."""
+        self._amounts[registration.unprivileged][registration.endpoint, name] = amount
+
+    def keep(self, is_kept: Callable[[Endpoint, ConfigurationName], bool]) -> None:
+        """Count only these on; the other answers are gone."""
+        for amounts in self._amounts.values():
+            for place in [place for place in amounts if not is_kept(*place)]:
+                del amounts[place]
+
+
+def _sum(amounts: Iterable[Amount]) -> Amount:
+    return sum(amounts, start=Amount())
