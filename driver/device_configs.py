@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.api import DRIVER_NAME, Problem
+from driver.environment import built_in_refusal
 
 API_VERSION = f"{DRIVER_NAME}/v1alpha1"
 KIND = "DeviceConfig"
-
-RESERVED = "MOORAGE_"
-"""Begins the names of variables that are Moorage's own."""
 
 HIGHEST_ID = 2**32 - 2
 """Of a user or a group; the one above stands for none."""
@@ -106,9 +104,8 @@ def name_problem(name: str) -> str:
     """Of a variable."""
     if not NAME.fullmatch(name):
         return "A variable's name has letters, digits and _, and does not begin with a digit."
-    if name.startswith(RESERVED):
-        return f"Names that begin with {RESERVED} are Moorage's own."
-    return ""
+    why = built_in_refusal(name)
+    return f"{why[0].upper()}{why[1:]}." if why else ""
 
 
 def value_problem(value: str) -> str:

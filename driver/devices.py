@@ -65,13 +65,15 @@ class Device(Deriving):
 
     Attributes:
         id: What identifies the device to its handler; stays the same while it is plugged in.
-        properties: Environment of the container that uses it.
+        properties: Environment of the container that uses it, unless it is denied.
         attributes: What claims may select it by beside the properties, the important ones first.
             Akri's contract has no place for them, so a handler of another process reports none.
         nodes: What tells its device nodes beside their paths: the numbers, such as `b7:1` (as in
             udevd's database), or its place in sysfs. Only a handler in this process knows them.
         guards: Paths of the host that are there only as long as this very device is; nor has Akri's
             contract a place for these.
+        unprivileged: Whether its handler runs without privileges, in the folder for such: fewer of
+            its properties become environment, see `environment`.
     """
 
     id: str
@@ -81,6 +83,7 @@ class Device(Deriving):
     attributes: Mapping[str, str] = field(default_factory=dict)
     nodes: tuple[str, ...] = ()
     guards: tuple[str, ...] = ()
+    unprivileged: bool = False
 
 
 AKRIS_DIGITS = 6

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -23,7 +23,6 @@ from google.protobuf.message import DecodeError
 
 from driver.api import ConfigurationName
 from driver.devices import Device
-from driver.discovery.details import shown
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handlers.handler_conversations import (
     LostError,
@@ -44,7 +43,7 @@ from driver.handlers.limits import (
     refused_name,
     too_many,
 )
-from driver.handlers.messages import devices_of, problem_of, request_of
+from driver.handlers.messages import devices_of, few_problems, problem_of, request_without
 from driver.handlers.remembered import dump, load, load_removed
 from driver.handlers.reported import Reported
 from driver.handlers.reports import Report
@@ -62,10 +61,6 @@ from driver.plumbing.prometheus import HANDLERS_REFUSED
 logger = logging.getLogger(__name__)
 
 FILE = "handlers.json"
-
-MOST_PROBLEMS = 3
-"""Of one answer, that are told to users."""
-
 
 ON_HOLD = "The driver ended within a minute of asking it; it is asked when it registers again."
 
@@ -317,7 +312,7 @@ class ExternalHandlers:
             return None
         devices, problems = await self._admitted(registration, response)
         told = (*withheld, *problem_of(response), *problems)
-        self._note_problem(registration.endpoint, name, _few(told))
+        self._note_problem(registration.endpoint, name, few_problems(told))
         return Answer(devices, registration.shared)
 
     def _read(
@@ -360,6 +355,8 @@ class ExternalHandlers:
         real = await asyncio.to_thread(real_paths, paths) if paths else {}
         name, trusted = registration.endpoint.name, registration.is_trusted
         taken, refused = admitted(devices, name, self._limits, real, trusted=trusted)
+        if registration.unprivileged:
+            taken = tuple(replace(device, unprivileged=True) for device in taken)
         return taken, (*refused, *problems)
 
     def _reached(self, endpoint: Endpoint, conversation: Conversation) -> None:
@@ -391,18 +388,5 @@ class ExternalHandlers:
 def _request(
     registration: Registration, question: Question
 ) -> tuple[v0.DiscoverRequest, tuple[str, ...]]:
-    """What a handler is asked, and a sentence about what is withheld from it."""
-    properties = dict(question.properties)
-    withheld = () if registration.is_trusted else sorted(question.secrets & properties.keys())
-    told = {name: value for name, value in properties.items() if name not in withheld}
-    request = request_of(question.details, told)
-    if not withheld:
-        return request, ()
-    names = ", ".join(map(shown, withheld[:MOST_PROBLEMS]))
-    return request, (f"What Secrets hold is not sent over the network without TLS: {names}.",)
-
-
-def _few(problems: Sequence[str]) -> str:
-    """Some of the sentences, as users read them."""
-    more = len(problems) - MOST_PROBLEMS
-    return " ".join([*problems[:MOST_PROBLEMS], *([f"And {more} more."] if more > 0 else [])])
+    secrets = frozenset[str]() if registration.is_trusted else question.secrets
+    return request_without(secrets, question.details, dict(question.properties))

@@ -10,7 +10,7 @@ rest of what it says counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from urllib.parse import urlsplit
 
@@ -21,6 +21,9 @@ from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handlers.table import Endpoint, Registration
 
 LONGEST_NAME = 253
+MOST_PROBLEMS = 3
+"""Of one answer, that are told to users."""
+
 LONGEST_PROBLEM = 1024
 LONGEST_SOCKET_PATH = 107
 """Bytes of a UNIX socket's path."""
@@ -81,6 +84,23 @@ def request_of(details: str, properties: Properties) -> v0.DiscoverRequest:
     """What a handler is asked."""
     data = {name: v0.ByteData(vec=value) for name, value in properties.items()}
     return v0.DiscoverRequest(discovery_details=details, discovery_properties=data)
+
+
+def request_without(
+    secrets: frozenset[str], details: str, properties: Properties
+) -> tuple[v0.DiscoverRequest, tuple[str, ...]]:
+    """The same without some of the properties, and a sentence about what is withheld."""
+    withheld = sorted(secrets & properties.keys())
+    told = {name: value for name, value in properties.items() if name not in withheld}
+    names = ", ".join(map(shown, withheld[:MOST_PROBLEMS]))
+    sentence = f"What Secrets hold is not sent over the network without TLS: {names}."
+    return request_of(details, told), (sentence,) if withheld else ()
+
+
+def few_problems(problems: Sequence[str]) -> str:
+    """Some of the sentences, as users read them."""
+    more = len(problems) - MOST_PROBLEMS
+    return " ".join([*problems[:MOST_PROBLEMS], *([f"And {more} more."] if more > 0 else [])])
 
 
 def properties_of(request: v0.DiscoverRequest) -> Properties:

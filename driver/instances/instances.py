@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from driver.api import (
@@ -33,6 +33,7 @@ from driver.devices import (
     device_digest,
     device_hash,
 )
+from driver.environment import BUILT_IN, EnvironmentRules
 from driver.instances.names import (
     NONE_TAKEN,
     Collision,
@@ -59,6 +60,8 @@ class Instance(Deriving):
         device: The digest that tells which device it is; "" where that is not known.
         nodes: What tells its device nodes from all others of the host, see `rivals`.
         guards: Paths of the host that are there only as long as this very device is.
+        unprivileged: Names of properties that a handler without privileges reports.
+        rules: By which properties become environment of containers, see `unusable_properties`.
     """
 
     name: InstanceName
@@ -77,6 +80,8 @@ class Instance(Deriving):
     device: str = ""
     nodes: frozenset[str] = frozenset()
     guards: tuple[str, ...] = ()
+    unprivileged: frozenset[str] = frozenset()
+    rules: EnvironmentRules = BUILT_IN
 
     @property
     def degraded(self) -> Degraded | None:
@@ -123,7 +128,19 @@ def instance_of(
         device=device_digest(device.id, node),
         nodes=frozenset(device.nodes),
         guards=device.guards,
+        unprivileged=_unprivileged(device, configuration),
     )
+
+
+def _unprivileged(device: Device, configuration: Configuration) -> frozenset[str]:
+    """Names of properties that nobody but a handler without privileges says."""
+    names = device.properties if device.unprivileged else ()
+    return frozenset(name for name in names if name not in configuration.broker_properties)
+
+
+def by_rules(instance: Instance, rules: EnvironmentRules) -> Instance:
+    """An Instance whose properties become environment by these rules."""
+    return replace(instance, rules=rules)
 
 
 def instances_of(

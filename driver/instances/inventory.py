@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 
 from driver.api import Configuration, ConfigurationName, NodeName
 from driver.configurations.configurations import Verdict, holders
-from driver.derived import Deriving
+from driver.derived import Deriving, derived
 from driver.devices import Device
-from driver.instances.instances import Instance, instances_of
+from driver.environment import BUILT_IN, EnvironmentRules
+from driver.instances.instances import Instance, by_rules, instances_of
 from driver.instances.names import NONE_TAKEN, Collision, TakenNames
 from driver.instances.rivals import LeadsTo, leads_nowhere, with_nodes
 
@@ -39,6 +40,22 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
+class Host:
+    """What is known of a node beside its devices.
+
+    Attributes:
+        leads_to: The device node that a path of the host leads to.
+        rules: By which properties of devices become environment of containers.
+    """
+
+    leads_to: LeadsTo = leads_nowhere
+    rules: EnvironmentRules = BUILT_IN
+
+
+PLAIN_HOST = Host()
+
+
+@dataclass(frozen=True, slots=True)
 class Inventory(Deriving):
     """All that this node offers at one moment.
 
@@ -48,12 +65,14 @@ class Inventory(Deriving):
         unheard: Names that are held, and of which not all is known now: what was made of one
             before stays.
         collisions: Devices, by their Configuration, that are no Instance; see `names`.
+        rules: By which properties of devices become environment of containers.
     """
 
     configurations: Mapping[ConfigurationName, Configuration]
     instances: tuple[Instance, ...]
     unheard: frozenset[ConfigurationName]
     collisions: Mapping[ConfigurationName, tuple[Collision, ...]] = field(default_factory=dict)
+    rules: EnvironmentRules = BUILT_IN
 
     @property
     def local(self) -> tuple[Instance, ...]:
@@ -75,7 +94,7 @@ def inventory_of(
     heard: Mapping[ConfigurationName, Heard],
     node: NodeName,
     taken: Callable[[Configuration], TakenNames] = lambda _: NONE_TAKEN,
-    leads_to: LeadsTo = leads_nowhere,
+    host: Host = PLAIN_HOST,
 ) -> Inventory:
     """The inventory of `node`, from all Configurations and what was heard of each.
 
@@ -84,8 +103,9 @@ def inventory_of(
         heard: What was heard of each.
         node: The node.
         taken: What is known of the names of a Configuration's Instances.
-        leads_to: The device node that a path of the host leads to.
+        host: What is known of the node beside.
     """
+    rules = host.rules
     known: dict[ConfigurationName, Configuration] = {}
     unheard: set[ConfigurationName] = set()
     instances: list[Instance] = []
@@ -99,12 +119,13 @@ def inventory_of(
         found, unnamed = instances_of(
             answer.local, answer.shared, configuration, node, taken(configuration)
         )
-        instances.extend(with_nodes(found, leads_to))
+        ruled = found if rules == BUILT_IN else [derived(i, by_rules, rules) for i in found]
+        instances.extend(with_nodes(ruled, host.leads_to))
         if unnamed:
             collisions[name] = unnamed
         if not answer.complete:
             unheard.add(name)
-    return Inventory(known, tuple(instances), frozenset(unheard), collisions)
+    return Inventory(known, tuple(instances), frozenset(unheard), collisions, rules)
 
 
 def withdrawn(inventory: Inventory) -> Inventory:

@@ -117,6 +117,11 @@ COLLISIONS = Gauge(
     "Devices that are no Instance, since another device has their name.",
     ("configuration",),
 )
+DENIED_PROPERTIES = Gauge(
+    "denied_properties",
+    "Properties of devices that no container gets, since their names are denied as environment.",
+    ("configuration",),
+)
 CLAIMS_PREPARED = Gauge(
     "claims_prepared",
     "Claims that are prepared on this node.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,8 @@ import typer
 
 from driver.api import parse_duration
 from driver.discovery.handlers import HANDLER_NAMES
-from driver.handlers.limits import DEVICES
+from driver.environment import NETWORK_PREFIXES, OWN, VARIABLE
+from driver.handlers.limits import DEVICES, NETWORK_HANDLERS, NODE_DEVICES
 from driver.handlers.sdk_requests import AGENT_FOLDER, AGENT_SOCKET, TlsFiles
 from kube.api import parsed, refuse
 
@@ -33,7 +35,7 @@ def positive(text: str) -> int:
 
 
 def handler_names(text: str) -> frozenset[str]:
-    names = frozenset(name for part in text.split(",") if (name := part.strip()))
+    names = frozenset(_words(text))
     if unknown := sorted(names.difference(HANDLER_NAMES)):
         there_are = ", ".join(HANDLER_NAMES)
         raise ValueError(f"no handler {', '.join(unknown)}; there are {there_are}")
@@ -47,10 +49,37 @@ def handler_name(text: str) -> str:
 
 
 def host_paths(text: str) -> tuple[str, ...]:
-    paths = tuple(path for part in text.split(",") if (path := part.strip()))
+    paths = _words(text)
     if odd := [path for path in paths if not path.startswith("/") or ".." in path.split("/")]:
         raise ValueError(f"{odd[0]!r} is no absolute path")
     return paths
+
+
+def variable_patterns(text: str) -> tuple[str, ...]:
+    patterns = _words(text)
+    if odd := [each for each in patterns if not VARIABLE.fullmatch(each.replace("*", "_"))]:
+        raise ValueError(f"{odd[0]!r} is no pattern of variables' names such as ACME_*")
+    return patterns
+
+
+def variable_names(text: str) -> tuple[str, ...]:
+    names = _words(text)
+    if odd := [name for name in names if not VARIABLE.fullmatch(name)]:
+        raise ValueError(f"{odd[0]!r} is no variable's name")
+    if own := [name for name in names if fnmatchcase(name, OWN)]:
+        raise ValueError(f"{own[0]!r} is Moorage's own")
+    return names
+
+
+def variable_prefixes(text: str) -> tuple[str, ...]:
+    prefixes = _words(text)
+    if odd := [prefix for prefix in prefixes if not VARIABLE.fullmatch(prefix)]:
+        raise ValueError(f"{odd[0]!r} begins no variable's name")
+    return prefixes
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word for part in text.split(",") if (word := part.strip()))
 
 
 def path_or_none(text: str) -> Path | None:
@@ -128,6 +157,15 @@ RegistrationSocket = Annotated[
         shown=str(AGENT_FOLDER / AGENT_SOCKET),
     ),
 ]
+NetworkFolder = Annotated[
+    Path | None,
+    parsed(
+        path_or_none,
+        metavar="DIR",
+        help_=f"Where {' and '.join(NETWORK_HANDLERS)} may register that run without"
+        " privileges, and listen (default: none).",
+    ),
+]
 DevicePaths = Annotated[
     Sequence[str],
     parsed(
@@ -138,6 +176,14 @@ DevicePaths = Annotated[
         shown=DEVICES,
     ),
 ]
+MountPaths = Annotated[
+    Sequence[str],
+    parsed(
+        host_paths,
+        metavar="PATHS",
+        help_="The same for files and folders that they mount (default: none).",
+    ),
+]
 NamesAllowed = Annotated[
     frozenset[str] | None,
     parsed(
@@ -145,5 +191,51 @@ NamesAllowed = Annotated[
         metavar="NAMES",
         help_="Names of Moorage's own that handlers of other processes may register all the"
         " same, with commas between them (default: those that are not in --embedded-handlers).",
+    ),
+]
+NetworkPrefixes = Annotated[
+    Sequence[str],
+    parsed(
+        variable_prefixes,
+        metavar="PREFIXES",
+        help_="Properties that handlers in --network-handlers-folder report become environment of"
+        " containers if their names begin with one of these, with commas between them.",
+        shown=",".join(NETWORK_PREFIXES),
+    ),
+]
+DeniedNames = Annotated[
+    Sequence[str],
+    parsed(
+        variable_patterns,
+        metavar="PATTERNS",
+        help_="Patterns of variables' names, such as ACME_*, with commas between them, that are"
+        " denied as environment of containers beside the built-in ones (default: none).",
+    ),
+]
+AllowedNames = Annotated[
+    Sequence[str],
+    parsed(
+        variable_names,
+        metavar="NAMES",
+        help_="Names of variables, with commas between them, that properties of devices may become"
+        " although they are denied (default: none).",
+    ),
+]
+NodeMostDevices = Annotated[
+    int,
+    parsed(
+        positive,
+        metavar="NUMBER",
+        help_="That all registered handlers may report together, a sixth of them those in"
+        " --network-handlers-folder. Each takes up to 18 KiB of memory.",
+        shown=str(NODE_DEVICES),
+    ),
+]
+StaleClaimGrace = Annotated[
+    timedelta,
+    lasting(
+        "How long a prepared claim is kept that the API server does not have, and that neither"
+        " the kubelet nor a pod of the node names.",
+        "1h",
     ),
 ]

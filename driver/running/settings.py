@@ -19,13 +19,8 @@ from driver.api import NodeName
 from driver.configurations.permissions import Account
 from driver.discovery.handlers import DEBUG_ECHO_FILE, HANDLER_NAMES, HandlerSettings
 from driver.discovery.reach import Network, Reach, parse_networks, services_around
-from driver.handlers.limits import (
-    DEVICES,
-    MOST_DEVICES,
-    NETWORK_HANDLERS,
-    NODE_DEVICES,
-    HandlerLimits,
-)
+from driver.environment import NETWORK_PREFIXES, EnvironmentRules
+from driver.handlers.limits import DEVICES, MOST_DEVICES, NODE_DEVICES, HandlerLimits
 from driver.handlers.sdk_requests import (
     AGENT_FOLDER,
     AGENT_SOCKET,
@@ -38,16 +33,21 @@ from driver.offer_paths import OfferPath
 from driver.running.arguments import (
     DEFAULT_METRICS_ADDRESS,
     Address,
+    AllowedNames,
+    DeniedNames,
     DevicePaths,
     EmbeddedHandlers,
+    MountPaths,
     NamesAllowed,
+    NetworkFolder,
+    NetworkPrefixes,
+    NodeMostDevices,
     RegistrationSocket,
+    StaleClaimGrace,
     YesOrNo,
     handler_name,
-    host_paths,
     lasting,
     parse_address,
-    path_or_none,
     pem_file,
     positive,
     tls_files,
@@ -203,25 +203,10 @@ class NodeSettings(_DriverSettings, _DiscoverySettings):
             " 5,000 devices of a Configuration two may have one name; the same for all nodes."
         ),
     ] = "6"
-    stale_claim_grace: Annotated[
-        timedelta,
-        lasting(
-            "How long a prepared claim is kept that the API server does not have, and that neither"
-            " the kubelet nor a pod of the node names.",
-            "1h",
-        ),
-    ] = timedelta(hours=1)
+    stale_claim_grace: StaleClaimGrace = timedelta(hours=1)
     embedded_handlers: EmbeddedHandlers = _EMBEDDED
     handler_registration_socket: RegistrationSocket = AGENT_FOLDER / AGENT_SOCKET
-    network_handlers_folder: Annotated[
-        Path | None,
-        parsed(
-            path_or_none,
-            metavar="DIR",
-            help_=f"Where {' and '.join(NETWORK_HANDLERS)} may register that run without"
-            " privileges, and listen (default: none).",
-        ),
-    ] = None
+    network_handlers_folder: NetworkFolder = None
     network_handlers_group: Annotated[
         int,
         parsed(
@@ -233,14 +218,7 @@ class NodeSettings(_DriverSettings, _DiscoverySettings):
     ] = _NETWORK_HANDLERS_GROUP
     external_handlers: NamesAllowed = None
     handler_device_paths: DevicePaths = (DEVICES,)
-    handler_mount_paths: Annotated[
-        Sequence[str],
-        parsed(
-            host_paths,
-            metavar="PATHS",
-            help_="The same for files and folders that they mount (default: none).",
-        ),
-    ] = ()
+    handler_mount_paths: MountPaths = ()
     handler_most_devices: Annotated[
         int,
         parsed(
@@ -250,16 +228,10 @@ class NodeSettings(_DriverSettings, _DiscoverySettings):
             shown=str(MOST_DEVICES),
         ),
     ] = MOST_DEVICES
-    node_most_devices: Annotated[
-        int,
-        parsed(
-            positive,
-            metavar="NUMBER",
-            help_="That all registered handlers may report together, a sixth of them those in"
-            " --network-handlers-folder. Each takes up to 18 KiB of memory.",
-            shown=str(NODE_DEVICES),
-        ),
-    ] = NODE_DEVICES
+    node_most_devices: NodeMostDevices = NODE_DEVICES
+    network_handler_prefixes: NetworkPrefixes = NETWORK_PREFIXES
+    denied_environment: DeniedNames = ()
+    allowed_environment: AllowedNames = ()
     handler_tls_ca: Annotated[str, pem_file("certificates that vouch for handlers.")] = ""
     handler_tls_cert: Annotated[str, pem_file("the driver's certificate.")] = ""
     handler_tls_key: Annotated[str, pem_file("the key of the certificate.")] = ""
@@ -278,6 +250,14 @@ class NodeSettings(_DriverSettings, _DiscoverySettings):
             most_devices=self.handler_most_devices,
             network_folder=str(self.network_handlers_folder or ""),
             node_devices=self.node_most_devices,
+        )
+
+    @property
+    def environment_rules(self) -> EnvironmentRules:
+        return EnvironmentRules(
+            denied=tuple(self.denied_environment),
+            allowed=frozenset(self.allowed_environment),
+            network_prefixes=tuple(self.network_handler_prefixes),
         )
 
     @property

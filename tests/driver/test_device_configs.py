@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from driver.api import Problem
 from driver.device_configs import NOTHING_ASKED, DeviceConfig, merged, read
+from driver.environment import built_in_refusal
 from driver.models import device_config_problems
 from tests.schema_objects import GARBAGE
 
@@ -25,7 +26,10 @@ ALL = {
 GOOD = {
     **{name: st.just(word) for name, word in HEAD.items()},
     "env": st.dictionaries(
-        st.from_regex(r"[_A-Za-z][_A-Za-z0-9]{0,4}", fullmatch=True), st.text(max_size=5)
+        st.from_regex(r"[_A-Za-z][_A-Za-z0-9]{0,4}", fullmatch=True).filter(
+            lambda name: not built_in_refusal(name)
+        ),
+        st.text(max_size=5),
     ),
     "permissions": st.sampled_from(["r", "w", "m", "rw", "rm", "wm", "rwm"]),
     "mode": st.from_regex(r"0[0-7]{3}", fullmatch=True),
@@ -35,7 +39,8 @@ GOOD = {
 }
 ODD = st.sampled_from([*GARBAGE, None, "wr", "660", "0660\n", "/a/../b", "/\0", 2**32, {"A": 1}])
 ODD_ENV = st.dictionaries(
-    st.sampled_from(["A", "1", "MOORAGE_A", "A B", "é", ""]), st.sampled_from(["x", "\0", 1, None])
+    st.sampled_from(["A", "1", "MOORAGE_A", "LD_PRELOAD", "A B", "é", ""]),
+    st.sampled_from(["x", "\0", 1, None]),
 )
 MIXED = {name: st.one_of(good, ODD) for name, good in GOOD.items()}
 MIXED |= {"env": st.one_of(GOOD["env"], ODD, ODD_ENV), "other": ODD}
@@ -83,7 +88,17 @@ def test_absent_is_null_is_nothing(fields: dict[str, Any]) -> None:
         (
             {"env": {"MOORAGE_INSTANCE": "1"}},
             "env[MOORAGE_INSTANCE]",
-            "Names that begin with MOORAGE_ are Moorage's own.",
+            "Variables MOORAGE_* are denied: they are Moorage's own.",
+        ),
+        (
+            {"env": {"LD_PRELOAD": "/x.so"}},
+            "env[LD_PRELOAD]",
+            "Variables LD_* are denied: they say what the loader and the C library load.",
+        ),
+        (
+            {"env": {"Https_Proxy": "http://10.0.0.1"}},
+            "env[Https_Proxy]",
+            "Variables HTTPS_PROXY are denied: they say which proxy is asked.",
         ),
         ({"env": {"A": "\0"}}, "env[A]", "A variable's value has no NUL byte."),
         ({"env": []}, "env", "Input should be a valid dictionary."),

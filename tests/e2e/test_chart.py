@@ -48,6 +48,7 @@ WRONG: Mapping[str, Any] = {
     "/scheduler/replicas": {"scheduler": {"replicas": "two"}},
     "/driver/path": {"driver": {"path": "DRA"}},
     "/driver/node/instanceHashDigits": {"driver": {"node": {"instanceHashDigits": 7}}},
+    "/driver/node/environment/denied/0": {"driver": {"node": {"environment": {"denied": ["A B"]}}}},
     "/driver/node/host/kubelet": {"driver": {"node": {"host": {"kubelet": "var/lib"}}}},
     "/driver/node/extraArgs/0": {"driver": {"node": {"extraArgs": ["x"]}}},
     "/accounting/drivers": {"accounting": {"drivers": []}},
@@ -315,7 +316,14 @@ def test_values_reach_the_programs() -> None:
                 "path": "dra",
                 "uniqueDevices": False,
                 "logLevel": "DEBUG",
-                "node": {"instanceHashDigits": 8},
+                "node": {
+                    "instanceHashDigits": 8,
+                    "environment": {
+                        "denied": ["ACME_*", "CAMERA_KEY"],
+                        "allowed": ["HTTPS_PROXY"],
+                        "networkPrefixes": ["ONVIF_"],
+                    },
+                },
             },
             "webhook": {"hold": "Retry", "certificates": {"days": 30}},
             "scheduler": {"name": "devices"},
@@ -343,6 +351,9 @@ def test_values_reach_the_programs() -> None:
         assert (driver.path, driver.log_level) == ("dra", "DEBUG")
         assert driver.unique_devices_default == "false"
     assert node.instance_hash_digits == "8"
+    assert node.denied_environment == ("ACME_*", "CAMERA_KEY")
+    assert node.allowed_environment == ("HTTPS_PROXY",)
+    assert node.network_handler_prefixes == ("ONVIF_",)
     assert (webhook.about_pods.hold, webhook.about_pods.other_schedulers) == ("Retry", "Allow")
     bound = {o["metadata"]["name"] for o in objects if o["kind"].endswith("PolicyBinding")}
     policies = {o["metadata"]["name"] for o in objects if o["kind"].endswith("AdmissionPolicy")}

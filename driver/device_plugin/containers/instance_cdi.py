@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from driver.api import AKRI_GROUP, ConfigurationName, InstanceName
 from driver.instances.instances import Instance
+from driver.instances.unusable_properties import container_properties
 from driver.preparing.files.cdi import VERSION, encoded, host_edits, variables
 from driver.preparing.grants.whereabouts import FormerPlace, Whereabouts
 
@@ -43,7 +44,8 @@ def instance_of(file: str) -> InstanceName | None:
 
 def content(instance: Instance) -> bytes | None:
     """The CDI file of an Instance; None for one that CDI cannot name, or that adds nothing."""
-    env = [f"{k}={v}" for k, v in variables(instance.properties, instance.hash).items()]
+    told = variables(container_properties(instance), instance.hash)
+    env = [f"{name}={value}" for name, value in told.items()]
     host = host_edits(instance.device_specs, instance.mounts)
     edits = {**({"env": env} if env else {}), **host}
     if not edits or not _CLASS.fullmatch(instance.configuration):

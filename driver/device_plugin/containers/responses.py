@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from driver.api import InstanceName
 from driver.devices import DeviceSpec, Mount, merged_mounts, merged_specs
 from driver.instances.instances import Instance
+from driver.instances.unusable_properties import container_properties
 from driver.preparing.files.cdi import variables
 from driver.preparing.grants.claims import clash, unusable
 
@@ -97,5 +98,5 @@ def _environment(instances: Iterable[Instance]) -> dict[str, str]:
     """Properties that can be variables; the first Instance by name gives the plain ones."""
     environment: dict[str, str] = {}
     for instance in instances:
-        environment = {**variables(instance.properties, instance.hash), **environment}
+        environment = {**variables(container_properties(instance), instance.hash), **environment}
     return environment

@@ -18,6 +18,7 @@ from typing import Any
 from driver.api import DRIVER_NAME, ClaimUid
 from driver.device_configs import NOTHING_ASKED, DeviceConfig
 from driver.devices import DeviceSpec, Mount, merged_mounts, merged_specs
+from driver.environment import VARIABLE
 from driver.instances.unusable_properties import UNUSABLE
 from driver.preparing.files import metadata, records
 from driver.preparing.files.prepared import PreparedClaim, PreparedDevice
@@ -45,9 +46,6 @@ FILE_NAME = re.compile(
 
 MetadataPath = Callable[[PreparedClaim, str], str]
 """Where the device metadata of a claim's request is on the host."""
-
-VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
-"""Names that Kubernetes accepts in a container's `env`; nothing else reaches a container."""
 
 
 def file_name(uid: ClaimUid) -> str:

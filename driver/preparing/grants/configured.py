@@ -12,6 +12,7 @@ from driver.device_configs import NOTHING_ASKED, DeviceConfig
 from driver.device_health import RESERVED
 from driver.devices import DeviceSpec, Mount
 from driver.instances.instances import Instance
+from driver.instances.unusable_properties import container_properties
 
 CERTIFICATES = f"{RESERVED}certificates"
 """Property of a device: the folder of the host with its certificates. No container learns it."""
@@ -33,13 +34,14 @@ def configured(
 ) -> Instance | str:
     """The Instance with the nodes and mounts that are asked for, or why they cannot be had.
 
-    A claim is made by users: it gets less than the handler gives, never more.
+    A claim is made by users: it gets less than the handler gives, never more. Of the properties
+    are left those that may become environment.
     """
-    instance = _guarded(instance)
+    instance = _told(_guarded(instance))
     if config == NOTHING_ASKED:
         return instance
-    if taken := sorted(_taken(instance, config)):
-        return _cannot_have(f"env[{taken[0]}]", "that is a variable of its own")
+    if problem := _env_problem(instance, config):
+        return problem
     specs = tuple(_spec(spec, config) for spec in instance.device_specs)
     for spec, asked in zip(instance.device_specs, specs, strict=True):
         if not set(asked.permissions) <= set(spec.permissions):
@@ -56,6 +58,21 @@ def _guarded(instance: Instance) -> Instance:
 
 def _cannot_have(what: str, why: str) -> str:
     return f"cannot have {what} of its DeviceConfig: {why}"
+
+
+def _told(instance: Instance) -> Instance:
+    properties = container_properties(instance)
+    if properties is instance.properties:
+        return instance
+    return replace(instance, properties=properties)
+
+
+def _env_problem(instance: Instance, config: DeviceConfig) -> str:
+    for name, _ in config.env:
+        if why := instance.rules.refusal(name):
+            return _cannot_have(f"env[{name}]", why)
+    taken = sorted(_taken(instance, config))
+    return _cannot_have(f"env[{taken[0]}]", "that is a variable of its own") if taken else ""
 
 
 def _taken(instance: Instance, config: DeviceConfig) -> set[str]:

@@ -11,9 +11,11 @@ from driver.api import NodeName
 from driver.handlers.table import HandlerStanding, HandlerState
 from driver.instances.inventory import Inventory
 from driver.instances.slots.slots import InstanceSlots
+from driver.instances.unusable_properties import denied_properties
 from driver.plumbing.prometheus import (
     CLAIMS_PREPARED,
     COLLISIONS,
+    DENIED_PROPERTIES,
     DEVICES,
     DOUBTFUL_CLAIMS,
     HANDLERS,
@@ -56,13 +58,17 @@ def inventory_figures(inventory: Inventory | None) -> Iterator[Metric]:
     """What a node offers; nothing before that is known."""
     if inventory is None:
         return
-    devices, collisions = _Counts(), _Counts()
+    devices, collisions, denied = _Counts(), _Counts(), _Counts()
     for name in inventory.configurations:
         devices.update({(name, "false"): 0, (name, "true"): 0})
         collisions[(name,)] += len(inventory.collisions.get(name, ()))
+        denied[(name,)] = 0
     devices.update((i.configuration, str(i.shared).lower()) for i in inventory.instances)
     yield DEVICES.of(devices)
+    for instance in inventory.instances:
+        denied[(instance.configuration,)] += len(denied_properties(instance))
     yield COLLISIONS.of(collisions)
+    yield DENIED_PROPERTIES.of(denied)
 
 
 def claim_figures(prepared: PreparedClaims, doubtful: PreparedClaims) -> Iterator[Metric]:

@@ -22,11 +22,12 @@ from driver.api import ConfigurationName, NodeName
 from driver.configurations.configurations import Verdict, concerns_devices, judge
 from driver.devices import AKRIS_DIGITS
 from driver.discovery.handlers import check_details
+from driver.environment import BUILT_IN, EnvironmentRules
 from driver.handlers.node_sources import NodeSources
 from driver.handlers.properties.apiserver_properties import NodeProperties
 from driver.instances.disk_nodes import HostNodes
 from driver.instances.handler_discoveries import Discoveries
-from driver.instances.inventory import Inventory, in_force, inventory_of, withdrawn
+from driver.instances.inventory import Host, Inventory, in_force, inventory_of, withdrawn
 from driver.instances.names import Collision, collision_sentence
 from driver.instances.node_instances import NodeInstances
 from driver.instances.rival_sentences import rival_sentences
@@ -59,6 +60,7 @@ class OfferPlace:
 
     Attributes:
         unique_devices_default: What `spec.uniqueDevices` means where it is absent.
+        rules: By which properties of devices become environment of containers.
         homes: Of what was prepared by an earlier process, see `local_pools`.
     """
 
@@ -67,6 +69,7 @@ class OfferPlace:
     unique_devices_default: bool
     hash_digits: int = AKRIS_DIGITS
     homes: Homes = field(default_factory=dict)
+    rules: EnvironmentRules = BUILT_IN
 
 
 class NodeCluster:
@@ -81,6 +84,7 @@ class NodeCluster:
     ) -> None:
         self._node = node = place.node
         self._hash_digits = place.hash_digits
+        self._rules = place.rules
         self._node_path = place.path
         self._tasks = tasks
         self.passes = Passes(self._pass, name="publishing")
@@ -154,7 +158,8 @@ class NodeCluster:
     def _inventory_now(self) -> Inventory:
         taken = self._instances.names(self.inventory, self._hash_digits)
         heard = self.discoveries.heard
-        return inventory_of(self.configurations, heard, self._node, taken, HostNodes().at)
+        host = Host(HostNodes().at, self._rules)
+        return inventory_of(self.configurations, heard, self._node, taken, host)
 
     @property
     def stored_instances(self) -> Store[StoredInstance]:

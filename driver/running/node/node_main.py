@@ -141,6 +141,7 @@ def _place(settings: NodeSettings, node: Node, path: NodePath) -> OfferPlace:
         settings.unique_devices_default == "true",
         int(settings.instance_hash_digits),
         prepared_homes(node.glance(), settings.node_name),
+        settings.environment_rules,
     )
 
 

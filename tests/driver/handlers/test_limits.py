@@ -158,6 +158,27 @@ async def test_a_handler_that_would_mount_the_node_has_its_other_devices_publish
         assert 'Device "disk" is left out: device node "/dev/../sda"' in node.problems()
 
 
+@pytest.mark.parametrize("folder", ["network", "elsewhere"])
+async def test_devices_bear_whether_their_handler_has_no_privileges(
+    tmp_path: Path, folder: str
+) -> None:
+    """Also those of one that an earlier run of the driver took."""
+    path = tmp_path / folder / "shelf.sock"
+    path.parent.mkdir()
+    limits = HandlerLimits(network_folder=str(tmp_path / "network"))
+    node = ANode(tmp_path, limits=limits)
+    async with foreign(path, lambda r, c: forever(answer(*devices(["a"])))):
+        async with running(node.run()):
+            await register(node.socket, str(path))
+            await node.until_devices("a")
+        again = ANode(tmp_path, limits=limits)
+        async with running(again.run(serves=False)):
+            await again.until_devices("a")
+
+    for heard in (node.heard, again.heard):
+        assert [d.unprivileged for d in heard.local] == [folder == "network"]
+
+
 async def test_our_own_names_are_borne_by_others_only_where_a_setting_says_so(
     tmp_path: Path,
 ) -> None:

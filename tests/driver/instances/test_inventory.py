@@ -7,7 +7,7 @@ from typing import Any
 from driver.api import Problem
 from driver.configurations.configurations import Verdict, judge
 from driver.devices import DeviceSpec
-from driver.instances.inventory import Heard, in_force, inventory_of
+from driver.instances.inventory import Heard, Host, in_force, inventory_of
 from tests.driver.builders import NODE, a_configuration_object, a_device
 
 
@@ -52,7 +52,7 @@ def test_instances_are_told_by_their_device_nodes_or_by_where_their_paths_lead()
     }
     led = {"/dev/disk/by-id/x": ("/dev/sdb", "b8:16")}
 
-    inventory = inventory_of([disk, link], heard, NODE, leads_to=led.__getitem__)
+    inventory = inventory_of([disk, link], heard, NODE, host=Host(led.__getitem__))
 
     assert [i.nodes for i in inventory.instances] == [
         {"/dev/sdb", "b8:16"},

@@ -9,6 +9,7 @@ import pytest
 
 from driver.discovery.handlers import HANDLER_NAMES
 from driver.discovery.reach import Reach, parse_networks
+from driver.environment import EnvironmentRules
 from driver.handlers.limits import HandlerLimits
 from driver.handlers.sdk_requests import TlsFiles
 from driver.running.arguments import Address
@@ -145,6 +146,21 @@ def test_handlers_of_other_processes_may_little_unless_flags_say_so() -> None:
     assert (chosen.node_devices, chosen.network_folder) == (60, "/var/lib/akri/network")
 
 
+def test_an_administrator_says_which_environment_is_denied() -> None:
+    flags = ("--denied-environment=ACME_*, CAMERA_KEY", "--allowed-environment=HTTPS_PROXY")
+    more = node_settings(*flags, "--network-handler-prefixes=ONVIF_,ACME_")
+
+    assert node_settings().environment_rules == EnvironmentRules()
+    assert more.environment_rules == EnvironmentRules(
+        denied=("ACME_*", "CAMERA_KEY"),
+        allowed=frozenset({"HTTPS_PROXY"}),
+        network_prefixes=("ONVIF_", "ACME_"),
+    )
+    assert node_settings("--network-handler-prefixes=").environment_rules.network_prefixes == ()
+    limits = node_settings("--network-handlers-folder=/var/lib/akri/network").handler_limits
+    assert limits.network_folder == "/var/lib/akri/network"
+
+
 def test_the_names_that_run_elsewhere_are_free_for_others() -> None:
     elsewhere = node_settings("--embedded-handlers=udev,debugEcho").handler_limits
     both = node_settings("--external-handlers=udev").handler_limits
@@ -185,6 +201,10 @@ def test_networks_that_strangers_may_tell_of_are_named() -> None:
         (["--handler-mount-paths=/srv/../etc"], "is no absolute path"),
         (["--handler-most-devices=0"], "no number above 0"),
         (["--discovery-networks=10.0.0.1/8"], "has host bits set"),
+        (["--denied-environment=A B"], "'A B' is no pattern of variables' names such as ACME_*"),
+        (["--allowed-environment=LD_*"], "'LD_*' is no variable's name"),
+        (["--allowed-environment=MOORAGE_X"], "'MOORAGE_X' is Moorage's own"),
+        (["--network-handler-prefixes=1_"], "'1_' begins no variable's name"),
     ],
 )
 def test_limits_of_no_sense_are_refused(

@@ -113,6 +113,12 @@
 {{- $found := list -}}
 {{- with .Values.driver.node -}}
 {{- with .instanceHashDigits }}{{ if ne (int .) 6 }}{{ $found = append $found (printf "--instance-hash-digits=%d" (int .)) }}{{ end }}{{ end -}}
+{{- with .environment -}}
+{{- with .denied }}{{ $found = append $found (printf "--denied-environment=%s" (join "," .)) }}{{ end -}}
+{{- with .allowed }}{{ $found = append $found (printf "--allowed-environment=%s" (join "," .)) }}{{ end -}}
+{{- $prefixes := join "," .networkPrefixes -}}
+{{- if ne $prefixes "ONVIF_,OPCUA_" }}{{ $found = append $found (printf "--network-handler-prefixes=%s" $prefixes) }}{{ end -}}
+{{- end -}}
 {{- if ne (int .metricsPort) 8090 }}{{ $found = append $found (printf "--metrics-address=:%d" (int .metricsPort)) }}{{ end -}}
 {{- if ne .host.kubelet "/var/lib/kubelet" }}{{ $found = append $found (printf "--kubelet-root=%s" .host.kubelet) }}{{ end -}}
 {{- if ne .host.cdi "/var/run/cdi" }}{{ $found = append $found (printf "--cdi-root=%s" .host.cdi) }}{{ end -}}

@@ -68,6 +68,12 @@ def test_the_file_says_what_akris_cdi_name_stands_for() -> None:
     }
 
 
+def test_of_what_is_denied_nothing_is_in_the_file() -> None:
+    odd = a_camera(properties={"LD_PRELOAD": "/x.so", "no_proxy": "*", "URL": "rtsp://8120fe"})
+
+    assert content(odd) == content(a_camera())
+
+
 def test_what_adds_nothing_has_no_file() -> None:
     """A device without edits makes a whole CDI file invalid."""
     assert content(a_camera(device_specs=(), properties={})) is None

@@ -104,6 +104,12 @@ def test_properties_that_can_be_no_variables_are_left_out() -> None:
     }
 
 
+def test_of_what_is_denied_nothing_is_given() -> None:
+    odd = a_camera(properties={"LD_PRELOAD": "/x.so", "no_proxy": "*", "URL": "rtsp://8120fe"})
+
+    assert response(odd) == response(a_camera())
+
+
 def test_the_cdi_name_of_the_first_instance_comes_last() -> None:
     """Of two plain variables the runtime keeps the later one."""
     names = {"a19705": "moorage.dev/instance=2", "8120fe": "moorage.dev/instance=1"}

@@ -10,6 +10,7 @@ import pytest
 
 from driver.device_configs import DeviceConfig
 from driver.devices import DeviceSpec, Mount
+from driver.environment import EnvironmentRules
 from driver.instances.instances import Instance
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import PreparedClaim
@@ -233,3 +234,34 @@ def test_instances_are_left_as_they_are() -> None:
     plan_prepare(asking(EVERYTHING), instances, {}, BOOT, allowed)
 
     assert instances == some_instances(CERTIFIED)
+
+
+DENIED = {"LD_PRELOAD": "/x.so", "HTTPS_PROXY": "http://10.0.0.1", "MOORAGE_X": "1"}
+
+
+@pytest.mark.parametrize("config", [DeviceConfig(), DeviceConfig(env=(("FPS", "25"),))])
+def test_of_what_is_denied_nothing_reaches_containers(config: DeviceConfig) -> None:
+    claim = planned(config, an_instance(properties={**DENIED, "FLOOR": "2"}))
+
+    asked = [f"{name}={value}" for name, value in config.env]
+    assert edits(claim)["env"] == [*asked, "FLOOR=2", "FLOOR_AAAAAA=2"]
+
+
+def test_what_an_administrator_denies_is_no_claims_to_ask() -> None:
+    rules = EnvironmentRules(denied=("ACME_*",))
+
+    assert planned(DeviceConfig(env=(("ACME_KEY", "1"),)), an_instance(rules=rules)) == Failure(
+        f"device {NODE}/loop-aaaaaa cannot have env[ACME_KEY] of its DeviceConfig:"
+        " variables ACME_* are denied by --denied-environment"
+    )
+
+
+def test_claim_of_a_driver_that_denied_nothing_is_withheld_with_its_reason() -> None:
+    before = planned(DeviceConfig(env=(("ACME_KEY", "1"),)), an_instance())
+
+    after = renewed(before, an_instance(rules=EnvironmentRules(denied=("ACME_*",))))
+
+    assert after.devices[0].withheld == (
+        "cannot have env[ACME_KEY] of its DeviceConfig:"
+        " variables ACME_* are denied by --denied-environment"
+    )

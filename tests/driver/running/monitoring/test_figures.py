@@ -116,8 +116,21 @@ def test_devices_are_told_of_each_configuration() -> None:
         ("devices", "disk", "true"): 0,
         ("name_collisions", "camera"): 1,
         ("name_collisions", "disk"): 0,
+        ("denied_properties", "camera"): 0,
+        ("denied_properties", "disk"): 0,
     }
     assert told(inventory_figures(None)) == {}
+
+
+def test_what_no_container_gets_of_a_device_is_counted() -> None:
+    camera = a_verdict("camera")
+    odd = {"LD_PRELOAD": "/x.so", "HTTPS_PROXY": "http://10.0.0.1", "FLOOR": "2"}
+    devices = [a_device(name, properties=odd) for name in ("a", "b")]
+    heard = {camera.name: Heard(camera.uid, tuple(devices))}
+
+    found = told(inventory_figures(inventory_of([camera], heard, NODE)))
+
+    assert found["denied_properties", "camera"] == 4
 
 
 def test_slots_are_told_of_each_configuration() -> None:
