@@ -89,7 +89,7 @@ def _renewed(claim: PreparedClaim, where: Whereabouts, on_host: OnHost) -> Prepa
 def _renewed_device(device: PreparedDevice, where: Whereabouts, on_host: OnHost) -> PreparedDevice:
     instance = where.find(device)
     if instance is None:
-        return _unseen(device, where)
+        return _unseen(_told(device, where), where)
     if problem := unusable(instance):
         return _withheld(device, problem)
     found = with_real_paths(instance, on_host.resolve)
@@ -112,6 +112,11 @@ def _unseen(device: PreparedDevice, where: Whereabouts) -> PreparedDevice:
     if where.is_unheard(device.configuration) or _is_only_an_address(device):
         return device
     return _withheld(device, device.withheld or "is offline")
+
+
+def _told(device: PreparedDevice, where: Whereabouts) -> PreparedDevice:
+    """As an earlier driver prepared it, without the environment that is denied."""
+    return replace(device, properties=where.rules.passed(device.properties))
 
 
 def _is_only_an_address(device: PreparedDevice) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from driver.api import ConfigurationName, InstanceName
+from driver.environment import BUILT_IN, EnvironmentRules
 from driver.instances.instances import Instance
 from driver.preparing.files.prepared import PreparedDevice
 
@@ -52,11 +53,16 @@ class Whereabouts:
     Args:
         reported: Those that are there.
         unheard: Configurations of which not all is known now.
+        rules: By which properties become environment, of devices that nobody reports, too.
     """
 
     def __init__(
-        self, reported: Iterable[Instance], unheard: Collection[ConfigurationName] = ()
+        self,
+        reported: Iterable[Instance],
+        unheard: Collection[ConfigurationName] = (),
+        rules: EnvironmentRules = BUILT_IN,
     ) -> None:
+        self.rules = rules
         self._reported = tuple(reported)
         self._unheard = frozenset(unheard)
 

@@ -83,7 +83,7 @@ class NodeSight:
         """Where this node's devices are; None before the first decision."""
         if self._where is None and self.inventory is not None:
             inventory = self.inventory_now()
-            self._where = Whereabouts(inventory.instances, inventory.unheard)
+            self._where = Whereabouts(inventory.instances, inventory.unheard, inventory.rules)
         return self._where
 
     def _instances_to_prepare(self) -> Mapping[tuple[str, DeviceName], Instance]:

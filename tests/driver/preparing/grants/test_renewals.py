@@ -10,8 +10,10 @@ import pytest
 
 from driver.api import ConfigurationName, DeviceName
 from driver.devices import DeviceSpec, Mount
+from driver.environment import EnvironmentRules
 from driver.instances.instances import Instance
 from driver.preparing.claim_notices import Notice, change_notices, pods_of, taken_notices
+from driver.preparing.files import cdi
 from driver.preparing.files.prepared import PreparedClaim, PreparedDevice
 from driver.preparing.grants.claims import AllocatedClaim, allocated_claim, plan_prepare
 from driver.preparing.grants.renewals import renew
@@ -309,3 +311,39 @@ def test_a_device_that_is_plugged_anew_is_guarded_anew_and_no_pod_is_told() -> N
     (device,) = renewal.after.devices
     assert [mount.host_path for mount in device.mounts] == ["/dev/disk/by-diskseq/10"]
     assert change_notices([renewal], where) == ()
+
+
+DENIED = {"LD_PRELOAD": "/x.so", "https_proxy": "http://10.0.0.1", "MOORAGE_X": "1"}
+
+
+def as_earlier(claim: PreparedClaim, **properties: str) -> PreparedClaim:
+    """A claim as a driver prepared it that denied nothing."""
+    (device,) = claim.devices
+    return replace(claim, devices=(replace(device, properties=properties),))
+
+
+@pytest.mark.parametrize("reported", [True, False])
+def test_what_an_earlier_driver_gave_is_denied_to_containers_that_start_later(
+    reported: bool,
+) -> None:
+    """Whether its device is there, or nobody speaks of it any more."""
+    now = camera("http://10.0.0.7", "cam-aaaaaa")
+    claim = as_earlier(holding_camera(now), **DENIED, URL="http://10.0.0.7")
+    said = replace(now, properties={**DENIED, "URL": "http://10.0.0.7"})
+
+    after = renewed(claim, [said] if reported else [])
+
+    assert cdi.environment(only(after)) == {
+        "URL": "http://10.0.0.7",
+        "URL_AAAAAA": "http://10.0.0.7",
+    }
+    assert b"LD_PRELOAD" not in cdi.dump(after)
+
+
+def test_an_administrator_denies_more_of_what_nobody_reports() -> None:
+    claim = as_earlier(holding_camera(camera("http://10.0.0.7")), ACME_KEY="1", HTTPS_PROXY="x")
+    rules = EnvironmentRules(denied=("ACME_*",), allowed=frozenset({"HTTPS_PROXY"}))
+
+    after = renew({WANTED.uid: claim}, Whereabouts([], (), rules), BOOT, str)[WANTED.uid].after
+
+    assert only(after).properties == {"HTTPS_PROXY": "x"}
