@@ -101,13 +101,15 @@ def test_a_configuration_that_changes_under_use_takes_nothing_away(slots: SlotSt
     slots.wait_offers({ANY: 0, FOO: 0}, B)
 
     # Were each slot a device still, there would be two of any for b, and four for a.
-    slots.configure(FOO, capacity=4, uniqueDevices=True, brokerProperties={"DEBUG_ECHO_FLOOR": "2"})
+    said = {"DEBUG_ECHO_FLOOR": "2", "LD_PRELOAD": "forged", "HTTPS_PROXY": "forged"}
+    slots.configure(FOO, capacity=4, uniqueDevices=True, brokerProperties=said)
     slots.wait_offers({ANY: 2, FOO: 2}, A)
     slots.wait_offers({ANY: 1, FOO: 2}, B)
     slots.run("late", {ANY: 1}, B)
     late = {slots.slot(FOO, 2): slots.by_any(FOO, B)}
     slots.wait_usage({**held, **late})
     assert slots.environment("late")["DEBUG_ECHO_FLOOR"] == "2"
+    assert "forged" not in slots.environment("late").values()
 
     slots.configure(FOO, capacity=1, uniqueDevices=True)
     slots.wait_offers({ANY: 1, FOO: 0}, B)
