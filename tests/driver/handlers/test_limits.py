@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -39,6 +41,7 @@ from tests.driver.handler_nodes import (
     register,
     running,
 )
+from tests.driver.tasks import until
 
 ROOT = Path(__file__).parent.parent.parent.parent
 ACTIVE = HandlerState.ACTIVE
@@ -171,12 +174,21 @@ async def test_devices_bear_whether_their_handler_has_no_privileges(
         async with running(node.run()):
             await register(node.socket, str(path))
             await node.until_devices("a")
+            await survive(node, path)
         again = ANode(tmp_path, limits=limits)
         async with running(again.run(serves=False)):
             await again.until_devices("a")
 
     for heard in (node.heard, again.heard):
         assert [d.unprivileged for d in heard.local] == [folder == "network"]
+
+
+async def survive(node: ANode, path: Path) -> None:
+    """A minute, so that the next run of the driver asks the handler without being told of it."""
+    node.now += timedelta(minutes=1)
+    await register(node.socket, str(path))
+    file = node.folder / "data" / "handlers.json"
+    await until(lambda: {h["runs"] for h in json.loads(file.read_text())["handlers"]} == {0})
 
 
 async def test_our_own_names_are_borne_by_others_only_where_a_setting_says_so(
