@@ -273,7 +273,8 @@ def test_a_pci_device_comes_with_its_vfio_nodes() -> None:
     )
 
 
-IN_DOUBT = replace(LOOP, in_doubt=True, properties={"DEVTYPE": "disk"})
+KERNELS = {"DEVTYPE": "disk", "MAJOR": "7", "MINOR": "7"}
+IN_DOUBT = replace(LOOP, in_doubt=True, properties=KERNELS)
 
 
 def test_what_the_kernel_says_of_a_device_in_doubt_is_believed() -> None:
