@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim, PreparedDevice
-from driver.preparing.grants.renewals import Renewal
+from driver.preparing.grants.rival_claims import Renewal
 from driver.preparing.grants.whereabouts import Whereabouts
 
 _FINISHED = frozenset({"Succeeded", "Failed"})

@@ -36,7 +36,8 @@ from driver.preparing.grants.claims import (
     plan_prepare,
 )
 from driver.preparing.grants.disk_grants import Node
-from driver.preparing.grants.renewals import Renewal, current, renew, with_real_paths
+from driver.preparing.grants.renewals import current, renew, with_real_paths
+from driver.preparing.grants.rival_claims import Renewal, kept_apart
 from driver.preparing.grants.sight import InstanceSource, Sight
 from driver.preparing.grants.whereabouts import Whereabouts
 from driver.preparing.kubelet_calls import CLAIM_SECONDS, ClaimCalls
@@ -342,7 +343,9 @@ class KubeletClaims:
         if all(sight.where.named(i.name) is i for i in found.values()):
             return planned
         # What is published still may be where another device is by now.
-        return current(planned, sight.where, real_path, self._refuse_mount)
+        moved = Renewal(planned, current(planned, sight.where, real_path, self._refuse_mount))
+        others = (Renewal(c, c) for uid, c in prepared.items() if uid != claim.reference.uid)
+        return as_prepared(next(kept_apart([moved, *others])).after)
 
     def _refuse_mount(self, path: str) -> str | None:
         return mount_refusal(path, self._mount_paths, real_paths([path]))

@@ -19,7 +19,7 @@ from driver.api import NodeName
 from driver.plumbing.apiserver_passes import Passes
 from driver.preparing.claim_notices import Notice, change_notices, pods_of, taken_notices
 from driver.preparing.files.prepared import ClaimReference
-from driver.preparing.grants.renewals import Renewal
+from driver.preparing.grants.rival_claims import Renewal
 from driver.preparing.kubelet_claims import KubeletClaims
 from kube.api import PODS, ApiClient, Event, ObjectReference
 

@@ -2,6 +2,6 @@
 
 In come the allocation on the ResourceClaim, what it asks of its devices (`claim_configs`,
 `configured`), who else has them (`conflicts`) and where they are now (`whereabouts`); out goes a
-plan that `disk_grants` carries out, and, when a device is elsewhere, its renewal. Start reading at
-`claims`.
+plan that `disk_grants` carries out, and, when a device is elsewhere, its renewal, which gives no
+device to two claims (`rival_claims`). Start reading at `claims`.
 """

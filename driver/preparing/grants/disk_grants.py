@@ -24,7 +24,7 @@ from driver.preparing.files.disk_records import Files, RecordFiles
 from driver.preparing.files.metadata import Known, nothing_known
 from driver.preparing.files.prepared import VERSION, Home, PreparedClaim, PreparedClaims
 from driver.preparing.grants.claims import Failure
-from driver.preparing.grants.renewals import Renewal
+from driver.preparing.grants.rival_claims import Renewal
 
 logger = logging.getLogger(__name__)
 

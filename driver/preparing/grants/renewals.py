@@ -11,6 +11,7 @@ A container that starts gets its claim's device where it is now, or does not sta
     is unheard          what they got before
     ... and where it was is another device of its Configuration: nothing, it is withheld
     ... and no longer has what the claim's DeviceConfig asks of it: nothing, it is withheld
+    is another claim's by now, through another Configuration: nothing, see `rival_claims`
 
 Containers that run are left alone; `claim_notices` says what they hold.
 """
@@ -24,8 +25,9 @@ from driver.api import ClaimUid
 from driver.instances.instances import Instance
 from driver.names import is_shared_pool
 from driver.preparing.files.prepared import PreparedClaim, PreparedClaims, PreparedDevice
-from driver.preparing.grants.claims import Failure, as_prepared, in_order, prepared_device, unusable
+from driver.preparing.grants.claims import in_order, prepared_device, unusable
 from driver.preparing.grants.configured import RefuseMount, configured, no_mounts
+from driver.preparing.grants.rival_claims import Renewal, kept_apart, left, withheld
 from driver.preparing.grants.whereabouts import Whereabouts, former_place
 
 Resolve = Callable[[str], str]
@@ -38,14 +40,6 @@ class OnHost:
 
     resolve: Resolve
     refuse_mount: RefuseMount
-
-
-@dataclass(frozen=True, slots=True)
-class Renewal:
-    """A claim as it was prepared, and as it is from now on."""
-
-    before: PreparedClaim
-    after: PreparedClaim
 
 
 def renew(
@@ -62,7 +56,7 @@ def renew(
     current = (claim for claim in claims.values() if claim.boot_id == boot_id)
     on_host = OnHost(resolve, refuse_mount)
     renewals = [Renewal(claim, _renewed(claim, where, on_host)) for claim in current]
-    changed = [renewal for renewal in renewals if renewal.after != renewal.before]
+    changed = [each for each in kept_apart(renewals) if each.after != each.before]
     changed.sort(key=lambda renewal: not _is_withheld(renewal.after))
     return {renewal.before.reference.uid: renewal for renewal in changed}
 
@@ -72,9 +66,9 @@ def current(
     where: Whereabouts,
     resolve: Resolve,
     refuse_mount: RefuseMount = no_mounts,
-) -> PreparedClaim | Failure:
-    """A claim as it is to be prepared now; a failure if a device of it is withheld."""
-    return as_prepared(_renewed(claim, where, OnHost(resolve, refuse_mount)))
+) -> PreparedClaim:
+    """A claim as it is to be prepared now."""
+    return _renewed(claim, where, OnHost(resolve, refuse_mount))
 
 
 def _is_withheld(claim: PreparedClaim) -> bool:
@@ -91,13 +85,13 @@ def _renewed_device(device: PreparedDevice, where: Whereabouts, on_host: OnHost)
     if instance is None:
         return _unseen(_told(device, where), where)
     if problem := unusable(instance):
-        return _withheld(device, problem)
+        return withheld(device, problem)
     found = with_real_paths(instance, on_host.resolve)
     as_asked = configured(found, device.allocated.config, on_host.refuse_mount)
     if isinstance(as_asked, str):
-        return _withheld(device, as_asked)
+        return withheld(device, as_asked)
     after = prepared_device(device.allocated, device.cdi_name, as_asked)
-    return replace(after, left=_left(device, after))
+    return replace(after, left=left(device, after))
 
 
 def with_real_paths(instance: Instance, resolve: Resolve) -> Instance:
@@ -108,10 +102,10 @@ def with_real_paths(instance: Instance, resolve: Resolve) -> Instance:
 
 def _unseen(device: PreparedDevice, where: Whereabouts) -> PreparedDevice:
     if rival := where.rival(former_place(device)):
-        return _withheld(device, rival)
+        return withheld(device, rival)
     if where.is_unheard(device.configuration) or _is_only_an_address(device):
         return device
-    return _withheld(device, device.withheld or "is offline")
+    return withheld(device, device.withheld or "is offline")
 
 
 def _told(device: PreparedDevice, where: Whereabouts) -> PreparedDevice:
@@ -122,14 +116,3 @@ def _told(device: PreparedDevice, where: Whereabouts) -> PreparedDevice:
 def _is_only_an_address(device: PreparedDevice) -> bool:
     is_of_host = device.device_specs or device.mounts or device.withheld
     return is_shared_pool(device.allocated.pool) and not is_of_host
-
-
-def _withheld(device: PreparedDevice, why: str) -> PreparedDevice:
-    after = replace(device, device_specs=(), mounts=(), withheld=why)
-    return replace(after, left=_left(device, after))
-
-
-def _left(before: PreparedDevice, after: PreparedDevice) -> tuple[str, ...]:
-    """In order of time, without those where it is again."""
-    paths = dict.fromkeys((*before.left, *before.paths))
-    return tuple(path for path in paths if path not in after.paths)

@@ -20,7 +20,7 @@ from driver.preparing.files import cdi
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim
 from driver.preparing.grants.claims import Conflict, Failure
 from driver.preparing.grants.disk_grants import Node
-from driver.preparing.grants.renewals import Renewal
+from driver.preparing.grants.rival_claims import Renewal
 from driver.preparing.kubelet_claims import KubeletClaims
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (

@@ -22,7 +22,7 @@ from driver.preparing.files.records import Unreadable
 from driver.preparing.grants import disk_grants
 from driver.preparing.grants.claims import Failure, plan_prepare
 from driver.preparing.grants.disk_grants import Node, Renew
-from driver.preparing.grants.renewals import Renewal
+from driver.preparing.grants.rival_claims import Renewal
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,

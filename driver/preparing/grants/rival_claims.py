@@ -1,0 +1,105 @@
+"""Rival claims: prepared ones whose devices turn out to be one, through two Configurations.
+
+    renewals ──kept_apart──► renewals in which no device is given to two claims
+
+What two Configurations know by different identities may come to be one device while both are
+prepared: a disk known by its serial number is plugged in where a disk known by its place was. Who
+was there first keeps it; the other is withheld, and looked at again whenever claims are renewed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from driver.instances.rivals import shown_first
+from driver.preparing.files.prepared import ClaimReference, PreparedClaim, PreparedDevice
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """A claim as it was prepared, and as it is from now on."""
+
+    before: PreparedClaim
+    after: PreparedClaim
+
+
+class _Holders:
+    """Who has which device nodes now; what is withheld, or for monitoring only, has none."""
+
+    def __init__(self, claims: Iterable[PreparedClaim]) -> None:
+        self._held: dict[str, dict[tuple[ClaimReference, str], PreparedDevice]] = defaultdict(dict)
+        for claim in claims:
+            for device in claim.devices:
+                for node in _nodes(device):
+                    self._held[node][claim.reference, device.cdi_name] = device
+
+    def remove(self, claim: ClaimReference, device: PreparedDevice) -> None:
+        for node in _nodes(device):
+            self._held[node].pop((claim, device.cdi_name), None)
+
+    def rival(self, claim: ClaimReference, device: PreparedDevice) -> str:
+        """Which claim has the device, too, as the end of a sentence; "" if none has."""
+        for node in sorted(_nodes(device), key=shown_first):
+            for (other, _), held in self._held[node].items():
+                shared = held.is_shareable and device.is_shareable
+                if other != claim and held.configuration != device.configuration and not shared:
+                    return (
+                        f"is at {node}, as is device {held.allocated} of Configuration"
+                        f" {held.configuration}, which ResourceClaim {other} has"
+                    )
+        return ""
+
+
+def _nodes(device: PreparedDevice) -> frozenset[str]:
+    return frozenset() if device.withheld or device.allocated.admin_access else device.nodes
+
+
+def kept_apart(renewals: Sequence[Renewal]) -> Iterator[Renewal]:
+    """The same, with those devices withheld that came to be another claim's."""
+    if not any(_gained(renewal) for renewal in renewals):
+        yield from renewals
+        return
+    holders = _Holders(renewal.after for renewal in renewals)
+    for renewal in renewals:
+        rivals = dict(_rivals(renewal, holders))
+        yield _without(renewal, rivals) if rivals else renewal
+
+
+def _gained(renewal: Renewal) -> tuple[PreparedDevice, ...]:
+    """The devices that are at nodes where they were not before."""
+    if renewal.after is renewal.before:
+        return ()
+    before = {device.cdi_name: _nodes(device) for device in renewal.before.devices}
+    after = renewal.after.devices
+    return tuple(d for d in after if _nodes(d) - before.get(d.cdi_name, frozenset()))
+
+
+def _rivals(renewal: Renewal, holders: _Holders) -> Iterator[tuple[str, str]]:
+    claim = renewal.after.reference
+    for device in _gained(renewal):
+        if why := holders.rival(claim, device):
+            holders.remove(claim, device)
+            yield device.cdi_name, why
+
+
+def _without(renewal: Renewal, rivals: dict[str, str]) -> Renewal:
+    before = {device.cdi_name: device for device in renewal.before.devices}
+    devices = tuple(
+        withheld(before.get(d.cdi_name, d), rivals[d.cdi_name]) if d.cdi_name in rivals else d
+        for d in renewal.after.devices
+    )
+    return replace(renewal, after=replace(renewal.after, devices=devices))
+
+
+def withheld(device: PreparedDevice, why: str) -> PreparedDevice:
+    """A device of which no container gets anything now."""
+    after = replace(device, device_specs=(), mounts=(), withheld=why)
+    return replace(after, left=left(device, after))
+
+
+def left(before: PreparedDevice, after: PreparedDevice) -> tuple[str, ...]:
+    """Where it was, in order of time, without those where it is again."""
+    paths = dict.fromkeys((*before.left, *before.paths))
+    return tuple(path for path in paths if path not in after.paths)
