@@ -10,7 +10,8 @@ from typing import Any
 from driver.api import ClaimUid, ConfigurationName, DeviceName, InstanceName
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
-from driver.preparing.files.prepared import ClaimReference, Home, PreparedClaim
+from driver.preparing.files import cdi
+from driver.preparing.files.prepared import ClaimReference, Home, PreparedClaim, PreparedClaims
 from driver.preparing.grants.claims import (
     AllocatedClaim,
     Failure,
@@ -112,6 +113,17 @@ def prepared(
     claim = plan_prepare(allocated(reference, *results), known, {}, BOOT)
     assert not isinstance(claim, Failure), claim
     return replace(claim, home=HOME)
+
+
+def records_in(files: Mapping[str, bytes]) -> PreparedClaims:
+    """The claims of a folder's CDI files, as another process would read them."""
+    found = {}
+    for name, text in files.items():
+        if (uid := cdi.claim_of(name)) is not None:
+            claim = cdi.load(text, uid)
+            assert isinstance(claim, PreparedClaim), claim
+            found[uid] = claim
+    return found
 
 
 @dataclass

@@ -28,7 +28,6 @@ from driver.preparing.files.prepared import (
     PreparedClaims,
     PreparedDevice,
 )
-from driver.preparing.files.records import Unreadable
 from driver.preparing.grants import disk_grants
 from driver.preparing.grants.claims import Failure
 from driver.preparing.grants.disk_grants import Node
@@ -40,6 +39,7 @@ from tests.driver.claim_builders import (
     a_reference,
     a_result,
     an_instance,
+    records_in,
     some_instances,
 )
 from tests.fakes.disk import Disk, FakeFolder, KilledError
@@ -243,14 +243,7 @@ class Histories(RuleBasedStateMachine):
                 assert uid not in self.told, answer
 
     def records(self) -> PreparedClaims:
-        """As another process would read them."""
-        found = {}
-        for name, text in self.cdi.files.items():
-            if (uid := cdi.claim_of(name)) is not None:
-                claim = cdi.load(text, uid)
-                assert not isinstance(claim, Unreadable)
-                found[uid] = claim
-        return found
+        return records_in(self.cdi.files)
 
     def assert_files_are_those_of_the_claims(self) -> None:
         claims = self.plugin.prepared

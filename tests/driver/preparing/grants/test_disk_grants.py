@@ -18,7 +18,6 @@ from driver.plumbing.disk import ProcessLock
 from driver.preparing.files import cdi
 from driver.preparing.files.checkpoint import NAME as CHECKPOINT
 from driver.preparing.files.prepared import ClaimReference, Home, PreparedClaim, PreparedClaims
-from driver.preparing.files.records import Unreadable
 from driver.preparing.grants import disk_grants
 from driver.preparing.grants.claims import Failure, plan_prepare
 from driver.preparing.grants.disk_grants import Node, Renew
@@ -32,6 +31,7 @@ from tests.driver.claim_builders import (
     allocated,
     an_instance,
     prepared,
+    records_in,
     some_instances,
 )
 from tests.driver.earlier_files import earlier_cdi_file, earlier_checkpoint, newer_cdi_file
@@ -62,14 +62,7 @@ class Machine:
         return node
 
     def records(self) -> PreparedClaims:
-        """As another process would read them."""
-        found = {}
-        for name, text in self.cdi.files.items():
-            if (uid := cdi.claim_of(name)) is not None:
-                claim = cdi.load(text, uid)
-                assert not isinstance(claim, Unreadable)
-                found[uid] = claim
-        return found
+        return records_in(self.cdi.files)
 
     def assert_files_are_those_of(self, *claims: PreparedClaim) -> None:
         assert self.records() == {claim.reference.uid: claim for claim in claims}
