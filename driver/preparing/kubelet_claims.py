@@ -189,7 +189,6 @@ class KubeletClaims:
         plan = partial(
             renew,
             where=sight.where,
-            boot_id=self._node.boot_id,
             resolve=cache(real_path),  # of a thousand claims many have one device
             refuse_mount=self._refuse_mount,
         )
@@ -244,7 +243,7 @@ class KubeletClaims:
             self._node.home = _said(error)
 
     async def _grant(self, claim: AllocatedClaim) -> PreparedClaim | Failure:
-        known = is_prepared(claim, self._node.prepared, self._node.boot_id)
+        known = is_prepared(claim, self._node.prepared)
         if self._source.sight is None and not known:
             return Failure("the devices of this node are not discovered yet")
         if known and (problem := await self._renewal_problem()):
@@ -306,7 +305,7 @@ class KubeletClaims:
             claim = self._allocation(found, wanted, prepared)
             if isinstance(claim, Failure):
                 return
-            known = is_prepared(claim, prepared, self._node.boot_id)
+            known = is_prepared(claim, prepared)
         await self._discovered(KNOWN_SECONDS if known else INSTANCES_SECONDS)
 
     async def _discovered(self, seconds: float) -> None:
@@ -332,7 +331,7 @@ class KubeletClaims:
     def _plan(self, claim: AllocatedClaim, prepared: PreparedClaims) -> PreparedClaim | Failure:
         """By what is known when the plan's turn comes: `renew` may have come before it."""
         sight, boot_id = self._source.sight, self._node.boot_id
-        if is_prepared(claim, prepared, boot_id):
+        if is_prepared(claim, prepared):
             return as_prepared(prepared[claim.reference.uid])
         known = {(d.pool, d.device): self._instance(d) for d in claim.devices}
         found = {key: instance for key, instance in known.items() if instance}

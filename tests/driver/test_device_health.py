@@ -17,7 +17,7 @@ from driver.preparing.grants.whereabouts import Whereabouts
 from driver.publishing.shown.publication import Publication, Supply, publish
 from driver.publishing.shown.slices import Features, published
 from tests.driver.builders import NOW
-from tests.driver.claim_builders import BOOT, a_reference, an_instance, prepared, some_instances
+from tests.driver.claim_builders import a_reference, an_instance, prepared, some_instances
 
 ALL = Features(consumable_capacity=True, taints=True)
 NOT_WELL = {"moorage.dev/health": "degraded"}
@@ -121,7 +121,7 @@ def test_containers_are_told_nothing_and_their_pods_neither() -> None:
     ill = replace(well, properties={**well.properties, **NOT_WELL, **TOLD})
 
     assert "moorage.dev/health" not in json.dumps(json.loads(cdi.dump(claim)))
-    assert renew({reference.uid: claim}, Whereabouts([ill]), BOOT, str) == {}
+    assert renew({reference.uid: claim}, Whereabouts([ill]), str) == {}
     assert prepared(reference, instances=some_instances(ill)) == claim
 
 

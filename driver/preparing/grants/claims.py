@@ -47,13 +47,6 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict(Failure):
-    """Another claim is in the way, which may be there no longer: see `kubelet_holders`."""
-
-    holder: ClaimReference
-
-
-@dataclass(frozen=True, slots=True)
 class AllocatedClaim:
     """This driver's part of a claim's allocation, on this node; `pod_claim` as when prepared."""
 
@@ -121,14 +114,10 @@ def _allocated_device(result: Mapping[str, Any], configs: ClaimConfigs) -> Alloc
     )
 
 
-def is_prepared(claim: AllocatedClaim, prepared: PreparedClaims, boot_id: str) -> bool:
+def is_prepared(claim: AllocatedClaim, prepared: PreparedClaims) -> bool:
     """Whether the answer is known already, so that no device needs to be looked at."""
     known = prepared.get(claim.reference.uid)
-    return (
-        known is not None
-        and known.boot_id == boot_id
-        and known.allocation == frozenset(claim.devices)
-    )
+    return known is not None and known.allocation == frozenset(claim.devices)
 
 
 def plan_prepare(
@@ -140,14 +129,14 @@ def plan_prepare(
 ) -> PreparedClaim | Failure:
     """What to prepare for a claim; what is prepared already is kept up to date by `renewals`.
 
-    A claim that was allocated anew, or planned in an earlier boot, is planned again; so is one
-    that an earlier driver prepared, which did not know what the claim asks of its devices.
+    A claim that was allocated anew is planned again; so is one that an earlier driver prepared,
+    which did not know what the claim asks of its devices. `boot_id` is that of now.
     """
-    if is_prepared(claim, prepared, boot_id):
+    if is_prepared(claim, prepared):
         return as_prepared(prepared[claim.reference.uid])
-    holders = (holder for holder in prepared.values() if holder.boot_id == boot_id)
-    if hindrance := hindrance_of(claim.reference.uid, claim.devices, instances, holders):
-        return Conflict(*hindrance)
+    others = (other for uid, other in prepared.items() if uid != claim.reference.uid)
+    if hindrance := hindrance_of(claim.devices, instances, others):
+        return Failure(hindrance)
     devices: list[PreparedDevice] = []
     given: list[tuple[AllocatedDevice, Instance]] = []
     for allocated in claim.devices:

@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from driver.api import ClaimUid, DeviceName
+from driver.api import DeviceName
 from driver.instances.instances import Instance
 from driver.instances.rivals import is_shareable, shown_first
 from driver.preparing.files.prepared import (
     AllocatedDevice,
-    ClaimReference,
     PreparedClaim,
     PreparedDevice,
 )
@@ -27,36 +26,30 @@ _Wanted = tuple[AllocatedDevice, Instance]
 
 
 def hindrance_of(
-    uid: ClaimUid,
     devices: Sequence[AllocatedDevice],
     instances: Mapping[tuple[str, DeviceName], Instance],
-    prepared: Iterable[PreparedClaim],
-) -> tuple[str, ClaimReference] | None:
-    """Why a claim cannot have its devices now, and whose they are; None if it can.
+    others: Iterable[PreparedClaim],
+) -> str:
+    """Why a claim cannot have its devices now, in a sentence; "" if it can.
 
     Args:
-        uid: The claim's.
         devices: Those that it was given.
         instances: What they are, by pool and device.
-        prepared: The claims of this boot. No container outlives its boot, so what is only known
-            from an earlier one holds nothing.
+        others: The other claims that are prepared.
     """
     names, nodes = {wanted.device for wanted in devices}, _by_node(devices, instances)
-    for holder in prepared:
-        if holder.reference.uid == uid:
-            continue
+    for holder in others:
         for held in holder.devices:
             # Of a thousand claims, nearly all have nothing to do with this one.
             if held.allocated.device in names and (said := _same(devices, held)):
                 return _told(said, holder)
             if nodes and not nodes.keys().isdisjoint(held.held) and (said := _rival(nodes, held)):
                 return _told(said, holder)
-    return None
+    return ""
 
 
-def _told(said: str, holder: PreparedClaim) -> tuple[str, ClaimReference]:
-    sentence = f"device {said} is still prepared for ResourceClaim {holder.reference}"
-    return sentence, holder.reference
+def _told(said: str, holder: PreparedClaim) -> str:
+    return f"device {said} is still prepared for ResourceClaim {holder.reference}"
 
 
 def _same(devices: Iterable[AllocatedDevice], held: PreparedDevice) -> str:

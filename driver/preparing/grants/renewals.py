@@ -45,17 +45,12 @@ class OnHost:
 def renew(
     claims: PreparedClaims,
     where: Whereabouts,
-    boot_id: str,
     resolve: Resolve,
     refuse_mount: RefuseMount = no_mounts,
 ) -> Mapping[ClaimUid, Renewal]:
-    """The claims that are to change, with nothing withheld from them last.
-
-    Claims of an earlier boot are planned when the kubelet asks for them.
-    """
-    current = (claim for claim in claims.values() if claim.boot_id == boot_id)
+    """The claims that are to change, with nothing withheld from them last."""
     on_host = OnHost(resolve, refuse_mount)
-    renewals = [Renewal(claim, _renewed(claim, where, on_host)) for claim in current]
+    renewals = [Renewal(claim, _renewed(claim, where, on_host)) for claim in claims.values()]
     changed = [each for each in kept_apart(renewals) if each.after != each.before]
     changed.sort(key=lambda renewal: not _is_withheld(renewal.after))
     return {renewal.before.reference.uid: renewal for renewal in changed}

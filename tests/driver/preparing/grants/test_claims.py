@@ -10,10 +10,9 @@ import pytest
 
 from driver.api import ClaimUid, DeviceName
 from driver.devices import DeviceSpec, Mount
-from driver.preparing.files.prepared import AllocatedDevice, ClaimReference, Home, PreparedClaim
+from driver.preparing.files.prepared import AllocatedDevice, ClaimReference, PreparedClaim
 from driver.preparing.grants.claims import (
     AllocatedClaim,
-    Conflict,
     Failure,
     Instances,
     allocated_claim,
@@ -214,18 +213,6 @@ def test_prepared_claim_is_refused_while_a_device_of_it_is_withheld() -> None:
     assert planned == Failure("device node-a/loop-aaaaaa is offline")
 
 
-def test_claim_of_an_earlier_boot_is_planned_again() -> None:
-    known = prepared(WANTED)
-    moved = an_instance(device_specs=(DeviceSpec("/dev/b", "/dev/b"),))
-
-    claim = plan_prepare(allocated(WANTED), some_instances(moved), {WANTED.uid: known}, "boot-2")
-
-    assert not isinstance(claim, Failure)
-    assert claim.boot_id == "boot-2"
-    assert claim.devices[0].device_specs == moved.device_specs
-    assert claim.devices[0].cdi_name == known.devices[0].cdi_name
-
-
 def test_claim_that_was_allocated_anew_gets_its_new_device() -> None:
     known = prepared(WANTED)
     instances = some_instances(an_instance("loop-bbbbbb"))
@@ -260,7 +247,7 @@ def test_exclusive_device_is_prepared_for_one_claim(
     )
 
     sentence = f"device node-a/loop-aaaaaa is still prepared for ResourceClaim {OTHER}"
-    refusal = Conflict(sentence, OTHER)
+    refusal = Failure(sentence)
     assert (planned == refusal) is is_refused
 
 
@@ -271,14 +258,6 @@ def test_device_of_the_same_name_in_another_pool_is_another() -> None:
     assert isinstance(claim, AllocatedClaim)
 
     assert not isinstance(plan_prepare(claim, instances, {OTHER.uid: holder}, BOOT), Failure)
-
-
-def test_claim_of_an_earlier_boot_holds_nothing() -> None:
-    holder = replace(prepared(OTHER), boot_id="boot-0")
-
-    planned = plan_prepare(allocated(WANTED), some_instances(), {OTHER.uid: holder}, BOOT)
-
-    assert planned == replace(prepared(WANTED), home=Home())
 
 
 def test_two_devices_of_a_request_at_one_container_path_are_refused() -> None:

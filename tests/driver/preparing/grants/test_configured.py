@@ -179,7 +179,7 @@ def test_claim_of_a_driver_that_knew_no_configs_is_planned_again() -> None:
     assert isinstance(before, PreparedClaim)
     known = {WANTED.uid: before}
 
-    assert not is_prepared(asking(EVERYTHING), known, BOOT)
+    assert not is_prepared(asking(EVERYTHING), known)
     after = plan_prepare(asking(EVERYTHING), some_instances(CERTIFIED), known, BOOT, allowed)
     assert edits(after)["env"] == ["FPS=25"]
 
@@ -192,7 +192,7 @@ def moved(instance: Instance = CERTIFIED) -> Instance:
 def renewed(claim: PreparedClaim | Failure, now: Instance, refuse: Any = allowed) -> PreparedClaim:
     assert isinstance(claim, PreparedClaim)
     where = Whereabouts([now])
-    changes = renew({WANTED.uid: claim}, where, BOOT, str, refuse)
+    changes = renew({WANTED.uid: claim}, where, str, refuse)
     return changes[WANTED.uid].after
 
 

@@ -69,7 +69,7 @@ def renewed(
     resolve: Callable[[str], str] = str,
 ) -> PreparedClaim:
     where = Whereabouts(reported, frozenset(map(ConfigurationName, unheard)))
-    renewals = renew({WANTED.uid: claim}, where, BOOT, resolve)
+    renewals = renew({WANTED.uid: claim}, where, resolve)
     return renewals[WANTED.uid].after if renewals else claim
 
 
@@ -81,7 +81,7 @@ def only(claim: PreparedClaim) -> PreparedDevice:
 def test_nothing_changes_where_nothing_changed() -> None:
     claim = holding(disk("/dev/a"))
 
-    assert renew({WANTED.uid: claim}, Whereabouts([disk("/dev/a")]), BOOT, str) == {}
+    assert renew({WANTED.uid: claim}, Whereabouts([disk("/dev/a")]), str) == {}
 
 
 def test_device_that_moved_is_given_where_it_is() -> None:
@@ -190,25 +190,19 @@ def test_network_device_with_a_node_of_the_host_is_withheld() -> None:
     assert only(renewed(claim)).withheld == "is offline"
 
 
-def test_claims_of_an_earlier_boot_wait_for_the_kubelet() -> None:
-    claim = holding(disk("/dev/a"))
-
-    assert renew({WANTED.uid: claim}, Whereabouts([]), "boot-2", str) == {}
-
-
 def test_claims_of_which_something_is_withheld_are_written_first() -> None:
     first, second = holding(disk("/dev/a")), holding(disk("/dev/b", "loop-bbbbbb"))
     second = replace(second, reference=a_reference(2))
     claims = {WANTED.uid: first, second.reference.uid: second}
 
-    renewals = renew(claims, Whereabouts([disk("/dev/b")]), BOOT, str)
+    renewals = renew(claims, Whereabouts([disk("/dev/b")]), str)
 
     assert list(renewals) == [second.reference.uid, WANTED.uid]
 
 
 def notices(claim: PreparedClaim, *reported: Instance) -> list[tuple[str, str, bool]]:
     where = Whereabouts(reported)
-    renewals = renew({WANTED.uid: claim}, where, BOOT, str)
+    renewals = renew({WANTED.uid: claim}, where, str)
     told = change_notices(renewals.values(), where)
     assert {notice.claim for notice in told} <= {WANTED}
     return [(notice.reason, notice.sentence, notice.is_warning) for notice in told]
@@ -306,7 +300,7 @@ def test_a_device_that_is_plugged_anew_is_guarded_anew_and_no_pod_is_told() -> N
     before = holding(disk("/dev/sdb", guards=("/dev/disk/by-diskseq/9",)))
     where = Whereabouts([disk("/dev/sdb", guards=("/dev/disk/by-diskseq/10",))])
 
-    renewal = renew({WANTED.uid: before}, where, BOOT, lambda path: path)[WANTED.uid]
+    renewal = renew({WANTED.uid: before}, where, lambda path: path)[WANTED.uid]
 
     (device,) = renewal.after.devices
     assert [mount.host_path for mount in device.mounts] == ["/dev/disk/by-diskseq/10"]
@@ -344,6 +338,6 @@ def test_an_administrator_denies_more_of_what_nobody_reports() -> None:
     claim = as_earlier(holding_camera(camera("http://10.0.0.7")), ACME_KEY="1", HTTPS_PROXY="x")
     rules = EnvironmentRules(denied=("ACME_*",), allowed=frozenset({"HTTPS_PROXY"}))
 
-    after = renew({WANTED.uid: claim}, Whereabouts([], (), rules), BOOT, str)[WANTED.uid].after
+    after = renew({WANTED.uid: claim}, Whereabouts([], (), rules), str)[WANTED.uid].after
 
     assert only(after).properties == {"HTTPS_PROXY": "x"}

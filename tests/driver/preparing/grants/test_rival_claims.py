@@ -13,7 +13,7 @@ from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.grants.renewals import renew
 from driver.preparing.grants.rival_claims import Renewal, kept_apart
 from driver.preparing.grants.whereabouts import Whereabouts
-from tests.driver.claim_builders import BOOT, a_reference, a_result, prepared, some_instances
+from tests.driver.claim_builders import a_reference, a_result, prepared, some_instances
 from tests.driver.preparing.grants.test_conflicts import of
 
 MINE, YOURS = a_reference(1), a_reference(2)
@@ -35,10 +35,10 @@ def test_a_disk_that_comes_where_another_claim_has_the_place_is_withheld_until_t
     mine, yours = holding(1, "disks-aaaaaa", "/dev/sda"), holding(2, "bays-bbbbbb", "/dev/sdb")
     where = Whereabouts([of("disks-aaaaaa", "/dev/sdb"), of("bays-bbbbbb", "/dev/sdb")])
 
-    both = renew({MINE.uid: mine, YOURS.uid: yours}, where, BOOT, str)
+    both = renew({MINE.uid: mine, YOURS.uid: yours}, where, str)
     withheld = both[MINE.uid].after
-    again = renew({MINE.uid: withheld, YOURS.uid: yours}, where, BOOT, str)
-    alone = renew({MINE.uid: withheld}, where, BOOT, str)[MINE.uid].after
+    again = renew({MINE.uid: withheld, YOURS.uid: yours}, where, str)
+    alone = renew({MINE.uid: withheld}, where, str)[MINE.uid].after
 
     assert withheld.devices[0].withheld == (
         "is at /dev/sdb, as is device node-a/bays-bbbbbb of Configuration bays, which"
@@ -54,7 +54,7 @@ def test_disks_that_swap_their_places_keep_each_other_from_nothing() -> None:
     mine, yours = holding(1, "disks-aaaaaa", "/dev/sda"), holding(2, "ssds-bbbbbb", "/dev/sdb")
     where = Whereabouts([of("disks-aaaaaa", "/dev/sdb"), of("ssds-bbbbbb", "/dev/sda")])
 
-    changes = renew({MINE.uid: mine, YOURS.uid: yours}, where, BOOT, str)
+    changes = renew({MINE.uid: mine, YOURS.uid: yours}, where, str)
 
     assert paths(changes[MINE.uid].after) == ("/dev/sdb",)
     assert paths(changes[YOURS.uid].after) == ("/dev/sda",)
