@@ -128,8 +128,8 @@ async def test_samples_are_taken_while_nobody_looks(world: World, snapshots: Sna
     put(world, a_pod("v", queue="vision", claims=["cam"], node="node-a"))
     put(world, an_allocated_claim("cam", "v", queue="vision"))
     async with asyncio.timeout(30):
-        while not snapshots.history.of(("vision", "onvif")).usage:
-            await asyncio.sleep(0.01)  # it rests for as long as its steps take
+        while not snapshots.history.of(("vision", "onvif")).usage:  # noqa: ASYNC110  It rests.
+            await asyncio.sleep(0.01)
 
     assert snapshots.latest is None
     assert snapshots.history.of(("vision", "onvif")).usage[-1] == 1
