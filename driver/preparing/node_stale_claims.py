@@ -69,11 +69,11 @@ class StaleClaims:
         await self._passes.run()
 
     async def _pass(self) -> float:
+        home = await self.claims.home()  # so that the first claim need not wait for it
         claims = self.claims.prepared
         if not claims:
             self._since.clear()
             return LOOK_SECONDS
-        home = await self.claims.home()
         listing = await self._listing()
         suspects = [c for c in claims.values() if _is_suspect(c, home, listing)]
         evidence = await self._evidence(suspects, listing)
