@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -133,7 +134,9 @@ def type_how_kubeadm_is_asked(cluster: Cluster, shared: Path, folder: Path) -> N
     """The page's own words, with this cluster's folders."""
     page = (documented.DOCS / "own-control-plane.md").read_text()
     (block,) = (b for b in re.findall(r"```sh\n(.+?)```", page, re.DOTALL) if "kubeadm " in b)
-    typed = block.replace("/etc/kubernetes/moorage", str(shared)).replace("/tmp", str(folder))
+    # In one pass: a folder of this cluster may lie below `/tmp` itself, or have a space.
+    folders = {"/etc/kubernetes/moorage": str(shared), "/tmp": str(folder)}
+    typed = re.sub("|".join(folders), lambda found: shlex.quote(folders[found[0]]), block)
     programs_of = (ensure_built(programs.KUBEADM), Path(cluster.kubectl_program).parent)
     path = os.pathsep.join([*map(str, programs_of), os.environ["PATH"]])
     env = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PATH": path}
