@@ -20,7 +20,7 @@ class FakeApiServer(ApiServer):
     def __init__(self) -> None:
         self.writes: list[str] = []
 
-    def request(self, method: str, path: str, value: Any = None, *, content_type: str = "") -> None:
+    def request(self, method: str, path: str, value: Any = None, **_: str) -> None:
         name = "" if method == "PATCH" else value["metadata"]["name"]
         self.writes.append(f"{method} {path.partition('/v1/')[2]} {name}".strip())
         if method == "POST" and path == fake_kubelets.LEASES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -45,17 +45,32 @@ class ApiServer:
         return self.request("DELETE", path)
 
     def request(
-        self, method: str, path: str, value: Any = None, *, content_type: str = JSON
+        self,
+        method: str,
+        path: str,
+        value: Any = None,
+        *,
+        content_type: str = JSON,
+        accept: str = JSON,
     ) -> Any:
         """The decoded answer. Raises ApiError for error statuses, OSError without an answer."""
         body = None if value is None else json.dumps(value)
-        headers = {"Accept": JSON, "Content-Type": content_type}
+        headers = {"Accept": accept, "Content-Type": content_type}
         status, text = self._exchange(method, path, body, headers)
-        answer = json.loads(text) if text.startswith("{") else text
-        if status >= 400:
-            problem = answer if isinstance(answer, dict) else {"message": answer}
-            raise ApiError(status, problem.get("reason", ""), problem.get("message", ""))
-        return answer
+        return _answer(status, text)
+
+    def lines(self, path: str) -> Iterator[bytes]:
+        """The lines of an answer that goes on, such as a watch's; they end when it does.
+
+        Raises ApiError for error statuses, OSError where the connection breaks.
+        """
+        self.close()
+        answer = self._answered("GET", path, None, {"Accept": JSON})
+        if answer.status >= 400:
+            _answer(answer.status, answer.read().decode())
+        while line := answer.readline():
+            yield line
+        self.close()
 
     def close(self) -> None:
         if self._connection is not None:
@@ -81,10 +96,23 @@ class ApiServer:
     def _send(
         self, method: str, path: str, body: str | None, headers: dict[str, str]
     ) -> tuple[int, str]:
+        answer = self._answered(method, path, body, headers)
+        return answer.status, answer.read().decode()
+
+    def _answered(
+        self, method: str, path: str, body: str | None, headers: dict[str, str]
+    ) -> http.client.HTTPResponse:
         if self._connection is None:
             self._connection = http.client.HTTPSConnection(
                 self._host, self._port, timeout=30, context=self._context
             )
         self._connection.request(method, path, body, headers)
-        answer = self._connection.getresponse()
-        return answer.status, answer.read().decode()
+        return self._connection.getresponse()
+
+
+def _answer(status: int, text: str) -> Any:
+    answer = json.loads(text) if text.startswith("{") else text
+    if status >= 400:
+        problem = answer if isinstance(answer, dict) else {"message": answer}
+        raise ApiError(status, problem.get("reason", ""), problem.get("message", ""))
+    return answer

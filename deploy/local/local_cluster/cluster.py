@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from local_cluster.handles import Node, Part
 from local_cluster.health import wait_until
 from local_cluster.kubectl import Manifest
 from local_cluster.layout import layout_of
+from local_cluster.object_reads import ObjectReads
 from local_cluster.records import blueprint_of
 from local_cluster.settings import ClusterSettings
 from local_cluster.supervisor import Supervisor
@@ -45,6 +45,7 @@ class Cluster:
 
     def __init__(self, blueprint: Blueprint) -> None:
         self._use(blueprint)
+        self._reads = ObjectReads(self.api, self.kubectl)
 
     @classmethod
     def up(cls, settings: ClusterSettings) -> Cluster:
@@ -114,21 +115,14 @@ class Cluster:
         self.kubectl("apply", *where, "-f", "-", stdin=kubectl.as_text(manifest))
 
     def get(self, kind: str, name: str, *, namespace: str | None = None) -> dict[str, Any] | None:
-        """One object, or None when it does not exist."""
-        where = ("--namespace", namespace) if namespace else ()
-        done = self.kubectl("get", kind, name, *where, "-o", "json", "--ignore-not-found")
-        found: dict[str, Any] | None = json.loads(done.stdout) if done.stdout.strip() else None
-        return found
+        """One object, or None when it does not exist; without a namespace of `default`."""
+        return self._reads.one(kind, name, namespace)
 
     def list(
         self, kind: str, *, namespace: str | None = None, selector: str | None = None
     ) -> list[dict[str, Any]]:
         """Objects of one namespace, or of all (cluster-scoped kinds, too)."""
-        where = ("--namespace", namespace) if namespace else ("--all-namespaces",)
-        chosen = ("--selector", selector) if selector else ()
-        done = self.kubectl("get", kind, *where, *chosen, "-o", "json")
-        items: list[dict[str, Any]] = json.loads(done.stdout)["items"]
-        return items
+        return self._reads.all(kind, namespace, selector)
 
     def wait(
         self,
