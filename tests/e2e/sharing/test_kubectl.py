@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import select
+import shlex
 import signal
 import stat
 import struct
@@ -325,7 +326,8 @@ def test_kubectl_completes_names_from_the_cluster(story: Story, tmp_path: Path) 
     ):
         script = tmp_path / name
         run = f"import sys; from {module} import main; sys.exit(main())"
-        script.write_text(f"#!{sys.executable}\n{run}\n")
+        # Not as the script's interpreter: a path there ends at its first space.
+        script.write_text(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -c '{run}' \"$@\"\n")
         script.chmod(0o755)
     environment = {
         **os.environ,
