@@ -6,9 +6,11 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
 CLUSTER ?= .cluster
+MINUTES ?= 10
+KUBERNETES ?= 1.36
 
 .DEFAULT_GOAL := help
-.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy e2e-oldest crash-test hostile-test demo image images image-lock bench proto crds manifests reference docs lock advisories cluster-up cluster-down clean
+.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy e2e-oldest crash-test hostile-test chaos demo image images image-lock bench proto crds manifests reference docs lock advisories cluster-up cluster-down clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +79,9 @@ crash-test: $(READY) ## The driver killed before each of its system calls (some 
 
 hostile-test: $(READY) ## Nonsense at the driver's sockets, ten minutes at each
 	MOORAGE_HOSTILE_SECONDS=600 $(BIN)/pytest -q tests/driver/hostile -n $(WORKERS)
+
+chaos: $(READY) ## Chance on a real cluster, and an independent checker (MINUTES=10 SEED= KUBERNETES=1.36)
+	@PYTHONPATH=deploy/local $(BIN)/python -m tests.chaos --minutes $(MINUTES) --kubernetes $(KUBERNETES) $(if $(SEED),--seed $(SEED))
 
 demo: $(READY) ## The main job on a real cluster (KEEP=1 keeps it, LEGACY=1: without DRA, OLDEST=1: on 1.34)
 	@PYTHONPATH=deploy/local $(BIN)/python -m moorage_demo $(if $(KEEP),--keep) $(if $(LEGACY),--legacy) $(if $(OLDEST),--oldest)

@@ -1,0 +1,102 @@
+"""Chaos on the real cluster, and the checker beside it.
+
+    python -m tests.chaos [--minutes 10] [--seed N] [--kubernetes 1.36] [--no-faults] [--upgrades]
+
+It ends with the first thing that must not be: objects, events and logs of its surroundings are
+in `.artifacts/chaos-<seed>` then. A seed chooses the same actions again, as far as the cluster
+answers as it did.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from local_cluster.api import Cluster, ClusterSettings
+from moorage_demo import installation, release
+from tests.chaos.findings import Finding
+from tests.chaos.releases import Releases
+from tests.chaos.scene import POD_GROUPS, scene
+from tests.chaos.trial import Trial
+
+ROOT = Path(__file__).parents[2]
+
+
+def main() -> int:
+    given = _arguments()
+    seed = random.randrange(1_000_000) if given.seed is None else given.seed
+    print(f"SEED={seed} MINUTES={given.minutes:g} on Kubernetes {given.kubernetes}", flush=True)
+    with (
+        _cluster(given) as cluster,
+        tempfile.TemporaryDirectory() as folder,
+        scene(cluster, Path(folder, "disks")) as found,
+    ):
+        more = (Releases.of(cluster, Path(folder, "before")).change,) if given.upgrades else ()
+        trial = Trial(found, random.Random(seed), _said(), not given.no_faults, more)
+        findings = trial.run(given.minutes)
+        _report(findings, cluster, seed)
+    return 1 if findings else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--kubernetes", default=ClusterSettings.kubernetes)
+    parser.add_argument("--no-faults", action="store_true", help="users only")
+    parser.add_argument(
+        "--upgrades", action="store_true", help="to the landed version and back, too"
+    )
+    parser.add_argument("--cluster", type=Path, help="one that is up and has Moorage")
+    return parser.parse_args()
+
+
+@contextmanager
+def _cluster(given: argparse.Namespace) -> Iterator[Cluster]:
+    """One of its own, with Moorage in pods, or one that is there."""
+    if given.cluster:
+        yield Cluster.open(given.cluster)
+        return
+    settings = ClusterSettings(
+        work_dir=ROOT / ".cluster-chaos",
+        kubernetes=given.kubernetes,
+        own_networks=True,
+        parts=installation.PARTS,
+    )
+    cluster = Cluster.up(settings)
+    try:
+        cluster.apply(POD_GROUPS)
+        release.install_release(cluster)
+        yield cluster
+    finally:
+        cluster.down(purge=True)
+
+
+def _said() -> Callable[[str], None]:
+    began = time.monotonic()
+
+    def say(line: str) -> None:
+        print(f"{time.monotonic() - began:7.1f} {line}", flush=True)
+
+    return say
+
+
+def _report(findings: list[Finding], cluster: Cluster, seed: int) -> None:
+    for finding in findings:
+        print(f"FOUND {finding}")
+    if findings:
+        target = ROOT / ".artifacts" / f"chaos-{seed}"
+        cluster.collect(target)
+        print(f"objects, events and logs are in {target}")
+    else:
+        print("0 violations")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""What goes wrong, at random: processes are killed and stopped, networks are cut.
+
+Every fault mends itself: it says after how long, and how.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from local_cluster.api import Cluster
+
+SYSTEM = "app.kubernetes.io/part-of=moorage"
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager")
+OF_A_NODE = ("kubelet-node-a", "kubelet-node-b", "containerd-node-a", "containerd-node-b")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that is broken for a while.
+
+    Attributes:
+        what: What was done.
+        seconds: How long it lasts.
+        mend: Ends it.
+    """
+
+    what: str
+    seconds: float
+    mend: Callable[[], None]
+
+
+@dataclass
+class Faults:
+    """Breaks one thing after the other."""
+
+    cluster: Cluster
+    random: Random
+    more: tuple[Callable[[], Fault | None], ...] = ()
+
+    def kinds(self) -> list[tuple[int, Callable[[], Fault | None]]]:
+        """Each with its weight."""
+        return [
+            *((1, each) for each in self.more),
+            (4, self.kill_ours),
+            (3, self.stop_ours),
+            (2, self.kill_part),
+            (2, self.stop_part),
+            (1, self.cut_node),
+            (1, self.replace_ours),
+        ]
+
+    def kill_ours(self) -> Fault | None:
+        """SIGKILL to a container of ours; the kubelet starts it again."""
+        found = sorted(self._containers())
+        if not found:
+            return None
+        name, node, identity = self.random.choice(found)
+        for pid in processes_of(identity):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return Fault(f"kill {name} on {node}", 0, nothing)
+
+    def stop_ours(self) -> Fault | None:
+        """SIGSTOP to a container of ours."""
+        found = sorted(self._containers())
+        if not found:
+            return None
+        name, node, identity = self.random.choice(found)
+        pids = processes_of(identity)
+        _signal(pids, signal.SIGSTOP)
+        seconds = self.random.choice((1.0, 4.0, 9.0, 20.0))
+        return Fault(
+            f"stop {name} on {node} for {seconds:g} s",
+            seconds,
+            lambda: _signal(pids, signal.SIGCONT),
+        )
+
+    def kill_part(self) -> Fault:
+        part = self.cluster.part(self.random.choice((*CONTROL_PLANE, *OF_A_NODE)))
+        part.kill()
+        seconds = self.random.choice((0.0, 2.0, 6.0))
+        return Fault(f"kill {part.name} for {seconds:g} s", seconds, part.start)
+
+    def stop_part(self) -> Fault:
+        part = self.cluster.part(self.random.choice((*CONTROL_PLANE, *OF_A_NODE)))
+        part.stop()
+        seconds = self.random.choice((1.0, 3.0, 8.0))
+        return Fault(f"stop {part.name} for {seconds:g} s", seconds, part.cont)
+
+    def cut_node(self) -> Fault:
+        """A node and its pods do not reach the API server."""
+        node = self.random.choice(self.cluster.nodes)
+        route = ("blackhole", f"{self.cluster.address}/32")
+        node.exec(("ip", "route", "replace", *route), check=False)
+        seconds = self.random.choice((2.0, 8.0, 15.0))
+        return Fault(
+            f"cut {node.name} off for {seconds:g} s",
+            seconds,
+            lambda: _ignored(node.exec(("ip", "route", "del", *route), check=False)),
+        )
+
+    def replace_ours(self) -> Fault | None:
+        """What an upgrade does: new pods in place of the old ones."""
+        found = [
+            (kind, body["metadata"]["namespace"], body["metadata"]["name"])
+            for kind in ("daemonset", "deployment")
+            for body in self.cluster.list(kind, selector=SYSTEM)
+        ]
+        kind, namespace, name = self.random.choice(sorted(found))
+        self.cluster.kubectl("rollout", "restart", f"{kind}/{name}", "-n", namespace)
+        return Fault(f"replace {kind}/{name}", 0, nothing)
+
+    def _containers(self) -> Iterator[tuple[str, str, str]]:
+        """Pod and container, node, and containerd's name of it."""
+        for pod in self.cluster.list("pods", selector=SYSTEM):
+            for status in pod["status"].get("containerStatuses") or ():
+                if "running" in status["state"]:
+                    name = f"{pod['metadata']['name']}/{status['name']}"
+                    identity = status["containerID"].removeprefix("containerd://")
+                    yield name, pod["spec"]["nodeName"], identity
+
+
+def processes_of(container: str) -> list[int]:
+    """The processes of a container, as this machine numbers them."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if container in (folder / "cgroup").read_text():
+                found.append(int(folder.name))
+    return found
+
+
+def _signal(pids: list[int], number: int) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def nothing() -> None:
+    """Mends itself."""
+
+
+def _ignored(_: object) -> None:
+    """A fault that ended by itself, as a node that booted again."""

@@ -1,0 +1,231 @@
+"""What has to hold at a quiet point: the books are right, nothing is left, nobody waits in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from tests.chaos.charges import Amounts, charges, tree_of, usage
+from tests.chaos.findings import Finding
+from tests.chaos.objects import (
+    ADMITTED,
+    CHARGES,
+    GATE,
+    OWNER_POD,
+    QUEUE,
+    Key,
+    Object,
+    Snapshot,
+    allocation,
+    annotation,
+    condition,
+    group_of,
+    is_going,
+    is_non_preemptible,
+    is_placed,
+    label,
+    queue_of,
+    reserved_for,
+    results,
+    shown,
+)
+from tests.chaos.queue_tree import Tree
+from tests.chaos.verdicts import NO_DEVICE, adds, reasons, users_of, waits
+
+OTHER_WORDS = {"RoomIsLeft", "DeviceHeld", "OtherGates", "PodGroupIncomplete", "Fits"}
+"""Reasons that are about other pods, which this checker does not judge."""
+
+
+def rest_findings(snapshot: Snapshot) -> Iterator[Finding]:
+    """Everything that must not be at rest."""
+    yield from _owners(snapshot)
+    yield from _books(snapshot)
+    yield from _left_overs(snapshot)
+    yield from _gone_configurations(snapshot)
+    yield from _waiting(snapshot)
+    yield from _guarantee(snapshot)
+    yield from _groups(snapshot)
+
+
+def _owners(snapshot: Snapshot) -> Iterator[Finding]:
+    pods = snapshot.pods_by_uid()
+    for claim in snapshot.all("resourceclaims"):
+        about, owner = f"claim {shown(claim)}", label(claim, QUEUE)
+        users = [pods[each] for each in reserved_for(claim) if each in pods]
+        if results(claim) and any(is_placed(user) for user in users) and not owner:
+            yield Finding("one-owner", about, "pods use its devices, and no queue owns it")
+        if not allocation(claim) and annotation(claim, OWNER_POD):
+            yield Finding("left-over", about, f"it has no devices, and is still owned by {owner}")
+        if results(claim) and not reserved_for(claim):
+            yield Finding("left-over", about, "it has devices, and nobody has reserved it")
+        for user in users:
+            if is_non_preemptible(user) and is_placed(user) and queue_of(user, snapshot) != owner:
+                sentence = f"Pod {shown(user)} uses it, is foreign to {owner} and non-preemptible"
+                yield Finding("foreign-non-preemptible", about, sentence)
+
+
+def _books(snapshot: Snapshot) -> Iterator[Finding]:
+    tree, found = tree_of(snapshot), list(charges(snapshot))
+    own = usage(found, tree)
+    own_held = usage((charge for charge in found if charge.is_non_preemptible), tree)
+    for name, queue in sorted(tree.queues.items()):
+        status = queue.get("status") or {}
+        for field, counted in (("usage", own), ("usageNonPreemptible", own_held)):
+            told = {word: n for word, n in (status.get(field) or {}).items() if n}
+            if told != counted.get(name, {}):
+                sentence = f"status.{field} is {told}, counted are {counted.get(name, {})}"
+                yield Finding("books", f"queue {name}", sentence)
+    charged = {charge.queue for charge in found}
+    for name in sorted(charged - {*tree.queues}):
+        yield Finding("books", f"queue {name}", "something is charged to it, and it is not there")
+
+
+def _left_overs(snapshot: Snapshot) -> Iterator[Finding]:
+    own = usage(charges(snapshot), tree_of(snapshot))
+    for queue in snapshot.all("queues"):
+        name = queue["metadata"]["name"]
+        has = CHARGES in (queue["metadata"].get("finalizers") or ())
+        if name in own and not has:
+            yield Finding("books", f"queue {name}", "it is charged and may be deleted")
+        if has and is_going(queue) and name not in own:
+            yield Finding(
+                "left-over", f"queue {name}", "a finalizer keeps it, and nothing is charged"
+            )
+
+
+def _gone_configurations(snapshot: Snapshot) -> Iterator[Finding]:
+    configurations = {key[1] for key in snapshot.objects.get("configurations", {})}
+    for instance in snapshot.all("instances"):
+        of, slots = instance["spec"]["configurationName"], instance["spec"].get("deviceUsage") or {}
+        if of not in configurations and not any(slots.values()):
+            yield Finding("left-over", f"instance {shown(instance)}", f"Configuration {of} is gone")
+    for body in snapshot.all("resourceslices"):
+        for device in body["spec"].get("devices") or ():
+            of = (device["attributes"].get("configuration") or {}).get("string")
+            if of and of not in configurations and not _is_used(device["name"], snapshot):
+                yield Finding(
+                    "left-over", f"device {device['name']}", f"Configuration {of} is gone"
+                )
+
+
+def _is_used(device: str, snapshot: Snapshot) -> bool:
+    found = (result for claim in snapshot.all("resourceclaims") for result in results(claim))
+    return any(result["device"] == device for result in found)
+
+
+def _waiting(snapshot: Snapshot) -> Iterator[Finding]:
+    for pod in snapshot.all("pods"):
+        if waits(pod, snapshot):
+            yield from _why(pod, snapshot)
+
+
+def _why(pod: Object, snapshot: Snapshot) -> Iterator[Finding]:
+    own, told = reasons(pod, snapshot), why_it_waits(pod)
+    about = f"pod {shown(pod)}"
+    if told in OTHER_WORDS:
+        return
+    if not own:
+        yield Finding(
+            "fits-and-waits", about, f"nothing keeps it; what it is told: {told or 'nothing'}"
+        )
+    elif not told:
+        yield Finding("no-reason", about, f"it waits and is not told that {sorted(own)}")
+    elif is_gated(pod) and told not in own:
+        yield Finding(
+            "false-reason", about, f"it is told {told}, and what keeps it is {sorted(own)}"
+        )
+
+
+def _groups(snapshot: Snapshot) -> Iterator[Finding]:
+    """No part of a group holds devices while the rest cannot come."""
+    for group in snapshot.all("podgroups"):
+        members = [pod for pod in snapshot.all("pods") if group_of(pod, snapshot) == group]
+        running = [pod for pod in members if is_placed(pod)]
+        least = int(group["spec"].get("minMember") or 0)
+        is_done = any(pod["status"]["phase"] == "Succeeded" for pod in members)
+        may_go = not any(is_non_preemptible(pod) for pod in running)
+        guarded = any(_is_guarded(pod, snapshot) for pod in running)
+        if 0 < len(running) < least and may_go and not is_done and not guarded:
+            sentence = f"{len(running)} of its pods run, and it needs {least}"
+            yield Finding("part-of-a-group", f"podgroup {shown(group)}", sentence)
+
+
+def _budgets(snapshot: Snapshot) -> Iterable[Key]:
+    return snapshot.objects.get("poddisruptionbudgets", {})
+
+
+def is_gated(pod: Object) -> bool:
+    return any(gate["name"] == GATE for gate in pod["spec"].get("schedulingGates") or ())
+
+
+def why_it_waits(pod: Object) -> str:
+    """The word of the gate's condition; of a pod without a gate, kube-scheduler's sentence."""
+    if is_gated(pod):
+        return str(condition(pod, ADMITTED).get("reason", ""))
+    return str(condition(pod, "PodScheduled").get("message", ""))
+
+
+def _guarantee(snapshot: Snapshot) -> Iterator[Finding]:
+    tree, found = tree_of(snapshot), list(charges(snapshot))
+    own = usage(found, tree)
+    for pod in snapshot.all("pods"):
+        if not waits(pod, snapshot):
+            continue
+        queue, why = queue_of(pod, snapshot), reasons(pod, snapshot)
+        if not why or not why <= {"OverLimit", NO_DEVICE} or _is_told_unmet(queue, snapshot):
+            continue
+        added = adds(pod, queue, snapshot)
+        if [*added] != [queue] or not _is_within_quota(queue, added[queue], own, tree):
+            continue
+        for charge in found:
+            if _may_go(charge.queue, queue, added[queue], charge.amounts, own, tree) and all(
+                not is_non_preemptible(user)
+                and not is_going(user)
+                and not _is_guarded(user, snapshot)
+                for user in users_of(charge, snapshot)
+            ):
+                sentence = f"queue {queue} is below its quota, and {charge.what} could go"
+                yield Finding("guarantee", f"pod {shown(pod)}", sentence)
+                break
+
+
+def _is_guarded(pod: Object, snapshot: Snapshot) -> bool:
+    """The trials' budgets are for all pods of a namespace."""
+    return any(key[0] == pod["metadata"]["namespace"] for key in _budgets(snapshot))
+
+
+def _is_told_unmet(queue: str, snapshot: Snapshot) -> bool:
+    found = snapshot.get("queues", queue)
+    return bool(found) and condition(found or {}, "QuotaUnmet").get("status") == "True"
+
+
+def _is_within_quota(queue: str, added: Amounts, own: Mapping[str, Amounts], tree: Tree) -> bool:
+    return all(
+        own.get(each, {}).get(resource, 0) + amount <= tree.quota(each, resource)
+        for resource, amount in added.items()
+        for each in tree.path(queue)
+        if each == queue or tree.lists(each, resource)
+    )
+
+
+def _may_go(
+    victim: str,
+    queue: str,
+    added: Amounts,
+    amounts: Amounts,
+    own: Mapping[str, Amounts],
+    tree: Tree,
+) -> bool:
+    """Whether a queue is above its quota of what is wanted, as is each below where both part."""
+    mine = tree.path(queue)
+    apart = [each for each in tree.path(victim) if each not in mine]
+    wanted = [resource for resource in added if amounts.get(resource)]
+    return (
+        bool(apart)
+        and bool(wanted)
+        and all(
+            own.get(each, {}).get(resource, 0) > tree.quota(each, resource)
+            for resource in wanted
+            for each in apart
+            if each == victim or tree.lists(each, resource)
+        )
+    )

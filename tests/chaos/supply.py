@@ -1,0 +1,93 @@
+"""Free devices, as the checker counts them: what is published, less what claims have taken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tests.chaos.objects import DRIVER, Object, Snapshot, results
+
+Place = tuple[str, str]
+"""Pool and device."""
+
+
+@dataclass(frozen=True)
+class Free:
+    """A device that has room.
+
+    Attributes:
+        place: Which it is.
+        resource: Its Configuration.
+        slots: How many uses it has room for.
+        nodes: Which nodes may use it; nothing is all.
+    """
+
+    place: Place
+    resource: str
+    slots: int
+    nodes: frozenset[str] | None
+
+
+def free_devices(snapshot: Snapshot) -> Iterator[Free]:
+    """Those that carry no taint, of the newest generation of each pool."""
+    taken = _taken(snapshot)
+    slices = [s for s in snapshot.all("resourceslices") if s["spec"]["driver"] == DRIVER]
+    newest: dict[str, int] = {}
+    for body in slices:
+        pool = body["spec"]["pool"]
+        newest[pool["name"]] = max(newest.get(pool["name"], 0), pool["generation"])
+    for body in slices:
+        pool = body["spec"]["pool"]
+        if pool["generation"] == newest[pool["name"]]:
+            yield from _of_slice(body["spec"], taken)
+
+
+def _of_slice(spec: Object, taken: Mapping[Place, int]) -> Iterator[Free]:
+    for device in spec.get("devices") or ():
+        place = (spec["pool"]["name"], device["name"])
+        slots = _slots(device) - taken.get(place, 0)
+        if slots > 0 and not device.get("taints"):
+            resource = device["attributes"]["configuration"]["string"]
+            yield Free(place, resource, slots, _nodes(spec))
+
+
+def _slots(device: Object) -> int:
+    if not device.get("allowMultipleAllocations"):
+        return 1
+    return int(device["capacity"]["slots"]["value"])
+
+
+def _nodes(spec: Object) -> frozenset[str] | None:
+    if "nodeName" in spec:
+        return frozenset({spec["nodeName"]})
+    if spec.get("allNodes"):
+        return None
+    (term,) = spec["nodeSelector"]["nodeSelectorTerms"]
+    return frozenset(value for e in term["matchExpressions"] for value in e["values"])
+
+
+def _taken(snapshot: Snapshot) -> Counter[Place]:
+    taken: Counter[Place] = Counter()
+    for claim in snapshot.all("resourceclaims"):
+        for result in results(claim):
+            if not result.get("adminAccess"):
+                slots = int((result.get("consumedCapacity") or {}).get("slots", 1))
+                taken[result["pool"], result["device"]] += slots
+    return taken
+
+
+def ready_nodes(snapshot: Snapshot) -> set[str]:
+    """Nodes that pods can be put on."""
+    return {
+        node["metadata"]["name"]
+        for node in snapshot.all("nodes")
+        if not node["spec"].get("unschedulable")
+        and not any(
+            taint["effect"] != "PreferNoSchedule" for taint in node["spec"].get("taints") or ()
+        )
+        and any(
+            c["type"] == "Ready" and c["status"] == "True"
+            for c in node.get("status", {}).get("conditions") or ()
+        )
+    }

@@ -1,0 +1,150 @@
+"""What the checker finds at rest: each rule has an example that keeps it, and one that does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chaos import made
+from tests.chaos.objects import OWNER_POD, PREEMPTIBILITY, Object
+from tests.chaos.rest_rules import rest_findings
+
+USER = made.pod("p", "red", "c", on="a")
+
+
+def rules(*bodies: Object) -> set[str]:
+    return {finding.rule for finding in rest_findings(made.snapshot(made.configuration(), *bodies))}
+
+
+def test_a_claim_that_is_charged_once_is_in_order() -> None:
+    assert rules(made.queue("red", usage={"echo": 1}), made.claim("c", "red", USER), USER) == set()
+
+
+def test_a_claim_of_several_slots_and_users_is_charged_once() -> None:
+    other = made.pod("q", "red", "c", on="a")
+    claim = made.claim("c", "red", USER, other, slots=3)
+    assert rules(made.queue("red", usage={"echo": 3}), claim, USER, other) == set()
+    assert rules(made.queue("red", usage={"echo": 6}), claim, USER, other) == {"books"}
+
+
+def test_usage_counts_along_the_tree() -> None:
+    tree = (
+        made.queue("org", usage={"echo": 1}),
+        made.queue("red", parent="org", usage={"echo": 1}),
+    )
+    assert rules(*tree, made.claim("c", "red", USER), USER) == set()
+    assert "books" in rules(made.queue("org"), tree[1], made.claim("c", "red", USER), USER)
+
+
+def test_a_claim_in_use_without_an_owner_is_found() -> None:
+    assert rules(made.queue("red"), made.claim("c", "", USER), USER) == {"one-owner"}
+
+
+def test_an_owner_that_outlives_the_allocation_is_found() -> None:
+    claim = made.claim("c", "red")
+    claim["metadata"]["annotations"] = {OWNER_POD: "gone"}
+    assert rules(made.queue("red"), claim) == {"left-over"}
+
+
+def test_an_allocation_that_nobody_reserved_is_found() -> None:
+    claim = made.claim("c", "red", USER)
+    claim["status"]["reservedFor"] = []
+    assert rules(made.queue("red", usage={"echo": 1}), claim) == {"left-over"}
+
+
+def test_a_foreign_non_preemptible_pod_is_found() -> None:
+    other = made.pod("q", "blue", "c", on="a", priority=100)
+    queues = (made.queue("red", usage={"echo": 1}), made.queue("blue"))
+    found = rules(*queues, made.claim("c", "red", USER, other), USER, other)
+    assert found == {"foreign-non-preemptible"}
+
+
+def test_a_queue_that_is_charged_and_may_be_deleted_is_found() -> None:
+    queue = made.queue("red", usage={"echo": 1})
+    queue["metadata"]["finalizers"] = []
+    assert rules(queue, made.claim("c", "red", USER), USER) == {"books"}
+
+
+def test_a_queue_that_is_gone_and_charged_is_found() -> None:
+    assert rules(made.claim("c", "red", USER), USER) == {"books"}
+
+
+def test_a_queue_that_a_finalizer_keeps_for_nothing_is_found() -> None:
+    queue = made.queue("red", usage={"echo": 1})
+    queue["status"] = {}
+    queue["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert rules(queue) == {"left-over"}
+
+
+def test_devices_of_a_configuration_that_is_gone_are_found() -> None:
+    slices = made.published("echo-x")
+    found = {finding.rule for finding in rest_findings(made.snapshot(slices))}
+    assert found == {"left-over"}
+
+
+WAITS = made.told(made.pod("w", "red", "w"), "0/1 nodes are available")
+WANTED = made.claim("w")
+
+
+def test_a_pod_that_fits_and_waits_is_found() -> None:
+    assert rules(made.queue("red"), made.published("echo-x"), WANTED, WAITS) == {"fits-and-waits"}
+
+
+@pytest.mark.parametrize("slots", [0, 1])
+def test_a_pod_waits_for_a_device(slots: int) -> None:
+    """None is published, or another claim has it."""
+    taken = [made.claim("c", "red", USER), USER] if slots else []
+    queue = made.queue("red", usage={"echo": 1} if slots else {})
+    devices = made.published("echo-c") if slots else made.published()
+    assert rules(queue, devices, *taken, WANTED, WAITS) == set()
+
+
+def test_a_pod_waits_at_its_limit_and_has_to_be_told() -> None:
+    at_limit = (made.queue("red", limit=0), made.published("echo-x"), WANTED)
+    assert rules(*at_limit, WAITS) == set()
+    assert rules(*at_limit, made.pod("w", "red", "w")) == {"no-reason"}
+
+
+def test_a_weight_of_zero_ends_at_the_quota() -> None:
+    queue = made.queue("red", resources=[made.entry(0, -1, weight=0)])
+    assert rules(queue, made.published("echo-x"), WANTED, WAITS) == set()
+
+
+def test_a_gated_pod_is_told_a_reason_that_is_true() -> None:
+    gated = made.pod("w", "red", "w")
+    gated["spec"]["schedulingGates"] = [{"name": "moorage.dev/quota"}]
+    gated["status"]["conditions"] = [{"type": "moorage.dev/Admitted", "reason": "OverLimit"}]
+    devices = made.published("echo-x")
+    assert rules(made.queue("red", limit=0), devices, WANTED, gated) == set()
+    assert rules(WANTED, devices, gated) == {"false-reason"}
+
+
+def test_an_opt_out_keeps_a_pod_off() -> None:
+    claim = made.claim("w", "blue")
+    queues = (made.queue("red"), made.queue("blue", claimSharing={"policy": "Deny"}))
+    assert rules(*queues, made.published("echo-x"), claim, WAITS) == set()
+
+
+BORROWED = (made.claim("c", "blue", made.pod("p", "blue", "c", on="a")), made.published("echo-c"))
+
+
+def test_a_queue_below_its_quota_gets_a_device_back() -> None:
+    user = made.pod("p", "blue", "c", on="a")
+    queues = (made.queue("red", quota=1), made.queue("blue", usage={"echo": 1}))
+    assert rules(*queues, *BORROWED, user, WANTED, WAITS) == {"guarantee"}
+
+
+def test_a_queue_that_is_told_why_not_waits() -> None:
+    user = made.pod("p", "blue", "c", on="a")
+    red = made.queue("red", quota=1)
+    red["status"]["conditions"] = [{"type": "QuotaUnmet", "status": "True"}]
+    queues = (red, made.queue("blue", usage={"echo": 1}))
+    assert rules(*queues, *BORROWED, user, WANTED, WAITS) == set()
+
+
+def test_nobody_goes_who_has_his_quota_or_may_not_go() -> None:
+    user = made.pod("p", "blue", "c", on="a")
+    within = (made.queue("red", quota=1), made.queue("blue", quota=1, usage={"echo": 1}))
+    assert rules(*within, *BORROWED, user, WANTED, WAITS) == set()
+    user["metadata"]["labels"][PREEMPTIBILITY] = "non-preemptible"
+    held = (made.queue("red", quota=1), made.queue("blue", usage={"echo": 1}, held={"echo": 1}))
+    assert rules(*held, *BORROWED, user, WANTED, WAITS) == set()

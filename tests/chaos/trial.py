@@ -1,0 +1,172 @@
+"""One trial: rounds of chance, each of which ends in a rest at which everything is checked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+from typing import TypeVar
+
+from local_cluster.api import ApiError, LocalClusterError
+from tests.chaos import node_files, watching
+from tests.chaos.bindings import History
+from tests.chaos.faults import Fault, Faults
+from tests.chaos.findings import Finding
+from tests.chaos.node_rules import node_findings
+from tests.chaos.objects import Object, Snapshot, is_going, is_over, is_placed, shown
+from tests.chaos.rest_rules import rest_findings
+from tests.chaos.scene import NAMESPACES, Scene
+from tests.chaos.slot_rules import slot_findings
+from tests.chaos.user_actions import Users
+from tests.chaos.watching import Follower
+
+ROUND_SECONDS = 25.0
+QUIET_SECONDS = 5.0
+QUIET_WITHIN = 150.0
+"""Longer than any grace after which something of ours goes on by itself."""
+PATIENCE_SECONDS = 75.0
+"""For so long a finding at rest has to stay: longer than a hold, and than what is forgotten."""
+FAULTS_AT_ONCE = 2
+AT_ONCE_RULES = {"anothers-device"}
+"""What may not be for a moment either."""
+NO_ANSWER = (*watching.NO_ANSWER, ApiError, LocalClusterError)
+
+T = TypeVar("T")
+
+
+@dataclass
+class Trial:
+    """Chaos, with a seed.
+
+    Attributes:
+        says: Is told what happens, line by line.
+        more: Faults beside the usual ones.
+    """
+
+    scene: Scene
+    random: Random
+    says: Callable[[str], None]
+    faults_wanted: bool = True
+    more: tuple[Callable[[], Fault | None], ...] = ()
+    history: History = field(default_factory=History)
+    broken: list[tuple[float, Fault]] = field(default_factory=list)
+
+    def run(self, minutes: float) -> list[Finding]:
+        """Rounds until the time is over, or until something is found."""
+        deadline = time.monotonic() + 60 * minutes
+        with Follower(self.scene.cluster) as follower, self.scene.cluster.api() as api:
+            users = Users(self.scene, api, self.random, count(1))
+            for number in count(1):
+                self.says(f"round {number}")
+                users.restore()
+                found = self._round(users, follower) or self._rest(follower)
+                if found or time.monotonic() > deadline:
+                    return found
+        return []
+
+    def _round(self, users: Users, follower: Follower) -> list[Finding]:
+        faults = Faults(self.scene.cluster, self.random, self.more)
+        deadline = time.monotonic() + ROUND_SECONDS
+        found: list[Finding] = []
+        while time.monotonic() < deadline and not found:
+            self._mend(due=time.monotonic())
+            if self.faults_wanted and self.random.random() < 0.08:
+                self._break(faults)
+            else:
+                self._says_of(chosen(self.random, users.actions()))
+            time.sleep(self.random.choice((0.0, 0.1, 0.3, 0.8)))
+            found = list(self.history.judge(follower.taken()))
+        self._mend(due=float("inf"))
+        return found
+
+    def _break(self, faults: Faults) -> None:
+        if len(self.broken) >= FAULTS_AT_ONCE:
+            return
+        try:
+            fault = chosen(self.random, faults.kinds())()
+        except NO_ANSWER as error:
+            self.says(f"  ! not broken: {error}")
+            return
+        if fault:
+            self.says(f"  ! {fault.what}")
+            self.broken.append((time.monotonic() + fault.seconds, fault))
+
+    def _mend(self, due: float) -> None:
+        for each in [entry for entry in self.broken if entry[0] <= due]:
+            try:
+                each[1].mend()
+            except NO_ANSWER as error:
+                self.says(f"  ! {each[1].what}: not mended yet: {error}")
+                if due == float("inf"):
+                    self.scene.cluster.reconfigure()
+            self.broken.remove(each)
+
+    def _says_of(self, action: Callable[[], str]) -> None:
+        try:
+            self.says(f"  {action()}")
+        except NO_ANSWER as error:
+            self.says(f"  no answer: {error}")
+
+    def _rest(self, follower: Follower) -> list[Finding]:
+        found = self._come_to_rest(follower)
+        found += self.history.judge(follower.taken(everything=True))
+        return found or self._settled()
+
+    def _come_to_rest(self, follower: Follower) -> list[Finding]:
+        """Wait for the quiet; that it does not come is a finding."""
+        deadline = time.monotonic() + QUIET_WITHIN
+        moving: list[str] = ["the API server"]
+        while time.monotonic() < deadline:
+            try:
+                moving = [*_on_their_way(watching.snapshot(self.scene.cluster))]
+            except NO_ANSWER as error:
+                moving = [f"the API server: {error}"]
+            if not moving and follower.quiet_seconds() >= QUIET_SECONDS:
+                return []
+            time.sleep(1)
+        what = ", ".join(moving) or f"something was written {follower.quiet_seconds():.1f} s ago"
+        return [Finding("not-quiet", "cluster", f"after {QUIET_WITHIN:g} s: {what}")]
+
+    def _settled(self) -> list[Finding]:
+        """What is still found after some patience."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        lasting: set[Finding] | None = None
+        while True:
+            found = set(self._look())
+            if strict := [each for each in found if each.rule in AT_ONCE_RULES]:
+                return sorted(strict)
+            lasting = found if lasting is None else lasting & found
+            if not lasting or time.monotonic() > deadline:
+                return sorted(lasting)
+            time.sleep(2)
+
+    def _look(self) -> Iterable[Finding]:
+        """All that is found now. What begins or ends meanwhile is looked at again."""
+        cluster = self.scene.cluster
+        snapshot = watching.snapshot(cluster)
+        yield from rest_findings(snapshot)
+        reports = [node_files.report(node.name, node.root) for node in cluster.nodes]
+        yield from slot_findings(reports, snapshot)
+        for report in reports:
+            yield from node_findings(report, snapshot)
+
+
+def _on_their_way(snapshot: Snapshot) -> Iterable[str]:
+    for pod in snapshot.all("pods"):
+        if pod["metadata"]["namespace"] in NAMESPACES and (why := _why_moving(pod)):
+            yield f"pod {shown(pod)} {why}"
+
+
+def _why_moving(pod: Object) -> str:
+    if is_going(pod):
+        return "is being deleted"
+    if is_over(pod):
+        return ""
+    return "starts" if is_placed(pod) and pod["status"]["phase"] == "Pending" else ""
+
+
+def chosen(random: Random, weighted: list[tuple[int, T]]) -> T:
+    (found,) = random.choices([each for _, each in weighted], [weight for weight, _ in weighted])
+    return found

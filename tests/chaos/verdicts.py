@@ -1,0 +1,158 @@
+"""The checker's own verdict on a pod that waits: what keeps it from its devices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tests.chaos.charges import (
+    Amounts,
+    Charge,
+    by_resource,
+    charges,
+    slots_asked,
+    tree_of,
+    usage,
+)
+from tests.chaos.objects import (
+    QUEUE,
+    Object,
+    Snapshot,
+    allocation,
+    claims_of,
+    is_going,
+    is_non_preemptible,
+    is_over,
+    label,
+    node_of,
+    queue_of,
+    reserved_for,
+)
+from tests.chaos.supply import free_devices, ready_nodes
+
+NO_DEVICE = "NoDevice"
+
+
+def waits(pod: Object, snapshot: Snapshot) -> bool:
+    """Whether a pod asks for devices and has no node yet."""
+    asks = bool(slots_asked(pod)) or bool(pod["spec"].get("resourceClaims"))
+    gone = is_over(pod) or "deletionTimestamp" in pod["metadata"]
+    return asks and not gone and not node_of(pod)
+
+
+def reasons(pod: Object, snapshot: Snapshot) -> set[str]:
+    """All that keep it from its devices now, in the product's words; none is: it fits."""
+    return {*_reasons(pod, snapshot)}
+
+
+def _reasons(pod: Object, snapshot: Snapshot) -> Iterator[str]:
+    queue = queue_of(pod, snapshot)
+    yield from _of_queue(pod, queue, snapshot)
+    if len(claims_of(pod, snapshot)) < len(pod["spec"].get("resourceClaims") or ()):
+        yield "ClaimNotFound"
+    yield from _of_owners(pod, queue, snapshot)
+    yield from _ceilings(pod, queue, snapshot)
+    if not _fits_some_node(pod, snapshot):
+        yield NO_DEVICE
+
+
+def _of_queue(pod: Object, queue: str, snapshot: Snapshot) -> Iterator[str]:
+    tree = tree_of(snapshot)
+    namespace = snapshot.get("namespaces", pod["metadata"]["namespace"]) or {"metadata": {}}
+    if not queue:
+        yield "NoQueue"
+    elif any(is_going(tree.queues[each]) for each in tree.path(queue)) or queue not in tree.queues:
+        yield "QueueNotFound"
+    elif not tree.admits(queue, namespace):
+        yield "QueueNotAllowed"
+
+
+def _of_owners(pod: Object, queue: str, snapshot: Snapshot) -> Iterator[str]:
+    tree = tree_of(snapshot)
+    owners = {label(claim, QUEUE) for claim in claims_of(pod, snapshot)} - {"", queue}
+    if not owners <= {*tree.queues}:
+        yield "QueueNotFound"
+    if any(not tree.shares(owner, queue) for owner in owners):
+        yield "ClaimSharingDenied"
+    if owners and is_non_preemptible(pod):
+        yield "ForeignNonPreemptible"
+
+
+def _ceilings(pod: Object, queue: str, snapshot: Snapshot) -> Iterator[str]:
+    tree, found = tree_of(snapshot), list(charges(snapshot))
+    held = [charge for charge in found if charge.is_non_preemptible]
+    for owner, added in adds(pod, queue, snapshot).items():
+        used, used_held = (usage(each, tree) for each in (found, held))
+        for resource, amount in added.items():
+            for each in tree.path(owner):
+                if each != owner and not tree.lists(each, resource):
+                    continue
+                if used.get(each, {}).get(resource, 0) + amount > tree.ceiling(each, resource):
+                    yield "OverLimit"
+                after = used_held.get(each, {}).get(resource, 0) + amount
+                if is_non_preemptible(pod) and after > tree.quota(each, resource):
+                    yield "NonPreemptibleOverQuota"
+
+
+def adds(pod: Object, queue: str, snapshot: Snapshot) -> dict[str, Amounts]:
+    """What a pod would add to each queue that pays: claims that nobody is charged for yet."""
+    found: dict[str, Counter[str]] = {}
+    for claim in claims_of(pod, snapshot):
+        if not allocation(claim):
+            found.setdefault(label(claim, QUEUE) or queue, Counter()).update(asked(claim))
+    slots = by_resource(slots_asked(pod), snapshot)
+    if slots:
+        found.setdefault(queue, Counter()).update(slots)
+    return {owner: dict(amounts) for owner, amounts in found.items()}
+
+
+def asked(claim: Object) -> Amounts:
+    """What a claim without devices asks for, each device with one slot."""
+    amounts: Counter[str] = Counter()
+    for request in claim["spec"]["devices"]["requests"]:
+        exactly = request.get("exactly") or request["firstAvailable"][0]
+        amounts[exactly["deviceClassName"]] += int(exactly.get("count", 1))
+    return dict(amounts)
+
+
+def _fits_some_node(pod: Object, snapshot: Snapshot) -> bool:
+    needed = Counter(by_resource(slots_asked(pod), snapshot))
+    nodes = ready_nodes(snapshot)
+    wanted = (pod["spec"].get("nodeSelector") or {}).get("kubernetes.io/hostname")
+    if wanted:
+        nodes &= {wanted}
+    for claim in claims_of(pod, snapshot):
+        if allocation(claim):
+            nodes &= _nodes_of_users(claim, snapshot) or nodes
+        else:
+            needed.update(asked(claim))
+    free = list(free_devices(snapshot))
+    return any(
+        all(
+            sum(f.resource == r and (f.nodes is None or node in f.nodes) for f in free) >= amount
+            for r, amount in needed.items()
+        )
+        for node in nodes
+    )
+
+
+def _nodes_of_users(claim: Object, snapshot: Snapshot) -> set[str]:
+    """Where a claim's devices are, if only one node has them."""
+    selector = (allocation(claim) or {}).get("nodeSelector") or {}
+    return {
+        value
+        for term in selector.get("nodeSelectorTerms") or ()
+        for e in (*(term.get("matchFields") or ()), *(term.get("matchExpressions") or ()))
+        for value in e.get("values") or ()
+    }
+
+
+def users_of(charge: Charge, snapshot: Snapshot) -> list[Object]:
+    """The pods for which something is charged."""
+    pods = snapshot.pods_by_uid()
+    if charge.uid in pods:
+        return [pods[charge.uid]]
+    for claim in snapshot.all("resourceclaims"):
+        if claim["metadata"]["uid"] == charge.uid:
+            return [pods[each] for each in reserved_for(claim) if each in pods]
+    return []
