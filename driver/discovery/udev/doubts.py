@@ -8,7 +8,9 @@ while udevd works on it that is a matter of milliseconds, and without a living u
 The entry of a device of which the kernel told nothing since is believed though udevd has ended.
 
 What was told while nobody listened here is udevd's to know: if it lives, it has answered or will;
-if not, every entry is in doubt until udevd answers for its device anew (`udevadm trigger`).
+if not, every entry is in doubt until udevd answers for its device anew (`udevadm trigger`). The
+same where it ends soon after events were lost, since they are lost where there are many, of which
+it has a long row before it. That it ends in the moment in which a listener starts is not looked at.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ class Doubts:
 
     def __init__(self) -> None:
         self._udevd_lives = False
+        self._all_answered_at: float | None = None
         self._unanswered: dict[str, _Unanswered] = {}
         self._answered: set[str] | None = None
 
@@ -62,8 +65,10 @@ class Doubts:
         """Whether an answer is not there that may still come in time."""
         return any(not event.is_overdue for event in self._unanswered.values())
 
-    def begin(self, *, udevd_lives: bool) -> None:
+    def begin(self, now: float, *, udevd_lives: bool) -> None:
         """From now on all events are heard; before, some or all were not, nor their answers."""
+        is_first = self._all_answered_at is None
+        self._all_answered_at = now if is_first else now + PATIENCE_SECONDS
         overdue = {path: event for path, event in self._unanswered.items() if event.is_overdue}
         self._udevd_lives, self._unanswered = udevd_lives, overdue
         if not udevd_lives:
@@ -72,8 +77,12 @@ class Doubts:
     def look(self, now: float, *, udevd_lives: bool) -> tuple[str, ...]:
         """See who waits in vain, given whether there is a udevd; the paths that are new in doubt.
 
-        A udevd that comes later does not answer what was told before it came.
+        A udevd that comes later does not answer what was told before it came. If all come to be in
+        doubt they are not new: whoever saw udevd end looks at all devices.
         """
+        has_ended = self._udevd_lives and not udevd_lives
+        if has_ended and self._all_answered_at is not None and now < self._all_answered_at:
+            self._answered = set()
         self._udevd_lives = udevd_lives
         latest = now - PATIENCE_SECONDS if udevd_lives else now
         new = [p for p, e in self._unanswered.items() if not e.is_overdue and e.since <= latest]

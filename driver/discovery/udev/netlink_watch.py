@@ -145,10 +145,10 @@ class Watch:
         is_missing_events, self._is_missing_events = self._is_missing_events, False
         self._source = await self._in_thread(self._settings.source)
         udevd_lives = self._source is Source.UDEVD
-        if is_missing_events:
-            self._doubts.begin(udevd_lives=udevd_lives)
-            self.scan_anew()
         now = asyncio.get_running_loop().time()
+        if is_missing_events:
+            self._doubts.begin(now, udevd_lives=udevd_lives)
+            self.scan_anew()
         self._paths.update(dict.fromkeys(self._doubts.look(now, udevd_lives=udevd_lives)))
 
     async def _work_until(self, rescan_at: float, looker: Looker) -> None:

@@ -24,7 +24,7 @@ def udevds(path: str, number: int, action: str = "change") -> Uevent:
 
 def doubts(*events: Uevent, udevd_lives: bool) -> Doubts:
     begun = Doubts()
-    begun.begin(udevd_lives=udevd_lives)
+    begun.begin(-PATIENCE_SECONDS, udevd_lives=udevd_lives)
     for event in events:
         begun.hear(event, 0.0)
     return begun
@@ -97,11 +97,24 @@ def test_a_start_without_udevd_doubts_everything_until_it_is_answered() -> None:
 
 def test_events_that_were_missed_are_in_doubt_where_no_udevd_has_heard_them() -> None:
     missed = doubts(kernels(DISK, 1), udevd_lives=True)
-    missed.begin(udevd_lives=True)
+    missed.begin(0.0, udevd_lives=True)
     assert not missed.is_waiting
 
-    missed.begin(udevd_lives=False)
+    missed.begin(0.0, udevd_lives=False)
     assert DISK in missed
+
+
+def test_a_udevd_that_ends_soon_after_events_were_missed_may_not_have_answered_them() -> None:
+    soon, later = (doubts(kernels(DISK, 1), udevd_lives=True) for _ in range(2))
+    for each, end in ((soon, PATIENCE_SECONDS - 1), (later, PATIENCE_SECONDS)):
+        each.begin(0.0, udevd_lives=True)
+        each.look(end, udevd_lives=False)
+
+    assert DISK in soon
+    assert OTHER in soon
+    soon.hear(udevds(DISK, 2), PATIENCE_SECONDS)
+    assert DISK not in soon
+    assert DISK not in later
 
 
 def test_what_is_gone_is_not_waited_for() -> None:
@@ -139,7 +152,7 @@ class Machine:
     Attributes:
         truth: The last event of each device; an entry with another number is out of date.
         entries: Udevd's database: the event that each device's entry is of.
-        queue: What udevd has heard and not worked off.
+        queue: What udevd has heard when, and not worked off; it does so in time.
     """
 
     doubts: Doubts = field(default_factory=Doubts)
@@ -148,10 +161,11 @@ class Machine:
     now: float = 0.0
     truth: dict[str, int] = field(default_factory=dict)
     entries: dict[str, int] = field(default_factory=dict)
-    queue: list[Uevent] = field(default_factory=list)
+    queue: list[tuple[float, Uevent]] = field(default_factory=list)
 
     def step(self, what: str, path: str) -> None:
         self.now += 1.0
+        self._work_in_time()
         match what:
             case "change":
                 self._kernel(path, "change")
@@ -166,11 +180,15 @@ class Machine:
                 self.see()
                 self.udevd_lives = True
             case "miss":
-                self.doubts.begin(udevd_lives=self.udevd_lives)
+                self.doubts.begin(self.now, udevd_lives=self.udevd_lives)
             case _:
                 pass  # there is nothing to work off, or to remove
         if what in ("look", "end"):
             self.see()
+
+    def _work_in_time(self) -> None:
+        while self.queue and self.queue[0][0] <= self.now - PATIENCE_SECONDS:
+            self._work()
 
     def see(self) -> None:
         self.doubts.look(self.now, udevd_lives=self.udevd_lives)
@@ -183,11 +201,11 @@ class Machine:
         else:
             self.truth[path] = self.number
         if self.udevd_lives:
-            self.queue.append(event)
+            self.queue.append((self.now, event))
         self.doubts.hear(event, self.now)
 
     def _work(self) -> None:
-        event = self.queue.pop(0)
+        _, event = self.queue.pop(0)
         if event.action == "remove":
             self.entries.pop(event.path, None)
         else:
@@ -209,7 +227,7 @@ def test_no_entry_that_is_out_of_date_is_believed_without_a_living_udevd(
     if not lives:
         machine.entries = {DISK: -1, OTHER: -1}
         machine.truth = {DISK: 0, OTHER: 0}
-    machine.doubts.begin(udevd_lives=lives)
+    machine.doubts.begin(machine.now, udevd_lives=lives)
 
     for what, path in steps:
         machine.step(what, path)
@@ -225,7 +243,7 @@ def test_when_udevd_has_answered_for_every_device_nothing_is_in_doubt(
     lives: bool, steps: list[tuple[str, str]]
 ) -> None:
     machine = Machine(udevd_lives=lives)
-    machine.doubts.begin(udevd_lives=lives)
+    machine.doubts.begin(machine.now, udevd_lives=lives)
     for what, path in steps:
         machine.step(what, path)
 
