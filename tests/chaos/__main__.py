@@ -20,6 +20,7 @@ from pathlib import Path
 
 from local_cluster.api import Cluster, ClusterSettings
 from moorage_demo import installation, release
+from tests.chaos.faults import Faults, small_disks
 from tests.chaos.findings import Finding
 from tests.chaos.releases import Releases
 from tests.chaos.scene import POD_GROUPS, scene
@@ -37,8 +38,10 @@ def main() -> int:
         tempfile.TemporaryDirectory() as folder,
         scene(cluster, Path(folder, "disks")) as found,
     ):
-        more = (Releases.of(cluster, Path(folder, "before")).change,) if given.upgrades else ()
-        trial = Trial(found, random.Random(seed), _said(), not given.no_faults, more)
+        chance = random.Random(seed)
+        more = [Releases.of(cluster, Path(folder)).change] if given.upgrades else []
+        more += [Faults(cluster, chance).step_clock] if given.clock else []
+        trial = Trial(found, chance, _said(), not given.no_faults, tuple(more))
         findings = trial.run(given.minutes)
         _report(findings, cluster, seed)
     return 1 if findings else 0
@@ -53,6 +56,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--upgrades", action="store_true", help="to the landed version and back, too"
     )
+    parser.add_argument("--clock", action="store_true", help="step this machine's clock, too")
     parser.add_argument("--cluster", type=Path, help="one that is up and has Moorage")
     return parser.parse_args()
 
@@ -71,6 +75,7 @@ def _cluster(given: argparse.Namespace) -> Iterator[Cluster]:
     )
     cluster = Cluster.up(settings)
     try:
+        small_disks(cluster)
         cluster.apply(POD_GROUPS)
         release.install_release(cluster)
         yield cluster

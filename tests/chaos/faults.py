@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from random import Random
 
 from local_cluster.api import Cluster
 
+CDI_FOLDER = "/run/cdi"
+BALLAST = f"{CDI_FOLDER}/ballast"
 SYSTEM = "app.kubernetes.io/part-of=moorage"
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager")
 OF_A_NODE = ("kubelet-node-a", "kubelet-node-b", "containerd-node-a", "containerd-node-b")
@@ -52,6 +55,7 @@ class Faults:
             (2, self.kill_part),
             (2, self.stop_part),
             (1, self.cut_node),
+            (1, self.fill_disk),
             (1, self.replace_ours),
         ]
 
@@ -105,6 +109,26 @@ class Faults:
             lambda: _ignored(node.exec(("ip", "route", "del", *route), check=False)),
         )
 
+    def fill_disk(self) -> Fault | None:
+        """The folder of CDI files takes nothing more."""
+        node = self.random.choice(self.cluster.nodes)
+        ballast = node.path(BALLAST)
+        with suppress(OSError), ballast.open("wb", buffering=0) as file:
+            while file.write(b"\0" * 4096):
+                pass
+        seconds = self.random.choice((2.0, 10.0))
+        return Fault(
+            f"fill the disk of {node.name} for {seconds:g} s",
+            seconds,
+            lambda: ballast.unlink(missing_ok=True),
+        )
+
+    def step_clock(self) -> Fault:
+        """Of the whole machine: whoever wants this says so."""
+        step = self.random.choice((-120.0, -7.0, 7.0, 120.0))
+        _step(step)
+        return Fault(f"step the clock by {step:g} s for 10 s", 10, lambda: _step(-step))
+
     def replace_ours(self) -> Fault | None:
         """What an upgrade does: new pods in place of the old ones."""
         found = [
@@ -134,6 +158,16 @@ def processes_of(container: str) -> list[int]:
             if container in (folder / "cgroup").read_text():
                 found.append(int(folder.name))
     return found
+
+
+def small_disks(cluster: Cluster) -> None:
+    """Before Moorage comes: a file system for CDI files that can be filled."""
+    for node in cluster.nodes:
+        node.exec(("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", CDI_FOLDER))
+
+
+def _step(seconds: float) -> None:
+    time.clock_settime(time.CLOCK_REALTIME, time.time() + seconds)
 
 
 def _signal(pids: list[int], number: int) -> None:
