@@ -19,11 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from local_cluster.api import Cluster, ClusterSettings
-from moorage_demo import installation, release
-from tests.chaos.faults import Faults, small_disks
+from tests.chaos.clusters import chaos_cluster
+from tests.chaos.faults import Faults
 from tests.chaos.findings import Finding
 from tests.chaos.releases import Releases
-from tests.chaos.scene import POD_GROUPS, scene
+from tests.chaos.scene import scene
 from tests.chaos.trial import Trial
 
 ROOT = Path(__file__).parents[2]
@@ -67,20 +67,8 @@ def _cluster(given: argparse.Namespace) -> Iterator[Cluster]:
     if given.cluster:
         yield Cluster.open(given.cluster)
         return
-    settings = ClusterSettings(
-        work_dir=ROOT / ".cluster-chaos",
-        kubernetes=given.kubernetes,
-        own_networks=True,
-        parts=installation.PARTS,
-    )
-    cluster = Cluster.up(settings)
-    try:
-        small_disks(cluster)
-        cluster.apply(POD_GROUPS)
-        release.install_release(cluster)
+    with chaos_cluster(ROOT / ".cluster-chaos", given.kubernetes) as cluster:
         yield cluster
-    finally:
-        cluster.down(purge=True)
 
 
 def _said() -> Callable[[str], None]:

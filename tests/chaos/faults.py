@@ -15,10 +15,12 @@ from pathlib import Path
 from random import Random
 
 from local_cluster.api import Cluster
+from tests.chaos.objects import Object, is_going, is_over, key, label, shown
 
 CDI_FOLDER = "/run/cdi"
 BALLAST = f"{CDI_FOLDER}/ballast"
-SYSTEM = "app.kubernetes.io/part-of=moorage"
+PART_OF = "app.kubernetes.io/part-of"
+SYSTEM = f"{PART_OF}=moorage"
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager")
 OF_A_NODE = ("kubelet-node-a", "kubelet-node-b", "containerd-node-a", "containerd-node-b")
 
@@ -158,6 +160,25 @@ def processes_of(container: str) -> list[int]:
             if container in (folder / "cgroup").read_text():
                 found.append(int(folder.name))
     return found
+
+
+def is_ours(pod: Object) -> bool:
+    """Whether a pod is to be there for as long as Moorage is; one that is over was a job's."""
+    return label(pod, PART_OF) == "moorage" and not is_over(pod) and not is_going(pod)
+
+
+def end_back_off(cluster: Cluster) -> str:
+    """What an administrator does whose pods wait minutes until they are started again."""
+    found = [pod for pod in cluster.list("pods", selector=SYSTEM) if _waits_long(pod)]
+    for pod in found:
+        namespace, name = key(pod)
+        cluster.kubectl("delete", "pod", "-n", namespace, name, "--wait=false")
+    return f"delete what backs off: {[shown(pod) for pod in found]}"
+
+
+def _waits_long(pod: Object) -> bool:
+    states = (s["state"] for s in pod["status"].get("containerStatuses") or ())
+    return any((s.get("waiting") or {}).get("reason") == "CrashLoopBackOff" for s in states)
 
 
 def small_disks(cluster: Cluster) -> None:

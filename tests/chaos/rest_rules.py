@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 
-from tests.chaos.charges import Amounts, charges, tree_of, usage
+from tests.chaos.charges import charges, tree_of, usage
 from tests.chaos.findings import Finding
+from tests.chaos.guarantee import guarantee_findings, is_guarded
 from tests.chaos.objects import (
     ADMITTED,
     CHARGES,
     GATE,
     OWNER_POD,
     QUEUE,
-    Key,
     Object,
     Snapshot,
     allocation,
@@ -28,8 +28,7 @@ from tests.chaos.objects import (
     results,
     shown,
 )
-from tests.chaos.queue_tree import Tree
-from tests.chaos.verdicts import NO_DEVICE, adds, reasons, users_of, waits
+from tests.chaos.verdicts import reasons, waits
 
 OTHER_WORDS = {"RoomIsLeft", "DeviceHeld", "OtherGates", "PodGroupIncomplete", "Fits"}
 """Reasons that are about other pods, which this checker does not judge."""
@@ -42,7 +41,7 @@ def rest_findings(snapshot: Snapshot) -> Iterator[Finding]:
     yield from _left_overs(snapshot)
     yield from _gone_configurations(snapshot)
     yield from _waiting(snapshot)
-    yield from _guarantee(snapshot)
+    yield from guarantee_findings(snapshot)
     yield from _groups(snapshot)
 
 
@@ -143,14 +142,10 @@ def _groups(snapshot: Snapshot) -> Iterator[Finding]:
         least = int(group["spec"].get("minMember") or 0)
         is_done = any(pod["status"]["phase"] == "Succeeded" for pod in members)
         may_go = not any(is_non_preemptible(pod) for pod in running)
-        guarded = any(_is_guarded(pod, snapshot) for pod in running)
+        guarded = any(is_guarded(pod, snapshot) for pod in running)
         if 0 < len(running) < least and may_go and not is_done and not guarded:
             sentence = f"{len(running)} of its pods run, and it needs {least}"
             yield Finding("part-of-a-group", f"podgroup {shown(group)}", sentence)
-
-
-def _budgets(snapshot: Snapshot) -> Iterable[Key]:
-    return snapshot.objects.get("poddisruptionbudgets", {})
 
 
 def is_gated(pod: Object) -> bool:
@@ -162,70 +157,3 @@ def why_it_waits(pod: Object) -> str:
     if is_gated(pod):
         return str(condition(pod, ADMITTED).get("reason", ""))
     return str(condition(pod, "PodScheduled").get("message", ""))
-
-
-def _guarantee(snapshot: Snapshot) -> Iterator[Finding]:
-    tree, found = tree_of(snapshot), list(charges(snapshot))
-    own = usage(found, tree)
-    for pod in snapshot.all("pods"):
-        if not waits(pod, snapshot):
-            continue
-        queue, why = queue_of(pod, snapshot), reasons(pod, snapshot)
-        if not why or not why <= {"OverLimit", NO_DEVICE} or _is_told_unmet(queue, snapshot):
-            continue
-        added = adds(pod, queue, snapshot)
-        if [*added] != [queue] or not _is_within_quota(queue, added[queue], own, tree):
-            continue
-        for charge in found:
-            if _may_go(charge.queue, queue, added[queue], charge.amounts, own, tree) and all(
-                not is_non_preemptible(user)
-                and not is_going(user)
-                and not _is_guarded(user, snapshot)
-                for user in users_of(charge, snapshot)
-            ):
-                sentence = f"queue {queue} is below its quota, and {charge.what} could go"
-                yield Finding("guarantee", f"pod {shown(pod)}", sentence)
-                break
-
-
-def _is_guarded(pod: Object, snapshot: Snapshot) -> bool:
-    """The trials' budgets are for all pods of a namespace."""
-    return any(key[0] == pod["metadata"]["namespace"] for key in _budgets(snapshot))
-
-
-def _is_told_unmet(queue: str, snapshot: Snapshot) -> bool:
-    found = snapshot.get("queues", queue)
-    return bool(found) and condition(found or {}, "QuotaUnmet").get("status") == "True"
-
-
-def _is_within_quota(queue: str, added: Amounts, own: Mapping[str, Amounts], tree: Tree) -> bool:
-    return all(
-        own.get(each, {}).get(resource, 0) + amount <= tree.quota(each, resource)
-        for resource, amount in added.items()
-        for each in tree.path(queue)
-        if each == queue or tree.lists(each, resource)
-    )
-
-
-def _may_go(
-    victim: str,
-    queue: str,
-    added: Amounts,
-    amounts: Amounts,
-    own: Mapping[str, Amounts],
-    tree: Tree,
-) -> bool:
-    """Whether a queue is above its quota of what is wanted, as is each below where both part."""
-    mine = tree.path(queue)
-    apart = [each for each in tree.path(victim) if each not in mine]
-    wanted = [resource for resource in added if amounts.get(resource)]
-    return (
-        bool(apart)
-        and bool(wanted)
-        and all(
-            own.get(each, {}).get(resource, 0) > tree.quota(each, resource)
-            for resource in wanted
-            for each in apart
-            if each == victim or tree.lists(each, resource)
-        )
-    )

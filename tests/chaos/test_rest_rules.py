@@ -133,12 +133,20 @@ def test_a_queue_below_its_quota_gets_a_device_back() -> None:
     assert rules(*queues, *BORROWED, user, WANTED, WAITS) == {"guarantee"}
 
 
-def test_a_queue_that_is_told_why_not_waits() -> None:
+def test_nobody_goes_if_that_does_not_help() -> None:
+    """The pod wants one node, and the device is on another."""
+    user = made.pod("p", "blue", "c", on="a")
+    waiting = {**WAITS, "spec": {**WAITS["spec"], "nodeSelector": {"kubernetes.io/hostname": "b"}}}
+    queues = (made.queue("red", quota=1), made.queue("blue", usage={"echo": 1}))
+    assert rules(*queues, *BORROWED, user, WANTED, made.node("b"), waiting) == set()
+
+
+def test_a_queue_that_is_told_what_is_not_true_is_found() -> None:
     user = made.pod("p", "blue", "c", on="a")
     red = made.queue("red", quota=1)
     red["status"]["conditions"] = [{"type": "QuotaUnmet", "status": "True"}]
     queues = (red, made.queue("blue", usage={"echo": 1}))
-    assert rules(*queues, *BORROWED, user, WANTED, WAITS) == set()
+    assert rules(*queues, *BORROWED, user, WANTED, WAITS) == {"guarantee"}
 
 
 def test_nobody_goes_who_has_his_quota_or_may_not_go() -> None:

@@ -12,10 +12,18 @@ from typing import TypeVar
 from local_cluster.api import ApiError, LocalClusterError
 from tests.chaos import node_files, watching
 from tests.chaos.bindings import History
-from tests.chaos.faults import Fault, Faults
+from tests.chaos.faults import Fault, Faults, end_back_off, is_ours
 from tests.chaos.findings import Finding
 from tests.chaos.node_rules import node_findings
-from tests.chaos.objects import Object, Snapshot, is_going, is_over, is_placed, shown
+from tests.chaos.objects import (
+    Object,
+    Snapshot,
+    condition,
+    is_going,
+    is_over,
+    is_placed,
+    shown,
+)
 from tests.chaos.rest_rules import rest_findings
 from tests.chaos.scene import NAMESPACES, Scene
 from tests.chaos.slot_rules import slot_findings
@@ -28,9 +36,14 @@ QUIET_WITHIN = 150.0
 """Longer than any grace after which something of ours goes on by itself."""
 PATIENCE_SECONDS = 75.0
 """For so long a finding at rest has to stay: longer than a hold, and than what is forgotten."""
+SLOT_PATIENCE_SECONDS = 12.0
+"""The same of slots: 2 s, once the longest pause is over that a driver makes between two tries."""
 FAULTS_AT_ONCE = 2
-AT_ONCE_RULES = {"anothers-device"}
-"""What may not be for a moment either."""
+PATIENCE = {
+    "anothers-device": 0.0,
+    **dict.fromkeys(("slot-of-nobody", "held-twice", "not-held"), SLOT_PATIENCE_SECONDS),
+}
+"""What may not be for so long either, by its rule."""
 NO_ANSWER = (*watching.NO_ANSWER, ApiError, LocalClusterError)
 
 T = TypeVar("T")
@@ -79,6 +92,7 @@ class Trial:
             time.sleep(self.random.choice((0.0, 0.1, 0.3, 0.8)))
             found = list(self.history.judge(follower.taken()))
         self._mend(due=float("inf"))
+        self._says_of(lambda: end_back_off(self.scene.cluster))
         return found
 
     def _break(self, faults: Faults) -> None:
@@ -131,16 +145,19 @@ class Trial:
 
     def _settled(self) -> list[Finding]:
         """What is still found after some patience."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        lasting: set[Finding] | None = None
+        began = time.monotonic()
+        since: dict[Finding, float] = {}
         while True:
-            found = set(self._look())
-            if strict := [each for each in found if each.rule in AT_ONCE_RULES]:
-                return sorted(strict)
-            lasting = found if lasting is None else lasting & found
-            if not lasting or time.monotonic() > deadline:
-                return sorted(lasting)
-            time.sleep(2)
+            now = time.monotonic()
+            since = {each: since.get(each, now) for each in set(self._look())}
+            found = [
+                finding
+                for finding, at in since.items()
+                if now - at >= PATIENCE.get(finding.rule, PATIENCE_SECONDS)
+            ]
+            if found or not since or now - began > 2 * PATIENCE_SECONDS:
+                return sorted(found or since)
+            time.sleep(1)
 
     def _look(self) -> Iterable[Finding]:
         """All that is found now. What begins or ends meanwhile is looked at again."""
@@ -157,6 +174,8 @@ def _on_their_way(snapshot: Snapshot) -> Iterable[str]:
     for pod in snapshot.all("pods"):
         if pod["metadata"]["namespace"] in NAMESPACES and (why := _why_moving(pod)):
             yield f"pod {shown(pod)} {why}"
+        if is_ours(pod) and condition(pod, "Ready").get("status") != "True":
+            yield f"pod {shown(pod)} is not ready"
 
 
 def _why_moving(pod: Object) -> str:

@@ -20,6 +20,8 @@ PODS = "/api/v1/namespaces/{}/pods"
 GROUPS = "/apis/scheduling.run.ai/v2alpha2/namespaces/{}/podgroups"
 QUEUES = "/apis/moorage.dev/v1alpha1/queues"
 CONFIGURATIONS = f"/apis/akri.sh/v0/namespaces/{scene.HOME}/configurations"
+Action = tuple[int, Callable[[], str]]
+"""Its weight, and what it does, which is told."""
 NODES = ("", "", "", "node-a", "node-b")
 
 
@@ -32,9 +34,9 @@ class Users:
     random: Random
     numbers: count[int]
 
-    def actions(self) -> list[tuple[int, Callable[[], str]]]:
+    def actions(self) -> list[Action]:
         """Each with its weight; an action says what it did."""
-        found: list[tuple[int, Callable[[], str]]] = [
+        found: list[Action] = [
             (14, self.make_pod),
             (5, self.delete_pod),
             (4, self.change_queue),
@@ -47,7 +49,12 @@ class Users:
             (1, self.make_group),
             (1, self.delete_group),
         ]
-        return [*found, (4, self.make_claim), (2, self.delete_claim)] if self._claims else found
+        of_claims: list[Action] = [
+            (4, self.make_claim),
+            (2, self.delete_claim),
+            (1, self.edit_owner),
+        ]
+        return [*found, *of_claims] if self._claims else found
 
     @property
     def _claims(self) -> bool:
@@ -115,6 +122,16 @@ class Users:
 
     def delete_claim(self) -> str:
         return self._delete(CLAIMS.format(self.random.choice(NAMESPACES)), "claim-")
+
+    def edit_owner(self) -> str:
+        """A user tries to have another queue charged, which nobody may."""
+        path = CLAIMS.format(self.random.choice(NAMESPACES))
+        owner = self.random.choice((None, *LEAVES))
+        names = self._names(path)
+        if not names:
+            return "no claim to edit"
+        body = {"metadata": {"labels": {QUEUE: owner}}}
+        return self._patch(f"{path}/{self.random.choice(names)}", body)
 
     def change_queue(self) -> str:
         name = self.random.choice((*LEAVES, "org"))

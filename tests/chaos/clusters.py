@@ -1,0 +1,30 @@
+"""A cluster of its own for chaos: its nodes share no network, and their disks can be filled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from local_cluster.api import Cluster, ClusterSettings
+from moorage_demo import installation, release
+from tests.chaos.faults import small_disks
+from tests.chaos.scene import POD_GROUPS
+
+
+@contextmanager
+def chaos_cluster(
+    work_dir: Path, kubernetes: str = ClusterSettings.kubernetes
+) -> Iterator[Cluster]:
+    """It has Moorage in pods, as users install it, and KAI's PodGroups."""
+    settings = ClusterSettings(
+        work_dir=work_dir, kubernetes=kubernetes, own_networks=True, parts=installation.PARTS
+    )
+    cluster = Cluster.up(settings)
+    try:
+        small_disks(cluster)
+        cluster.apply(POD_GROUPS)
+        release.install_release(cluster)
+        yield cluster
+    finally:
+        cluster.down(purge=True)
