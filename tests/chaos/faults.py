@@ -182,9 +182,13 @@ def _waits_long(pod: Object) -> bool:
 
 
 def small_disks(cluster: Cluster) -> None:
-    """Before Moorage comes: a file system for CDI files that can be filled."""
+    """Before Moorage comes: a file system for CDI files that can be filled.
+
+    containerd follows the folder that it finds when it starts, and not another one at its place.
+    """
     for node in cluster.nodes:
         node.exec(("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", CDI_FOLDER))
+        cluster.part(f"containerd-{node.name}").restart()
 
 
 def _step(seconds: float) -> None:

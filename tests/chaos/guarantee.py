@@ -45,7 +45,7 @@ def _waits_within_quota(
     pod: Object, queue: str, own: Mapping[str, Amounts], snapshot: Snapshot
 ) -> bool:
     """Of a pod that waits for others of its group, or for several queues, nothing is said."""
-    if not waits(pod, snapshot) or group_of(pod, snapshot):
+    if not waits(pod) or group_of(pod, snapshot):
         return False
     why, added = reasons(pod, snapshot), adds(pod, queue, snapshot)
     if not why or not why <= {"OverLimit", NO_DEVICE} or [*added] != [queue]:

@@ -16,6 +16,7 @@ PLURALS = {
     "Instance": "instances",
     "Configuration": "configurations",
     "ResourceSlice": "resourceslices",
+    "PodGroup": "podgroups",
 }
 
 
@@ -110,6 +111,11 @@ def pod(name: str, owner: str, *claims: str, on: str = "", priority: int = 0) ->
         "spec": spec,
         "status": {"phase": "Running" if on else "Pending"},
     }
+
+
+def group(name: str, owner: str, least: int) -> Object:
+    metadata = {"name": name, "namespace": "lab"}
+    return {"kind": "PodGroup", "metadata": metadata, "spec": {"queue": owner, "minMember": least}}
 
 
 def published(*names: str, slots: int = 1) -> Object:

@@ -13,7 +13,8 @@ from tests.chaos import podresources
 from tests.chaos.node_reports import Container, NodeReport, Numbers
 from tests.chaos.objects import Object
 
-CDI_FOLDER = "var/run/cdi"
+CDI_FOLDER = "run/cdi"
+"""By way of `/var/run` it would be this machine's: that is a link."""
 OURS = "moorage.dev-claim-"
 BUNDLES = "run/containerd/io.containerd.runtime.v2.task/k8s.io"
 KIND = "io.kubernetes.cri.container-type"

@@ -113,7 +113,7 @@ def _is_used(device: str, snapshot: Snapshot) -> bool:
 
 def _waiting(snapshot: Snapshot) -> Iterator[Finding]:
     for pod in snapshot.all("pods"):
-        if waits(pod, snapshot):
+        if waits(pod):
             yield from _why(pod, snapshot)
 
 

@@ -32,6 +32,21 @@ class Free:
 def free_devices(snapshot: Snapshot) -> Iterator[Free]:
     """Those that carry no taint, of the newest generation of each pool."""
     taken = _taken(snapshot)
+    for spec in _newest(snapshot):
+        yield from _of_slice(spec, taken)
+
+
+def is_away(place: Place, snapshot: Snapshot) -> bool:
+    """Whether a device cannot be used now: it is tainted, or published no more."""
+    return not any(
+        place == (spec["pool"]["name"], device["name"]) and not device.get("taints")
+        for spec in _newest(snapshot)
+        for device in spec.get("devices") or ()
+    )
+
+
+def _newest(snapshot: Snapshot) -> Iterator[Object]:
+    """What the slices of the newest generation of each pool say."""
     slices = [s for s in snapshot.all("resourceslices") if s["spec"]["driver"] == DRIVER]
     newest: dict[str, int] = {}
     for body in slices:
@@ -40,7 +55,7 @@ def free_devices(snapshot: Snapshot) -> Iterator[Free]:
     for body in slices:
         pool = body["spec"]["pool"]
         if pool["generation"] == newest[pool["name"]]:
-            yield from _of_slice(body["spec"], taken)
+            yield body["spec"]
 
 
 def _of_slice(spec: Object, taken: Mapping[Place, int]) -> Iterator[Free]:

@@ -118,6 +118,29 @@ def test_a_gated_pod_is_told_a_reason_that_is_true() -> None:
     assert rules(WANTED, devices, gated) == {"false-reason"}
 
 
+def in_group(name: str, claim: str) -> Object:
+    """A gated pod of the group `g`, with a queue by it, which is told that a limit keeps it."""
+    member = made.pod(name, "", claim)
+    member["metadata"] |= {"labels": {}, "annotations": {"pod-group-name": "g"}}
+    member["spec"]["schedulingGates"] = [{"name": "moorage.dev/quota"}]
+    member["status"]["conditions"] = [{"type": "moorage.dev/Admitted", "reason": "OverLimit"}]
+    return member
+
+
+def test_those_who_go_together_wait_for_room_for_all() -> None:
+    members = (in_group("v", "v"), in_group("w", "w"), made.claim("v"), WANTED)
+    devices, group = made.published("echo-x", "echo-y"), made.group("g", "red", least=2)
+    assert rules(made.queue("red", limit=1), devices, group, *members) == set()
+    assert rules(made.queue("red", limit=2), devices, group, *members) == {"fits-and-waits"}
+
+
+def test_pods_of_a_group_that_is_gone_are_told_so() -> None:
+    member = in_group("w", "w")
+    assert rules(made.queue("red"), made.published("echo-x"), WANTED, member) == {"false-reason"}
+    member["status"]["conditions"][0]["reason"] = "Gone"
+    assert rules(made.queue("red"), made.published("echo-x"), WANTED, member) == set()
+
+
 def test_an_opt_out_keeps_a_pod_off() -> None:
     claim = made.claim("w", "blue")
     queues = (made.queue("red"), made.queue("blue", claimSharing={"policy": "Deny"}))

@@ -18,15 +18,17 @@ from tests.chaos.node_rules import node_findings
 from tests.chaos.objects import (
     Object,
     Snapshot,
+    claims_of,
     condition,
     is_going,
-    is_over,
     is_placed,
+    results,
     shown,
 )
 from tests.chaos.rest_rules import rest_findings
 from tests.chaos.scene import NAMESPACES, Scene
 from tests.chaos.slot_rules import slot_findings
+from tests.chaos.supply import is_away
 from tests.chaos.user_actions import Users
 from tests.chaos.watching import Follower
 
@@ -172,18 +174,23 @@ class Trial:
 
 def _on_their_way(snapshot: Snapshot) -> Iterable[str]:
     for pod in snapshot.all("pods"):
-        if pod["metadata"]["namespace"] in NAMESPACES and (why := _why_moving(pod)):
+        if pod["metadata"]["namespace"] in NAMESPACES and (why := _why_moving(pod, snapshot)):
             yield f"pod {shown(pod)} {why}"
         if is_ours(pod) and condition(pod, "Ready").get("status") != "True":
             yield f"pod {shown(pod)} is not ready"
 
 
-def _why_moving(pod: Object) -> str:
+def _why_moving(pod: Object, snapshot: Snapshot) -> str:
     if is_going(pod):
         return "is being deleted"
-    if is_over(pod):
-        return ""
-    return "starts" if is_placed(pod) and pod["status"]["phase"] == "Pending" else ""
+    starts = is_placed(pod) and pod["status"]["phase"] == "Pending"
+    return "starts" if starts and not _lacks_a_device(pod, snapshot) else ""
+
+
+def _lacks_a_device(pod: Object, snapshot: Snapshot) -> bool:
+    """Whether a device of its claims went away, so that it does not start before it is back."""
+    found = (result for claim in claims_of(pod, snapshot) for result in results(claim))
+    return any(is_away((result["pool"], result["device"]), snapshot) for result in found)
 
 
 def chosen(random: Random, weighted: list[tuple[int, T]]) -> T:

@@ -15,14 +15,18 @@ from tests.chaos.charges import (
     usage,
 )
 from tests.chaos.objects import (
+    POD_GROUP,
     QUEUE,
     Object,
     Snapshot,
     allocation,
+    annotation,
     claims_of,
+    group_of,
     is_going,
     is_non_preemptible,
     is_over,
+    is_placed,
     label,
     node_of,
     queue_of,
@@ -33,7 +37,7 @@ from tests.chaos.supply import free_devices, ready_nodes
 NO_DEVICE = "NoDevice"
 
 
-def waits(pod: Object, snapshot: Snapshot) -> bool:
+def waits(pod: Object) -> bool:
     """Whether a pod asks for devices and has no node yet."""
     asks = bool(slots_asked(pod)) or bool(pod["spec"].get("resourceClaims"))
     gone = is_over(pod) or "deletionTimestamp" in pod["metadata"]
@@ -52,14 +56,17 @@ def _reasons(pod: Object, snapshot: Snapshot) -> Iterator[str]:
         yield "ClaimNotFound"
     yield from _of_owners(pod, queue, snapshot)
     yield from _ceilings(pod, queue, snapshot)
-    if not _fits_some_node(pod, snapshot):
+    if not _fits_some_node(pod, snapshot) or not _is_enough_for_all(pod, snapshot):
         yield NO_DEVICE
 
 
 def _of_queue(pod: Object, queue: str, snapshot: Snapshot) -> Iterator[str]:
     tree = tree_of(snapshot)
     namespace = snapshot.get("namespaces", pod["metadata"]["namespace"]) or {"metadata": {}}
-    if not queue:
+    named = annotation(pod, QUEUE) or label(pod, QUEUE)
+    if not named and annotation(pod, POD_GROUP) and not group_of(pod, snapshot):
+        yield "Gone"
+    elif not queue:
         yield "NoQueue"
     elif any(is_going(tree.queues[each]) for each in tree.path(queue)) or queue not in tree.queues:
         yield "QueueNotFound"
@@ -79,10 +86,11 @@ def _of_owners(pod: Object, queue: str, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _ceilings(pod: Object, queue: str, snapshot: Snapshot) -> Iterator[str]:
+    """What a pod adds, and those that have to go with it."""
     tree, found = tree_of(snapshot), list(charges(snapshot))
     held = [charge for charge in found if charge.is_non_preemptible]
-    for owner, added in adds(pod, queue, snapshot).items():
-        used, used_held = (usage(each, tree) for each in (found, held))
+    used, used_held = usage(found, tree), usage(held, tree)
+    for owner, added in _together(pod, queue, snapshot).items():
         for resource, amount in added.items():
             for each in tree.path(owner):
                 if each != owner and not tree.lists(each, resource):
@@ -92,6 +100,25 @@ def _ceilings(pod: Object, queue: str, snapshot: Snapshot) -> Iterator[str]:
                 after = used_held.get(each, {}).get(resource, 0) + amount
                 if is_non_preemptible(pod) and after > tree.quota(each, resource):
                     yield "NonPreemptibleOverQuota"
+
+
+def _together(pod: Object, queue: str, snapshot: Snapshot) -> dict[str, Amounts]:
+    found: dict[str, Counter[str]] = {}
+    for each in party(pod, snapshot):
+        for owner, added in adds(each, queue, snapshot).items():
+            found.setdefault(owner, Counter()).update(added)
+    return {owner: dict(amounts) for owner, amounts in found.items()}
+
+
+def party(pod: Object, snapshot: Snapshot) -> list[Object]:
+    """A pod and as many others that wait as its group needs beside those that run."""
+    group = group_of(pod, snapshot)
+    if group is None:
+        return [pod]
+    members = [each for each in snapshot.all("pods") if group_of(each, snapshot) == group]
+    others = [each for each in members if waits(each) and each is not pod]
+    least = int(group["spec"].get("minMember") or 0) - sum(map(is_placed, members))
+    return [pod, *others[: max(0, least - 1)]]
 
 
 def adds(pod: Object, queue: str, snapshot: Snapshot) -> dict[str, Amounts]:
@@ -134,6 +161,18 @@ def _fits_some_node(pod: Object, snapshot: Snapshot) -> bool:
         )
         for node in nodes
     )
+
+
+def _is_enough_for_all(pod: Object, snapshot: Snapshot) -> bool:
+    """Whether there is as much as a group needs in all; where is not looked at."""
+    needed: Counter[str] = Counter()
+    for each in party(pod, snapshot):
+        for added in adds(each, "", snapshot).values():
+            needed.update(added)
+    free: Counter[str] = Counter()
+    for device in free_devices(snapshot):
+        free[device.resource] += device.slots
+    return all(free[resource] >= amount for resource, amount in needed.items())
 
 
 def _nodes_of_users(claim: Object, snapshot: Snapshot) -> set[str]:
