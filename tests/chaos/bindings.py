@@ -60,6 +60,8 @@ class History:
     """Folds changes, and judges each binding by what was there just before it."""
 
     objects: dict[str, dict[Key, Object]] = field(default_factory=dict)
+    instances: dict[Key, Object] = field(default_factory=dict)
+    """Those that are gone, too: a container keeps the device that it was given."""
     trees: list[tuple[float, Tree]] = field(default_factory=list)
 
     @property
@@ -81,6 +83,8 @@ class History:
             known.pop(change.key, None)
         else:
             known[change.key] = change.after
+        if change.kind == "instances" and change.after:
+            self.instances[change.key] = change.after
         if change.kind == "queues":
             self.trees.append((change.at, tree_of(self.snapshot)))
 

@@ -65,7 +65,8 @@ def _nodes(
 ) -> Iterator[Finding]:
     paths = {path for name in instances for path in paths_of(name, snapshot)}
     wanted = {report.numbers[path]: path for path in paths if path in report.numbers}
-    found = {numbers: path for path, numbers in container.devices.items()}
+    gone = paths - {*report.numbers}
+    found = {numbers: path for path, numbers in container.devices.items() if path not in gone}
     for numbers in sorted({*found} - {*wanted}):
         yield Finding("anothers-device", about, f"it has {found[numbers]}, which is {numbers}")
     for numbers in sorted({*wanted} - {*found}):

@@ -50,6 +50,11 @@ def test_a_container_with_its_device_is_in_order() -> None:
     assert rules(REPORT) == set()
 
 
+def test_a_container_keeps_a_device_that_was_pulled() -> None:
+    pulled = replace(REPORT, numbers={"/dev/loop8": (7, 8)})
+    assert rules(pulled) == set()
+
+
 def test_anothers_device_node_is_found() -> None:
     devices = {"/dev/loop7": (7, 7), "/dev/loop8": (7, 8)}
     assert rules(with_container(CONTAINER.environment, devices)) == {"anothers-device"}

@@ -168,8 +168,10 @@ class Trial:
         yield from rest_findings(snapshot)
         reports = [node_files.report(node.name, node.root) for node in cluster.nodes]
         yield from slot_findings(reports, snapshot)
+        instances = {**self.history.instances, **snapshot.objects["instances"]}
+        ever = Snapshot({**snapshot.objects, "instances": instances})
         for report in reports:
-            yield from node_findings(report, snapshot)
+            yield from node_findings(report, ever)
 
 
 def _on_their_way(snapshot: Snapshot) -> Iterable[str]:

@@ -138,9 +138,12 @@ class Follower:
     def taken(self, *, everything: bool = False) -> list[Change]:
         """What was heard since the last time, and is old enough to be whole."""
         until = time.monotonic() - (0 if everything else LATE_SECONDS)
+        self.quiet_seconds()  # of what is taken now nothing is known later
         with self._lock:
-            found = [change for change in self._heard if change.at <= until]
-            self._heard[:] = [change for change in self._heard if change.at > until]
+            last = max((c.version for c in self._heard if c.at <= until), default=0)
+            # What is earlier in the row and was heard later by another watch comes with it.
+            found = [change for change in self._heard if change.version <= last]
+            self._heard[:] = [change for change in self._heard if change.version > last]
         return found
 
     def quiet_seconds(self) -> float:
