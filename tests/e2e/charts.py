@@ -78,6 +78,9 @@ def bare_cluster(
         if images:
             installation.load_images(own)
         yield own
+    except BaseException:
+        own.collect(CHECKOUT / ".artifacts" / name)
+        raise
     finally:
         own.down(purge=True)
 

@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+import pytest
+
 from local_cluster.api import BUSYBOX_IMAGE, ApiError, Cluster
 from local_cluster.apiserver import ApiServer
+from local_cluster.errors import ConditionTimeoutError
 
 NAMESPACE = "busy"
 QUEUES = ("red", "blue")
@@ -63,12 +66,14 @@ class Load:
 
     def goes_on(self, pods: int = 3) -> None:
         """Wait until some more pods came to their good end."""
-        wanted = self.seen.done + pods
-        self._cluster.wait_until(
-            f"{pods} more pods end well; {self.seen}",
-            lambda: self.seen.done >= wanted,
-            seconds=SECONDS,
-        )
+        before, wanted = str(self.seen), self.seen.done + pods
+        try:
+            self._cluster.wait_until(
+                f"{pods} more pods end well", lambda: self.seen.done >= wanted, seconds=SECONDS
+            )
+        except ConditionTimeoutError as error:
+            lives = f"who makes them {'lives' if self._thread.is_alive() else 'has died'}"
+            pytest.fail(f"{error}; before: {before}; by now: {self.seen}; {lives}")
 
     def end(self) -> None:
         """No more pods; those that are there end."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from driver.api import DRIVER_NAME
 from scheduler_plugin.objects.amounts import (
@@ -13,7 +13,7 @@ from scheduler_plugin.objects.amounts import (
     most_of,
     summed,
 )
-from scheduler_plugin.objects.claims import Alternative, ClaimView, Result
+from scheduler_plugin.objects.claims import Alternative, ClaimView, ClassName, Result
 from scheduler_plugin.objects.devices.catalog import Catalog, is_legacy
 from scheduler_plugin.objects.pods import PodView
 
@@ -24,11 +24,12 @@ def is_accounted(claim: ClaimView, catalog: Catalog) -> bool:
     Administrative access takes no device from anybody: a claim that asks for nothing else of
     accounted classes needs no queue and no owner.
     """
-    return any(
+    asked = (
         not alternative.admin_access and catalog.accounted_key(alternative.device_class) is not None
         for request in claim.requests
         for alternative in request.alternatives
     )
+    return any(asked) or any(not result.admin_access for result, _ in _charged(claim, catalog))
 
 
 def claim_cost(claim: ClaimView, catalog: Catalog) -> Charges:
@@ -37,14 +38,32 @@ def claim_cost(claim: ClaimView, catalog: Catalog) -> Charges:
 
 
 def _exactly(claim: ClaimView, catalog: Catalog) -> Charges:
-    classes = {a.name: a.device_class for r in claim.requests for a in r.alternatives}
     amounts: dict[ResourceKey, int] = {}
-    for result in claim.results or ():
-        name = classes.get(result.request)
-        key = catalog.accounted_key(name) if name is not None else None
-        if key is not None:
-            amounts[key] = amounts.get(key, 0) + _uses(result)
+    for result, key in _charged(claim, catalog):
+        amounts[key] = amounts.get(key, 0) + _uses(result)
     return charges(amounts)
+
+
+def _charged(claim: ClaimView, catalog: Catalog) -> Iterator[tuple[Result, ResourceKey]]:
+    """What a claim has that queues count."""
+    if not claim.results:
+        return
+    classes = {a.name: a.device_class for r in claim.requests for a in r.alternatives}
+    for result in claim.results:
+        name = classes.get(result.request)
+        key = _key(result, name, catalog) if name is not None else None
+        if key is not None:
+            yield result, key
+
+
+def _key(result: Result, name: ClassName, catalog: Catalog) -> ResourceKey | None:
+    """A device of ours is charged for as long as it is held, even if its class is gone.
+
+    The class goes with its Configuration, and who held the device then would hold it for nothing.
+    """
+    key = catalog.accounted_key(name)
+    is_lost = key is None and result.driver == DRIVER_NAME and not catalog.has_class_of(name)
+    return catalog.key(name) if is_lost else key
 
 
 def _uses(result: Result) -> int:

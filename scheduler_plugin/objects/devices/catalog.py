@@ -133,6 +133,10 @@ class Catalog:
             return key if view.accounted else None
         return key if made_here or self._lists(key) else None
 
+    def has_class_of(self, name: ClassName) -> bool:
+        """Whether something says if a class is accounted: itself, or that of its Configuration."""
+        return name in self._classes or ClassName(self.key(name)) in self._classes
+
     def max_pods(self, name: ClassName) -> int | None:
         view = self._classes.get(name)
         return view.max_pods if view else None

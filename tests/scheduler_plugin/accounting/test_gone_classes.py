@@ -28,6 +28,8 @@ INSTANCE = InstanceView(NAME, ResourceKey("onvif"))
 PUBLISHED = a_slice("s", ("onvif", NAME))
 HELD = an_allocated_claim("cam", "a", queue="vision", requests=[a_request(NAME)])
 ONE = amounts(onvif=1)
+LOST = amounts(**{NAME: 1})
+"""Nothing says what it was, but for the class that its claim names."""
 
 
 def charged(*objects: object) -> World:
@@ -66,10 +68,10 @@ def test_whoever_starts_anew_finds_the_same() -> None:
 
     assert started(instance=True) == ONE
     assert started(PUBLISHED, instance=False) == ONE
-    assert started(instance=False) == NO_CHARGES
+    assert started(instance=False) == LOST
 
 
-def test_use_comes_back_with_what_says_its_key() -> None:
+def test_use_is_never_free_and_moves_to_the_key_that_is_known_later() -> None:
     world = a_world(a_queue(onvif=(1, 1)), HELD)
     seen = [usage(world, "vision")]
 
@@ -80,7 +82,7 @@ def test_use_comes_back_with_what_says_its_key() -> None:
     world.put_instance(INSTANCE)
     seen.append(usage(world, "vision"))
 
-    assert seen == [NO_CHARGES, ONE, NO_CHARGES, ONE]
+    assert seen == [LOST, ONE, LOST, ONE]
 
 
 def test_class_that_is_not_accounted_stays_so_for_its_instances() -> None:

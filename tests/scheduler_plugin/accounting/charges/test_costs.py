@@ -121,6 +121,26 @@ def test_claim_is_accounted_if_any_part_is(requests: list[Any], counted: bool) -
     assert is_accounted(a_claim(requests=requests), world().facts.catalog) is counted
 
 
+def test_a_device_of_ours_is_charged_though_its_class_is_gone() -> None:
+    """With the Configuration goes the class; who holds the device does not hold it for nothing."""
+    requests, catalog = [a_request("gone")], world().facts.catalog
+    held = a_claim(requests=requests, results=[a_result(slots="2")])
+    lent = a_claim(requests=requests, results=[a_result(adminAccess=True)])
+    another = a_claim(requests=requests, results=[a_result(driver=GPU)])
+
+    assert (claim_cost(held, catalog), is_accounted(held, catalog)) == (amounts(gone=2), True)
+    for claim in (lent, another, a_claim(requests=requests)):
+        assert (claim_cost(claim, catalog), is_accounted(claim, catalog)) == (NO_CHARGES, False)
+
+
+def test_a_device_of_ours_is_free_if_its_class_says_so() -> None:
+    found = world()
+    found.put_class(a_class("gone", labels={"moorage.dev/accounted": "false"}))
+    held = a_claim(requests=[a_request("gone")], results=[a_result()])
+
+    assert not is_accounted(held, found.facts.catalog)
+
+
 @pytest.mark.parametrize(
     ("made", "counted"),
     [

@@ -154,18 +154,20 @@ def has_owner(claim: ClaimView, consumers: list[PodView]) -> bool:
     return any(pod.node for pod in consumers)
 
 
+def plain_key(name: ClassName, driver: str, world: World) -> ResourceKey | None:
+    """What a device is charged as; one of ours whose class is gone is not free."""
+    catalog = world.facts.catalog
+    key = catalog.key(name)
+    is_gone = catalog.class_named(name) is None and catalog.class_named(ClassName(key)) is None
+    return key if is_gone and driver == "moorage.dev" else catalog.accounted_key(name)
+
+
 def plain_cost(claim: ClaimView, world: World) -> Charges:
-    if not any(
-        world.facts.catalog.accounted_key(a.device_class) and not a.admin_access
-        for r in claim.requests
-        for a in r.alternatives
-    ):
-        return charges({})
     total: dict[ResourceKey, int] = {}
     for result in claim.results or ():
         for request in claim.requests:
             for alternative in request.alternatives:
-                key = world.facts.catalog.accounted_key(alternative.device_class)
+                key = plain_key(alternative.device_class, result.driver, world)
                 if alternative.name == result.request and key and not result.admin_access:
                     counted = result.slots if result.driver == "moorage.dev" else None
                     total[key] = total.get(key, 0) + (1 if counted is None else counted)
