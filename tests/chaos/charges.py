@@ -117,18 +117,24 @@ def charges(snapshot: Snapshot) -> Iterator[Charge]:
     for pod in snapshot.all("pods"):
         if is_placed(pod) and (asked := slots_asked(pod)):
             queue, held = queue_of(pod, snapshot), is_non_preemptible(pod)
-            yield Charge(f"Pod {shown(pod)}", uid(pod), queue, by_resource(asked, snapshot), held)
+            if amounts := by_resource(asked, snapshot):
+                yield Charge(f"Pod {shown(pod)}", uid(pod), queue, amounts, held)
 
 
 def by_resource(asked: Amounts, snapshot: Snapshot) -> Amounts:
-    """Names of Instances become those of their Configurations, which is what Queues list."""
+    """Names of Instances become those of their Configurations, which is what Queues list.
+
+    What neither exists of, nobody can have: an Instance stays for as long as it has users.
+    """
     found: Counter[str] = Counter()
     owners = {
         body["metadata"]["name"]: body["spec"]["configurationName"]
         for body in snapshot.all("instances")
     }
+    known = {name for _, name in snapshot.objects.get("configurations", {})} | {*owners.values()}
     for name, amount in asked.items():
-        found[owners.get(name, name)] += amount
+        if (resource := owners.get(name, name)) in known:
+            found[resource] += amount
     return dict(found)
 
 

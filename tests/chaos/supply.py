@@ -30,10 +30,26 @@ class Free:
 
 
 def free_devices(snapshot: Snapshot) -> Iterator[Free]:
-    """Those that carry no taint, of the newest generation of each pool."""
+    """Those that carry no taint, of the newest generation of each pool.
+
+    Without DRA they are the Instances' slots that nobody has.
+    """
+    if "resourceslices" not in snapshot.objects:
+        yield from _of_instances(snapshot)
+        return
     taken = _taken(snapshot)
     for spec in _newest(snapshot):
         yield from _of_slice(spec, taken)
+
+
+def _of_instances(snapshot: Snapshot) -> Iterator[Free]:
+    configurations = {name for _, name in snapshot.objects.get("configurations", {})}
+    for body in snapshot.all("instances"):
+        spec, name = body["spec"], body["metadata"]["name"]
+        free = sum(not holder for holder in (spec.get("deviceUsage") or {}).values())
+        if free and spec["configurationName"] in configurations:
+            nodes = frozenset(spec.get("nodes") or ())
+            yield Free(("", name), spec["configurationName"], free, nodes)
 
 
 def is_away(place: Place, snapshot: Snapshot) -> bool:

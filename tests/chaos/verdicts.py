@@ -143,7 +143,10 @@ def asked(claim: Object) -> Amounts:
 
 
 def _fits_some_node(pod: Object, snapshot: Snapshot) -> bool:
-    needed = Counter(by_resource(slots_asked(pod), snapshot))
+    asked_slots = slots_asked(pod)
+    needed = Counter(by_resource(asked_slots, snapshot))
+    if needed.total() < sum(asked_slots.values()):
+        return False
     nodes = ready_nodes(snapshot)
     wanted = (pod["spec"].get("nodeSelector") or {}).get("kubernetes.io/hostname")
     if wanted:

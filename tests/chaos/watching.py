@@ -27,7 +27,10 @@ DRA = {
     "resourceclaims": "/apis/resource.k8s.io/v1/resourceclaims",
     "resourceslices": "/apis/resource.k8s.io/v1/resourceslices",
 }
-FOLLOWED = ("pods", "resourceclaims", "queues", "namespaces", "instances", "podgroups")
+FOLLOWED = (
+    *("pods", "resourceclaims", "queues", "namespaces"),
+    *("configurations", "instances", "podgroups"),
+)
 """What a binding is judged by."""
 QUIET_KINDS = ("pods", "resourceclaims", "queues", "instances", "resourceslices")
 QUERY = "watch=1&allowWatchBookmarks=true&timeoutSeconds=60"
