@@ -33,7 +33,7 @@ class Seen:
     """What a load has seen so far.
 
     Attributes:
-        refused: Creations that were refused: when (monotonic seconds) and why.
+        refused: Creations that were refused or got no answer: when (monotonic seconds) and why.
         wrong: What must never be seen, as sentences.
         done: How many pods have come to their good end.
         nodes: Where they did.
@@ -139,7 +139,7 @@ class Load:
     def _make(self, api: ApiServer) -> None:
         try:
             api.create(f"/api/v1/namespaces/{NAMESPACE}/pods", self._next())
-        except ApiError as error:
+        except (ApiError, OSError) as error:
             self.seen.refused.append((time.monotonic(), str(error)))
 
     def _next(self) -> Object:
