@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -18,6 +19,17 @@ from local_cluster.processes import Process
 ENV = {"PATH": os.environ["PATH"]}
 # Says when it is ready, and ignores what is polite.
 STUBBORN = "trap '' TERM; echo ready; while true; do sleep 0.1; done"
+# Compresses in eight threads, which needs no lock of the interpreter's.
+BUSY = """
+import threading, zlib
+def work():
+    while True:
+        zlib.compress(bytes(4_000_000), 9)
+for _ in range(8):
+    threading.Thread(target=work, daemon=True).start()
+print("ready", flush=True)
+threading.Event().wait()
+"""
 
 
 @pytest.fixture
@@ -49,6 +61,24 @@ def test_recycled_pid_is_not_signalled(tmp_path: Path, mark: str) -> None:
     assert not earlier.signal(signal.SIGKILL)
 
     assert process.is_alive()
+
+
+def states(process: Process) -> set[str]:
+    """Of all its threads."""
+    files = Path("/proc", str(process.pid), "task").glob("*/stat")
+    return {file.read_text().rpartition(")")[2].split()[0] for file in files}
+
+
+def test_a_stopped_process_does_nothing_more(tmp_path: Path, mark: str) -> None:
+    """Not even what a thread was at: a story that stops a kubelet relies on its silence."""
+    process = start(tmp_path, mark, sys.executable, "-c", BUSY)
+    while "ready" not in (tmp_path / "log").read_text():
+        time.sleep(0.01)
+
+    for _ in range(20):
+        process.signal(signal.SIGSTOP)
+        assert states(process) == {"T"}
+        process.signal(signal.SIGCONT)
 
 
 def test_stubborn_process_is_killed_after_its_time(tmp_path: Path, mark: str) -> None:

@@ -22,6 +22,7 @@ from local_cluster.files import read_json, write_json
 MARK = "MOORAGE_LOCAL_CLUSTER"
 POLL_SECONDS = 0.02
 KILL_SECONDS = 30.0
+STOP_SECONDS = 10.0
 PROC = Path("/proc")
 # Fingerprint of components, which belong to a cluster but to no plan: `up` leaves them alone.
 COMPONENT = "component"
@@ -43,14 +44,22 @@ class Process:
         return _start_time(self.pid) == self.start_time
 
     def signal(self, number: signal.Signals) -> bool:
-        """False when the process is gone."""
+        """False when the process is gone; after SIGSTOP, all of its threads stand still."""
         with _pidfd(self.pid) as descriptor:
             if descriptor is None or not self.is_alive():
                 return False
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(descriptor, number)
+                if number == signal.SIGSTOP:
+                    self._wait_stopped()
                 return True
         return False
+
+    def _wait_stopped(self) -> None:
+        """On a busy machine a thread goes on until the kernel has its turn to stop it."""
+        deadline = time.monotonic() + STOP_SECONDS
+        while _has_running_thread(self.pid) and time.monotonic() < deadline:
+            time.sleep(0)
 
     def end(self, seconds: float) -> None:
         """SIGTERM, then SIGKILL. SIGCONT first, since a stopped process hears no SIGTERM."""
@@ -178,6 +187,12 @@ def _reap(pid: int) -> None:
 
 def _all_pids() -> list[int]:
     return [int(entry) for entry in os.listdir(PROC) if entry.isdigit()]
+
+
+def _has_running_thread(pid: int) -> bool:
+    threads = (PROC / str(pid) / "task").glob("*")
+    found = (_stat(int(thread.name)) for thread in threads)
+    return any(fields is not None and fields[0] not in "TtZX" for fields in found)
 
 
 def _stat(pid: int) -> list[str] | None:
