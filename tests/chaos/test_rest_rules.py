@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.chaos import made
-from tests.chaos.objects import OWNER_POD, PREEMPTIBILITY, Object
+from tests.chaos.objects import (
+    ADMITTED,
+    GATE,
+    OWNER_POD,
+    POD_GROUP,
+    PREEMPTIBILITY,
+    Object,
+)
 from tests.chaos.rest_rules import rest_findings
 
 USER = made.pod("p", "red", "c", on="a")
@@ -83,6 +90,24 @@ def test_devices_of_a_configuration_that_is_gone_are_found() -> None:
 
 WAITS = made.told(made.pod("w", "red", "w"), "0/1 nodes are available")
 WANTED = made.claim("w")
+
+
+def test_the_first_non_preemptible_user_needs_quota_for_a_claim_that_is_charged() -> None:
+    claim = made.claim("c", "red", USER)
+    waits = made.told(made.pod("w", "red", "c", priority=100), "NonPreemptibleOverQuota")
+    assert rules(made.queue("red", usage={"echo": 1}), claim, USER, waits) == set()
+    quota = made.queue("red", 1, usage={"echo": 1})
+    assert rules(quota, claim, USER, waits) == {"fits-and-waits"}
+
+
+@pytest.mark.parametrize("word", ["Gone", "NotKnownYet"])
+def test_of_a_group_that_is_not_there_it_may_be_told_that_it_is_gone_or_to_come(word: str) -> None:
+    pod = made.pod("w", "", "w")
+    pod["metadata"]["annotations"] = {POD_GROUP: "crew"}
+    pod["spec"]["schedulingGates"] = [{"name": GATE}]
+    told = {"type": ADMITTED, "status": "False", "reason": word}
+    pod["status"]["conditions"] = [told]
+    assert rules(made.queue("red"), made.published("echo-x"), WANTED, pod) == set()
 
 
 def test_a_pod_that_fits_and_waits_is_found() -> None:

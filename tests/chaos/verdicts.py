@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tests.chaos.charges import (
     Amounts,
@@ -32,6 +32,7 @@ from tests.chaos.objects import (
     queue_of,
     reserved_for,
 )
+from tests.chaos.queue_tree import Tree
 from tests.chaos.supply import free_devices, ready_nodes
 
 NO_DEVICE = "NoDevice"
@@ -65,7 +66,8 @@ def _of_queue(pod: Object, queue: str, snapshot: Snapshot) -> Iterator[str]:
     namespace = snapshot.get("namespaces", pod["metadata"]["namespace"]) or {"metadata": {}}
     named = annotation(pod, QUEUE) or label(pod, QUEUE)
     if not named and annotation(pod, POD_GROUP) and not group_of(pod, snapshot):
-        yield "Gone"
+        # Whether it was there nobody knows who came later.
+        yield from ("Gone", "NotKnownYet")
     elif not queue:
         yield "NoQueue"
     elif any(is_going(tree.queues[each]) for each in tree.path(queue)) or queue not in tree.queues:
@@ -88,24 +90,36 @@ def _of_owners(pod: Object, queue: str, snapshot: Snapshot) -> Iterator[str]:
 def _ceilings(pod: Object, queue: str, snapshot: Snapshot) -> Iterator[str]:
     """What a pod adds, and those that have to go with it."""
     tree, found = tree_of(snapshot), list(charges(snapshot))
-    held = [charge for charge in found if charge.is_non_preemptible]
-    used, used_held = usage(found, tree), usage(held, tree)
-    for owner, added in _together(pod, queue, snapshot).items():
-        for resource, amount in added.items():
-            for each in tree.path(owner):
-                if each != owner and not tree.lists(each, resource):
-                    continue
-                if used.get(each, {}).get(resource, 0) + amount > tree.ceiling(each, resource):
-                    yield "OverLimit"
-                after = used_held.get(each, {}).get(resource, 0) + amount
-                if is_non_preemptible(pod) and after > tree.quota(each, resource):
-                    yield "NonPreemptibleOverQuota"
+    members = party(pod, snapshot)
+    added = _together(adds(each, queue, snapshot) for each in members)
+    if _is_passed(added, usage(found, tree), tree, tree.ceiling):
+        yield "OverLimit"
+    if is_non_preemptible(pod):
+        held = usage((charge for charge in found if charge.is_non_preemptible), tree)
+        added = _together(adds_held(each, queue, snapshot) for each in members)
+        if _is_passed(added, held, tree, tree.quota):
+            yield "NonPreemptibleOverQuota"
 
 
-def _together(pod: Object, queue: str, snapshot: Snapshot) -> dict[str, Amounts]:
+def _is_passed(
+    added: Mapping[str, Amounts],
+    used: Mapping[str, Amounts],
+    tree: Tree,
+    ceiling: Callable[[str, str], float],
+) -> bool:
+    return any(
+        used.get(each, {}).get(resource, 0) + amount > ceiling(each, resource)
+        for owner, amounts in added.items()
+        for resource, amount in amounts.items()
+        for each in tree.path(owner)
+        if each == owner or tree.lists(each, resource)
+    )
+
+
+def _together(additions: Iterable[Mapping[str, Amounts]]) -> dict[str, Amounts]:
     found: dict[str, Counter[str]] = {}
-    for each in party(pod, snapshot):
-        for owner, added in adds(each, queue, snapshot).items():
+    for each in additions:
+        for owner, added in each.items():
             found.setdefault(owner, Counter()).update(added)
     return {owner: dict(amounts) for owner, amounts in found.items()}
 
@@ -130,6 +144,17 @@ def adds(pod: Object, queue: str, snapshot: Snapshot) -> dict[str, Amounts]:
     slots = by_resource(slots_asked(pod), snapshot)
     if slots:
         found.setdefault(queue, Counter()).update(slots)
+    return {owner: dict(amounts) for owner, amounts in found.items()}
+
+
+def adds_held(pod: Object, queue: str, snapshot: Snapshot) -> dict[str, Amounts]:
+    """The same of what non-preemptible pods have: the first of its owner's makes a claim theirs."""
+    found = {owner: Counter(added) for owner, added in adds(pod, queue, snapshot).items()}
+    mine = {charge.uid: charge for charge in charges(snapshot) if charge.queue == queue}
+    for claim in claims_of(pod, snapshot):
+        charge = mine.get(claim["metadata"]["uid"])
+        if charge and not charge.is_non_preemptible:
+            found.setdefault(queue, Counter()).update(charge.amounts)
     return {owner: dict(amounts) for owner, amounts in found.items()}
 
 
