@@ -10,6 +10,7 @@ answers as it did.
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from local_cluster.api import Cluster, ClusterSettings
+from tests.chaos import watching
 from tests.chaos.clusters import chaos_cluster
 from tests.chaos.faults import Faults
 from tests.chaos.findings import Finding
@@ -86,6 +88,10 @@ def _report(findings: list[Finding], cluster: Cluster, seed: int) -> None:
     if findings:
         target = ROOT / ".artifacts" / f"chaos-{seed}"
         cluster.collect(target)
+        # As the checker saw them: Queues and conditions of pods are among them.
+        found = watching.snapshot(cluster).objects
+        bodies = [body for each in found.values() for body in each.values()]
+        (target / "objects.json").write_text(json.dumps(bodies, indent=1))
         print(f"objects, events and logs are in {target}")
     else:
         print("0 violations")

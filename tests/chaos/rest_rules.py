@@ -10,7 +10,6 @@ from tests.chaos.guarantee import guarantee_findings, is_guarded
 from tests.chaos.objects import (
     ADMITTED,
     CHARGES,
-    GATE,
     OWNER_POD,
     QUEUE,
     Object,
@@ -28,7 +27,7 @@ from tests.chaos.objects import (
     results,
     shown,
 )
-from tests.chaos.verdicts import reasons, waits
+from tests.chaos.verdicts import is_gated, reasons, reasons_behind, waits
 
 OTHER_WORDS = {"RoomIsLeft", "DeviceHeld", "OtherGates", "PodGroupIncomplete", "Fits"}
 """Reasons that are about other pods, which this checker does not judge."""
@@ -128,7 +127,7 @@ def _why(pod: Object, snapshot: Snapshot) -> Iterator[Finding]:
         )
     elif not told:
         yield Finding("no-reason", about, f"it waits and is not told that {sorted(own)}")
-    elif is_gated(pod) and told not in own:
+    elif is_gated(pod) and told not in own | reasons_behind(pod, snapshot):
         yield Finding(
             "false-reason", about, f"it is told {told}, and what keeps it is {sorted(own)}"
         )
@@ -146,10 +145,6 @@ def _groups(snapshot: Snapshot) -> Iterator[Finding]:
         if 0 < len(running) < least and may_go and not is_done and not guarded:
             sentence = f"{len(running)} of its pods run, and it needs {least}"
             yield Finding("part-of-a-group", f"podgroup {shown(group)}", sentence)
-
-
-def is_gated(pod: Object) -> bool:
-    return any(gate["name"] == GATE for gate in pod["spec"].get("schedulingGates") or ())
 
 
 def why_it_waits(pod: Object) -> str:

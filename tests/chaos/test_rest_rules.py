@@ -102,12 +102,23 @@ def test_the_first_non_preemptible_user_needs_quota_for_a_claim_that_is_charged(
 
 @pytest.mark.parametrize("word", ["Gone", "NotKnownYet"])
 def test_of_a_group_that_is_not_there_it_may_be_told_that_it_is_gone_or_to_come(word: str) -> None:
-    pod = made.pod("w", "", "w")
+    pod = gated(made.pod("w", "", "w"), word)
     pod["metadata"]["annotations"] = {POD_GROUP: "crew"}
-    pod["spec"]["schedulingGates"] = [{"name": GATE}]
-    told = {"type": ADMITTED, "status": "False", "reason": word}
-    pod["status"]["conditions"] = [told]
     assert rules(made.queue("red"), made.published("echo-x"), WANTED, pod) == set()
+
+
+def gated(pod: Object, word: str) -> Object:
+    """At the gate, and told why."""
+    spec = {**pod["spec"], "schedulingGates": [{"name": GATE}]}
+    told = {"type": ADMITTED, "status": "False", "reason": word}
+    return {**pod, "spec": spec, "status": {"phase": "Pending", "conditions": [told]}}
+
+
+def test_room_that_was_promised_to_a_pod_without_a_device_may_be_called_used() -> None:
+    queue, behind = made.queue("red", 1, 1), gated(made.pod("x", "red", "x"), "OverLimit")
+    others = (made.claim("w"), made.claim("x"), behind)
+    assert rules(queue, *others, WAITS) == set()
+    assert rules(queue, *others) == {"false-reason"}
 
 
 def test_a_pod_that_fits_and_waits_is_found() -> None:

@@ -15,6 +15,7 @@ from tests.chaos.charges import (
     usage,
 )
 from tests.chaos.objects import (
+    GATE,
     POD_GROUP,
     QUEUE,
     Object,
@@ -31,6 +32,8 @@ from tests.chaos.objects import (
     node_of,
     queue_of,
     reserved_for,
+    shown,
+    uid,
 )
 from tests.chaos.queue_tree import Tree
 from tests.chaos.supply import free_devices, ready_nodes
@@ -50,13 +53,31 @@ def reasons(pod: Object, snapshot: Snapshot) -> set[str]:
     return {*_reasons(pod, snapshot)}
 
 
+def reasons_behind(pod: Object, snapshot: Snapshot) -> set[str]:
+    """Ceilings that those keep it from who were let go before it, and have no node yet."""
+    found = [*charges(snapshot), *_promises(pod, snapshot)]
+    return {*_ceilings(pod, queue_of(pod, snapshot), found, snapshot)}
+
+
+def is_gated(pod: Object) -> bool:
+    return any(gate["name"] == GATE for gate in pod["spec"].get("schedulingGates") or ())
+
+
+def _promises(pod: Object, snapshot: Snapshot) -> Iterator[Charge]:
+    """What others are to be charged who have no gate any more; a plugin counts it for a minute."""
+    for each in snapshot.all("pods"):
+        if waits(each) and not is_gated(each) and each is not pod:
+            for owner, amounts in adds(each, queue_of(each, snapshot), snapshot).items():
+                yield Charge(shown(each), uid(each), owner, amounts, is_non_preemptible(each))
+
+
 def _reasons(pod: Object, snapshot: Snapshot) -> Iterator[str]:
     queue = queue_of(pod, snapshot)
     yield from _of_queue(pod, queue, snapshot)
     if len(claims_of(pod, snapshot)) < len(pod["spec"].get("resourceClaims") or ()):
         yield "ClaimNotFound"
     yield from _of_owners(pod, queue, snapshot)
-    yield from _ceilings(pod, queue, snapshot)
+    yield from _ceilings(pod, queue, list(charges(snapshot)), snapshot)
     if not _fits_some_node(pod, snapshot) or not _is_enough_for_all(pod, snapshot):
         yield NO_DEVICE
 
@@ -87,10 +108,11 @@ def _of_owners(pod: Object, queue: str, snapshot: Snapshot) -> Iterator[str]:
         yield "ForeignNonPreemptible"
 
 
-def _ceilings(pod: Object, queue: str, snapshot: Snapshot) -> Iterator[str]:
-    """What a pod adds, and those that have to go with it."""
-    tree, found = tree_of(snapshot), list(charges(snapshot))
-    members = party(pod, snapshot)
+def _ceilings(
+    pod: Object, queue: str, found: Iterable[Charge], snapshot: Snapshot
+) -> Iterator[str]:
+    """What a pod adds, and those that have to go with it, beside what is found charged."""
+    tree, members = tree_of(snapshot), party(pod, snapshot)
     added = _together(adds(each, queue, snapshot) for each in members)
     if _is_passed(added, usage(found, tree), tree, tree.ceiling):
         yield "OverLimit"
