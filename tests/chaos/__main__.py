@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from local_cluster.api import Cluster, ClusterSettings
@@ -26,7 +26,7 @@ from tests.chaos.faults import Faults
 from tests.chaos.findings import Finding
 from tests.chaos.releases import Releases
 from tests.chaos.scene import scene
-from tests.chaos.trial import Trial
+from tests.chaos.trial import NO_ANSWER, Trial
 
 ROOT = Path(__file__).parents[2]
 
@@ -88,10 +88,12 @@ def _report(findings: list[Finding], cluster: Cluster, seed: int) -> None:
     if findings:
         target = ROOT / ".artifacts" / f"chaos-{seed}"
         cluster.collect(target)
-        # As the checker saw them: Queues and conditions of pods are among them.
-        found = watching.snapshot(cluster).objects
-        bodies = [body for each in found.values() for body in each.values()]
-        (target / "objects.json").write_text(json.dumps(bodies, indent=1))
+        # As the checker saw them: Queues and conditions of pods are among them. An API server that
+        # does not answer may be what was found.
+        with suppress(*NO_ANSWER):
+            found = watching.snapshot(cluster).objects
+            bodies = [body for each in found.values() for body in each.values()]
+            (target / "objects.json").write_text(json.dumps(bodies, indent=1))
         print(f"objects, events and logs are in {target}")
     else:
         print("0 violations")
