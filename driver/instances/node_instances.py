@@ -37,7 +37,7 @@ from driver.instances.stored.objects import (
 )
 from driver.names import attribute_value, label_value
 from driver.plumbing.apiserver_passes import Passes, put_right
-from kube.api import ApiClient, ApiError, JsonObject, Store
+from kube.api import ApiClient, ApiError, Change, Deleted, JsonObject, Store
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ WRITES_A_STEP = 32
 """Instances that are begun before somebody else may come in between."""
 
 _Place = tuple[str, str]
-"""Namespace and Configuration."""
+"""Namespace, and Configuration or Instance."""
 
 
 class NodeInstances:
@@ -161,8 +161,14 @@ class NodeInstances:
 
     async def run(self) -> NoReturn:
         """Write until cancelled; the store must be in sync."""
-        self.store.subscribe(lambda change: put_right(change, self.passes))
+        self.store.subscribe(self.on_change)
         await self.passes.run()
+
+    def on_change(self, change: Change[StoredInstance]) -> None:
+        """Put it right; what was deleted and is not wanted is, as when a Configuration went."""
+        wanted = derived(self._decided, _places) if self._decided else ()
+        if not isinstance(change, Deleted) or (change.key.namespace, change.key.name) in wanted:
+            put_right(change, self.passes)
 
     async def _pass(self) -> float | None:
         inventory = self._decided
@@ -229,6 +235,11 @@ class NodeInstances:
             claimable=self.claimable,
         )
         return (*plan.decisions, *joins), plan.recheck_at
+
+
+def _places(inventory: Inventory) -> frozenset[_Place]:
+    """Namespaces and names of all Instances that are to be there."""
+    return frozenset((instance.namespace, instance.name) for instance in inventory.instances)
 
 
 def _configuration_of(decision: InstanceDecision | SharedDecision) -> str:

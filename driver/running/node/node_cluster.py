@@ -210,7 +210,7 @@ class NodeCluster:
         for store in stores:
             await store.synced.wait()
         self.configurations.subscribe(self._configuration_changed)
-        self._instances.store.subscribe(self._instance_changed)
+        self._instances.store.subscribe(self.on_instance)
         if path.features is not None:
             self.pools.start(path.features)
 
@@ -219,13 +219,24 @@ class NodeCluster:
         if not isinstance(change, Modified) or concerns_devices(change.old, change.new):
             self.passes.ask()
 
-    def _instance_changed(self, change: Change[StoredInstance]) -> None:
+    def on_instance(self, change: Change[StoredInstance]) -> None:
         """Look again when slots were taken or freed: what claims may have depends on it."""
-        self.node_sight.forget_shared()
-        if self.node_sight.path.is_dra and _changes_holders(change):
+        if any(stored.is_shared for stored in _old_and_new(change)):
+            self.node_sight.forget_shared()
+        if (self.node_sight.path.is_dra and _changes_holders(change)) or (
+            isinstance(change, Deleted) and self._is_waited_for(change.old)
+        ):
             self.passes.ask()
-        elif isinstance(change, Deleted) and self.inventory and self.inventory.collisions:
-            self.passes.ask()  # Its name may be free for another device.
+
+    def _is_waited_for(self, stored: StoredInstance) -> bool:
+        """Whether another device would have its name."""
+        inventory = self.inventory
+        if inventory is None or stored.configuration not in inventory.collisions:
+            return False
+        is_ours = inventory.configurations[stored.configuration].namespace == stored.namespace
+        return is_ours and any(
+            c.taken == stored.name for c in self._collisions(stored.configuration)
+        )
 
     async def _first_answers_or_time(self) -> None:
         self._follow()
@@ -295,11 +306,16 @@ class NodeCluster:
         )
 
 
-def _changes_holders(change: Change[StoredInstance]) -> bool:
+def _old_and_new(change: Change[StoredInstance]) -> tuple[StoredInstance, ...]:
     match change:
         case Added(_, new):
-            return bool(new.holders)
+            return (new,)
         case Deleted(_, old):
-            return bool(old.holders)
+            return (old,)
         case Modified(_, old, new):
-            return old.holders != new.holders
+            return (old, new)
+
+
+def _changes_holders(change: Change[StoredInstance]) -> bool:
+    first, *second = (stored.holders for stored in _old_and_new(change))
+    return first != (second[0] if second else ())

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from driver.api import Configuration, ConfigurationName, DeviceName
+import pytest
+
+from driver.api import (
+    NODE_LABEL,
+    SHARED_LABEL_VALUE,
+    Configuration,
+    ConfigurationName,
+    DeviceName,
+    InstanceName,
+)
 from driver.discovery.handlers import Handlers, HandlerSettings
 from driver.handlers.external_handlers import ExternalHandlers
 from driver.handlers.node_sources import NodeSources
 from driver.instances.handler_discoveries import Discoveries
 from driver.instances.inventory import Heard
+from driver.instances.names import Collision
+from driver.instances.stored.objects import StoredInstance
 from driver.offer_paths import OfferPath
 from driver.plumbing.disk import Folder
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.apiserver_path import NodePath, TakenPath
 from driver.publishing.shown.slices import Features
 from driver.running.node.node_cluster import NodeCluster, OfferPlace
-from kube.api import ApiClient, ObjectPath
+from kube.api import ApiClient, Deleted, ObjectKey, ObjectPath
 from tests.driver.builders import NODE, a_configuration_object, a_device
 from tests.driver.publishing.test_node_pools import FakeTasks
 from tests.fakes.slices import FakeSliceServer
@@ -164,3 +175,58 @@ async def test_where_devices_are_is_known_before_any_pass_and_without_the_api_se
     sight = world.cluster.sight
     assert sight is not None
     assert sight.where is where
+
+
+async def test_a_local_instance_that_changes_makes_nobody_look_at_all_devices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands go with their Configuration, one by one."""
+    world = World(tmp_path)
+    await world.passes("one")
+    heard: list[str] = []
+    world.cluster.on_changed(lambda: heard.append("another sight"))
+    monkeypatch.setattr(world.cluster.passes, "ask", lambda: heard.append("another pass"))
+
+    world.cluster.on_instance(Deleted(KEY, an_instance(label=NODE)))
+    assert heard == []
+
+    world.cluster.on_instance(Deleted(KEY, an_instance(label=SHARED_LABEL_VALUE)))
+    assert heard == ["another sight"]
+
+
+async def test_a_name_that_is_free_again_is_looked_at_if_a_device_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    await world.passes("one")
+    inventory = world.cluster.inventory
+    assert inventory is not None
+    waiting = {LOOP: (Collision("two", KEY.name),)}
+    world.cluster.node_sight.decided(replace(inventory, collisions=waiting))
+    asked: list[str] = []
+    monkeypatch.setattr(world.cluster.passes, "ask", lambda: asked.append("pass"))
+
+    for name, namespace in (("other-000002", "default"), (KEY.name, "elsewhere")):
+        old = replace(an_instance(label=NODE), name=InstanceName(name), namespace=namespace)
+        world.cluster.on_instance(Deleted(ObjectKey(namespace, name), old))
+    assert asked == []
+
+    world.cluster.on_instance(Deleted(KEY, an_instance(label=NODE)))
+    assert asked == ["pass"]
+
+
+KEY = ObjectKey("default", InstanceName("loop-000001"))
+
+
+def an_instance(*, label: str) -> StoredInstance:
+    metadata = {"name": KEY.name, "namespace": KEY.namespace, "labels": {NODE_LABEL: label}}
+    spec = {"configurationName": "loop", "nodes": [NODE], "brokerProperties": {}}
+    return StoredInstance(
+        namespace=KEY.namespace,
+        name=InstanceName(KEY.name),
+        uid="uid",
+        resource_version="1",
+        configuration=LOOP,
+        body={"metadata": metadata, "spec": spec},
+        slots_used=False,
+    )
