@@ -157,8 +157,8 @@ class PoolPublisher:
         """Go on from what an earlier process published; the slices must be in sync."""
         self.written = publication_of(stored_devices(self._stored()))
 
-    async def write(self, publication: Publication) -> None:
-        """Let the pool show this.
+    async def write(self, publication: Publication) -> int:
+        """Let the pool show this; how many slices were written for it.
 
         Raises:
             ApiError: After the first write that fails; decide anew, and write that.
@@ -177,6 +177,7 @@ class PoolPublisher:
         if self._adopted and not before:
             logger.warning("the API server drops fields of ResourceSlices pool=%s", name)
         self.written = publication
+        return writes
 
     async def _plan(self, publication: Publication) -> PoolPlan:
         if not (publication.offers or self._pool.stays):

@@ -129,6 +129,11 @@ class Publication:
         return {n: o for n, o in self.offers.items() if o.away_since is not None}
 
     @property
+    def has_away(self) -> bool:
+        """Whether there are any."""
+        return any(offer.away_since is not None for offer in self.offers.values())
+
+    @property
     def shown_instances(self) -> frozenset[str]:
         """Values of the attribute `instance` of its devices."""
         return frozenset(_attribute(o.body, ATTRIBUTE_INSTANCE) for o in self.offers.values())

@@ -34,10 +34,12 @@ from driver.instances.rival_sentences import rival_sentences
 from driver.instances.stored.objects import StoredInstance
 from driver.instances.unusable_properties import unusable_sentences
 from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.prometheus import PUBLISHED_SECONDS
 from driver.preparing.grants.sight import Sight
 from driver.preparing.grants.whereabouts import Whereabouts
 from driver.publishing.apiserver_path import NodePath
-from driver.publishing.node_pools import NodePools, PoolListeners
+from driver.publishing.apiserver_pools import PoolListeners
+from driver.publishing.node_pools import NodePools
 from driver.publishing.shown.deductions import held_slots
 from driver.publishing.shown.local_pools import Homes, KnownPools, local_supplies
 from driver.publishing.shown.publication import Supply
@@ -123,6 +125,7 @@ class NodeCluster:
                 gone=self._instances.look_again,
                 unknown=self.passes.ask,
                 writing=self._instances.yielding,
+                published=PUBLISHED_SECONDS.observe,
             ),
         )
         reporter = Reporter(sources.reports, self._properties.problems, self._unnamed, self._rivals)
@@ -223,9 +226,8 @@ class NodeCluster:
         """Look again when slots were taken or freed: what claims may have depends on it."""
         if any(stored.is_shared for stored in _old_and_new(change)):
             self.node_sight.forget_shared()
-        if (self.node_sight.path.is_dra and _changes_holders(change)) or (
-            isinstance(change, Deleted) and self._is_waited_for(change.old)
-        ):
+        is_waited_for = isinstance(change, Deleted) and self._is_waited_for(change.old)
+        if is_waited_for or (self.node_sight.path.is_dra and _changes_holders(change)):
             self.passes.ask()
 
     def _is_waited_for(self, stored: StoredInstance) -> bool:

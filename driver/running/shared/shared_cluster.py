@@ -21,7 +21,11 @@ from driver.instances.slots.slots import InstanceSlots
 from driver.offer_paths import OfferPath, taken_path
 from driver.plumbing.apiserver_passes import until_done
 from driver.publishing.apiserver_slices import probe_features
-from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
+from driver.publishing.cluster_pools import (
+    ClusterPools,
+    SharedOffer,
+    SharedWorld,
+)
 from driver.running.settings import SharedSettings
 from driver.running.shared.cluster_configurations import (
     ClassSettings,
@@ -117,7 +121,7 @@ class SharedCluster:
             self._instances.claimed = frozenset
             return
         world = SharedWorld(self._held, self._instances.store, self._instances.nodes)
-        pools = ClusterPools(self._client, offer, world, self._instances.ask)
+        pools = ClusterPools(self._client, offer, world, self._tasks, self._instances.ask)
         self._instances.claimed = lambda: pools.claimed
         self._configurations.subscribe(lambda change: _ask_if_concerned(change, pools))
         self._tasks.create_task(pools.run())

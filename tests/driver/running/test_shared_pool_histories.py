@@ -23,10 +23,15 @@ from driver.instances.slots.lost_nodes import node_state
 from driver.instances.stored.objects import DeleteInstance
 from driver.instances.unseen import PatchInstance, Surroundings, instance_sight, plan_unseen
 from driver.publishing.apiserver_allocations import AllocationWatch
-from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
+from driver.publishing.cluster_pools import (
+    ClusterPools,
+    SharedOffer,
+    SharedWorld,
+)
 from driver.publishing.shown.slices import Features
 from kube.api import INSTANCES, NODES, ApiClient, ApiError, ObjectKey, Store
 from tests.driver.builders import NOW, a_configuration
+from tests.driver.publishing.test_node_pools import FakeTasks
 from tests.fakes.instances import KilledError
 from tests.fakes.slices import FakeSliceServer
 
@@ -48,11 +53,10 @@ class FakeAllocations:
         self.is_on = False
         self.known: frozenset[tuple[str, str]] | None = None
 
-    def allocated(self) -> Mapping[str, frozenset[DeviceName]] | None:
+    def allocated_in(self, pool: str) -> frozenset[DeviceName] | None:
         if self.known is None:
             return None
-        pools = {pool for pool, _ in self.known}
-        return {p: frozenset(DeviceName(d) for q, d in self.known if p == q) for p in pools}
+        return frozenset(DeviceName(device) for p, device in self.known if p == pool)
 
     def turn_on(self) -> None:
         self.is_on = True
@@ -112,12 +116,17 @@ class SharedPool(RuleBasedStateMachine):
             times = {"uid": name, "resourceVersion": "1", "creationTimestamp": NOW.isoformat()}
             nodes.note({"metadata": {"name": name, "labels": labels, **times}})
         offer = SharedOffer(self.features, is_dra=True)
-        world = SharedWorld(self.held, sights, nodes)
-        self.pools = ClusterPools(self.client, offer, world, lambda: None)
+        world = SharedWorld(self.held, sights, nodes, lambda: self.now.timestamp())
+        tasks = cast("asyncio.TaskGroup", FakeTasks())
+        self.pools = ClusterPools(self.client, offer, world, tasks, lambda: None)
         self.allocations = FakeAllocations(self.claims)
         self.pools.allocations = cast("AllocationWatch", self.allocations)
         self.sights = sights
         self.watch()
+        self.loop.run(self.started())
+
+    async def started(self) -> None:
+        self.pools.start()
 
     def held(self) -> Mapping[ConfigurationName, Verdict]:
         if not self.exists:
@@ -187,8 +196,10 @@ class SharedPool(RuleBasedStateMachine):
         self.server.kill_after, self.server.lose_after = kill, lose
         self.now += timedelta(seconds=30)
         try:
-            with suppress(ApiError):
-                self.loop.run(self.pools.passes.once())
+            self.pools.ask()
+            for pool in list(self.pools.pools.values()):
+                with suppress(ApiError):
+                    self.loop.run(pool.passes.once())
         except KilledError:
             self.server.kill_after = None
             self.start()
