@@ -36,9 +36,6 @@ def main() -> NoReturn:
     work = _work(settings)
     # What was imported stays; to look through it for garbage takes 20 ms each time.
     gc.freeze()
-    # Many devices are decided about in threads; who waits for the interpreter meanwhile, waits for
-    # this long each time, and not 5 ms.
-    sys.setswitchinterval(0.001)
     run_process(work, plain_errors=(InputError,), stuck_seconds=STUCK_SECONDS)
 
 
