@@ -21,7 +21,8 @@ from scheduler_plugin.accounting.charges.owners import labelled_owner
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world_changes import LabelEdit, is_edited
-from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
+from scheduler_plugin.accounting.world_views import DecidingWorld
+from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView, ClassName
 from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX, instances_of, resources_of_class
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
@@ -39,24 +40,20 @@ MOST_REMEMBERED = 10_000
 """Deleted pods: more than kube-scheduler can have on its way."""
 
 
-class World:
-    """The facts, the ledger that follows from them, and the assumptions beside it.
-
-    Attributes:
-        unmet: The queues whose quota cannot be met, each with why.
-    """
+class World(DecidingWorld):
+    """The same for whoever feeds it, and whose decisions count."""
 
     def __init__(self, settings: AccountingSettings | None = None) -> None:
         self.facts = Facts(
             settings or AccountingSettings(), lambda uid: self.assumptions.awaits_binding(uid)
         )
         self.ledger = Ledger(self.facts.tree.path)
-        self.assumptions = Assumptions(
+        self._assumptions = Assumptions(
             self.facts.tree.path, self.ledger.claim, ended=self._recount_claims
         )
-        self.unmet: Mapping[QueueName, str] = {}
+        self.unmet = {}
         self._label_edits: dict[ClaimUid, LabelEdit] = {}
-        self._deleted = FIFOCache[PodUid, None](MOST_REMEMBERED)
+        self._deleted = self._gone = FIFOCache[PodUid, None](MOST_REMEMBERED)
 
     # Pods and claims: the cost is that of the object itself.
 
@@ -71,7 +68,7 @@ class World:
             self.facts.remove_pod(before)
         self.facts.put_pod(pod)
         # After a backup was restored, a pod that was deleted may be there again.
-        self._deleted.pop(pod.uid, None)
+        self._gone.pop(pod.uid, None)
         if not pod.may_be_bound:
             self.assumptions.forget_for_good(pod.uid)
         self._recount_pods((pod.uid,), formerly=(before,) if before else ())
@@ -82,12 +79,7 @@ class World:
             self.facts.remove_pod(pod)
             self.assumptions.forget_for_good(uid)
             self._recount_pods((uid,), formerly=(pod,))
-            self._deleted[uid] = None
-
-    def may_be_bound(self, uid: PodUid) -> bool:
-        """Whether a pod may get a node yet, as far as is known: kube-scheduler may know less."""
-        pod = self.facts.pod(uid)
-        return uid not in self._deleted if pod is None else pod.may_be_bound
+            self._gone[uid] = None
 
     def put_claim(self, claim: ClaimView) -> None:
         before = self.facts.claim(claim.uid)
@@ -171,11 +163,6 @@ class World:
         if hold is not None:
             self.ledger.touch(self.facts.tree.path(hold.queue))
 
-    def held(self, queue: QueueName) -> Charges:
-        """What is held for pods of a queue and of those below it."""
-        path, holds = self.facts.tree.path, self.assumptions.holds
-        return summed(hold.usage for hold in holds if queue in path(hold.queue))
-
     def tell_unmet(self, unmet: Mapping[QueueName, str]) -> None:
         """These queues are under their quota, ask for more, and cannot have it: each with why."""
         changed = [n for n in {*unmet, *self.unmet} if unmet.get(n) != self.unmet.get(n)]
@@ -234,13 +221,14 @@ class World:
 
     @contextmanager
     def _moving(self, name: QueueName) -> Iterator[None]:
-        below = self.facts.tree.below(name)
-        self.ledger.touch(below)
-        self.ledger.lift(below)
-        self.assumptions.lift(below)
-        yield
-        self.ledger.lay(below)
-        self.assumptions.lay(below)
+        tree = self.facts.tree
+        paths = {queue: tree.path(queue) for queue in tree.below(name)}
+        self.ledger.touch(paths)
+        try:
+            yield
+        finally:
+            self.ledger.follow(paths)
+            self.assumptions.follow(paths)
 
     @contextmanager
     def _listing(self, keys: Iterable[ResourceKey]) -> Iterator[None]:
@@ -248,11 +236,13 @@ class World:
         listed = {ClassName(key): self.facts.tree.lists(key) for key in sorted(keys)}
         names = [resources_of_class(key, self.facts.catalog.class_named(key)) for key in listed]
         with self._naming({name for found in names for name in found}):
-            yield
-            tree = self.facts.tree
-            self._recount_classes(
-                n for n, was in listed.items() if tree.lists(ResourceKey(n)) != was
-            )
+            try:
+                yield
+            finally:
+                tree = self.facts.tree
+                self._recount_classes(
+                    n for n, was in listed.items() if tree.lists(ResourceKey(n)) != was
+                )
 
     # The catalog: the cost is that of what uses the class or the resource.
 
@@ -337,10 +327,12 @@ class World:
         """Resources that pods use may stand for something else afterwards."""
         pods, accounted = self.facts.pods_by_resource(), self.facts.catalog.accounted_resource
         before = {name: accounted(name) for name in names if name in pods}
-        yield
-        for name, key in before.items():
-            if accounted(name) != key:
-                self._recount_pods(list(pods[name]))
+        try:
+            yield
+        finally:
+            for name, key in before.items():
+                if accounted(name) != key:
+                    self._recount_pods(list(pods[name]))
 
     @contextmanager
     def _keying(self, names: Iterable[str] | None = None) -> Iterator[None]:
@@ -349,8 +341,10 @@ class World:
         known = self.facts.classes_asked() if names is None else map(ClassName, names)
         accounted = self.facts.catalog.accounted_key
         before = {name: accounted(name) for name in known if asked(name)}
-        yield
-        self._recount_classes(name for name, key in before.items() if accounted(name) != key)
+        try:
+            yield
+        finally:
+            self._recount_classes(name for name, key in before.items() if accounted(name) != key)
 
     def _recount_classes(self, names: Iterable[ClassName]) -> None:
         for name in names:

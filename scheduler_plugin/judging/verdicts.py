@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from scheduler_plugin.accounting.assumptions import AssumedClaim, AssumedPod
+from scheduler_plugin.accounting.assumed import AssumedClaim, AssumedPod
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.queues.queues import why_not_admitted
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import DecidingWorld, WorldView
 from scheduler_plugin.judging.awaited import claims_given_up, devices_held
 from scheduler_plugin.judging.cases import Case, ClaimUse, case_of
 from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
@@ -64,7 +64,7 @@ Verdict = Admitted | Refused
 def judge(
     pod: PodView,
     claims: Sequence[ClaimView],
-    world: World,
+    world: WorldView,
     *,
     at_bind: bool = False,
 ) -> Verdict:
@@ -318,7 +318,7 @@ RULES: tuple[tuple[Reason, Callable[[Case], Iterator[str]]], ...] = (
 """Each with the reason of its refusals, of which it says the sentences."""
 
 
-def assume(pod: PodView, admitted: Admitted, world: World, now: datetime) -> None:
+def assume(pod: PodView, admitted: Admitted, world: DecidingWorld, now: datetime) -> None:
     """Believe in an admitted pod's binding, so that the next verdict counts it.
 
     A claim that does not exist yet counts with the pod's own requests until it is there and the
@@ -341,7 +341,7 @@ def assume(pod: PodView, admitted: Admitted, world: World, now: datetime) -> Non
     world.assumptions.assume(assumed, claims, summed((admitted.requests, *future)), now)
 
 
-def _decided_by(use: ClaimUse, pod: PodView, world: World) -> AssumedPod | None:
+def _decided_by(use: ClaimUse, pod: PodView, world: WorldView) -> AssumedPod | None:
     """The pod that became owner before this process knew of it, as its reservation shows."""
     if use.owner_pod is None or use.owner_pod == pod.uid:
         return None

@@ -23,7 +23,7 @@ from prometheus_client.registry import Collector
 from kube.api import Event
 from scheduler_plugin.accounting.figures.queue_status import reclaimable
 from scheduler_plugin.accounting.figures.share_figures import ShareFigures
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import Ceiling, ResourceKey
 from scheduler_plugin.objects.names import Queue, QueueName
 
@@ -91,7 +91,7 @@ class Figures:
 
     def __init__(
         self,
-        world: World,
+        world: WorldView,
         waiting: Callable[[], Mapping[QueueName, int]],
         why_not_ready: Callable[[], str],
         watch_failures: Callable[[], Mapping[str, int]],

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from scheduler_plugin.accounting.queues.queues import why_not_admitted
 from scheduler_plugin.accounting.queues.totals import Totals
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.judging.ceilings import (
     Addition,
@@ -170,7 +170,7 @@ def _worst(
     return {(overrun.place, overrun.key): (overrun, share) for overrun, share in found}.values()
 
 
-def _holders(place: QueueName, key: ResourceKey, world: World) -> str:
+def _holders(place: QueueName, key: ResourceKey, world: WorldView) -> str:
     """Who holds what is charged there."""
     found = []
     for queue in world.facts.tree.below(place):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from driver.api import timestamp
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.gangs import waiting_refusal
 from scheduler_plugin.judging.missing_claims import missing_claims
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, QueueName
@@ -96,7 +96,9 @@ class WaitingPod:
     message: str
 
 
-def waiting_pod(pod: PodView, place: Place | None, world: World, *, kept: str = "") -> WaitingPod:
+def waiting_pod(
+    pod: PodView, place: Place | None, world: WorldView, *, kept: str = ""
+) -> WaitingPod:
     """Judge a pod that waits; its condition may be older, and is written once for each reason.
 
     `kept` says for whom it leaves room although it fits.
@@ -117,7 +119,7 @@ def has_stale_condition(pod: PodView) -> bool:
     return bool(pod.admission) and QUOTA_GATE not in pod.gates and not pod.deleting
 
 
-def gate_condition(pod: PodView, world: World, *, kept: str = "") -> GateCondition | None:
+def gate_condition(pod: PodView, world: WorldView, *, kept: str = "") -> GateCondition | None:
     """What a waiting pod is to be told; None where it fits, and its turn will come."""
     reason, message = _why(pod, world, kept)
     if not reason:
@@ -150,7 +152,7 @@ def fits_condition(pod: PodView, now: datetime) -> GateCondition:
     )
 
 
-def _why(pod: PodView, world: World, kept: str) -> tuple[str, str]:
+def _why(pod: PodView, world: WorldView, kept: str) -> tuple[str, str]:
     others = [gate for gate in pod.gates if gate != QUOTA_GATE]
     if others:
         named = ", ".join(f'"{gate}"' for gate in others)

@@ -316,8 +316,9 @@ class GateKeeper:
         self, line: Line, pod: PodView, now: datetime, moment: float
     ) -> tuple[LetGo, ...]:
         """The same for all that have to go with a pod. Others that do may have no line."""
-        with tried_together(pod, self._world, self._may_come) as found:
-            lacks = lacks_together(found, self._world)
+        trial = self._world.trial()
+        found = tried_together(pod, trial, self._may_come)
+        lacks = lacks_together(found, trial)
         if isinstance(found, NotTogether):
             self._kept.block(line, found.refused, needed_together(lacks, self._world))
             self._kept.grow_old(line, pod, asked_together(found.pods, self._world.facts), now)

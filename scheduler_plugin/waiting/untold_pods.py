@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.waiting.decisions import GateCondition, gate_condition
 from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
@@ -17,7 +17,7 @@ MOST_LOOKED_AT = 10
 class UntoldPods:
     """Who has to be looked at. True while there may be conditions to write."""
 
-    def __init__(self, world: World, waiting: WaitingPods) -> None:
+    def __init__(self, world: WorldView, waiting: WaitingPods) -> None:
         self._world = world
         self._waiting = waiting
         self._uids: dict[PodUid, None] = {}

@@ -311,13 +311,10 @@ class Ledger:
             self._touched.add(entry.named)
             enter(self._shut_out, [entry.named], uid, sign)
 
-    def lift(self, queues: Iterable[QueueName]) -> None:
+    def follow(self, paths: Mapping[QueueName, tuple[QueueName, ...]]) -> None:
+        """Move what queues are charged from these paths, the old ones, to those of now."""
         for totals in self._totals:
-            totals.lift(queues)
-
-    def lay(self, queues: Iterable[QueueName]) -> None:
-        for totals in self._totals:
-            totals.lay(queues)
+            totals.follow(paths)
 
     def of(self, queue: QueueName) -> QueueUsage:
         """The figures of one queue's status."""

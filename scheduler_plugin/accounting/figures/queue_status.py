@@ -20,7 +20,7 @@ from typing import Any
 
 from driver.api import timestamp
 from scheduler_plugin.accounting.charges.ledger import unattributed_sentence
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import (
     NO_CHARGES,
     Ceiling,
@@ -84,7 +84,7 @@ def queue_object(obj: JsonObject) -> QueueObject:
 
 
 def queue_status(
-    found: QueueObject, world: World, now: datetime, share: Charges = NO_CHARGES
+    found: QueueObject, world: WorldView, now: datetime, share: Charges = NO_CHARGES
 ) -> JsonObject | None:
     """The status that a Queue should have; None where it has it.
 
@@ -117,7 +117,7 @@ def queue_status(
     return None if _is_stored(status, found.status) else status
 
 
-def _unattributed(name: QueueName, world: World) -> Iterator[tuple[QueueCondition, str]]:
+def _unattributed(name: QueueName, world: WorldView) -> Iterator[tuple[QueueCondition, str]]:
     """Who says that he is of the queue, which may not be charged for him."""
     uids = world.ledger.shut_out(name)
     pods = filter(None, map(world.facts.pod, uids[:PODS_NAMED]))
@@ -146,7 +146,7 @@ def _is_near(used: int, limit: Ceiling) -> bool:
     return bool(limit.most) and 10 * used >= 9 * (limit.most or 0)
 
 
-def _figures(queue: Queue, world: World, share: Charges) -> dict[str, Any]:
+def _figures(queue: Queue, world: WorldView, share: Charges) -> dict[str, Any]:
     """Figures of no class at all are left out.
 
     Where an apply empties a map, the API server makes it null, which the definition refuses.
@@ -167,7 +167,7 @@ def _figures(queue: Queue, world: World, share: Charges) -> dict[str, Any]:
     return {**{name: found for name, found in amounts.items() if found}, "claims": claims}
 
 
-def reclaimable(queue: Queue, world: World) -> Charges:
+def reclaimable(queue: Queue, world: WorldView) -> Charges:
     """What is beyond a queue's quota, as far as preemptible pods have it."""
     usage = world.ledger.of(queue.name)
     found: dict[ResourceKey, int] = {}
