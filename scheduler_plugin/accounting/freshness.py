@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from scheduler_plugin.accounting.charges.costs import is_accounted
+from scheduler_plugin.accounting.charges.costs import (
+    is_accounted,
+    may_be_accounted,
+)
 from scheduler_plugin.accounting.charges.owners import labelled_owner
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.objects.bindings import ClaimOwner
@@ -29,14 +32,14 @@ def awaits_claims(pod: PodView, facts: Facts) -> bool:
 
 
 def awaits_extended_claim(pod: PodView, catalog: Catalog) -> bool:
-    """Whether a claim for accounted extended resources may have been made that is not known yet.
+    """Whether a claim for extended resources may have been made that is accounted, and not known.
 
     Where a device plugin serves them there is none, and there will be none.
     """
+    classes = (catalog.resource_class(resource) for resource, _ in pod.uncovered)
     return any(
-        catalog.resource_class(resource) is not None
-        and catalog.accounted_resource(resource) is not None
-        for resource, _ in pod.uncovered
+        name is not None and (catalog.may_be_ours(name) or catalog.accounted_key(name) is not None)
+        for name in classes
     )
 
 
@@ -49,7 +52,7 @@ def _is_fresh(pod: PodView, name: str, facts: Facts) -> bool:
     claim = facts.claim_named(pod.namespace, name)
     if claim is None:
         return False
-    if not is_accounted(claim, facts.catalog):
+    if not may_be_accounted(claim, facts.catalog):
         return True
     return claim.is_allocated and pod.uid in claim.reserved_for
 

@@ -22,8 +22,8 @@ from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world_changes import LabelEdit, is_edited
 from scheduler_plugin.accounting.world_views import DecidingWorld
-from scheduler_plugin.objects.amounts import ResourceKey
-from scheduler_plugin.objects.claims import ClaimView, ClassName
+from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
+from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId
 from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX, instances_of, resources_of_class
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.objects.names import (
@@ -251,14 +251,25 @@ class World(DecidingWorld):
         if before != view:
             with self._naming(self._resources_of(before, view)), self._keying():
                 self.facts.catalog.put_class(view)
-                self._recount_classes([view.name])
+                self._recount_classes(self._classes_told_by(before, view))
 
     def delete_class(self, name: ClassName) -> None:
         before = self.facts.catalog.class_named(name)
         if before is not None:
             with self._naming(self._resources_of(before)), self._keying():
                 self.facts.catalog.remove_class(name)
-                self._recount_classes([name])
+                self._recount_classes(self._classes_told_by(before))
+
+    def _classes_told_by(
+        self, before: ClassView | None, view: ClassView | None = None
+    ) -> Iterable[ClassName]:
+        """Those whose claims a class decides about: itself, and by its label those of its devices.
+
+        A Configuration's devices are had through classes of others, too.
+        """
+        if (before and before.accounted) != (view and view.accounted):
+            return self.facts.classes_asked()
+        return [known.name for known in (view, before) if known is not None]
 
     def _resources_of(self, *views: ClassView | None) -> Iterable[str]:
         """What a class may stand behind; one that is not accounted, behind Akri's names too."""
@@ -302,15 +313,25 @@ class World(DecidingWorld):
         changed = instances_of(found) ^ instances_of(view)
         with self._keying(name for _, name in changed):
             self.facts.catalog.put_slice(view)
+        self._recount_devices(found, view)
         return self._published(before)
 
     def delete_slice(self, name: str) -> bool:
         """The same."""
         before = self._asked_whole()
-        gone = instances_of(self.facts.catalog.slice_named(name))
-        with self._keying(instance for _, instance in gone):
+        found = self.facts.catalog.slice_named(name)
+        with self._keying(instance for _, instance in instances_of(found)):
             self.facts.catalog.remove_slice(name)
+        self._recount_devices(found)
         return self._published(before)
+
+    def _recount_devices(self, *views: SliceView | None) -> None:
+        """The claims that have a device which only one of these shows, or as another's."""
+        changed = set[tuple[DeviceId, ResourceKey]]()
+        for view in views:
+            changed ^= set(view.configurations) if view is not None else set()
+        for device in sorted({device for device, _ in changed}):
+            self._recount_claims([claim.uid for claim in self.facts.claims_with(device)])
 
     def _asked_whole(self) -> dict[ClassName, int]:
         devices = self.facts.catalog.devices
@@ -339,12 +360,16 @@ class World(DecidingWorld):
         """Classes that are gone may be known by other Instances afterwards, all for None."""
         asked = self.facts.claims_of_class
         known = self.facts.classes_asked() if names is None else map(ClassName, names)
-        accounted = self.facts.catalog.accounted_key
-        before = {name: accounted(name) for name in known if asked(name)}
+        catalog = self.facts.catalog
+
+        def keys(name: ClassName) -> tuple[ResourceKey, ResourceKey | None]:
+            return catalog.key(name), catalog.accounted_key(name)
+
+        before = {name: keys(name) for name in known if asked(name)}
         try:
             yield
         finally:
-            self._recount_classes(name for name, key in before.items() if accounted(name) != key)
+            self._recount_classes(name for name, found in before.items() if keys(name) != found)
 
     def _recount_classes(self, names: Iterable[ClassName]) -> None:
         for name in names:

@@ -12,7 +12,7 @@ from local_cluster.api import ApiError
 from local_cluster.apiserver import ApiServer
 from tests.chaos import scene
 from tests.chaos.objects import PREFIX, QUEUE, Object
-from tests.chaos.scene import CLASSES, LEAVES, NAMESPACES, Scene
+from tests.chaos.scene import ASKED_FOR, CLASSES, LEAVES, NAMESPACES, Scene
 
 MOST_PODS = 14
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims"
@@ -87,7 +87,7 @@ class Users:
             case "claim":
                 return {"resourceClaimName": self.random.choice(claims)}
             case "template":
-                return {"resourceClaimTemplateName": self.random.choice(CLASSES)}
+                return {"resourceClaimTemplateName": self.random.choice(ASKED_FOR)}
             case _:
                 return resource
 
@@ -116,7 +116,7 @@ class Users:
 
     def make_claim(self) -> str:
         namespace = self.random.choice(NAMESPACES)
-        of_class, owner = self.random.choice(CLASSES), self.random.choice(("", "", *LEAVES))
+        of_class, owner = self.random.choice(ASKED_FOR), self.random.choice(("", "", *LEAVES))
         body = scene.claim(namespace, f"claim-{next(self.numbers)}", of_class, owner)
         return self._create(CLAIMS.format(namespace), body)
 

@@ -10,6 +10,7 @@ from tests.chaos.charges import (
     Charge,
     by_resource,
     charges,
+    resource_of,
     slots_asked,
     tree_of,
     usage,
@@ -185,7 +186,7 @@ def asked(claim: Object) -> Amounts:
     amounts: Counter[str] = Counter()
     for request in claim["spec"]["devices"]["requests"]:
         exactly = request.get("exactly") or request["firstAvailable"][0]
-        amounts[exactly["deviceClassName"]] += int(exactly.get("count", 1))
+        amounts[resource_of(exactly["deviceClassName"])] += int(exactly.get("count", 1))
     return dict(amounts)
 
 

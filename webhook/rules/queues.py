@@ -120,6 +120,8 @@ def _about_class(key: ResourceKey, around: Surroundings) -> Iterator[str]:
         yield f'There is no DeviceClass or Configuration "{key}" (yet).'
     elif (counted := around.catalog.key(ClassName(key))) != key:
         yield f'Uses of "{key}" are counted under "{counted}": list that.'
+    elif (view := around.catalog.class_named(ClassName(key))) is not None and view.is_of_several:
+        yield f'Uses of "{key}" are counted under the Configuration of each device: list those.'
 
 
 def _about_quotas(queue: Queue, key: ResourceKey, tree: QueueTree) -> Iterator[str]:

@@ -12,6 +12,7 @@ from tests.scheduler_plugin.builders import (
     a_queue_object,
     a_result,
     our_class,
+    their_class,
 )
 from tests.webhook.builders import a_review, surroundings
 from webhook.findings import NOTHING_FOUND, Findings
@@ -141,6 +142,19 @@ def test_a_class_that_is_counted_under_another_name_is_odd() -> None:
     assert created(around, resources=resources).warnings == (
         'spec.resources[0].deviceClass: Uses of "onvif-8a2b3c" are counted under "onvif":'
         " list that.",
+    )
+
+
+def test_a_class_of_somebody_elses_that_selects_our_devices_is_odd() -> None:
+    ours = 'device.driver == "moorage.dev"'
+    onvif = f'{ours} && device.attributes["moorage.dev"].configuration == "onvif"'
+    around = surroundings(their_class("cams", onvif), their_class("any", ours))
+    resources = [{"deviceClass": "cams", "quota": 1}, {"deviceClass": "any", "quota": 1}]
+
+    assert created(around, resources=resources).warnings == (
+        'spec.resources[0].deviceClass: Uses of "cams" are counted under "onvif": list that.',
+        'spec.resources[1].deviceClass: Uses of "any" are counted under the Configuration of each'
+        " device: list those.",
     )
 
 

@@ -124,7 +124,7 @@ def test_claim_is_accounted_if_any_part_is(requests: list[Any], counted: bool) -
 def test_a_device_of_ours_is_charged_though_its_class_is_gone() -> None:
     """With the Configuration goes the class; who holds the device does not hold it for nothing."""
     requests, catalog = [a_request("gone")], world().facts.catalog
-    held = a_claim(requests=requests, results=[a_result(slots="2")])
+    held = a_claim(requests=requests, results=[a_result(slots="2", device="unheard-of")])
     lent = a_claim(requests=requests, results=[a_result(adminAccess=True)])
     another = a_claim(requests=requests, results=[a_result(driver=GPU)])
 
