@@ -357,9 +357,13 @@ class PermissionsSettings(_ProcessSettings):
             help="With Configurations, or - (default: all Configurations of the cluster).",
         ),
     ] = None
-    namespace: Annotated[str, typer.Option(envvar="POD_NAMESPACE", help="Of the drivers.")] = (
-        "moorage-system"
-    )
+    namespace: Annotated[
+        str,
+        typer.Option(
+            envvar=["DRIVER_NAMESPACE", "POD_NAMESPACE"],
+            help="Of the drivers on nodes, as the chart's driver.namespace says.",
+        ),
+    ] = "moorage-system"
     service_account: Annotated[
         str, typer.Option(metavar="NAME", help="Of the drivers on nodes.")
     ] = "driver-node"

@@ -22,7 +22,7 @@ from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world_changes import LabelEdit, is_edited
 from scheduler_plugin.accounting.world_views import DecidingWorld
-from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
+from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId
 from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX, instances_of, resources_of_class
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView

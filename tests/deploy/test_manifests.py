@@ -97,7 +97,12 @@ def test_no_rule_reaches_secrets_but_the_webhook_s_own() -> None:
     reached = {(name, resource) for name, rule in rules() for resource in rule["resources"]}
     secret = {"secrets", "configmaps", "serviceaccounts/token"}
 
-    assert {found for found in reached if found[1] in secret} == {("moorage-webhook", "secrets")}
+    assert {found for found in reached if found[1] in secret} == {
+        ("moorage-webhook", "secrets"),
+        ("moorage-webhook", "configmaps"),
+    }
+    (told,) = (rule for name, rule in rules() if "configmaps" in rule["resources"])
+    assert told["resourceNames"] == ["moorage-webhook-tls-ca"]
     assert [o["metadata"]["name"] for o in objects_of_kind("Role")].count("moorage-webhook") == 1
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import subprocess
 import sys
@@ -310,9 +309,10 @@ def scraped(cluster: Cluster, monitor: Any, folder: Path) -> dict[str, Any]:
     targets = [f"{pod['status']['podIP']}:{port_of(pod, endpoint)}" for pod in pods]
     job: dict[str, Any] = {"job_name": name, "static_configs": [{"targets": targets}]}
     if tls := endpoint.get("tlsConfig"):
-        secret = cluster.get("secret", tls["ca"]["secret"]["name"], namespace=namespace) or {}
+        named_in = tls["ca"]["configMap"]
+        found = cluster.get("configmap", named_in["name"], namespace=namespace) or {}
         file = folder / f"{name}.crt"
-        file.write_bytes(base64.b64decode(secret["data"][tls["ca"]["secret"]["key"]]))
+        file.write_text(found["data"][named_in["key"]])
         job |= {"scheme": endpoint["scheme"]}
         job |= {"tls_config": {"ca_file": str(file), "server_name": tls["serverName"]}}
     return job
