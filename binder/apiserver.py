@@ -119,11 +119,14 @@ class Binder:
 
         `lacking` names the pods that lack room, the most urgent first.
         """
+        writes = self._reclaim_writes()
         return Reclaimer(
-            self._reclaim_writes(),
+            writes,
             world,
             lacking,
-            reader=EvidenceReader(self.client, world, monotonic, self.write_seconds),
+            reader=EvidenceReader(
+                self.client, world, monotonic, self.write_seconds, writes.tell_slow
+            ),
             record=record,
             clock=clock,
             monotonic=monotonic,

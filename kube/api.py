@@ -17,6 +17,7 @@ from kube.calls.errors import (
     UnavailableError,
 )
 from kube.calls.requests import Preconditions, WriteOptions
+from kube.cel.processes import CelProcess, NotEvaluatedError, TooSlowError, digest_of
 from kube.events.apiserver_events import EventRecorder
 from kube.events.event_series import Event, EventType, ObjectReference
 from kube.key_locks import KeyLocks

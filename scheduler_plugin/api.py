@@ -63,6 +63,7 @@ from scheduler_plugin.objects.names import (
     QUEUE_LABEL,
     QUOTA_GATE,
     RECLAIMING_CONDITION,
+    SELECTORS_CONDITION,
     STALE_CONDITION,
     VERSION,
     AccountingSettings,

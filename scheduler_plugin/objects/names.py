@@ -58,6 +58,9 @@ STALE_CONDITION = f"{GROUP}/PodGroupStale"
 RECLAIMING_CONDITION = f"{GROUP}/Reclaiming"
 """Condition of a pod that waits: True while room is held for it that others were evicted for."""
 
+SELECTORS_CONDITION = f"{GROUP}/SelectorsTooSlow"
+"""Condition of a pod that waits: True where CEL of its claims is not evaluated for it."""
+
 DEVICE_RECLAIMED = "DeviceReclaimed"
 """Reason of that condition where it is a device that is held."""
 

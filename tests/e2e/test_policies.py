@@ -42,7 +42,10 @@ PREEMPTIBILITY = ("moorage.dev/preemptibility", "kai.scheduler/preemptibility")
 POD_LABELS = (QUEUE, *PREEMPTIBILITY)
 GATE = "moorage.dev/quota"
 CONDITION = "moorage.dev/Admitted"
-OWN_CONDITIONS = f"{CONDITION}, moorage.dev/PodGroupStale, moorage.dev/Reclaiming"
+OWN_CONDITIONS = ", ".join(
+    f"moorage.dev/{name}"
+    for name in ("Admitted", "PodGroupStale", "Reclaiming", "SelectorsTooSlow")
+)
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 CLAIMS = {version: Resource("resource.k8s.io", version, "resourceclaims") for version in VERSIONS}
