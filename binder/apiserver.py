@@ -28,7 +28,7 @@ from kube.api import (
     Event,
     JsonObject,
     NotFoundError,
-    UnavailableError,
+    RetryableError,
     WriteOptions,
 )
 from scheduler_plugin.api import (
@@ -232,7 +232,7 @@ class Binder:
             await self.client.create(PODS, body, subresource="binding", options=options)
         except ConflictError as error:
             seen = await self._look(request, str(error))
-        except UnavailableError as error:
+        except RetryableError as error:
             if not error.may_have_happened:
                 return Seen(Fate.UNBOUND, str(error))
             seen = await self._look(request, str(error))

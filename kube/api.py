@@ -14,6 +14,8 @@ from kube.calls.errors import (
     NotFoundError,
     PermanentError,
     RetryableError,
+    ServerFaultError,
+    UnauthorizedError,
     UnavailableError,
 )
 from kube.calls.requests import Preconditions, WriteOptions

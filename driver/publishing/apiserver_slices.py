@@ -41,7 +41,6 @@ from kube.api import (
     NotFoundError,
     Preconditions,
     Store,
-    UnavailableError,
     WriteOptions,
 )
 
@@ -231,5 +230,4 @@ def _groups(publication: Publication, scope: Scope) -> tuple[DeviceGroup, ...]:
 
 
 def _may_have_written(plan: PoolPlan, error: ApiError) -> bool:
-    unanswered = isinstance(error, UnavailableError) and error.may_have_happened
-    return unanswered or len(plan.writes) > 1
+    return error.may_have_happened or len(plan.writes) > 1

@@ -26,7 +26,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import NoReturn
 
-from kube.api import ApiError, Backoff, ConflictError, NotFoundError, UnavailableError, naming
+from kube.api import (
+    ApiError,
+    Backoff,
+    ConflictError,
+    NotFoundError,
+    UnauthorizedError,
+    UnavailableError,
+    naming,
+)
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.cluster.apiserver_gate_writes import (
     WRITE_SECONDS,
@@ -129,7 +137,7 @@ class GateRemovals:
         while self._still_holds(decision):
             try:
                 await self._write(decision)
-            except (UnavailableError, FencedError) as error:
+            except (UnavailableError, UnauthorizedError, FencedError) as error:
                 # Whether it is done or not, once more does no harm.
                 failures += 1
                 logger.warning("not let go yet %s: %s", _named(decision), error)
@@ -260,7 +268,7 @@ def _named(decision: LetGo) -> str:
 
 
 def _asked_for(error: Exception) -> float:
-    return error.retry_after_seconds if isinstance(error, UnavailableError) else 0.0
+    return error.retry_after_seconds if isinstance(error, ApiError) else 0.0
 
 
 def _delay(failures: int) -> float:

@@ -202,9 +202,10 @@ async def test_who_was_tried_in_vain_before_a_restart_keeps_no_room(scene: Scene
 # What goes wrong.
 
 
-async def test_a_removal_that_is_refused_lets_others_go(scene: Scene) -> None:
+@pytest.mark.parametrize("fault", [Fault.FORBIDDEN, Fault.BROKEN])
+async def test_a_removal_that_is_refused_lets_others_go(scene: Scene, fault: Fault) -> None:
     scene.waits("p0", "p1")
-    scene.pods.faults["p0"].extend([Fault.FORBIDDEN] * 9)
+    scene.pods.faults["p0"].extend([fault] * 9)
     async with scene.running():
         await until(lambda: not scene.pods.gates("p1"))
         scene.binds("p1")
