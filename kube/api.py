@@ -72,6 +72,7 @@ from kube.processes.command_settings import (
     not_empty,
     parsed,
     refuse,
+    settings_in,
     settings_of,
 )
 from kube.processes.opentelemetry import note_span, now_ns, trace_to

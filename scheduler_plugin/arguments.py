@@ -22,12 +22,14 @@ from kube.api import (
     not_empty,
     parsed,
     refuse,
+    settings_in,
     settings_of,
 )
 from scheduler_plugin import settings_texts as texts
 from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
 from scheduler_plugin.extender.listening import (
     KUBE_SCHEDULER,
+    PAGES_FLAG,
     Listening,
     TlsFiles,
     parse_listening,
@@ -121,6 +123,7 @@ SchedulerName = Annotated[
 
 LEASE = ("moorage-system", "moorage-scheduler")
 ADDRESS = "127.0.0.1:10261"
+PAGES_ADDRESS = "127.0.0.1:10262"
 NAMES = (KUBE_SCHEDULER,)
 SCHEDULERS = ("moorage",)
 
@@ -150,7 +153,7 @@ def serve(
     listen_address: ListenAddress = ADDRESS,
     pages_address: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Of dashboard, figures, health; :PORT is all.")
-    ] = "127.0.0.1:10262",
+    ] = PAGES_ADDRESS,
     tls_cert_file: TlsCertFile = "",
     tls_private_key_file: TlsPrivateKeyFile = "",
     client_ca_file: ClientCaFile = "",
@@ -309,14 +312,35 @@ def print_static_pod(
     plugin_config: Annotated[
         str, _file("What --config of `serve` names, with further settings; its path there")
     ] = "",
+    pages_address: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Of `serve`; the pod's probes ask there (default: what the file of --plugin-config"
+            f" says, if it can be read here; else {PAGES_ADDRESS}).",
+        ),
+    ] = "",
     config: Config = "",
 ) -> PrintStaticPodSettings:
-    flags = [f"--lease={lease[0]}/{lease[1]}", f"--scheduler-name={','.join(scheduler_name)}"]
-    if plugin_config:
-        flags.append(f"--config={plugin_config}")
-    return PrintStaticPodSettings(
-        manifest=manifest, sidecar=Sidecar(image=image, folder=folder, flags=flags)
-    )
+    address = pages_address or _pages_address_in(plugin_config) or PAGES_ADDRESS
+    pages = _safe(parse_pages_address(address))
+    if not pages.port:
+        raise refuse(f"{PAGES_FLAG}: probes need a port that is known, and {address} has none.")
+    # Said in so many words, so that probes and plugin agree whatever the file comes to say.
+    flags = [
+        f"--lease={lease[0]}/{lease[1]}",
+        f"--scheduler-name={','.join(scheduler_name)}",
+        f"{PAGES_FLAG}={address}",
+        *([f"--config={plugin_config}"] if plugin_config else []),
+    ]
+    sidecar = Sidecar(image=image, folder=folder, flags=flags, pages=pages)
+    return PrintStaticPodSettings(manifest=manifest, sidecar=sidecar)
+
+
+def _pages_address_in(file: str) -> str:
+    """What a file of the plugin's settings says; "" where it says nothing, or is not here."""
+    found = settings_in(file) if file and Path(file).is_file() else {}
+    return str(found.get(PAGES_FLAG.removeprefix("--"), ""))
 
 
 @app.command(
