@@ -61,6 +61,7 @@ from kube.live_tls import (
     follow_files,
     show_files,
 )
+from kube.loopback import is_loopback, why_not_under
 from kube.objects import JsonObject, ObjectKey
 from kube.processes.command_settings import (
     Config,
