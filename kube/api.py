@@ -20,6 +20,8 @@ from kube.calls.errors import (
 )
 from kube.calls.requests import Preconditions, WriteOptions
 from kube.cel.processes import CelProcess, NotEvaluatedError, TooSlowError, digest_of
+from kube.client_places import ClientPlaces
+from kube.even_parts import EvenParts
 from kube.events.apiserver_events import EventRecorder
 from kube.events.event_series import Event, EventType, ObjectReference
 from kube.key_locks import KeyLocks
