@@ -36,6 +36,9 @@ MOST_CONNECTIONS = 1_000
 costs some 100 KB with TLS. uvicorn's own limit (`limit_concurrency`) answers 503 to everybody, also
 where one client does nothing but hold connections, so that it would stop all others."""
 
+QUIET_SECONDS = 60.0
+"""How long it is not told again that connections are refused: they are many then."""
+
 _DRAIN_POLL_SECONDS = 0.05
 
 
@@ -77,6 +80,7 @@ class Protocol(HttpToolsProtocol):
     """
 
     parts: EvenParts[str] = EvenParts(MOST_CONNECTIONS)
+    quiet_until = 0.0
     _head: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
     _counted: str | None = None
@@ -88,8 +92,14 @@ class Protocol(HttpToolsProtocol):
             self._counted = peer
             self._await_head(KEEP_ALIVE_SECONDS)
         else:
-            logger.warning("connection refused client=%s: it has its part of all", peer)
+            self._tell_refused(peer)
             transport.abort()
+
+    def _tell_refused(self, peer: str) -> None:
+        limited, now = type(self), self.loop.time()
+        if now >= limited.quiet_until:
+            limited.quiet_until = now + QUIET_SECONDS
+            logger.warning("connections refused client=%s: it has its part of all", peer)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
