@@ -8,7 +8,7 @@ So a pool of one device waits for none of thousands: no order is kept between po
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -108,12 +108,10 @@ class PublishedPool:
         return empty and not (self._supply and self._supply.instances)
 
     @property
-    def traces(self) -> Iterator[str]:
+    def traces(self) -> frozenset[str]:
         """What tells the devices that its slices may show, or will."""
-        for publication in self.shown:
-            yield from traces_of(publication)
-        for instance in self._deciding.instances if self._deciding else ():
-            yield from traces_of_instance(instance)
+        deciding = map(traces_of_instance, self._deciding.instances if self._deciding else ())
+        return frozenset().union(*map(traces_of, self.shown), *deciding)
 
     def use(self, supply: Supply) -> None:
         """This is what there is now."""

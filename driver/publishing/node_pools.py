@@ -82,8 +82,10 @@ class NodePools:
     @property
     def homes(self) -> Homes:
         """Which pool shows what, see `local_pools`; the node's own, if by a fault two do."""
-        pools = sorted(self.pools.items(), key=lambda pool: pool[0] == self._node)
-        return {trace: name for name, pool in pools for trace in pool.traces}
+        homes: dict[str, str] = {}
+        for name, pool in sorted(self.pools.items(), key=lambda pool: pool[0] == self._node):
+            homes |= dict.fromkeys(pool.traces, name)
+        return homes
 
     def use(self, supplies: Mapping[str, Supply]) -> None:
         """This is what there is now for these pools."""

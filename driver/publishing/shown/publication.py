@@ -108,7 +108,7 @@ def _slice_device(offer: Offer) -> SliceDevice:
 
 
 @dataclass(frozen=True, slots=True)
-class Publication:
+class Publication(Deriving):
     """All devices of a pool at one moment.
 
     Attributes:

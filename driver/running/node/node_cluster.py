@@ -154,7 +154,6 @@ class NodeCluster:
         self._on_seen.append(listener)
 
     def _seen(self) -> None:
-        self.node_sight.forget_where()
         for listener in self._on_seen if self.inventory is not None else ():
             listener()
 
@@ -261,6 +260,7 @@ class NodeCluster:
     def on_answer(self) -> None:
         if self.discoveries.complete:
             self._first_answers.set()
+        self.node_sight.forget_where()
         self._seen()
         self.passes.ask()
 

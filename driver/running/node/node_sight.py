@@ -49,8 +49,9 @@ class NodeSight:
         return self.taken
 
     def decided(self, inventory: Inventory) -> None:
-        """A pass decides from this."""
+        """A pass decides from this, which is what discovery says at this moment."""
         self.inventory = inventory
+        self._where = Whereabouts(inventory.instances, inventory.unheard, inventory.rules)
         self.forget_shared()
 
     def forget_shared(self) -> None:

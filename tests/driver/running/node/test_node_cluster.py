@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +22,7 @@ from driver.api import (
 from driver.discovery.handlers import Handlers, HandlerSettings
 from driver.handlers.external_handlers import ExternalHandlers
 from driver.handlers.node_sources import NodeSources
+from driver.instances import inventory as inventories
 from driver.instances.handler_discoveries import Discoveries
 from driver.instances.inventory import Heard
 from driver.instances.names import Collision
@@ -29,6 +31,7 @@ from driver.offer_paths import OfferPath
 from driver.plumbing.disk import Folder
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.apiserver_path import NodePath, TakenPath
+from driver.publishing.shown import local_pools
 from driver.publishing.shown.slices import Features
 from driver.running.node.node_cluster import NodeCluster, OfferPlace
 from kube.api import ApiClient, Deleted, ObjectKey, ObjectPath
@@ -230,3 +233,39 @@ def an_instance(*, label: str) -> StoredInstance:
         body={"metadata": metadata, "spec": spec},
         slots_used=False,
     )
+
+
+async def test_a_pass_works_out_what_changed_and_nothing_of_the_many_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, worked_out = World(tmp_path), Counter[str]()
+    few = ConfigurationName("few")
+    world.cluster.configurations.note(
+        a_configuration_object("few") | {"metadata": metadata_of("few")}
+    )
+    world.said.heard[few] = Heard("uid-of-few", (a_device("other"),))
+    await world.passes(*(f"number-{n}" for n in range(MANY)))
+    for module, name in ((inventories, "instances_of"), (local_pools, "attribute_value")):
+        monkeypatch.setattr(module, name, counting(getattr(module, name), worked_out))
+
+    world.said.heard[few] = Heard("uid-of-few", (a_device("other"), a_device("newcomer")))
+    await world.cluster.passes.once()
+    world.cluster.where  # noqa: B018  As whoever prepares claims does, at each change.
+
+    assert worked_out["instances_of"] == 1, "of the others follows what followed before"
+    assert worked_out["attribute_value"] < MANY, "where a device is shown is known of the others"
+
+
+MANY = 300
+
+
+def metadata_of(name: str) -> dict[str, Any]:
+    return {**a_configuration_object(name)["metadata"], "resourceVersion": "2"}
+
+
+def counting(function: Callable[..., Any], counts: Counter[str]) -> Callable[..., Any]:
+    def counted(*values: Any, **named: Any) -> Any:
+        counts[function.__name__] += 1
+        return function(*values, **named)
+
+    return counted
