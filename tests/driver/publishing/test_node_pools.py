@@ -125,9 +125,7 @@ class LocalPools(RuleBasedStateMachine):
 
     def start(self) -> None:
         """A process that knows nothing yet but what the API server has."""
-        listeners = PoolListeners(
-            *(lambda: None for _ in range(3)), nullcontext, PUBLISHED_SECONDS.observe
-        )
+        listeners = PoolListeners(published=PUBLISHED_SECONDS.observe)
         tasks = cast("asyncio.TaskGroup", FakeTasks())
         client = cast("ApiClient", self.server)
         self.pools = NodePools(client, NODE, tasks, listeners, lambda: self.seconds)
