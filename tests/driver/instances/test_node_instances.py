@@ -183,3 +183,25 @@ async def test_instances_that_go_with_their_configuration_cost_no_pass(
         instances.on_change(Deleted(ObjectKey(stored.namespace, stored.name), stored))
 
     assert asked == ["one"], "it is there, and is written anew"
+
+
+async def test_what_comes_while_many_are_planned_does_not_wait_for_their_writes(
+    server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many are planned in a thread, so that anything may come meanwhile."""
+    monkeypatch.setattr(node_instances, "SHORTEST_TURN_SECONDS", 0.0)
+    planned: list[int] = []
+
+    async def worked_out(many: int, function: Callable[..., Any], *values: Any) -> Any:
+        planned.append(many)
+        if len(planned) == 1:
+            instances.decide(an_inventory(many=300, one=1))
+        return function(*values)
+
+    monkeypatch.setattr(node_instances, "worked_out", worked_out)
+    instances.decide(an_inventory(many=300))
+    await instances.passes.once()
+    await instances.passes.once()
+
+    assert planned == [300, 301]
+    assert server.configurations().index("one") < node_instances.WRITES_A_STEP
