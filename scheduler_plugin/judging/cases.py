@@ -104,6 +104,15 @@ def case_of(pod: PodView, claims: Sequence[ClaimView], world: WorldView, *, at_b
     )
 
 
+def slots_problems(case: Case) -> Iterator[tuple[ClaimView, str]]:
+    """What its claims say of slots and is no number, where a device of ours may be meant."""
+    catalog = case.world.facts.catalog
+    for claim in (use.claim for use in case.claims):
+        for alternative in (a for request in claim.requests for a in request.alternatives):
+            if alternative.problem and catalog.may_have_slots(alternative.device_class):
+                yield claim, alternative.problem
+
+
 def _counted(pod: PodView, uses: Sequence[ClaimUse], world: WorldView) -> tuple[Totals, Totals]:
     """What counts for the pod already, usage and non-preemptible use."""
     usage, non_preemptible = world.assumptions.counted_for(

@@ -19,7 +19,7 @@ from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.queues.queues import why_not_admitted
 from scheduler_plugin.accounting.world_views import DecidingWorld, WorldView
 from scheduler_plugin.judging.awaited import claims_given_up, devices_held
-from scheduler_plugin.judging.cases import Case, ClaimUse, case_of
+from scheduler_plugin.judging.cases import Case, ClaimUse, case_of, slots_problems
 from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
 from scheduler_plugin.judging.missing_claims import unknown_entries
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, summed
@@ -127,6 +127,11 @@ def _owners_are_known(case: Case) -> Iterator[str]:
                 f"{use.claim} belongs to the queue of {pod}, and waits for {missing}, which is"
                 " not known yet."
             )
+
+
+def _slots_are_numbers(case: Case) -> Iterator[str]:
+    for claim, problem in slots_problems(case):
+        yield f"{claim} asks for no number of slots: {problem}"
 
 
 def _has_queue(case: Case) -> Iterator[str]:
@@ -302,6 +307,7 @@ def _is_not_held(case: Case) -> Iterator[str]:
 
 RULES: tuple[tuple[Reason, Callable[[Case], Iterator[str]]], ...] = (
     (Reason.NOT_KNOWN_YET, _owners_are_known),
+    (Reason.CLAIM_INVALID, _slots_are_numbers),
     (Reason.NO_QUEUE, _has_queue),
     (Reason.QUEUE_NOT_FOUND, _queues_exist),
     (Reason.QUEUE_NOT_FOUND, _queues_stay),

@@ -90,6 +90,7 @@ class Reason(StrEnum):
     NOT_KNOWN_YET = "NotKnownYet"
     GONE = "Gone"
     POD_GROUP_INCOMPLETE = "PodGroupIncomplete"
+    CLAIM_INVALID = "ClaimInvalid"
     NO_QUEUE = "NoQueue"
     QUEUE_NOT_FOUND = "QueueNotFound"
     QUEUE_NOT_ALLOWED = "QueueNotAllowed"

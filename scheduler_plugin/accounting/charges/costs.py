@@ -88,7 +88,8 @@ def _alternative_cost(alternative: Alternative, catalog: Catalog) -> Charges:
     count = alternative.count
     if count is None:
         count = catalog.devices(alternative.device_class)
-    return charges({key: count * alternative.slots})
+    slots = alternative.slots if catalog.may_have_slots(alternative.device_class) else 1
+    return charges({key: count * slots})
 
 
 def granted_cost(pod: PodView, catalog: Catalog) -> Charges:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from driver.api import AKRI_GROUP
+from driver.api import AKRI_GROUP, DRIVER_NAME
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName, DeviceId
 from scheduler_plugin.objects.devices.device_counts import DeviceCounts
@@ -177,6 +177,11 @@ class Catalog:
         if view is None or (view.accounted is None and not view.configuration):
             view = self._classes.get(ClassName(key))
         return view is not None and view.accounted is False
+
+    def may_have_slots(self, name: ClassName) -> bool:
+        """Whether a class may select devices of ours: of other drivers' no slots are counted."""
+        view = self._classes.get(name)
+        return view is None or bool(view.configuration) or {DRIVER_NAME}.issuperset(view.drivers)
 
     def max_pods(self, name: ClassName) -> int | None:
         view = self._classes.get(name)

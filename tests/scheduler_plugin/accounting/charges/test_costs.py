@@ -100,6 +100,46 @@ def test_allocated_claim_costs_exactly(
     assert claim_cost(claim, world().facts.catalog) == exactly
 
 
+OTHERS = {"selectors": [{"cel": {"expression": f'device.driver == "{GPU}"'}}]}
+
+
+def test_slots_of_another_drivers_devices_are_its_own_affair() -> None:
+    """What that driver calls slots is a part of a device to it, and no use that queues count."""
+    found = world()
+    found.put_class(a_class("gpu", spec=OTHERS))
+    claim = a_claim(requests=[a_request("gpu", count=2, slots="64")])
+
+    assert claim_cost(claim, found.facts.catalog) == amounts(gpu=2)
+
+
+def test_a_class_that_may_select_ours_costs_what_its_slots_can_be() -> None:
+    ours = {"selectors": [{"cel": {"expression": 'device.driver == "moorage.dev"'}}]}
+    for spec in ({}, ours):
+        found = world()
+        found.put_class(a_class("gpu", spec=spec))
+        claim = a_claim(requests=[a_request("gpu", slots="3")])
+        assert claim_cost(claim, found.facts.catalog) == amounts(gpu=3)
+
+
+NO_SLOTS = ["-1", "nonsense", "", "1e99999", None, -3, 1.5, [], "0"]
+
+
+@pytest.mark.parametrize("written", NO_SLOTS)
+def test_a_device_of_ours_is_never_free_whatever_its_slots_say(written: Any) -> None:
+    result = a_result() | {"consumedCapacity": {"slots": written}}
+
+    assert claim_cost(a_claim(results=[result]), world().facts.catalog) == amounts(onvif=1)
+
+
+@pytest.mark.parametrize("written", NO_SLOTS)
+def test_nonsense_of_another_driver_makes_no_claim_unreadable(written: Any) -> None:
+    result = a_result("gpu", driver=GPU) | {"consumedCapacity": {"slots": written}}
+    both = [a_result(slots="2"), result]
+    claim = a_claim(requests=[a_request(), a_request("gpu", name="gpu")], results=both)
+
+    assert claim_cost(claim, world().facts.catalog) == amounts(gpu=1, onvif=2)
+
+
 def test_capacity_may_be_named_with_the_drivers_domain() -> None:
     result = a_result() | {"consumedCapacity": {"moorage.dev/slots": "2"}}
 
