@@ -19,7 +19,7 @@ from scheduler_plugin.accounting.world_views import Trial, WorldView
 from scheduler_plugin.judging.missing_claims import missing_claims
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.names import QUOTA_GATE, Reason
-from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.pods import PodView, why_not_ours
 
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
 """Nothing of a trial lasts, whenever it lapses."""
@@ -66,8 +66,9 @@ def goes_with(pod: PodView, world: WorldView) -> bool:
 
 
 def could_come(pod: PodView, world: WorldView, gates: frozenset[str] = frozenset()) -> bool:
-    """Whether nothing but a verdict keeps a pod: its claims are there, and no gate but these."""
-    is_free = pod.may_be_bound and set(pod.gates) <= gates
+    """Whether nothing but a verdict keeps a pod: its claims are there, no gate but these."""
+    is_ours = not why_not_ours(pod, world.facts.settings)
+    is_free = is_ours and pod.may_be_bound and set(pod.gates) <= gates
     return is_free and not missing_claims(pod, world.facts)
 
 

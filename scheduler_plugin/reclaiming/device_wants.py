@@ -22,7 +22,7 @@ from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
 from scheduler_plugin.objects.claims import Alternative, ClaimView, ClassName
 from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX
 from scheduler_plugin.objects.names import NO_POD, PodUid
-from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.reclaiming.wants import (
     Nobody,
     holds_of,
@@ -152,6 +152,8 @@ def _together(pod: PodView, world: WorldView) -> list[PodView] | Nobody:
     What is assumed of the others is not enough here: they were let go, and found nothing.
     """
     facts = world.facts
+    if why := why_not_ours(pod, facts.settings):
+        return Nobody(why)
     if not is_of_gang(pod, facts):
         return [pod]
     group = facts.group(pod.namespace, pod.group)

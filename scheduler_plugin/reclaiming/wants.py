@@ -23,7 +23,7 @@ from scheduler_plugin.judging.gangs import AT_ONCE, is_of_gang, waits_with, who_
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
 from scheduler_plugin.objects.names import PodUid, QueueName, Reason
-from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.reclaiming.victims.effects import freed_by, kept_by, on_its_way
 from scheduler_plugin.reclaiming.victims.victims import Away
 
@@ -87,6 +87,8 @@ def hold_of(pod: PodView, world: WorldView) -> Hold | None:
 
     Which device it is nobody knows any more: it may be any of those that are on their way out.
     """
+    if why_not_ours(pod, world.facts.settings):
+        return None
     found = hold_of_case(case_of(pod, world.facts.claims_of(pod), world, at_bind=False))
     if found is None or not pod.reclaiming_device:
         return found
@@ -153,7 +155,9 @@ def want_of(pod: PodView, world: WorldView, away: Away) -> Want | Nobody:
 
 
 def together_with(pod: PodView, world: WorldView) -> list[PodView] | Nobody:
-    """The pod, and those without which it does not go."""
+    """The pod, and those without which it does not go; nobody goes for another scheduler's."""
+    if why := why_not_ours(pod, world.facts.settings):
+        return Nobody(why)
     if not is_of_gang(pod, world.facts):
         return [pod]
     pods = who_goes(pod, world, partial(waits_with, world=world))

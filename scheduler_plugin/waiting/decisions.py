@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from driver.api import timestamp
 from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.judging.elsewhere import goes_elsewhere
 from scheduler_plugin.judging.gangs import waiting_refusal
 from scheduler_plugin.judging.missing_claims import missing_claims
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, QueueName
@@ -17,6 +18,7 @@ from scheduler_plugin.objects.pods import PodView
 class Wait(StrEnum):
     """Why a pod waits beside what its verdict says."""
 
+    OTHER_SCHEDULER = "OtherScheduler"
     CLAIM_NOT_FOUND = "ClaimNotFound"
     OTHER_GATES = "OtherGates"
     ROOM_IS_LEFT = "RoomIsLeft"
@@ -153,6 +155,8 @@ def fits_condition(pod: PodView, now: datetime) -> GateCondition:
 
 
 def _why(pod: PodView, world: WorldView, kept: str) -> tuple[str, str]:
+    if why_not := goes_elsewhere(pod, world.facts):
+        return Wait.OTHER_SCHEDULER, f"It waits in no line. {why_not} Create the pod anew."
     others = [gate for gate in pod.gates if gate != QUOTA_GATE]
     if others:
         named = ", ".join(f'"{gate}"' for gate in others)
