@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from driver.api import Problem
+from driver.api import DRIVER_NAME, Problem
 from kube.api import (
     Config,
     Kubeconfig,
@@ -120,7 +120,18 @@ SchedulerName = Annotated[
         shown="moorage",
     ),
 ]
+AccountedDrivers = Annotated[
+    Sequence[str],
+    parsed(
+        texts.names,
+        metavar="NAME[,NAME...]",
+        help_="The drivers that the policy moorage-allocations names; a Queue that lists a class of"
+        " another says so.",
+        shown=DRIVER_NAME,
+    ),
+]
 
+ACCOUNTED_DRIVERS = (DRIVER_NAME,)
 LEASE = ("moorage-system", "moorage-scheduler")
 ADDRESS = "127.0.0.1:10261"
 PAGES_ADDRESS = "127.0.0.1:10262"
@@ -187,6 +198,7 @@ def serve(
         OwnerLifetime,
         typer.Option(help="How long an owner that was written at a binding stays."),
     ] = OwnerLifetime.ALLOCATION,
+    accounted_drivers: AccountedDrivers = ACCOUNTED_DRIVERS,
     leftover_grace: Annotated[
         float,
         parsed(
@@ -239,6 +251,7 @@ def serve(
             non_preemptible_priority=non_preemptible_priority,
             orphan_policy=orphan_policy,
             owner_lifetime=owner_lifetime,
+            accounted_drivers=tuple(accounted_drivers),
         ),
         leftover_grace=timedelta(seconds=leftover_grace),
         pod_groups=tuple(dict.fromkeys(pod_groups)),

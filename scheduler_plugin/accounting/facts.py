@@ -184,6 +184,12 @@ class Facts:
     def claims_of_class(self, name: ClassName) -> list[ClaimUid]:
         return list(self._of_class.get(name, ()))
 
+    def drivers_had_through(self, name: ClassName) -> Iterator[str]:
+        """Of each device that a claim of the class has the driver, if nothing else is asked for."""
+        claims = (self._claims[uid] for uid in self._of_class.get(name, ()))
+        only = (claim for claim in claims if claim.results and len(claim.classes) == 1)
+        return (result.driver for claim in only for result in claim.results or ())
+
     def classes_asked(self) -> list[ClassName]:
         """The classes of which claims ask for devices."""
         return list(self._of_class)

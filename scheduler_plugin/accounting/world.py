@@ -252,6 +252,7 @@ class World(DecidingWorld):
             with self._naming(self._resources_of(before, view)), self._keying():
                 self.facts.catalog.put_class(view)
                 self._recount_classes(self._classes_told_by(before, view))
+            self._touch_listing(view)
 
     def delete_class(self, name: ClassName) -> None:
         before = self.facts.catalog.class_named(name)
@@ -259,6 +260,13 @@ class World(DecidingWorld):
             with self._naming(self._resources_of(before)), self._keying():
                 self.facts.catalog.remove_class(name)
                 self._recount_classes(self._classes_told_by(before))
+            self._touch_listing(before)
+
+    def _touch_listing(self, view: ClassView) -> None:
+        """The status of Queues tells whether anybody guards a class that is not Moorage's."""
+        if not view.configuration:
+            key = ResourceKey(view.name)
+            self.ledger.touch(queue.name for queue in self.facts.tree if key in queue.shares)
 
     def _classes_told_by(
         self, before: ClassView | None, view: ClassView | None = None

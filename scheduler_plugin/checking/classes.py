@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from driver.api import DRIVER_NAME
-from scheduler_plugin.checking.setups import Finding, Level, Setup, Unread, name_of, unread
+from scheduler_plugin.checking.setups import Finding, Level, Setup, Unread, name_of, named, unread
 from scheduler_plugin.objects.claims import ClassName, claim_view
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.devices.devices import ClassView, class_view, slice_view
+from scheduler_plugin.objects.devices.driver_guards import unguarded
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import QUEUE_LABEL
 
 PART = "classes"
+_WORD = re.compile(r"""['"]([^'"]+)['"]""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,40 @@ def judge_classes(setup: Setup) -> Iterator[Finding]:
         yield Finding(Level.OK, PART, "What Queues list is what is counted.")
 
 
+def judge_drivers(setup: Setup) -> Iterator[Finding]:
+    """One finding for each class that Queues list and that the policy of allocations passes over.
+
+    Without that policy there is none: `guards` tells what that means.
+    """
+    found, guarded = listed_classes(setup), _accounted_drivers(setup)
+    if isinstance(found, Unread) or not guarded:
+        return
+    sentences = {
+        unguarded(each.view, (driver for driver, _ in each.held), guarded): each for each in found
+    }
+    for said, each in sentences.items():
+        if said:
+            yield Finding(Level.WARNING, "drivers", f"Queue {each.queue}: {said}", _GUARD)
+    if found and not any(sentences):
+        yield Finding(Level.OK, "drivers", f"Other schedulers are kept from {', '.join(guarded)}.")
+
+
+_GUARD = (
+    "helm upgrade with that value, or the variable accountedDrivers of the policy"
+    " moorage-allocations and --accounted-drivers of plugin and webhook; all pods that use the"
+    " driver's devices go through Moorage's scheduler then."
+)
+
+
+def _accounted_drivers(setup: Setup) -> tuple[str, ...]:
+    """Those that the policy names, as the chart and the manifests write it."""
+    policies = setup.policies if isinstance(setup.policies, tuple) else ()
+    body = named(policies, "moorage-allocations") or {}
+    variables = body.get("spec", {}).get("variables") or ()
+    expression = next((v["expression"] for v in variables if v["name"] == "accountedDrivers"), "")
+    return tuple(_WORD.findall(expression))
+
+
 def listed_classes(setup: Setup) -> list[Listed] | Unread:
     """The DeviceClasses that Queues list and that exist, with what is had through them."""
     kinds = (setup.queues, setup.classes, setup.slices, setup.claims)
@@ -52,7 +89,8 @@ def listed_classes(setup: Setup) -> list[Listed] | Unread:
             for body in slices:
                 catalog.put_slice(slice_view(body))
             return list(_listed(queues, catalog, _held(claims, catalog)))
-    return next(kind for kind in kinds if isinstance(kind, Unread))
+        case _:
+            return next(kind for kind in kinds if isinstance(kind, Unread))
 
 
 def _listed(

@@ -378,6 +378,14 @@ def test_kubelets_folders_are_where_they_are() -> None:
         assert found.folder == settings.network_handlers_folder
 
 
+def test_plugin_and_webhook_are_told_the_drivers_that_the_policy_names() -> None:
+    objects = render({"accounting": {"drivers": ["moorage.dev", "gpu.example.com"]}})
+    arguments = container(objects, "Deployment", "moorage-webhook")["args"]
+
+    for settings in (plugin_settings(objects), parse_webhook_settings(arguments, {})):
+        assert settings.accounting.accounted_drivers == ("moorage.dev", "gpu.example.com")
+
+
 def test_values_reach_the_programs() -> None:
     objects = render(
         {

@@ -7,6 +7,7 @@
     QuotaUnmet            where pods wait within the quota, and nobody can make room
     OverQuota             where more is used than is guaranteed
     NearLimit             where nine tenths of a limit are used, or more
+    Unguarded             where other schedulers may give away what it lists, uncharged
 
 A condition is True or not there. `requested` is the usage and what waiting pods ask for.
 """
@@ -29,6 +30,8 @@ from scheduler_plugin.objects.amounts import (
     charges,
     for_status,
 )
+from scheduler_plugin.objects.claims import ClassName
+from scheduler_plugin.objects.devices.driver_guards import unguarded
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import Queue, QueueCondition, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue
@@ -58,6 +61,7 @@ _REASONS = {
     QueueCondition.QUOTA_UNMET: "NobodyCanGo",
     QueueCondition.OVER_QUOTA: "Borrowing",
     QueueCondition.NEAR_LIMIT: "AlmostUsedUp",
+    QueueCondition.UNGUARDED: "DriverNotAccounted",
 }
 
 
@@ -101,6 +105,7 @@ def queue_status(
     if queue.name in world.unmet:
         odd.append((QueueCondition.QUOTA_UNMET, world.unmet[queue.name]))
     odd += _stretched(queue, dict(world.ledger.of(queue.name).usage))
+    odd += _unguarded(queue, world)
     conditions = [
         {
             "type": str(kind),
@@ -126,6 +131,18 @@ def _unattributed(name: QueueName, world: WorldView) -> Iterator[tuple[QueueCond
         sentences.append(f"{len(uids) - PODS_NAMED} more are like this.")
     if sentences:
         yield QueueCondition.UNATTRIBUTED, " ".join(sentences)
+
+
+def _unguarded(queue: Queue, world: World) -> Iterator[tuple[QueueCondition, str]]:
+    """What it lists of drivers that no policy keeps other schedulers from."""
+    facts = world.facts
+    guarded, sentences = facts.settings.accounted_drivers, []
+    for key in sorted(queue.shares):
+        view = facts.catalog.class_named(ClassName(key))
+        if view is not None:
+            sentences.append(unguarded(view, facts.drivers_had_through(view.name), guarded))
+    if found := " ".join(filter(None, sentences)):
+        yield QueueCondition.UNGUARDED, found
 
 
 def _stretched(

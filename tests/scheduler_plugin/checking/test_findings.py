@@ -62,6 +62,13 @@ def class_with(selector: str, name: str = "cams", **labels: str) -> Any:
     return a_class_object(name, spec=spec, labels=labels)
 
 
+def policy(name: str, *drivers: str) -> Any:
+    """With the variable that names drivers, as the chart renders it."""
+    variable = {"name": "accountedDrivers", "expression": str(["moorage.dev", *drivers])}
+    is_about_them = name == "moorage-allocations"
+    return {"metadata": {"name": name}, "spec": {"variables": [variable] * is_about_them}}
+
+
 def registration() -> Any:
     return {"metadata": {"name": "moorage"}, "webhooks": [{"clientConfig": {"caBundle": "QQ=="}}]}
 
@@ -84,7 +91,7 @@ def whole() -> Setup:
         own_time=NOW,
         serves_dra=True,
         definitions=tuple(definition(path) for path in sorted(CRDS.glob("*.yaml"))),
-        policies=tuple({"metadata": {"name": name}} for name in policies),
+        policies=tuple(policy(name) for name in policies),
         bindings=tuple(
             {
                 "metadata": {"name": name},
@@ -137,7 +144,7 @@ def test_of_a_whole_one_nothing_is_wrong_and_each_part_was_looked_at() -> None:
     assert is_whole(found)
     parts = (
         "kubernetes definitions policies webhook permissions pods driver scheduler clocks queues"
-        " classes"
+        " classes drivers"
     )
     assert {finding.part for finding in found} == set(parts.split())
 
@@ -445,6 +452,42 @@ def test_class_that_nobody_counts_is_none_of_its_business(made: Any) -> None:
     setup = replace(whole(), queues=(a_queue_of("cams"),), classes=(made,), claims=(HELD,))
 
     assert bad(setup) == []
+
+
+OF_GPU = class_with('device.driver == "gpu.example.com"', "gpu")
+HELD_GPU = a_claim_object(requests=[a_request("gpu")], results=[a_result(driver="gpu.example.com")])
+
+
+@pytest.mark.parametrize(
+    ("made", "claims", "said"),
+    [
+        (OF_GPU, (), "of driver gpu.example.com: "),
+        (class_with("true", "gpu"), (HELD_GPU,), "of driver gpu.example.com: "),
+        (class_with("true", "gpu"), (), "of a driver not known: "),
+    ],
+)
+def test_driver_that_the_policy_passes_over_is_told(
+    made: Any, claims: tuple[Any, ...], said: str
+) -> None:
+    setup = replace(whole(), queues=(a_queue_of("gpu"),), classes=(made,), claims=claims)
+
+    ((level, sentence),) = bad(setup)
+    assert level is Level.WARNING
+    assert f'drivers: Queue vision: DeviceClass "gpu" is {said}' in sentence
+    others = without(whole().policies, "moorage-allocations")
+    told = replace(setup, policies=(*others, policy("moorage-allocations", "gpu.example.com")))
+    assert bad(told) == [] or "not known" in said
+
+
+def test_chart_and_check_write_and_read_the_drivers_alike() -> None:
+    rendered = yaml.safe_load((MANIFESTS.parent / "policies" / "allocations.yaml").read_text())
+    others = without(whole().policies, "moorage-allocations")
+    setup = replace(
+        whole(), queues=(a_queue_of("gpu"),), classes=(OF_GPU,), policies=(*others, rendered)
+    )
+
+    ((_, sentence),) = bad(setup)
+    assert "Set accounting.drivers: [moorage.dev, gpu.example.com]." in sentence
 
 
 def test_what_cannot_be_read_of_classes_is_told() -> None:
