@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from cachetools import FIFOCache
 
+from driver.api import DRIVER_NAME
 from scheduler_plugin.accounting.mirror_pods import MirrorPods, is_capped
 from scheduler_plugin.accounting.queues.pod_queues import PodQueues
 from scheduler_plugin.accounting.queues.queues import QueueTree
@@ -45,6 +46,7 @@ class Facts:
         self._of_class: Index[ClassName, ClaimUid] = {}
         self._asking_all: Index[ClassName, ClaimUid] = {}
         self._with_device: Index[DeviceId, ClaimUid] = {}
+        self._with_device_named: Index[str, ClaimUid] = {}
         self._in_namespace: Index[str, PodUid] = {}
         self._in_group: Index[tuple[str, str], PodUid] = {}
         self._of_resource: Index[str, PodUid] = {}
@@ -136,6 +138,8 @@ class Facts:
         enter(self._of_class, claim.classes, claim.uid, sign)
         enter(self._asking_all, claim.classes_asked_whole, claim.uid, sign)
         enter(self._with_device, claim.devices, claim.uid, sign)
+        names = {device.name for device in claim.devices if device.driver == DRIVER_NAME}
+        enter(self._with_device_named, names, claim.uid, sign)
 
     def claim(self, uid: ClaimUid) -> ClaimView | None:
         return self._claims.get(uid)
@@ -204,6 +208,10 @@ class Facts:
     def claims_with(self, device: DeviceId) -> Iterator[ClaimView]:
         """The claims that have a device, or a part of it."""
         return (self._claims[uid] for uid in self._with_device.get(device, ()))
+
+    def claims_with_device_named(self, name: str) -> list[ClaimUid]:
+        """The claims that have one of our driver's devices of this name, in whatever pool."""
+        return list(self._with_device_named.get(name, ()))
 
     def consumers(self, claim: ClaimView) -> Iterator[PodView]:
         """The pods that the claim is reserved for and that are known, the earliest first."""

@@ -24,12 +24,13 @@ from driver.api import (
     DEGRADED_TAINT,
     DRIVER_NAME,
     OFFLINE_TAINT,
+    SHARED_POOLS,
     DeviceName,
     NodeName,
 )
 from driver.derived import Deriving, derived
 from driver.instances.instances import Instance
-from driver.names import SHARED_POOLS, short_hash
+from driver.names import short_hash
 from driver.publishing.shown.attributes import attributes
 from driver.publishing.shown.deductions import Deductions
 

@@ -1,6 +1,7 @@
 """What a name stands for: from classes and extended resources to the keys that queues count.
 
-    device of ours ──► its Configuration, as its slice says; else the class that was asked for
+    device of ours ──► its Configuration, as its slice says, else its pool or its Instance;
+                       else the class that was asked for
     DeviceClass ──► its Configuration (a label of the class, or its selector), else itself
     class that is gone ──► the Configuration of the Instance of its name, else itself
     extended resource ──► the class that names it, or that its implicit name names ──► as above
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from driver.api import AKRI_GROUP, DRIVER_NAME
+from driver.api import AKRI_GROUP, DRIVER_NAME, LOCAL_POOLS, SHARED_POOLS
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName, DeviceId
 from scheduler_plugin.objects.devices.device_counts import DeviceCounts
@@ -117,8 +118,16 @@ class Catalog:
             _uncount(self._shown, device, configuration)
 
     def configuration_of(self, device: DeviceId) -> ResourceKey | None:
-        """The Configuration of a device of ours that is published; None for any other."""
-        return min(self._shown.get(device, ()), default=None)
+        """The Configuration of a device of ours; None where nothing tells, and for any other.
+
+        Where no slice shows it any more the allocation may: by a pool that is one Configuration's,
+        or by the Instance that the device is named after.
+        """
+        if device.driver != DRIVER_NAME:
+            return None
+        shown = min(self._shown.get(device, ()), default=None)
+        instance = self._instances.get(device.name)
+        return shown or _of_pool(device.pool) or (instance and instance.configuration)
 
     def key(self, name: ClassName) -> ResourceKey:
         """The key that a class is counted under; a class that nothing tells of counts as itself."""
@@ -220,6 +229,15 @@ class Catalog:
         """The most devices that a claim for all of a class can get."""
         view = self._classes.get(name)
         return self._counts.most(view) if view is not None else 0
+
+
+def _of_pool(pool: str) -> ResourceKey | None:
+    """The Configuration that the name of a pool ends with; None for the pool of a whole node."""
+    if pool.startswith(SHARED_POOLS):
+        return ResourceKey(pool.removeprefix(SHARED_POOLS))
+    if pool.startswith(LOCAL_POOLS):
+        return ResourceKey(pool.removeprefix(LOCAL_POOLS).partition("/")[2])
+    return None
 
 
 def _uncount(table: dict[K, dict[ResourceKey, int]], at: K, key: ResourceKey) -> None:

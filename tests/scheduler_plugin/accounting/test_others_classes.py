@@ -13,8 +13,9 @@ from scheduler_plugin.accounting.charges.costs import (
     may_be_accounted,
 )
 from scheduler_plugin.accounting.freshness import awaits_extended_claim, claims_to_read
-from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
+from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, ResourceKey
 from scheduler_plugin.objects.claims import ClassName
+from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.objects.names import Reason
 from tests.scheduler_plugin.builders import (
     a_choice,
@@ -196,6 +197,36 @@ def test_charge_follows_the_slice_and_is_never_nothing() -> None:
     seen.append(usage(world, "vision"))
 
     assert seen == [amounts(cams=1), amounts(onvif=1), amounts(onvif=1), amounts(cams=1)]
+
+
+@pytest.mark.parametrize("pool", ["shared/onvif", "local/node-a/onvif"])
+def test_pool_of_a_configuration_says_it_where_the_slice_is_gone(pool: str) -> None:
+    """So does whoever starts anew: the allocation stands on the claim."""
+    claim = held(a_result(pool=pool), a_result(pool=pool, adminAccess=True), queue="vision")
+    world = a_world(a_queue(), their_class("cams", OURS), claim)
+
+    assert usage(world, "vision") == amounts(onvif=1)
+
+
+def test_instance_says_it_where_the_slice_is_gone() -> None:
+    world = a_world(PUBLISHED, a_queue(), their_class("cams", OURS), held(queue="vision"))
+    instance = InstanceView("onvif-aaaaaa", ResourceKey("onvif"))
+    world.put_instance(instance)
+
+    world.delete_slice("s")
+    assert usage(world, "vision") == amounts(onvif=1)
+    world.delete_instance(instance.name)
+    assert usage(world, "vision") == amounts(cams=1)
+    world.put_instance(instance)
+    assert usage(world, "vision") == amounts(onvif=1)
+
+
+def test_pools_and_instances_of_other_drivers_say_nothing() -> None:
+    others = a_result(driver="gpu.example.com", pool="shared/onvif")
+    world = a_world(a_queue(cams=(1, 1)), a_class("cams"), held(others, queue="vision"))
+
+    assert usage(world, "vision") == amounts(cams=1)
+    assert world.facts.catalog.configuration_of(held(others).devices[0]) is None
 
 
 def test_class_that_names_the_configuration_says_it_where_the_slice_is_gone() -> None:

@@ -73,6 +73,7 @@ RESULTS: list[list[dict[str, Any]]] = [
     [a_result()],
     [a_result(slots="2"), a_result("other", driver="gpu.example.com")],
     [a_result("req/two", driver="gpu.example.com"), a_result("req/one", adminAccess=True)],
+    [a_result(pool="shared/udev"), a_result("other", device="onvif-1", slots="2")],
     [a_result(device="onvif-1"), a_result("other", device="onvif-8120fe", slots="2")],
 ]
 SELECTORS = (
@@ -174,7 +175,11 @@ def plain_key(name: ClassName, result: Result, world: World) -> ResourceKey | No
         for attributes in (view.configurations if view else ())
         if attributes[0] == result.device_id
     ]
-    key = min(shown, default=catalog.key(name))
+    instance = catalog.instance_named(result.device)
+    told = [instance.configuration] if instance else [catalog.key(name)]
+    if result.pool == "shared/udev":
+        told = [ResourceKey("udev")]
+    key = min(shown or told)
     for asked in (name, ClassName(key)):
         found = catalog.class_named(asked)
         if found is not None and (found.accounted is not None or found.configuration):
