@@ -19,7 +19,7 @@ from driver.api import DRIVER_NAME, NodeName
 from driver.names import is_pool_of
 from driver.plumbing.apiserver_passes import put_right
 from driver.plumbing.worker_threads import worked_out
-from driver.publishing.apiserver_allocations import AllocationWatch
+from driver.publishing.apiserver_allocations import NODE_SPREAD_SECONDS, AllocationWatch
 from driver.publishing.apiserver_pools import PoolListeners, PoolWork, PublishedPool
 from driver.publishing.apiserver_slices import BY_POOL, Pool, PoolPublisher, read_owner
 from driver.publishing.shown.local_pools import Homes
@@ -59,7 +59,13 @@ class NodePools:
         self._features: Features | None = None
         self.pools: dict[str, PublishedPool] = {}
         self._running: dict[str, asyncio.Task[NoReturn]] = {}
-        self.allocations = AllocationWatch(client, self._is_ours, tasks, self._claims_changed)
+        self.allocations = AllocationWatch(
+            client,
+            self._is_ours,
+            tasks,
+            self._claims_changed,
+            spread_seconds=NODE_SPREAD_SECONDS,
+        )
 
     def start(self, features: Features) -> None:
         """Go on from what an earlier process published; the slices must be in sync."""
