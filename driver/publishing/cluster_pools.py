@@ -179,9 +179,13 @@ class ClusterPools:
                 pool.passes.ask()
 
     def _open(self, name: str) -> PublishedPool:
-        publisher = PoolPublisher(
-            self._client, Pool(name=name, scope=AllNodesScope(), stays=False), self.slices
+        made = Pool(
+            name=name,
+            scope=AllNodesScope(),
+            stays=False,
+            device_nodes=self._offer.features.device_nodes,
         )
+        publisher = PoolPublisher(self._client, made, self.slices)
         publisher.recall()
         pool = self.pools[name] = PublishedPool(
             publisher,

@@ -295,6 +295,14 @@ class SharedSettings(_DriverSettings):
             " akri.sh/<instance> where devices are offered through DRA.",
         ),
     ] = False
+    group_by_nodes: Annotated[
+        bool,
+        typer.Option(
+            "--group-by-nodes",
+            help="Publish a ResourceSlice for each set of nodes that see devices, however many"
+            " there are, as versions before this flag do: for a rollback to one.",
+        ),
+    ] = False
 
     @property
     def holder(self) -> str:

@@ -39,7 +39,14 @@ from driver.names import attribute_value
 from driver.publishing.shown.counters import Counters, counters_of
 from driver.publishing.shown.deductions import Deductions, HeldSlots
 from driver.publishing.shown.slices import Features, PublishedDevice, published
-from driver.publishing.written.resource_slices import Scope, SliceDevice, SliceView, slice_device
+from driver.publishing.written.resource_slices import (
+    Scope,
+    SliceDevice,
+    SliceView,
+    seen_by,
+    slice_device,
+    with_scope,
+)
 from driver.times import timestamp
 
 Body = Mapping[str, Any]
@@ -102,9 +109,17 @@ class Offer(Deriving):
         """The body as the plan of a pool compares it."""
         return derived(self, _slice_device)
 
+    def device_with(self, scope: Scope) -> SliceDevice:
+        """The same, saying itself who sees it."""
+        return derived(self, _device_with, scope)
+
 
 def _slice_device(offer: Offer) -> SliceDevice:
     return slice_device(offer.body)
+
+
+def _device_with(offer: Offer, scope: Scope) -> SliceDevice:
+    return slice_device(with_scope(offer.body, scope))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +167,7 @@ def publication_of(stored: Iterable[tuple[Body, Scope | None]]) -> Publication:
 def stored_devices(slices: Iterable[SliceView]) -> Iterator[tuple[Body, Scope | None]]:
     """The devices of a pool's slices, the newest version of each last."""
     for view in sorted(slices, key=lambda view: view.generation):
-        yield from ((device.body({}), view.content.scope) for device in view.content.devices)
+        yield from (seen_by(device.body({}), view.content.scope) for device in view.content.devices)
 
 
 def either(before: Publication, attempted: Publication) -> Publication:

@@ -51,11 +51,13 @@ class Features:
         consumable_capacity: `allowMultipleAllocations` and `requestPolicy` (KEP-5075).
         taints: Taints of a device (KEP-5055).
         counters: Counter sets that devices consume (KEP-4815), in slices of their own.
+        device_nodes: That each device says itself which nodes see it (KEP-4815, too).
     """
 
     consumable_capacity: bool
     taints: bool
     counters: bool = False
+    device_nodes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,24 @@ def probe_slice(node: NodeName | None, *, counters: bool = True) -> dict[str, An
         {"name": "offline", "taints": [_OFFLINE]},
         *([{"name": "rival", "consumesCounters": [consumed]}] if counters else ()),
     ]
+    return _probe(node, {"nodeName": node} if node else {"allNodes": True}, devices)
+
+
+def probe_device_nodes() -> dict[str, Any]:
+    """The same for `keeps_device_nodes`; an error where the API server drops the fields."""
+    return _probe(None, {"perDeviceNodeSelection": True}, [{"name": "seen", "allNodes": True}])
+
+
+def keeps_device_nodes(stored: Mapping[str, Any]) -> bool:
+    """Whether the API server kept what `probe_device_nodes` says."""
+    devices = stored["spec"].get("devices") or ()
+    kept = all(device.get("allNodes") for device in devices)
+    return bool(stored["spec"].get("perDeviceNodeSelection") and devices and kept)
+
+
+def _probe(
+    node: NodeName | None, scope: Mapping[str, Any], devices: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceSlice",
@@ -165,7 +185,7 @@ def probe_slice(node: NodeName | None, *, counters: bool = True) -> dict[str, An
                 "generation": 1,
                 "resourceSliceCount": 1,
             },
-            **({"nodeName": node} if node else {"allNodes": True}),
+            **scope,
             "devices": devices,
         },
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from driver.api import Configuration, ConfigurationName
@@ -111,7 +112,10 @@ class SharedCluster:
             extended_resources=bool(extended_resources),
         )
         logger.info("shared devices are offered path=%s", path)
-        return SharedOffer(features, path is OfferPath.DRA) if features is not None else None
+        if features is None:
+            return None
+        device_nodes = features.device_nodes and not self._settings.group_by_nodes
+        return SharedOffer(replace(features, device_nodes=device_nodes), path is OfferPath.DRA)
 
     def _publish_shared(self, offer: SharedOffer | None) -> None:
         """Begin to, once the Configurations are known."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
@@ -23,12 +24,10 @@ from driver.instances.slots.lost_nodes import node_state
 from driver.instances.stored.objects import DeleteInstance
 from driver.instances.unseen import PatchInstance, Surroundings, instance_sight, plan_unseen
 from driver.publishing.apiserver_allocations import AllocationWatch
-from driver.publishing.cluster_pools import (
-    ClusterPools,
-    SharedOffer,
-    SharedWorld,
-)
+from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
+from driver.publishing.shown.publication import stored_devices
 from driver.publishing.shown.slices import Features
+from driver.publishing.written.resource_slices import slice_view
 from kube.api import INSTANCES, NODES, ApiClient, ApiError, ObjectKey, Store
 from tests.driver.builders import NOW, a_configuration
 from tests.driver.publishing.test_node_pools import FakeTasks
@@ -37,7 +36,7 @@ from tests.fakes.slices import FakeSliceServer
 
 HOSTS = {"node-a": "host-a", "node-b": "host-b"}
 CAMERA = ConfigurationName("camera")
-NAMES = ("camera-000001", "camera-000002")
+NAMES = ("camera-000001", "camera-000002", "camera-000003")
 GRACE = timedelta(seconds=30)
 
 cameras = st.sampled_from(NAMES)
@@ -74,7 +73,7 @@ class FakeAllocations:
 
 
 class SharedPool(RuleBasedStateMachine):
-    """Two cameras of one Configuration, which two nodes may see."""
+    """Three cameras of one Configuration, seen by up to three sets of two nodes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +83,7 @@ class SharedPool(RuleBasedStateMachine):
         self.version = 1
         self.instances: dict[str, dict[str, Any]] = {}
         self.claims: set[tuple[str, str]] = set()
-        self.features = Features(consumable_capacity=True, taints=True)
+        self.features = Features(consumable_capacity=True, taints=True, device_nodes=True)
         self.configuration: Configuration | None = self.configured(2, unique=True)
         self.exists = True
         self.loop = asyncio.Runner()
@@ -158,6 +157,12 @@ class SharedPool(RuleBasedStateMachine):
         if camera in self.instances or nodes:
             self.put(camera, spec={"nodes": sorted(nodes)})
 
+    @rule(order=st.permutations(NAMES))
+    def see_each_by_other_nodes(self, order: list[str]) -> None:
+        """So many sets of nodes that devices say themselves who sees them."""
+        for camera, nodes in zip(order, ({"node-a"}, {"node-b"}, set(HOSTS)), strict=True):
+            self.see(camera, nodes)
+
     def put(self, camera: str, *, spec: Any, **annotations: str | None) -> None:
         before = self.instances.get(camera, {"metadata": {}, "spec": {}})
         kept = {**before["metadata"].get("annotations", {OFFERED_THROUGH: "dra"}), **annotations}
@@ -209,6 +214,12 @@ class SharedPool(RuleBasedStateMachine):
     def restart(self) -> None:
         self.start()
 
+    @rule(device_nodes=st.booleans())
+    def change_version(self, device_nodes: bool) -> None:
+        """One that lets devices say who sees them, or one that does not."""
+        self.features = replace(self.features, device_nodes=device_nodes)
+        self.start()
+
     def free(self) -> list[tuple[str, str]]:
         """What a new claim may get."""
         return sorted(
@@ -246,6 +257,15 @@ class SharedPool(RuleBasedStateMachine):
                     assert name not in {device[: len(name)] for _, device in self.claims}
                     del self.instances[name]
 
+    def shown_to(self) -> dict[str, set[str]]:
+        """The hosts of each camera that is there, as its slice or its devices say."""
+        views = map(slice_view, self.server.objects.values())
+        return {
+            name: {host for host in HOSTS.values() if f'"{host}"' in str(scope)}
+            for body, scope in stored_devices(views)
+            if not body.get("taints") and (name := body["name"][: len(NAMES[0])])
+        }
+
     def is_current(self, name: str, version: str) -> bool:
         stored = self.instances.get(name, {"metadata": {"resourceVersion": ""}})
         return bool(stored["metadata"]["resourceVersion"] == version)
@@ -273,6 +293,9 @@ class SharedPool(RuleBasedStateMachine):
         shown = {device["name"][: len(NAMES[0])] for _, device in self.server.devices()}
         untainted = {device[: len(NAMES[0])] for _, device in self.free()}
         assert seen == untainted
+        assert self.shown_to() == {
+            name: {HOSTS[node] for node in self.instances[name]["spec"]["nodes"]} for name in seen
+        }
         assert shown <= self.instances.keys()
 
 
@@ -290,11 +313,11 @@ TestSharedPool = SharedPool.TestCase
 
 def test_an_instance_stays_until_it_is_known_what_claims_got_before_its_taint() -> None:
     """Claims are watched already, for the first camera; what the second's got comes late."""
-    first, second = NAMES
+    first, second = NAMES[:2]
     pool = SharedPool()
     try:
         pool.configuration = pool.configured(1, unique=True)
-        for camera in NAMES:
+        for camera in (first, second):
             pool.see(camera, {"node-a"})
         for gone in (first, second):
             pool.watch()
@@ -310,8 +333,8 @@ def test_an_instance_stays_until_it_is_known_what_claims_got_before_its_taint() 
             pool.watch()
             pool.pass_over(None, None)
 
-        assert pool.instances.keys() == set(NAMES)
-        assert len(pool.claims) == len(NAMES)
+        assert pool.instances.keys() == {first, second}
+        assert len(pool.claims) == 2
         pool.what_a_claim_has_is_published()
     finally:
         pool.teardown()

@@ -134,6 +134,7 @@
 {{- with .Values.driver.shared -}}
 {{- if ne .lostNodeGrace "5m" }}{{ $found = append $found (printf "--lost-node-grace=%s" .lostNodeGrace) }}{{ end -}}
 {{- if .instanceClasses }}{{ $found = append $found "--instance-classes" }}{{ end -}}
+{{- if .groupByNodes }}{{ $found = append $found "--group-by-nodes" }}{{ end -}}
 {{- end -}}
 {{- range $found }}, {{ . }}{{ end -}}
 {{- end }}
