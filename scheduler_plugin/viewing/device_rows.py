@@ -155,7 +155,8 @@ def _merged(
             continue
         for device in spec.get("devices") or ():
             entry = found.setdefault((*_pool(spec), device["name"]), (spec, device, {}))
-            entry[2].update(dict.fromkeys(_nodes(spec)))
+            place = device if spec.get("perDeviceNodeSelection") else spec
+            entry[2].update(dict.fromkeys(_nodes(place)))
     for spec, device, nodes in found.values():
         yield spec, device, tuple(sorted(nodes))
 
@@ -164,10 +165,11 @@ def _pool(spec: JsonObject) -> tuple[str, str]:
     return spec.get("driver") or "", (spec.get("pool") or {}).get("name") or ""
 
 
-def _nodes(spec: JsonObject) -> list[str]:
-    if spec.get("nodeName"):
-        return [spec["nodeName"]]
-    terms = (spec.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()
+def _nodes(place: JsonObject) -> list[str]:
+    """What a slice, or a device that says it itself, tells of who sees it."""
+    if place.get("nodeName"):
+        return [place["nodeName"]]
+    terms = (place.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()
     values = [
         value
         for term in terms
