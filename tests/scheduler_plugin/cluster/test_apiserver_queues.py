@@ -11,14 +11,21 @@ from aiohttp import web
 from kube.api import connect
 from scheduler_plugin.cluster import apiserver_queues
 from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
-from tests.kube.fake_apiserver import FakeApiServer, fake_apiserver, hangs, lists, refuses
+from tests.kube.fake_apiserver import (
+    FakeApiServer,
+    Reply,
+    fake_apiserver,
+    hangs,
+    lists,
+    refuses,
+)
 from tests.scheduler_plugin.builders import a_queue, a_queue_object, a_world
 from tests.scheduler_plugin.fake_pods import Fence, running
 
 QUEUES = ("broken", "fine")
 
 
-def failing_at_one(status: int, written: dict[str, asyncio.Event]) -> web.Handler:
+def failing_at_one(status: int, written: dict[str, asyncio.Event]) -> Reply:
     """Two Queues; the write of one's status fails, and that of the other is heard of."""
     objects = [a_queue_object(name) for name in QUEUES]
     for one in objects:
@@ -62,5 +69,5 @@ async def test_while_the_api_server_is_away_it_is_not_asked_for_each(
     assert [seen.path.split("/")[-2] for seen in fake.seen if seen.method == "PATCH"] == ["broken"]
 
 
-def _always(fake: FakeApiServer, reply: web.Handler) -> None:
+def _always(fake: FakeApiServer, reply: Reply) -> None:
     fake.will(*[reply] * 100)
