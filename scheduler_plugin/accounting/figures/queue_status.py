@@ -133,7 +133,7 @@ def _unattributed(name: QueueName, world: WorldView) -> Iterator[tuple[QueueCond
         yield QueueCondition.UNATTRIBUTED, " ".join(sentences)
 
 
-def _unguarded(queue: Queue, world: World) -> Iterator[tuple[QueueCondition, str]]:
+def _unguarded(queue: Queue, world: WorldView) -> Iterator[tuple[QueueCondition, str]]:
     """What it lists of drivers that no policy keeps other schedulers from."""
     facts = world.facts
     guarded, sentences = facts.settings.accounted_drivers, []

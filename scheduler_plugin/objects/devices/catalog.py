@@ -126,8 +126,10 @@ class Catalog:
         if device.driver != DRIVER_NAME:
             return None
         shown = min(self._shown.get(device, ()), default=None)
+        if found := shown or _of_pool(device.pool):
+            return found
         instance = self._instances.get(device.name)
-        return shown or _of_pool(device.pool) or (instance and instance.configuration)
+        return instance.configuration if instance is not None else None
 
     def key(self, name: ClassName) -> ResourceKey:
         """The key that a class is counted under; a class that nothing tells of counts as itself."""

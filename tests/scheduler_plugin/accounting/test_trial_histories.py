@@ -257,7 +257,7 @@ def an_error_at(line: int) -> Iterator[None]:
 
 def a_world_with_a_gang() -> World:
     gate = {"schedulingGates": [{"name": QUOTA_GATE}]}
-    traits = {"annotations": {"pod-group-name": "g"}, "queue": "a", "spec": gate}
+    traits: dict[str, Any] = {"annotations": {"pod-group-name": "g"}, "queue": "a", "spec": gate}
     world = a_base()
     world.put_group(PodGroupView("default", "g", NO_QUEUE, 3))
     for number in range(3):

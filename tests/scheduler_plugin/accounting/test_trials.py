@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.judging import gangs
+from scheduler_plugin.judging import gangs, verdicts
 from scheduler_plugin.judging.gangs import waiting_refusal
 from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, ClaimUid, QueueName
 from scheduler_plugin.objects.pods import PodGroupView, PodView
@@ -30,7 +31,10 @@ from tests.scheduler_plugin.builders import (
 
 def a_gang(size: int) -> list[PodView]:
     gate = {"schedulingGates": [{"name": QUOTA_GATE}]}
-    traits = {"annotations": {"pod-group-name": "g"}, "requests": {"akri.sh/onvif": 1}}
+    traits: dict[str, Any] = {
+        "annotations": {"pod-group-name": "g"},
+        "requests": {"akri.sh/onvif": 1},
+    }
     return [a_pod(f"g{n}", queue="a", spec=gate, **traits) for n in range(size)]
 
 
@@ -52,7 +56,7 @@ def test_an_error_while_somebody_looks_at_a_pod_makes_nobody_deaf(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whoever reads a page tries the group, and what reads can meet an error."""
-    world, judge, calls = a_waiting_world(), gangs.judge, iter(range(9))
+    world, judge, calls = a_waiting_world(), verdicts.judge, iter(range(9))
 
     def fails_at_the_second(*args: object) -> object:
         if next(calls) == 1:

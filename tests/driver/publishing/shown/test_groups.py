@@ -250,10 +250,14 @@ def pool_after(store: Store, step: Step) -> Synced:
     return Pool(device_nodes=step.device_nodes, store=store).show(step.publication)
 
 
-def is_mixture(seen: Iterable[object], before: Iterable[object], goal: Iterable[object]) -> bool:
+def is_mixture(
+    seen: Iterable[tuple[object, str]],
+    before: Iterable[tuple[object, str]],
+    goal: Iterable[tuple[object, str]],
+) -> bool:
     """Whether devices differ in nothing but who sees them, each as before or as wanted."""
-    texts = sorted(text for _, text in seen)  # type: ignore[misc]
-    same = texts == sorted(t for _, t in before) == sorted(t for _, t in goal)  # type: ignore[misc]
+    texts = sorted(text for _, text in seen)
+    same = texts == sorted(t for _, t in before) == sorted(t for _, t in goal)
     return same and set(seen) <= {*before, *goal}
 
 

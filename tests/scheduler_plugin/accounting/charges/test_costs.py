@@ -121,7 +121,7 @@ def test_a_class_that_may_select_ours_costs_what_its_slots_can_be() -> None:
         assert claim_cost(claim, found.facts.catalog) == amounts(gpu=3)
 
 
-NO_SLOTS = ["-1", "nonsense", "", "1e99999", None, -3, 1.5, [], "0"]
+NO_SLOTS: list[Any] = ["-1", "nonsense", "", "1e99999", None, -3, 1.5, [], "0"]
 
 
 @pytest.mark.parametrize("written", NO_SLOTS)
