@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import NoReturn
@@ -162,7 +162,7 @@ class NodeInstances:
 
     def on_change(self, change: Change[StoredInstance]) -> None:
         """Put it right; what was deleted and is not wanted is, as when a Configuration went."""
-        wanted = derived(self._decided, _places) if self._decided else ()
+        wanted: Collection[_Place] = derived(self._decided, _places) if self._decided else ()
         if not isinstance(change, Deleted) or (change.key.namespace, change.key.name) in wanted:
             put_right(change, self.passes)
 

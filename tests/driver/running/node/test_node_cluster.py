@@ -204,7 +204,7 @@ async def test_a_name_that_is_free_again_is_looked_at_if_a_device_waits_for_it(
     await world.passes("one")
     inventory = world.cluster.inventory
     assert inventory is not None
-    waiting = {LOOP: (Collision(InstanceName("two"), InstanceName(KEY.name)),)}
+    waiting = {LOOP: (Collision("two", InstanceName(KEY.name)),)}
     world.cluster.node_sight.decided(replace(inventory, collisions=waiting))
     asked: list[str] = []
     monkeypatch.setattr(world.cluster.passes, "ask", lambda: asked.append("pass"))
