@@ -120,18 +120,7 @@ SchedulerName = Annotated[
         shown="moorage",
     ),
 ]
-AccountedDrivers = Annotated[
-    Sequence[str],
-    parsed(
-        texts.names,
-        metavar="NAME[,NAME...]",
-        help_="The drivers that the policy moorage-allocations names; a Queue that lists a class of"
-        " another says so.",
-        shown=DRIVER_NAME,
-    ),
-]
 
-ACCOUNTED_DRIVERS = (DRIVER_NAME,)
 LEASE = ("moorage-system", "moorage-scheduler")
 ADDRESS = "127.0.0.1:10261"
 PAGES_ADDRESS = "127.0.0.1:10262"
@@ -198,7 +187,7 @@ def serve(
         OwnerLifetime,
         typer.Option(help="How long an owner that was written at a binding stays."),
     ] = OwnerLifetime.ALLOCATION,
-    accounted_drivers: AccountedDrivers = ACCOUNTED_DRIVERS,
+    accounted_drivers: Annotated[Sequence[str], texts.ACCOUNTED_DRIVERS] = (DRIVER_NAME,),
     leftover_grace: Annotated[
         float,
         parsed(
