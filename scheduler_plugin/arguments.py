@@ -26,6 +26,7 @@ from kube.api import (
     settings_of,
 )
 from scheduler_plugin import settings_texts as texts
+from scheduler_plugin.extender.certificate_files import CertificateFiles
 from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
 from scheduler_plugin.extender.listening import (
     KUBE_SCHEDULER,
@@ -51,12 +52,18 @@ from scheduler_plugin.settings import (
     LeaveSettings,
     PrintStaticPodSettings,
     ServeSettings,
+    WriteCertificatesSettings,
 )
 
 DEFAULT_COMMAND = "serve"
 
 Settings = (
-    ServeSettings | PrintConfigSettings | PrintStaticPodSettings | CheckSettings | LeaveSettings
+    ServeSettings
+    | PrintConfigSettings
+    | PrintStaticPodSettings
+    | WriteCertificatesSettings
+    | CheckSettings
+    | LeaveSettings
 )
 
 app = commands(
@@ -121,12 +128,21 @@ SchedulerName = Annotated[
     ),
 ]
 
+Certificates = Annotated[
+    str,
+    typer.Option(
+        metavar="FOLDER",
+        help="Of `write-certificates`, in place of the single files; its path there.",
+    ),
+]
+
 LEASE = ("moorage-system", "moorage-scheduler")
 ADDRESS = "127.0.0.1:10261"
 PAGES_ADDRESS = "127.0.0.1:10262"
 NAMES = (KUBE_SCHEDULER,)
 SCHEDULERS = ("moorage",)
 
+FOLDER = "/etc/kubernetes/moorage"
 CLUSTERS_LEASE = ("kube-system", "kube-scheduler")
 CLUSTERS_SCHEDULERS = ("default-scheduler",)
 """Of the cluster's own kube-scheduler."""
@@ -267,6 +283,7 @@ def print_config(
     scheduler_kubeconfig: Annotated[
         str, _file("kube-scheduler's kubeconfig, if it has one; its path there")
     ] = "",
+    certificates: Certificates = "",
     config: Config = "",
 ) -> PrintConfigSettings:
     tls = TlsFiles(
@@ -275,10 +292,13 @@ def print_config(
         client_ca=client_ca_file,
         client_names=frozenset(client_names),
     )
-    listening = _safe(parse_listening(listen_address, tls))
     caller = CallerFiles(
         certificate=scheduler_cert_file, key=scheduler_private_key_file, server_ca=server_ca_file
     )
+    if certificates:
+        found = CertificateFiles(certificates)
+        tls, caller = found.server, found.caller
+    listening = _safe(parse_listening(listen_address, tls))
     if listening.tls and not (caller.certificate and caller.key and caller.server_ca):
         raise refuse(
             "with TLS, print-config needs --scheduler-cert-file, --scheduler-private-key-file and"
@@ -305,10 +325,10 @@ def print_static_pod(
         str,
         typer.Option(
             metavar="FOLDER",
-            help="On the host, with `scheduler.yaml`, kube-scheduler's configuration, and"
-            " `plugin.conf`, the plugin's kubeconfig.",
+            help="On the host, with `scheduler.yaml`, kube-scheduler's configuration,"
+            " `plugin.conf`, the plugin's kubeconfig, and the files of `write-certificates`.",
         ),
-    ] = "/etc/kubernetes/moorage",
+    ] = FOLDER,
     lease: Lease = CLUSTERS_LEASE,
     scheduler_name: SchedulerName = CLUSTERS_SCHEDULERS,
     plugin_config: Annotated[
@@ -322,6 +342,13 @@ def print_static_pod(
             f" says, if it can be read here; else {PAGES_ADDRESS}).",
         ),
     ] = "",
+    plain_http: Annotated[
+        bool,
+        typer.Option(
+            "--plain-http",
+            help="Without certificates: every process on the machine's network may bind pods.",
+        ),
+    ] = False,
     config: Config = "",
 ) -> PrintStaticPodSettings:
     address = pages_address or _pages_address_in(plugin_config) or PAGES_ADDRESS
@@ -333,16 +360,30 @@ def print_static_pod(
         f"--lease={lease[0]}/{lease[1]}",
         f"--scheduler-name={','.join(scheduler_name)}",
         f"{PAGES_FLAG}={address}",
+        *([] if plain_http else CertificateFiles(folder).serve_flags),
         *([f"--config={plugin_config}"] if plugin_config else []),
     ]
     sidecar = Sidecar(image=image, folder=folder, flags=flags, pages=pages)
-    return PrintStaticPodSettings(manifest=manifest, sidecar=sidecar)
+    return PrintStaticPodSettings(manifest=manifest, sidecar=sidecar, plain_http=plain_http)
 
 
 def _pages_address_in(file: str) -> str:
     """What a file of the plugin's settings says; "" where it says nothing, or is not here."""
     found = settings_in(file) if file and Path(file).is_file() else {}
     return str(found.get(PAGES_FLAG.removeprefix("--"), ""))
+
+
+@app.command(
+    "write-certificates",
+    help="Make what kube-scheduler and the plugin beside it show each other, on a control plane.",
+)
+def write_certificates(
+    folder: Annotated[
+        Path, typer.Option(metavar="FOLDER", exists=True, file_okay=False, help="On the host.")
+    ] = Path(FOLDER),
+    config: Config = "",
+) -> WriteCertificatesSettings:
+    return WriteCertificatesSettings(folder=folder)
 
 
 @app.command(
@@ -381,12 +422,16 @@ def check(
     ] = None,
     listen_address: ListenAddress = ADDRESS,
     scheduler_name: SchedulerName = SCHEDULERS,
+    certificates: Certificates = "",
     output: Annotated[Literal["text", "json"], typer.Option("--output", "-o")] = "text",
     config: Config = "",
 ) -> CheckSettings:
     elected = (lease[0], lease[1]) if lease else (namespace, LEASE[1])
     expected = print_config(
-        lease=elected, listen_address=listen_address, scheduler_name=scheduler_name
+        lease=elected,
+        listen_address=listen_address,
+        scheduler_name=scheduler_name,
+        certificates=certificates,
     )
     return CheckSettings(
         kubeconfig=kubeconfig,

@@ -51,10 +51,24 @@ class PrintStaticPodSettings:
 
     Attributes:
         manifest: Of the static pod as it is.
+        plain_http: Whether kube-scheduler asks without TLS.
     """
 
     manifest: Path
     sidecar: Sidecar
+    plain_http: bool = False
+
+    @property
+    def scheduler_configuration(self) -> Path:
+        """kube-scheduler's, which must ask as the plugin listens."""
+        return Path(self.sidecar.folder, "scheduler.yaml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteCertificatesSettings:
+    """Settings of `moorage-scheduler-plugin write-certificates`."""
+
+    folder: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -247,6 +247,24 @@ def tls_of(monitor: Any) -> Any:
     return endpoint["tlsConfig"]
 
 
+def test_network_handlers_are_not_beside_what_binds_pods() -> None:
+    """In mode Cluster that is on control planes; elsewhere it has a network of its own."""
+    cluster, anywhere = {"mode": "Cluster"}, {"networkHandlers": {"affinity": {"nodeAffinity": {}}}}
+
+    def affinity(values: Mapping[str, Any]) -> Any:
+        found = pod_spec(render(values), "DaemonSet", "moorage-network-handlers")
+        return found.get("affinity")
+
+    kept_off = affinity({"scheduler": cluster})["nodeAffinity"]
+    (term,) = kept_off["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    role = {"key": "node-role.kubernetes.io/control-plane", "operator": "DoesNotExist"}
+    assert term["matchExpressions"] == [role]
+    assert affinity({}) is None
+    assert affinity({"scheduler": cluster, "driver": anywhere}) == {"nodeAffinity": {}}
+    plugin = pod_spec(render({}), "Deployment", "moorage-scheduler")
+    assert "hostNetwork" not in plugin
+
+
 def test_whom_prometheus_is_told_of_is_there_and_answers_it() -> None:
     """Each PodMonitor is for the pods of one workload in its namespace, by one of its ports."""
     objects = render({"prometheus": {"enabled": True}})

@@ -12,9 +12,14 @@ from typing import Any
 import pytest
 import yaml
 
+from scheduler_plugin.__main__ import main
 from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.extender.http_server import serving
 from scheduler_plugin.extender.listening import Listening
+from scheduler_plugin.extender.scheduler_configuration import (
+    PrintConfigSettings,
+    scheduler_configuration,
+)
 from scheduler_plugin.extender.static_pods import Sidecar, with_plugin
 from scheduler_plugin.settings import PrintStaticPodSettings
 from tests.asgi import healthy
@@ -134,6 +139,7 @@ def test_the_command_line_says_which(tmp_path: Path) -> None:
         "--lease=kube-system/kube-scheduler",
         "--scheduler-name=default-scheduler",
         "--pages-address=127.0.0.1:10262",
+        *TLS_FLAGS,
         "--config=/etc/plugin.yaml",
     ]
 
@@ -185,3 +191,74 @@ async def test_probes_ask_where_the_pages_are(
         assert await asked.wait() == 0
     asked = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.DEVNULL)
     assert await asked.wait() != 0
+
+
+TLS_FLAGS = [
+    "--tls-cert-file=/etc/kubernetes/moorage/plugin.crt",
+    "--tls-private-key-file=/etc/kubernetes/moorage/plugin.key",
+    "--client-ca-file=/etc/kubernetes/moorage/ca.crt",
+]
+
+
+def static_pod_words(folder: Path, *more: str) -> list[str]:
+    file = folder / "kube-scheduler.yaml"
+    file.write_text(yaml.safe_dump(manifest()))
+    return ["print-static-pod", "--image=m", f"--manifest={file}", f"--folder={folder}", *more]
+
+
+def test_plain_http_is_a_choice(tmp_path: Path) -> None:
+    """Other processes of the machine, network handlers among them, share its loopback."""
+    default, chosen = (
+        parse_settings(static_pod_words(tmp_path, *more), {}) for more in ((), ("--plain-http",))
+    )
+
+    assert isinstance(default, PrintStaticPodSettings)
+    assert isinstance(chosen, PrintStaticPodSettings)
+    assert any("--client-ca-file=" in flag for flag in default.sidecar.flags)
+    assert not any("tls" in flag or "-ca-" in flag for flag in chosen.sidecar.flags)
+
+
+@pytest.mark.parametrize(
+    ("asked_by", "more", "said"),
+    [
+        ((), (), "no extender is asked by https"),
+        (("--certificates=FOLDER",), (), ""),
+        ((), ("--plain-http",), ""),
+        (("--certificates=FOLDER",), ("--plain-http",), "no extender is asked by http"),
+    ],
+)
+def test_a_pod_that_kube_scheduler_would_not_reach_is_not_printed(
+    asked_by: tuple[str, ...],
+    more: tuple[str, ...],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As after an upgrade, of which kube-scheduler's configuration knows nothing."""
+    words = ["print-config", *(word.replace("FOLDER", str(tmp_path)) for word in asked_by)]
+    monkeypatch.setattr("sys.argv", ["moorage-scheduler-plugin", *words])
+    assert main() == 0
+    (tmp_path / "scheduler.yaml").write_text(capsys.readouterr().out)
+
+    monkeypatch.setattr(
+        "sys.argv", ["moorage-scheduler-plugin", *static_pod_words(tmp_path, *more)]
+    )
+    status = main()
+
+    printed = capsys.readouterr()
+    assert (status, bool(printed.out)) == ((2, False) if said else (0, True))
+    assert said in printed.err
+
+
+def test_kube_scheduler_is_told_the_files_of_the_folder() -> None:
+    settings = parse_settings(["print-config", "--certificates=/etc/kubernetes/moorage"], {})
+
+    assert isinstance(settings, PrintConfigSettings)
+    (extender,) = scheduler_configuration(settings)["extenders"]
+    assert extender["urlPrefix"] == "https://127.0.0.1:10261"
+    assert extender["tlsConfig"] == {
+        "caFile": "/etc/kubernetes/moorage/ca.crt",
+        "certFile": "/etc/kubernetes/moorage/scheduler.crt",
+        "keyFile": "/etc/kubernetes/moorage/scheduler.key",
+    }
