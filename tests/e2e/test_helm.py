@@ -114,6 +114,23 @@ def test_a_release_lives_as_documented_and_leaves_nothing_that_blocks(
     everything_goes_if_asked_for(bare, tmp_path)
 
 
+def test_a_deleted_namespace_leaves_nothing_that_blocks_after_the_documented_commands(
+    bare: Cluster, tmp_path: Path
+) -> None:
+    documented.prepare(tmp_path)
+    documented.run(bare, documented.FIRST_CLAIM, tmp_path)
+    bare.kubectl("delete", "pod", "first", "--namespace=default")
+    bare.kubectl("delete", "namespace", SYSTEM, "--wait=false")
+    bare.wait_until("nobody runs", lambda: not bare.list("pods", namespace=SYSTEM))
+
+    documented.run(bare, "After a failed step", tmp_path)
+
+    for kind in ("clusterrole", "validatingadmissionpolicy", "validatingwebhookconfiguration"):
+        assert [named(o) for o in bare.list(kind) if "moorage" in named(o)] == []
+    assert finalizers(bare, "queues") == finalizers(bare, "instances.akri.sh") == []
+    bare.wait_until("the namespace goes", lambda: bare.get("namespace", SYSTEM) is None)
+
+
 def moorage(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
     """`kubectl moorage`."""
     main = "import sys; from scheduler_plugin.kubectl.commands import main; sys.exit(main())"
