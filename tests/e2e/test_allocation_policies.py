@@ -299,7 +299,11 @@ async def test_who_reports_about_devices_takes_none_back(
     assert await write(scheduler, body, **used) == ""
     sentence = f"status: devices of {ACCOUNTED} are charged to queues, so only {SCHEDULER},"
 
-    for taken in ({"reservedFor": None}, {"reservedFor": None, "allocation": None}):
+    ways: tuple[dict[str, Any], ...] = (
+        {"reservedFor": None},
+        {"reservedFor": None, "allocation": None},
+    )
+    for taken in ways:
         assert sentence in await write(reporter, body, **taken)
     device = {"driver": ACCOUNTED, "pool": "p", "device": "d0", "data": {"a": "b"}}
     assert await write(reporter, body, devices=[device]) == ""

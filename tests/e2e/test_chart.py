@@ -249,7 +249,8 @@ def tls_of(monitor: Any) -> Any:
 
 def test_network_handlers_are_not_beside_what_binds_pods() -> None:
     """In mode Cluster that is on control planes; elsewhere it has a network of its own."""
-    cluster, anywhere = {"mode": "Cluster"}, {"networkHandlers": {"affinity": {"nodeAffinity": {}}}}
+    cluster = {"mode": "Cluster"}
+    anywhere: dict[str, Any] = {"networkHandlers": {"affinity": {"nodeAffinity": {}}}}
 
     def affinity(values: Mapping[str, Any]) -> Any:
         found = pod_spec(render(values), "DaemonSet", "moorage-network-handlers")

@@ -898,10 +898,13 @@ async def test_the_scheduler_plugin_writes_an_owner_and_takes_it_away(
     await user.create(CLAIMS[version], body)
     path = CLAIMS[version].path_of(body)
 
-    owner = {"annotations": {OWNER_POD: "p"}, "labels": {QUEUE: "a"}}
+    owner: dict[str, Any] = {"annotations": {OWNER_POD: "p"}, "labels": {QUEUE: "a"}}
     assert await change(binder, path, **owner) == ""
     assert await change(binder, path, annotations={OWNER_LEFT_AT: "2026-01-01T00:00:00Z"}) == ""
-    gone = {"annotations": {OWNER_POD: None, OWNER_LEFT_AT: None}, "labels": {QUEUE: None}}
+    gone: dict[str, Any] = {
+        "annotations": {OWNER_POD: None, OWNER_LEFT_AT: None},
+        "labels": {QUEUE: None},
+    }
     assert await change(binder, path, **gone) == ""
     # Also of one that is going, which has its finalizer still.
     await user.delete(path)
@@ -913,6 +916,7 @@ async def test_the_scheduler_plugin_writes_an_owner_and_takes_it_away(
 # Queues
 
 CHARGES = "moorage.dev/charges"
+OWN_WRITE = WriteOptions(field_manager="moorage-scheduler-plugin")
 OTHER_QUEUE_CHANGES: Mapping[str, JsonObject] = {
     "its limit": {"spec": {"resources": [{"deviceClass": "onvif", "quota": 9, "limit": 9}]}},
     "its parent": {"spec": {"parent": "other"}},
@@ -958,7 +962,7 @@ async def test_the_scheduler_plugin_keeps_a_queue_and_lets_it_go(
 
     async def keep(*finalizers: str) -> str:
         metadata = {"name": path.name, **({"finalizers": list(finalizers)} if finalizers else {})}
-        return await refusal(binder.apply(path, {**named, "metadata": metadata}))
+        return await refusal(binder.apply(path, {**named, "metadata": metadata}, options=OWN_WRITE))
 
     assert await keep(CHARGES) == ""
     kept = (await user.get(path))["metadata"]["finalizers"]
