@@ -124,8 +124,11 @@ def has_stale_condition(pod: PodView) -> bool:
 def gate_condition(pod: PodView, world: WorldView, *, kept: str = "") -> GateCondition | None:
     """What a waiting pod is to be told; None where it fits, and its turn will come."""
     reason, message = _why(pod, world, kept)
-    if not reason:
-        return None
+    return condition_of(pod, reason, message) if reason else None
+
+
+def condition_of(pod: PodView, reason: str, message: str) -> GateCondition:
+    """A pod is told why it waits."""
     return GateCondition(
         namespace=pod.namespace,
         name=pod.name,

@@ -85,12 +85,14 @@ class Line:
     Attributes:
         asks: What each of them asks for.
         reason: Why the first was refused the last time; "" where it has not been.
+        refusal: The sentence of that refusal.
         kept: A sentence, where it fits and leaves room for somebody else; "" where it does not.
     """
 
     signature: Signature
     asks: Charges
     reason: str = ""
+    refusal: str = ""
     kept: str = ""
     turns: list[Turn] = field(default_factory=list)
 
