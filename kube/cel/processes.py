@@ -152,6 +152,8 @@ def _steps(
 async def _asked(child: Process, is_first: bool, expressions: list[str], values: Any) -> bytes:
     assert child.stdin is not None, "both are pipes"
     assert child.stdout is not None, "both are pipes"
+    if child.stdin.is_closing():
+        raise ConnectionResetError("the child ended")  # Where asyncio forgives, uvloop does not.
     text = marshal.dumps((is_first, expressions, values))
     child.stdin.write(len(text).to_bytes(SIZE_BYTES, "big") + text)
     await child.stdin.drain()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from kube.api import CelProcess, NotEvaluatedError, TooSlowError
 from kube.cel import processes
@@ -174,6 +175,22 @@ async def test_the_process_is_held_by_the_kernel_and_inherits_nothing(cel: CelPr
     assert (proc / "environ").read_bytes() == b""
     await cel.close()
     assert children() == []
+
+
+def test_uvloop_which_forgives_no_write_to_an_ended_process_is_told_in_time() -> None:
+    async def asked() -> list[bool | None]:
+        cel = CelProcess()
+        await cel.matches(["true"], THOUSAND[:1])
+        for pid in children():
+            os.kill(pid, signal.SIGKILL)
+        while children():  # noqa: ASYNC110  uvloop has heard of it then.
+            await asyncio.sleep(0)
+        found = await cel.matches([named("d1")], THOUSAND[:2])
+        await cel.close()
+        return found
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(asked()) == [False, True]
 
 
 def test_the_process_ends_with_whoever_started_it() -> None:
