@@ -246,15 +246,15 @@ def test_versions_that_take_turns_never_show_a_device_twice_or_for_nodes_of_no_v
     check_convergence(steps[-1], store)
 
 
+Seen = Iterable[tuple[object, str]]
+"""Devices with who sees them, as kube-scheduler does."""
+
+
 def pool_after(store: Store, step: Step) -> Synced:
     return Pool(device_nodes=step.device_nodes, store=store).show(step.publication)
 
 
-def is_mixture(
-    seen: Iterable[tuple[object, str]],
-    before: Iterable[tuple[object, str]],
-    goal: Iterable[tuple[object, str]],
-) -> bool:
+def is_mixture(seen: Seen, before: Seen, goal: Seen) -> bool:
     """Whether devices differ in nothing but who sees them, each as before or as wanted."""
     texts = sorted(text for _, text in seen)
     same = texts == sorted(t for _, t in before) == sorted(t for _, t in goal)
