@@ -6,11 +6,11 @@ import socket
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from driver.api import DRIVER_NAME, Problem
+from driver.api import DRIVER_NAME
 from kube.api import (
     Config,
     Kubeconfig,
@@ -26,12 +26,33 @@ from kube.api import (
     settings_of,
 )
 from scheduler_plugin import settings_texts as texts
+from scheduler_plugin.common_arguments import (
+    ADDRESS,
+    CLUSTERS_LEASE,
+    CLUSTERS_SCHEDULERS,
+    FOLDER,
+    LEASE,
+    NAMES,
+    PAGES_ADDRESS,
+    SCHEDULERS,
+    Certificates,
+    ClientCaFile,
+    ClientNames,
+    Lease,
+    ListenAddress,
+    PagesAddress,
+    PlainHttp,
+    SchedulerName,
+    StaticPodFolder,
+    TlsCertFile,
+    TlsPrivateKeyFile,
+    file_option,
+    safe,
+)
 from scheduler_plugin.extender.certificate_files import CertificateFiles
 from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
 from scheduler_plugin.extender.listening import (
-    KUBE_SCHEDULER,
     PAGES_FLAG,
-    Listening,
     TlsFiles,
     parse_listening,
     parse_pages_address,
@@ -81,71 +102,6 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     with_command = [DEFAULT_COMMAND, *argv] if flags_only else argv
     settings: Settings = settings_of(app, with_command, environ)
     return settings
-
-
-def _file(what: str) -> Any:
-    return typer.Option(metavar="FILE", help=f"{what}.")
-
-
-Lease = Annotated[
-    Sequence[str],
-    parsed(
-        texts.lease_name,
-        metavar="NAMESPACE/NAME",
-        help_="kube-scheduler's Lease.",
-        shown="moorage-system/moorage-scheduler",
-    ),
-]
-ListenAddress = Annotated[
-    str,
-    typer.Option(
-        metavar="HOST:PORT",
-        help="Where kube-scheduler calls: loopback, unless there is mutual TLS.",
-    ),
-]
-TlsCertFile = Annotated[str, _file("Certificate of the server")]
-TlsPrivateKeyFile = Annotated[str, _file("Its key")]
-ClientCaFile = Annotated[
-    str, _file("The authority of the certificate that kube-scheduler must show")
-]
-ClientNames = Annotated[
-    Sequence[str],
-    parsed(
-        texts.names,
-        metavar="NAME[,NAME...]",
-        help_="Whom that certificate must name, as common name, DNS name or URI; others of the same"
-        " authority are not heard.",
-        shown=KUBE_SCHEDULER,
-    ),
-]
-SchedulerName = Annotated[
-    Sequence[str],
-    parsed(
-        texts.names,
-        metavar="NAME[,NAME...]",
-        help_="The kube-scheduler's profiles: pods of others are not judged and not bound.",
-        shown="moorage",
-    ),
-]
-
-Certificates = Annotated[
-    str,
-    typer.Option(
-        metavar="FOLDER",
-        help="Of `write-certificates`, in place of the single files; its path there.",
-    ),
-]
-
-LEASE = ("moorage-system", "moorage-scheduler")
-ADDRESS = "127.0.0.1:10261"
-PAGES_ADDRESS = "127.0.0.1:10262"
-NAMES = (KUBE_SCHEDULER,)
-SCHEDULERS = ("moorage",)
-
-FOLDER = "/etc/kubernetes/moorage"
-CLUSTERS_LEASE = ("kube-system", "kube-scheduler")
-CLUSTERS_SCHEDULERS = ("default-scheduler",)
-"""Of the cluster's own kube-scheduler."""
 
 
 @app.command(help="Answer kube-scheduler until a signal; what is done without a command.")
@@ -246,8 +202,8 @@ def serve(
         log_format=log_format,
         tracing_endpoint=tracing_endpoint,
         instance=pod_name or socket.gethostname(),
-        listening=_safe(parse_listening(listen_address, tls)),
-        pages=_safe(parse_pages_address(pages_address)),
+        listening=safe(parse_listening(listen_address, tls)),
+        pages=safe(parse_pages_address(pages_address)),
         lease=LeaseSettings(namespace=lease[0], name=lease[1], identity=scheduler_identity),
         accounting=AccountingSettings(
             queue_label=queue_label,
@@ -274,14 +230,14 @@ def print_config(
     client_names: ClientNames = NAMES,
     scheduler_name: SchedulerName = SCHEDULERS,
     scheduler_cert_file: Annotated[
-        str, _file("Certificate that kube-scheduler shows; its path there")
+        str, file_option("Certificate that kube-scheduler shows; its path there")
     ] = "",
-    scheduler_private_key_file: Annotated[str, _file("Its key; its path there")] = "",
+    scheduler_private_key_file: Annotated[str, file_option("Its key; its path there")] = "",
     server_ca_file: Annotated[
-        str, _file("The authority of the plugin's certificate; its path there")
+        str, file_option("The authority of the plugin's certificate; its path there")
     ] = "",
     scheduler_kubeconfig: Annotated[
-        str, _file("kube-scheduler's kubeconfig, if it has one; its path there")
+        str, file_option("kube-scheduler's kubeconfig, if it has one; its path there")
     ] = "",
     certificates: Certificates = "",
     config: Config = "",
@@ -298,7 +254,7 @@ def print_config(
     if certificates:
         found = CertificateFiles(certificates)
         tls, caller = found.server, found.caller
-    listening = _safe(parse_listening(listen_address, tls))
+    listening = safe(parse_listening(listen_address, tls))
     if listening.tls and not (caller.certificate and caller.key and caller.server_ca):
         raise refuse(
             "with TLS, print-config needs --scheduler-cert-file, --scheduler-private-key-file and"
@@ -321,38 +277,18 @@ def print_static_pod(
     manifest: Annotated[
         Path, typer.Option(metavar="FILE", exists=True, dir_okay=False, help="As it is now.")
     ] = Path("/etc/kubernetes/manifests/kube-scheduler.yaml"),
-    folder: Annotated[
-        str,
-        typer.Option(
-            metavar="FOLDER",
-            help="On the host, with `scheduler.yaml`, kube-scheduler's configuration,"
-            " `plugin.conf`, the plugin's kubeconfig, and the files of `write-certificates`.",
-        ),
-    ] = FOLDER,
+    folder: StaticPodFolder = FOLDER,
     lease: Lease = CLUSTERS_LEASE,
     scheduler_name: SchedulerName = CLUSTERS_SCHEDULERS,
     plugin_config: Annotated[
-        str, _file("What --config of `serve` names, with further settings; its path there")
+        str, file_option("What --config of `serve` names, with further settings; its path there")
     ] = "",
-    pages_address: Annotated[
-        str,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Of `serve`; the pod's probes ask there (default: what the file of --plugin-config"
-            f" says, if it can be read here; else {PAGES_ADDRESS}).",
-        ),
-    ] = "",
-    plain_http: Annotated[
-        bool,
-        typer.Option(
-            "--plain-http",
-            help="Without certificates: every process on the machine's network may bind pods.",
-        ),
-    ] = False,
+    pages_address: PagesAddress = "",
+    plain_http: PlainHttp = False,
     config: Config = "",
 ) -> PrintStaticPodSettings:
     address = pages_address or _pages_address_in(plugin_config) or PAGES_ADDRESS
-    pages = _safe(parse_pages_address(address))
+    pages = safe(parse_pages_address(address))
     if not pages.port:
         raise refuse(f"{PAGES_FLAG}: probes need a port that is known, and {address} has none.")
     # Said in so many words, so that probes and plugin agree whatever the file comes to say.
@@ -458,9 +394,3 @@ def leave(
     config: Config = "",
 ) -> LeaveSettings:
     return LeaveSettings(kubeconfig=kubeconfig, log_level=log_level, purge=purge)
-
-
-def _safe(parsed_: Listening | Problem) -> Listening:
-    if isinstance(parsed_, Problem):
-        raise refuse(f"{parsed_.path}: {parsed_.message}")
-    return parsed_

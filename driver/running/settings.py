@@ -36,7 +36,9 @@ from driver.running.arguments import (
     AllowedNames,
     DeniedNames,
     DevicePaths,
+    DriverNamespace,
     EmbeddedHandlers,
+    GroupByNodes,
     MountPaths,
     NamesAllowed,
     NetworkFolder,
@@ -295,14 +297,7 @@ class SharedSettings(_DriverSettings):
             " akri.sh/<instance> where devices are offered through DRA.",
         ),
     ] = False
-    group_by_nodes: Annotated[
-        bool,
-        typer.Option(
-            "--group-by-nodes",
-            help="Publish a ResourceSlice for each set of nodes that see devices, however many"
-            " there are, as versions before this flag do: for a rollback to one.",
-        ),
-    ] = False
+    group_by_nodes: GroupByNodes = False
 
     @property
     def holder(self) -> str:
@@ -365,13 +360,7 @@ class PermissionsSettings(_ProcessSettings):
             help="With Configurations, or - (default: all Configurations of the cluster).",
         ),
     ] = None
-    namespace: Annotated[
-        str,
-        typer.Option(
-            envvar=["DRIVER_NAMESPACE", "POD_NAMESPACE"],
-            help="Of the drivers on nodes, as the chart's driver.namespace says.",
-        ),
-    ] = "moorage-system"
+    namespace: DriverNamespace = "moorage-system"
     service_account: Annotated[
         str, typer.Option(metavar="NAME", help="Of the drivers on nodes.")
     ] = "driver-node"

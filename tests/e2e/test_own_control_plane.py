@@ -108,8 +108,8 @@ def put_beside(cluster: Cluster, folder: Path) -> None:
     )
     before = folder / "kube-scheduler.yaml"
     before.write_text(yaml.safe_dump(manifest()))
-    words = ("--image=moorage:local", f"--manifest={before}", f"--folder={FOLDER}")
-    after = plugin("print-static-pod", *words).stdout
+    files = (f"--manifest={before}", f"--folder={FOLDER}")
+    after = plugin("print-static-pod", "--image=moorage:local", *files).stdout
     (node.kubelet_root / Path(STATIC_PODS).name / "kube-scheduler.yaml").write_text(after)
 
 
