@@ -8,8 +8,9 @@ from tests.e2e.sharing import objects
 from tests.e2e.sharing.stories import NODE, OTHER_NODE, Story
 from tests.e2e.sharing.test_reclaim import RUNS, use
 
-HUNDRED = f"[{','.join('1' for _ in range(100))}]"
-NESTED = f"{HUNDRED}.map(a, {HUNDRED}.map(b, {HUNDRED}.map(c, true))).size() == 0"
+FORTY = f"[{','.join('1' for _ in range(40))}]"
+NESTED = f"{FORTY}.map(a, {FORTY}.map(b, {FORTY}.map(c, true))).size() == 0"
+"""As costly as the API server admits."""
 REGEX = f"device.driver.matches('{'[a-z]{1,100}' * 800}')"
 HERE = {"kubernetes.io/hostname": NODE}
 THERE = {"kubernetes.io/hostname": OTHER_NODE}
