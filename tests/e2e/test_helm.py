@@ -24,6 +24,7 @@ from tests.e2e.charts import SYSTEM, bare_cluster
 from tests.e2e.scraping import scraping
 
 WHOLE = "Is it whole?"
+PART_OF = "app.kubernetes.io/part-of=moorage"
 IN_SYSTEM = f"--namespace={SYSTEM}"
 VALUES = "moorage-values.yaml"
 OPTIONS = (IN_SYSTEM, "--wait", "--timeout=4m")
@@ -129,6 +130,8 @@ def test_a_deleted_namespace_leaves_nothing_that_blocks_after_the_documented_com
         assert [named(o) for o in bare.list(kind) if "moorage" in named(o)] == []
     assert finalizers(bare, "queues") == finalizers(bare, "instances.akri.sh") == []
     bare.wait_until("the namespace goes", lambda: bare.get("namespace", SYSTEM) is None)
+    bare.wait_until("no driver runs", lambda: not bare.list("pods", selector=PART_OF))
+    bare.kubectl("delete", "crd", *DEFINITIONS, "--timeout=60s")
 
 
 def moorage(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
