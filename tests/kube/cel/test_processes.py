@@ -46,10 +46,21 @@ async def cel(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[CelProcess]:
     await cel.close()
 
 
+EARLIER: set[int] = set()
+"""Children that other tests of this process have left: neither theirs to end nor to wait for."""
+
+
+@pytest.fixture(autouse=True)
+def earlier() -> None:
+    EARLIER.clear()
+    EARLIER.update(children())
+
+
 def children() -> list[int]:
-    """Of this process."""
+    """Of this process, since the test began."""
     found = Path("/proc/self/task").glob("*/children")
-    return [int(pid) for each in found for pid in each.read_text().split()]
+    pids = [int(pid) for each in found for pid in each.read_text().split()]
+    return [pid for pid in pids if pid not in EARLIER]
 
 
 async def with_turns(asked: Any) -> tuple[Any, int]:
