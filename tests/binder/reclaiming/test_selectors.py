@@ -13,7 +13,7 @@ from kube.api import CelProcess, JsonObject, NotEvaluatedError, digest_of
 from kube.cel import processes
 from tests.binder.fake_apiserver import FakeApiServer, RefusedError
 from tests.binder.reclaiming.test_reclaiming_devices import DeviceScene
-from tests.scheduler_plugin.builders import a_claim_object, a_class, a_queue, a_request, put
+from tests.scheduler_plugin.builders import a_claim_object, a_queue, a_request, our_class, put
 from tests.scheduler_plugin.reclaiming.devices_builders import (
     UNSCHEDULABLE,
     a_device,
@@ -162,7 +162,7 @@ async def test_alike_pods_are_told_and_nothing_is_evaluated_for_them(
 async def test_what_the_class_refuses_stays_refused_where_the_requests_own_takes_too_long() -> None:
     scene = SelectorScene(NESTED)
     selectors = [{"cel": {"expression": FINE}}]
-    put(scene.world, a_class("onvif", spec={"selectors": selectors}))
+    put(scene.world, our_class("onvif", spec={"selectors": selectors}))
     scene.server.slices = [a_slice_object("d1", a_device("d2", model="fine"))]
     scene.use_device("r2", "d2")
 
