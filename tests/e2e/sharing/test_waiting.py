@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.e2e.sharing.kube_scheduler import has_given_up
 from tests.e2e.sharing.objects import BINDER
 from tests.e2e.sharing.stories import Story
 
@@ -172,6 +173,8 @@ def test_refused_without_a_gate_one_is_told_for_each_free_slot_in_their_order(
         story.claim(pod)
         story.pod(pod, vision, pod)
         story.wait_refused(pod, "OverLimit")
+    # Else it may try the last once more by itself, before anybody is told.
+    story.until("kube-scheduler tries none", lambda: has_given_up(story.cluster, pods=3))
 
     story.change_queue(vision, {"resources": [{"deviceClass": story.name, "limit": 1}]})
 
