@@ -14,7 +14,7 @@ from scheduler_plugin.accounting.charges.costs import (
 )
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, ResourceKey
-from scheduler_plugin.objects.devices.devices import InstanceView
+from scheduler_plugin.objects.devices.devices import ClassView, InstanceView
 from scheduler_plugin.objects.names import QueueName
 from tests.scheduler_plugin.builders import (
     a_choice,
@@ -28,6 +28,7 @@ from tests.scheduler_plugin.builders import (
     a_world,
     amounts,
     our_class,
+    their_class,
 )
 
 GPU = "gpu.example.com"
@@ -112,13 +113,29 @@ def test_slots_of_another_drivers_devices_are_its_own_affair() -> None:
     assert claim_cost(claim, found.facts.catalog) == amounts(gpu=2)
 
 
-def test_a_class_that_may_select_ours_costs_what_its_slots_can_be() -> None:
-    ours = {"selectors": [{"cel": {"expression": 'device.driver == "moorage.dev"'}}]}
-    for spec in ({}, ours):
-        found = world()
-        found.put_class(a_class("gpu", spec=spec))
-        claim = a_claim(requests=[a_request("gpu", slots="3")])
-        assert claim_cost(claim, found.facts.catalog) == amounts(gpu=3)
+OURS = 'device.driver == "moorage.dev"'
+ALL_UDEV = f'{OURS} && device.attributes["moorage.dev"].configuration == "udev"'
+
+
+@pytest.mark.parametrize(
+    ("found", "most"),
+    [
+        (a_class("gpu"), amounts(gpu=3)),
+        (their_class("gpu", ALL_UDEV), amounts(udev=3)),
+        # Which Configuration pays is known once a device is allocated.
+        (their_class("gpu", OURS), NO_CHARGES),
+    ],
+    ids=["says-no-driver", "one-configuration", "several"],
+)
+def test_a_class_that_may_select_ours_costs_what_its_slots_can_be(
+    found: ClassView, most: Charges
+) -> None:
+    known = world()
+    known.put_class(found)
+
+    claim = a_claim(requests=[a_request("gpu", slots="3")])
+
+    assert claim_cost(claim, known.facts.catalog) == most
 
 
 NO_SLOTS: list[Any] = ["-1", "nonsense", "", "1e99999", None, -3, 1.5, [], "0"]
