@@ -170,6 +170,7 @@ class Plugin:
         """Whoever asks for a verdict does, too; but the keeper of claims waits for this as well."""
         while True:
             self._cluster.world.assumptions.expire(wall_clock())
+            await self.extender.look_at_unknown_binds()
             await asyncio.sleep(EXPIRE_SECONDS)
 
 
