@@ -25,7 +25,7 @@ from scheduler_plugin.accounting.assumed import (
     Part,
     Tables,
 )
-from scheduler_plugin.accounting.charges.ledger import ClaimEntry
+from scheduler_plugin.accounting.charges.entries import ClaimEntry
 from scheduler_plugin.accounting.holds import Hold, Holds
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges

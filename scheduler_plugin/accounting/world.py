@@ -16,7 +16,8 @@ from dataclasses import replace
 from cachetools import FIFOCache
 
 from scheduler_plugin.accounting.assumptions import Assumptions
-from scheduler_plugin.accounting.charges.ledger import Ledger, claim_entry, pod_entry
+from scheduler_plugin.accounting.charges.entries import claim_entry, pod_entry
+from scheduler_plugin.accounting.charges.ledger import Ledger
 from scheduler_plugin.accounting.charges.owners import labelled_owner
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.holds import Hold
@@ -44,16 +45,24 @@ class World(DecidingWorld):
     """The same for whoever feeds it, and whose decisions count."""
 
     def __init__(self, settings: AccountingSettings | None = None) -> None:
-        self.facts = Facts(
+        self._facts = Facts(
             settings or AccountingSettings(), lambda uid: self.assumptions.awaits_binding(uid)
         )
-        self.ledger = Ledger(self.facts.tree.path)
+        self._ledger = Ledger(self.facts.tree.path)
         self._assumptions = Assumptions(
             self.facts.tree.path, self.ledger.claim, ended=self._recount_claims
         )
         self.unmet = {}
         self._label_edits: dict[ClaimUid, LabelEdit] = {}
         self._deleted = self._gone = FIFOCache[PodUid, None](MOST_REMEMBERED)
+
+    @property
+    def facts(self) -> Facts:
+        return self._facts
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._ledger
 
     # Pods and claims: the cost is that of the object itself.
 

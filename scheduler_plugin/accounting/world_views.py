@@ -7,7 +7,9 @@ from collections.abc import Container, Mapping
 from scheduler_plugin.accounting.assumed import AssumptionsView
 from scheduler_plugin.accounting.assumptions import Assumptions
 from scheduler_plugin.accounting.charges.ledger import Ledger
+from scheduler_plugin.accounting.charges.ledger_views import LedgerView
 from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.objects.amounts import Charges, summed
 from scheduler_plugin.objects.names import PodUid, QueueName
 
@@ -19,11 +21,19 @@ class WorldView:
         unmet: The queues whose quota cannot be met, each with why.
     """
 
-    facts: Facts
-    ledger: Ledger
     unmet: Mapping[QueueName, str]
+    _facts: Facts
+    _ledger: Ledger
     _assumptions: Assumptions
     _deleted: Container[PodUid]
+
+    @property
+    def facts(self) -> FactsView:
+        return self._facts
+
+    @property
+    def ledger(self) -> LedgerView:
+        return self._ledger
 
     @property
     def assumptions(self) -> AssumptionsView:
@@ -41,7 +51,8 @@ class WorldView:
 
     def trial(self) -> Trial:
         """This world, and decisions that are the result's alone. It costs what is decided."""
-        return Trial(self, self._assumptions.trial(), self._deleted)
+        books = (self._facts, self._ledger)
+        return Trial(books, self.unmet, self._assumptions.trial(), self._deleted)
 
 
 class DecidingWorld(WorldView):
@@ -58,6 +69,12 @@ class Trial(DecidingWorld):
     It shows the facts and the ledger of the world that it is of: it ends before these change.
     """
 
-    def __init__(self, of: WorldView, assumptions: Assumptions, deleted: Container[PodUid]) -> None:
-        self.facts, self.ledger, self.unmet = of.facts, of.ledger, of.unmet
-        self._assumptions, self._deleted = assumptions, deleted
+    def __init__(
+        self,
+        books: tuple[Facts, Ledger],
+        unmet: Mapping[QueueName, str],
+        assumptions: Assumptions,
+        deleted: Container[PodUid],
+    ) -> None:
+        self._facts, self._ledger = books
+        self.unmet, self._assumptions, self._deleted = unmet, assumptions, deleted

@@ -11,7 +11,7 @@ from scheduler_plugin.accounting.charges.costs import (
     granted_cost,
     is_accounted,
 )
-from scheduler_plugin.accounting.charges.ledger import ClaimEntry
+from scheduler_plugin.accounting.charges.entries import ClaimEntry
 from scheduler_plugin.accounting.charges.owners import awaited_pod, owner_of
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world_views import WorldView

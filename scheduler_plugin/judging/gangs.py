@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.accounting.world_views import Trial, WorldView
 from scheduler_plugin.judging.missing_claims import missing_claims
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
@@ -52,7 +52,7 @@ class NotTogether:
     pods: tuple[PodView, ...] = ()
 
 
-def is_of_gang(pod: PodView, facts: Facts) -> bool:
+def is_of_gang(pod: PodView, facts: FactsView) -> bool:
     """Whether a pod goes only with others. A PodGroup that is not known may say so."""
     if not pod.group or not facts.pod_queues.has_groups:
         return False
@@ -149,7 +149,7 @@ def who_goes(pod: PodView, world: WorldView, may_come: MayCome) -> list[PodView]
     return [pod, *coming[:lacking]]
 
 
-def living_members(pod: PodView, facts: Facts) -> Iterator[PodView]:
+def living_members(pod: PodView, facts: FactsView) -> Iterator[PodView]:
     """The pods of a pod's group that live."""
     for uid in facts.pods_in_group((pod.namespace, pod.group)):
         member = facts.pod(uid)

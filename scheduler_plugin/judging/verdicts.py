@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from scheduler_plugin.accounting.assumed import AssumedClaim, AssumedPod
-from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.accounting.queues.queues import why_not_admitted
 from scheduler_plugin.accounting.world_views import DecidingWorld, WorldView
 from scheduler_plugin.judging.awaited import claims_given_up, devices_held
@@ -72,7 +72,7 @@ def judge(
 
     Args:
         pod: The pod, as kube-scheduler or the API has it now.
-        claims: The claims of its spec, in that order; `Facts.claims_of` finds them.
+        claims: The claims of its spec, in that order; `FactsView.claims_of` finds them.
         world: What is known. Nothing of it changes; what lapsed of its assumptions counts until
             whoever asks drops it.
         at_bind: Whether allocations are final. Extended resources that no claim stands for are
@@ -93,7 +93,9 @@ def judge(
     return Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
 
 
-def missing_refusals(pod: PodView, claims: Sequence[ClaimView], facts: Facts) -> Iterator[Refused]:
+def missing_refusals(
+    pod: PodView, claims: Sequence[ClaimView], facts: FactsView
+) -> Iterator[Refused]:
     """What the pod names and is not among its claims: nothing can be said of what that costs."""
     for entry in unknown_entries(pod, {claim.name for claim in claims}):
         claim = f"ResourceClaim {pod.namespace}/{entry.claim}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from scheduler_plugin.accounting.queues.queues import why_not_admitted
-from scheduler_plugin.accounting.queues.totals import Totals
+from scheduler_plugin.accounting.queues.totals import TotalsView
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import Case, slots_problems
 from scheduler_plugin.judging.ceilings import (
@@ -167,7 +167,7 @@ def _over_quota(case: Case) -> Iterator[str]:
 def _worst(
     case: Case,
     additions: Iterable[Addition],
-    sums: tuple[Totals, Totals, Totals],
+    sums: tuple[TotalsView, TotalsView, TotalsView],
     ceiling: Callable[[Share], Ceiling],
 ) -> Iterable[tuple[Overrun, Share]]:
     """Of each ceiling the last overrun, which counts all that the pod adds."""

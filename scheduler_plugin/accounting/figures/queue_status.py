@@ -20,7 +20,7 @@ from datetime import datetime
 from typing import Any
 
 from driver.api import timestamp
-from scheduler_plugin.accounting.charges.ledger import unattributed_sentence
+from scheduler_plugin.accounting.charges.entries import unattributed_sentence
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import (
     NO_CHARGES,

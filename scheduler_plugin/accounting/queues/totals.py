@@ -10,40 +10,17 @@ from scheduler_plugin.objects.names import QueueName
 Amounts = dict[ResourceKey, int]
 
 
-class Totals:
-    """Charges by queue. A charge costs the depth of its queue, however many queues there are.
+class TotalsView:
+    """Charges by queue, for who only reads them."""
 
-    Where paths changed, `follow` moves what is charged from the old ones to the new: until then
-    it stands on the old, and at no moment on none.
-    """
-
-    def __init__(
-        self,
-        path: Callable[[QueueName], tuple[QueueName, ...]],
-        touched: set[QueueName] | None = None,
-    ) -> None:
-        """The queues whose sums change are entered into `touched`, where it is given."""
+    def __init__(self, path: Callable[[QueueName], tuple[QueueName, ...]]) -> None:
         self._path = path
-        self._touched = touched
         self._own: dict[QueueName, Amounts] = {}
         self._sums: dict[QueueName, Amounts] = {}
 
     def __contains__(self, queue: QueueName) -> bool:
         """Whether anything is charged to the queue or below it."""
         return queue in self._sums
-
-    def add(self, queue: QueueName, amounts: Charges, sign: int = 1) -> None:
-        """Charge the amounts, or release them with the sign -1."""
-        if amounts.items:
-            path = self._path(queue)
-            _add(self._own, queue, amounts, sign)
-            self._add_along(path, amounts, sign)
-
-    def _add_along(self, path: tuple[QueueName, ...], amounts: Charges, sign: int) -> None:
-        for place in path:
-            _add(self._sums, place, amounts, sign)
-        if self._touched is not None:
-            self._touched.update(path)
 
     def amount(self, queue: QueueName, key: ResourceKey) -> int:
         amounts = self._sums.get(queue)
@@ -64,6 +41,36 @@ class Totals:
     def by_queue(self) -> Mapping[QueueName, Charges]:
         """Every queue to which something is charged, in the order of the names."""
         return {queue: charges(self._sums[queue]) for queue in sorted(self._sums)}
+
+
+class Totals(TotalsView):
+    """The same for who charges. A charge costs the depth of its queue, however many there are.
+
+    Where paths changed, `follow` moves what is charged from the old ones to the new: until then
+    it stands on the old, and at no moment on none.
+    """
+
+    def __init__(
+        self,
+        path: Callable[[QueueName], tuple[QueueName, ...]],
+        touched: set[QueueName] | None = None,
+    ) -> None:
+        """The queues whose sums change are entered into `touched`, where it is given."""
+        super().__init__(path)
+        self._touched = touched
+
+    def add(self, queue: QueueName, amounts: Charges, sign: int = 1) -> None:
+        """Charge the amounts, or release them with the sign -1."""
+        if amounts.items:
+            path = self._path(queue)
+            _add(self._own, queue, amounts, sign)
+            self._add_along(path, amounts, sign)
+
+    def _add_along(self, path: tuple[QueueName, ...], amounts: Charges, sign: int) -> None:
+        for place in path:
+            _add(self._sums, place, amounts, sign)
+        if self._touched is not None:
+            self._touched.update(path)
 
     def follow(self, paths: Mapping[QueueName, tuple[QueueName, ...]]) -> None:
         """Move what queues are charged from these paths, the old ones, to those of now."""

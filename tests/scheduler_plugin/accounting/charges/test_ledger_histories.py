@@ -43,10 +43,10 @@ from tests.scheduler_plugin.builders import (
 
 REMEMBERED = {
     "._deleted",
-    ".facts._gone_claims",
-    ".facts.pod_queues._gone",
-    ".ledger._touched",
-    ".facts.tree._paths",
+    "._facts._gone_claims",
+    "._facts.pod_queues._gone",
+    "._ledger._touched",
+    "._facts.tree._paths",
 }
 """What a world keeps of objects that are gone, on purpose: what was deleted and is to be told."""
 
