@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -23,7 +22,8 @@ from driver.handlers.handler_sources import pause_until
 from driver.instances.apiserver_instances import instances_of_node, write_instances
 from driver.instances.fair_order import batched
 from driver.instances.inventory import Inventory
-from driver.instances.names import ANOTHER_NODES, TakenNames
+from driver.instances.known_names import KnownNames
+from driver.instances.names import TakenNames
 from driver.instances.plans import Decision, Seen, planned
 from driver.instances.stored.objects import StoredInstance, stored_instance
 from driver.names import label_value
@@ -91,22 +91,12 @@ class NodeInstances:
     def names(
         self, before: Inventory | None, digits: int = AKRIS_DIGITS
     ) -> Callable[[Configuration], TakenNames]:
-        """What is known of the names of Instances, beside those of the inventory before."""
-        stored = defaultdict[_Place, list[StoredInstance]](list)
-        for instance in self.store:
-            stored[instance.namespace, instance.configuration].append(instance)
-        current = defaultdict[_Place, dict[str, InstanceName]](dict)
-        for named in before.instances if before else ():
-            current[named.namespace, named.configuration][named.device] = named.name
+        """What is known of the names of Instances, beside those of the inventory before.
 
-        def taken(configuration: Configuration) -> TakenNames:
-            place = (configuration.namespace, configuration.name)
-            known = {instance.name: instance.device for instance in stored.get(place, ())}
-            for name in self.of_others.get(place, ()):
-                known[name] = known.get(name) or ANOTHER_NODES
-            return TakenNames(known, current.get(place, {}), digits)
-
-        return taken
+        The result says what was known at this moment, and may be asked in a thread.
+        """
+        of_others = {place: frozenset(names) for place, names in self.of_others.items()}
+        return KnownNames(tuple(self.store), of_others, before, digits).taken
 
     def decide(self, inventory: Inventory) -> None:
         """Let the Instances be those of this inventory, and of what is still shown."""

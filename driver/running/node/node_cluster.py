@@ -16,6 +16,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from driver.api import ConfigurationName, NodeName
@@ -35,6 +36,7 @@ from driver.instances.stored.objects import StoredInstance
 from driver.instances.unusable_properties import unusable_sentences
 from driver.plumbing.apiserver_passes import Passes
 from driver.plumbing.prometheus import PUBLISHED_SECONDS
+from driver.plumbing.worker_threads import worked_out
 from driver.preparing.grants.sight import Sight
 from driver.preparing.grants.whereabouts import Whereabouts
 from driver.publishing.apiserver_path import NodePath
@@ -104,6 +106,7 @@ class NodeCluster:
         )
         self._listeners: list[Callable[[Inventory], None]] = []
         self._on_seen: list[Callable[[], None]] = []
+        self._answers = 0
         self._first_answers = asyncio.Event()
         self._decided = asyncio.Event()
         self.configurations = Store(
@@ -158,10 +161,15 @@ class NodeCluster:
             listener()
 
     def _inventory_now(self) -> Inventory:
+        return self._seeing()()
+
+    def _seeing(self) -> Callable[[], Inventory]:
+        """Makes the inventory of what is known at this moment, in whatever thread."""
         taken = self._instances.names(self.inventory, self._hash_digits)
-        heard = self.discoveries.heard
+        heard = dict(self.discoveries.heard)
         host = Host(HostNodes().at, self._rules)
-        return inventory_of(self.configurations, heard, self._node, taken, host)
+        verdicts = tuple(self.configurations)
+        return partial(inventory_of, verdicts, heard, self._node, taken, host)
 
     @property
     def stored_instances(self) -> Store[StoredInstance]:
@@ -258,6 +266,7 @@ class NodeCluster:
         self.discoveries.follow(configurations)
 
     def on_answer(self) -> None:
+        self._answers += 1
         if self.discoveries.complete:
             self._first_answers.set()
         self.node_sight.forget_where()
@@ -266,13 +275,14 @@ class NodeCluster:
 
     async def _pass(self) -> None:
         self._follow()
-        inventory = self._inventory_now()
+        answers, see = self._answers, self._seeing()
+        inventory = await worked_out(self._many, see)
         self._log_collisions(inventory)
-        self.node_sight.decided(inventory)
+        self.node_sight.decided(inventory, is_current=answers == self._answers)
         self._seen()
         self._decided.set()
         if self.node_sight.path.features is not None:
-            self.pools.use(self._supplies(inventory))
+            self.pools.use(await self._supplies(inventory))
         self._instances.decide(inventory)
         for listener in self._listeners:
             listener(inventory)
@@ -297,15 +307,30 @@ class NodeCluster:
             for collision in set(found).difference(self._collisions(name)):
                 logger.warning("%s configuration=%s", collision_sentence(collision), name)
 
-    def _supplies(self, inventory: Inventory) -> Mapping[str, Supply]:
-        """Of an inventory that is withdrawn nothing is left, in whichever pool."""
+    @property
+    def _many(self) -> int:
+        """How many devices a pass is about."""
+        heard = self.discoveries.heard.values()
+        return sum(len(found.local) + len(found.shared) for found in heard)
+
+    async def _supplies(self, inventory: Inventory) -> Mapping[str, Supply]:
+        """Of an inventory that is withdrawn nothing is left, in whichever pool.
+
+        A pool may begin meanwhile to show a device that had no home: then it is decided anew, or
+        two pools would show it.
+        """
         is_dra = self.node_sight.path.is_dra
-        return local_supplies(
-            inventory if is_dra else withdrawn(inventory),
-            self._node,
-            KnownPools({**self._homes, **self.pools.homes}, self.pools.current.keys()),
-            held_slots(self._instances.store) if is_dra else {},
-        )
+        offered = inventory if is_dra else withdrawn(inventory)
+        held = held_slots(self._instances.store) if is_dra else {}
+        known: KnownPools | None = None
+        supplies: Mapping[str, Supply] = {}
+        while known != (now := self._known_pools()):
+            known, many = now, len(offered.instances)
+            supplies = await worked_out(many, local_supplies, offered, self._node, known, held)
+        return supplies
+
+    def _known_pools(self) -> KnownPools:
+        return KnownPools({**self._homes, **self.pools.homes}, frozenset(self.pools.current))
 
 
 def _old_and_new(change: Change[StoredInstance]) -> tuple[StoredInstance, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import current_thread
 from typing import Any, cast
 
 import pytest
@@ -31,8 +32,11 @@ from driver.offer_paths import OfferPath
 from driver.plumbing.disk import Folder
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.apiserver_path import NodePath, TakenPath
+from driver.publishing.node_pools import NodePools
 from driver.publishing.shown import local_pools
+from driver.publishing.shown.publication import Supply
 from driver.publishing.shown.slices import Features
+from driver.running.node import node_cluster
 from driver.running.node.node_cluster import NodeCluster, OfferPlace
 from kube.api import ApiClient, Deleted, ObjectKey, ObjectPath
 from tests.driver.builders import NODE, a_configuration_object, a_device
@@ -178,6 +182,72 @@ async def test_where_devices_are_is_known_before_any_pass_and_without_the_api_se
     sight = world.cluster.sight
     assert sight is not None
     assert sight.where is where
+
+
+async def test_an_answer_that_comes_while_a_pass_is_worked_out_is_where_devices_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    world.said.say("one")
+
+    async def meanwhile(_: int, function: Callable[..., Any], *values: Any) -> Any:
+        found = function(*values)
+        monkeypatch.undo()
+        world.said.say("two")
+        world.cluster.on_answer()
+        return found
+
+    monkeypatch.setattr(node_cluster, "worked_out", meanwhile)
+    await world.cluster.passes.once()
+
+    where, decided = world.cluster.where, world.cluster.inventory
+    assert where is not None
+    assert decided is not None
+    (name,) = (instance.name for instance in decided.instances)
+    assert where.named(name) is None, "that was before the answer"
+    await world.cluster.passes.once()
+    assert world.cluster.inventory is not decided
+
+
+async def test_a_device_that_a_pool_began_to_show_meanwhile_has_its_home_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    await world.passes("one")
+    assert world.cluster.inventory is not None
+    (instance,) = world.cluster.inventory.instances
+    (trace, *_) = local_pools.traces_of_instance(instance)
+    there = {trace: "another"}
+    homes = iter([{}, there, there])
+    used: list[Mapping[str, Supply]] = []
+    monkeypatch.setattr(NodePools, "homes", property(lambda _: next(homes)))
+    monkeypatch.setattr(world.cluster.pools, "use", used.append)
+
+    await world.cluster.passes.once()
+
+    (supplies,) = used
+    assert [name for name, supply in supplies.items() if supply.instances] == ["another"]
+
+
+async def test_a_pass_over_many_lets_others_come_in_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, threads = World(tmp_path), set[str]()
+    for module, name in ((node_cluster, "inventory_of"), (node_cluster, "local_supplies")):
+        monkeypatch.setattr(module, name, noting(getattr(module, name), threads))
+
+    await world.passes(*(f"number-{n}" for n in range(MANY)))
+
+    assert threads, "it was worked out"
+    assert current_thread().name not in threads
+
+
+def noting(function: Callable[..., Any], threads: set[str]) -> Callable[..., Any]:
+    def noted(*values: Any, **named: Any) -> Any:
+        threads.add(current_thread().name)
+        return function(*values, **named)
+
+    return noted
 
 
 async def test_a_local_instance_that_changes_makes_nobody_look_at_all_devices(
