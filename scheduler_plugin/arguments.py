@@ -359,6 +359,15 @@ def check(
     listen_address: ListenAddress = ADDRESS,
     scheduler_name: SchedulerName = SCHEDULERS,
     certificates: Certificates = "",
+    wait: Annotated[
+        float,
+        parsed(
+            texts.seconds,
+            metavar="SECONDS",
+            help_="How long it is looked again while something is wrong, as after an installation:"
+            " kube-scheduler is elected some seconds after it is ready (default: not at all).",
+        ),
+    ] = 0.0,
     output: Annotated[Literal["text", "json"], typer.Option("--output", "-o")] = "text",
     config: Config = "",
 ) -> CheckSettings:
@@ -375,6 +384,7 @@ def check(
         namespace=namespace,
         account=account or f"system:serviceaccount:{namespace}:scheduler-plugin",
         scheduler_config=scheduler_config,
+        wait=wait,
         as_json=output == "json",
         expected=expected,
     )

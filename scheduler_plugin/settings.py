@@ -80,6 +80,7 @@ class CheckSettings:
         namespace: Of the release.
         account: The plugin's, as the API server names it.
         scheduler_config: kube-scheduler's configuration; None for that of the release.
+        wait: How many seconds it is looked again while something is wrong.
         as_json: Whether programs read what is printed.
         expected: What kube-scheduler's configuration must say.
     """
@@ -89,6 +90,7 @@ class CheckSettings:
     namespace: str
     account: str
     scheduler_config: Path | None
+    wait: float
     as_json: bool
     expected: PrintConfigSettings
 
