@@ -46,6 +46,7 @@ from scheduler_plugin.common_arguments import (
     StaticPodFolder,
     TlsCertFile,
     TlsPrivateKeyFile,
+    Wait,
     file_option,
     safe,
 )
@@ -359,15 +360,7 @@ def check(
     listen_address: ListenAddress = ADDRESS,
     scheduler_name: SchedulerName = SCHEDULERS,
     certificates: Certificates = "",
-    wait: Annotated[
-        float,
-        parsed(
-            texts.seconds,
-            metavar="SECONDS",
-            help_="How long it is looked again while something is wrong, as after an installation:"
-            " kube-scheduler is elected some seconds after it is ready (default: not at all).",
-        ),
-    ] = 0.0,
+    wait: Wait = 0.0,
     output: Annotated[Literal["text", "json"], typer.Option("--output", "-o")] = "text",
     config: Config = "",
 ) -> CheckSettings:

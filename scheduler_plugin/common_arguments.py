@@ -103,6 +103,16 @@ StaticPodFolder = Annotated[
     ),
 ]
 
+Wait = Annotated[
+    float,
+    parsed(
+        texts.seconds,
+        metavar="SECONDS",
+        help_="How long it is looked again while something is wrong, as after an installation:"
+        " kube-scheduler is elected some seconds after it is ready (default: not at all).",
+    ),
+]
+
 
 def safe(parsed_: Listening | Problem) -> Listening:
     """Exits with a sentence where to listen like this is no good idea."""

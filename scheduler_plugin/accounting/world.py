@@ -25,7 +25,12 @@ from scheduler_plugin.accounting.world_changes import LabelEdit, is_edited
 from scheduler_plugin.accounting.world_views import DecidingWorld
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId
-from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX, instances_of, resources_of_class
+from scheduler_plugin.objects.devices.catalog import (
+    LEGACY_PREFIX,
+    instances_of,
+    named_by,
+    resources_of_class,
+)
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.objects.names import (
     NO_QUEUE,
@@ -311,14 +316,14 @@ class World(DecidingWorld):
         if not is_other:
             self.facts.catalog.put_instance(instance)
         else:
-            with self._naming(_named_by(before, instance)), self._keying([instance.name]):
+            with self._naming(named_by(before, instance)), self._keying([instance.name]):
                 self.facts.catalog.put_instance(instance)
             self._recount_pods(self.facts.pods_unjudged())
             self._recount_claims(self.facts.claims_with_device_named(instance.name))
         return is_other
 
     def delete_instance(self, name: str) -> None:
-        with self._naming(_named_by(self.facts.catalog.instance_named(name))), self._keying([name]):
+        with self._naming(named_by(self.facts.catalog.instance_named(name))), self._keying([name]):
             self.facts.catalog.remove_instance(name)
         self._recount_pods(self.facts.pods_unjudged())
         self._recount_claims(self.facts.claims_with_device_named(name))
@@ -393,10 +398,3 @@ class World(DecidingWorld):
     def _recount_classes(self, names: Iterable[ClassName]) -> None:
         for name in names:
             self._recount_claims(self.facts.claims_of_class(name))
-
-
-def _named_by(*instances: InstanceView | None) -> set[str]:
-    """The resources whose meaning hangs on Instances: their own, and their Configurations'."""
-    known = [instance for instance in instances if instance is not None]
-    names = {name for i in known for name in (i.name, str(i.configuration))}
-    return {f"{LEGACY_PREFIX}{name}" for name in names}

@@ -264,3 +264,10 @@ def resources_of_class(name: ClassName, *views: ClassView | None) -> set[str]:
 def is_legacy(resource: str) -> bool:
     """Whether a resource is one of Akri's names."""
     return resource.startswith(LEGACY_PREFIX)
+
+
+def named_by(*instances: InstanceView | None) -> set[str]:
+    """The resources whose meaning hangs on Instances: their own, and their Configurations'."""
+    known = [instance for instance in instances if instance is not None]
+    names = {name for i in known for name in (i.name, str(i.configuration))}
+    return {f"{LEGACY_PREFIX}{name}" for name in names}

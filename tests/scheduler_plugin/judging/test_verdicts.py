@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.accounting import facts
+from scheduler_plugin.accounting import facts_views
 from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
@@ -974,7 +974,7 @@ def test_pod_waits_for_the_claim_that_is_to_be_made_of_a_template() -> None:
 
 
 def test_claims_that_are_gone_are_remembered_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts, "MOST_GONE", 2)
+    monkeypatch.setattr(facts_views, "MOST_GONE", 2)
     world = two_queues()
     for name in ("one", "two", "three"):
         world.note_gone_claim("default", name)
