@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from driver.api import DRIVER_NAME
-from kube.cel.child_main import evaluated
-from kube.cel.messages import FALSE, TRUE
+from kube.cel.child_main import FALSE, TRUE, evaluated
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.pods import PodView
