@@ -12,8 +12,9 @@ from local_cluster.component_handles import ComponentHandle
 from tests.e2e.driver import installation
 from tests.e2e.driver.installation import Drivers
 from tests.e2e.driver.stories import SCHEDULER
+from tests.e2e.legacy import kubelets
 from tests.e2e.legacy.drivers import start_shared
-from tests.e2e.legacy.slot_stories import LAST_LINES, A, SlotStory, digest
+from tests.e2e.legacy.slot_stories import LAST_LINES, A, B, SlotStory, digest
 from tests.e2e.sharing.objects import Object
 
 LOCAL = "/devices/virtual/misc/loop-control"
@@ -83,6 +84,8 @@ class MovingStory(SlotStory):
         before.shared.stop()
         self.drivers = Drivers(nodes, start_shared(self.cluster, path))
         self.until(f"{killed.name} serves again", lambda: killed.logs().count(SERVES) > before_it)
+        if path == DRA:
+            self._wait_no_plugin()
 
     def _wait_says(self, driver: ComponentHandle, phrase: str) -> None:
         self.until(f"{driver.name} says: {phrase}", lambda: phrase in driver.logs())
@@ -114,6 +117,15 @@ class MovingStory(SlotStory):
         whole = {"slots": {"value": "1"}}
         devices = [device for device in self.published(word) if not device.get("taints")]
         return [device.get("capacity", whole)["slots"]["value"] for device in devices]
+
+    def _wait_no_plugin(self) -> None:
+        """kube-scheduler believes the Node, and the kubelet refuses what its plugin gave before."""
+
+        def offered() -> list[int]:
+            nodes = (kubelets.allocatable(self.cluster, node) for node in (A, B))
+            return [n for found in nodes for k, n in found.items() if k.startswith(self.name) and n]
+
+        self.until("no Node offers a device of a device plugin", lambda: not offered())
 
     def wait_left(self, word: str, *uses: str) -> None:
         self.until(f"claims can have {uses} of {word}", lambda: self.left(word) == list(uses))
