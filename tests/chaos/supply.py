@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tests.chaos.objects import DRIVER, Object, Snapshot, results
+from tests.chaos.objects import DRIVER, PREFIX, Object, Snapshot, results
 
 Place = tuple[str, str]
 """Pool and device."""
@@ -50,6 +50,14 @@ def _of_instances(snapshot: Snapshot) -> Iterator[Free]:
         if free and spec["configurationName"] in configurations:
             nodes = frozenset(spec.get("nodes") or ())
             yield Free(("", name), spec["configurationName"], free, nodes)
+
+
+def asks_for_what_is_gone(pod: Object, snapshot: Snapshot) -> bool:
+    """Whether a pod has slots of a Configuration that is gone, with its devices."""
+    names = {name for _, name in snapshot.objects.get("configurations", {})}
+    limits = ((c.get("resources") or {}).get("limits") or {} for c in pod["spec"]["containers"])
+    asked = {name for found in limits for name in found if name.startswith(PREFIX)}
+    return any(name.removeprefix(PREFIX) not in names for name in asked)
 
 
 def is_away(place: Place, snapshot: Snapshot) -> bool:

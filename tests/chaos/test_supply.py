@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.chaos.objects import DRIVER, Snapshot
-from tests.chaos.supply import free_devices
+from tests.chaos.supply import asks_for_what_is_gone, free_devices
 
 
 def a_device(name: str, **fields: Any) -> dict[str, Any]:
@@ -39,3 +39,12 @@ def test_a_device_says_it_itself_where_its_slice_leaves_it_to_devices() -> None:
     found = nodes_of(a_slice(*devices, perDeviceNodeSelection=True))
 
     assert found == {"one": frozenset("a"), "two": None}
+
+
+def test_a_pod_with_a_slot_waits_for_a_configuration_that_is_gone() -> None:
+    container = {"name": "main", "resources": {"limits": {"akri.sh/camera": "1", "cpu": "1"}}}
+    pod = {"spec": {"containers": [{"name": "other"}, container]}}
+    there: dict[Any, Any] = {("default", "camera"): {}}
+
+    assert asks_for_what_is_gone(pod, Snapshot({"configurations": {}}))
+    assert not asks_for_what_is_gone(pod, Snapshot({"configurations": there}))

@@ -29,7 +29,7 @@ from tests.chaos.objects import (
 from tests.chaos.rest_rules import rest_findings
 from tests.chaos.scene import NAMESPACES, Scene
 from tests.chaos.slot_rules import slot_findings
-from tests.chaos.supply import is_away
+from tests.chaos.supply import asks_for_what_is_gone, is_away
 from tests.chaos.tenant import Tenant
 from tests.chaos.user_actions import Users
 from tests.chaos.watching import Follower
@@ -201,7 +201,9 @@ def _why_moving(pod: Object, snapshot: Snapshot) -> str:
 
 
 def _lacks_a_device(pod: Object, snapshot: Snapshot) -> bool:
-    """Whether a device of its claims went away, so that it does not start before it is back."""
+    """Whether a device of it went away, so that it does not start before it is back."""
+    if asks_for_what_is_gone(pod, snapshot):
+        return True
     found = (result for claim in claims_of(pod, snapshot) for result in results(claim))
     return any(is_away((result["pool"], result["device"]), snapshot) for result in found)
 
