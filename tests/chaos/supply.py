@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tests.chaos.objects import DRIVER, PREFIX, Object, Snapshot, results
+from tests.chaos.charges import slots_asked
+from tests.chaos.objects import DRIVER, Object, Snapshot, results
 
 Place = tuple[str, str]
 """Pool and device."""
@@ -55,9 +56,7 @@ def _of_instances(snapshot: Snapshot) -> Iterator[Free]:
 def asks_for_what_is_gone(pod: Object, snapshot: Snapshot) -> bool:
     """Whether a pod has slots of a Configuration that is gone, with its devices."""
     names = {name for _, name in snapshot.objects.get("configurations", {})}
-    limits = ((c.get("resources") or {}).get("limits") or {} for c in pod["spec"]["containers"])
-    asked = {name for found in limits for name in found if name.startswith(PREFIX)}
-    return any(name.removeprefix(PREFIX) not in names for name in asked)
+    return any(name not in names for name in slots_asked(pod))
 
 
 def is_away(place: Place, snapshot: Snapshot) -> bool:
