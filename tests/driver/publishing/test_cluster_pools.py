@@ -16,6 +16,7 @@ from driver.instances.slots.lost_nodes import node_state
 from driver.instances.unseen import instance_sight
 from driver.publishing import cluster_pools
 from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
+from driver.publishing.shown.publication import Publication, publish
 from driver.publishing.shown.slices import Features
 from kube.api import INSTANCES, NODES, ApiClient, JsonObject, ObjectPath, Resource, Store
 from tests.driver.builders import NOW
@@ -99,7 +100,7 @@ class World:
         )
 
     @asynccontextmanager
-    async def published(self) -> AsyncIterator[None]:
+    async def published(self) -> AsyncIterator[ClusterPools]:
         """Publish as long as the block lasts."""
         async with asyncio.TaskGroup() as tasks:
             world = SharedWorld(self.held, self.instances, self.nodes)
@@ -108,7 +109,7 @@ class World:
             pools.start()
             pools.follow()
             try:
-                yield
+                yield pools
             finally:
                 for task in pools.running.values():
                     task.cancel()
@@ -151,3 +152,24 @@ async def test_only_the_pool_of_a_device_that_changes_is_decided_about(
         await world.server.until(lambda: world.server.writes > writes)
 
     assert max(looked_at) < MANY, "the other pool was worked through, too"
+
+
+async def test_a_pool_that_is_asked_once_more_while_it_ends_ends_in_peace(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World()
+    world.put("one", 0)
+    world.held = dict  # type: ignore[method-assign]
+    async with world.published() as pools:
+        (pool,), (task,) = pools.pools.values(), pools.running.values()
+
+        def asked_meanwhile(*args: Any, **options: Any) -> Publication:
+            monkeypatch.undo()
+            pool.passes.ask()
+            return publish(*args, **options)
+
+        monkeypatch.setattr(cluster_pools, "publish", asked_meanwhile)
+        await asyncio.wait({task}, timeout=30)
+
+    assert not pools.pools
+    assert "failed" not in caplog.text
