@@ -173,11 +173,19 @@ def stored_devices(slices: Iterable[SliceView]) -> Iterator[tuple[Body, Scope | 
 def either(before: Publication, attempted: Publication) -> Publication:
     """What the API server may show after a write that failed: it may have been carried out.
 
-    Of a device that is away in one of them only, claims may have got it as it is in the other.
+    Of a device that is away in one of them only, claims may have got it as it is in the other; of
+    one that is there in both, as it is in the later, which keeps the slots of the former.
     """
     here = {name: offer for name, offer in before.offers.items() if offer.away_since is None}
     come = {name: offer for name, offer in attempted.offers.items() if offer.away_since is None}
-    return Publication({**attempted.offers, **before.offers, **come, **here})
+    return Publication({**attempted.offers, **before.offers, **here, **come})
+
+
+def _with_slots(offers: Mapping[DeviceName, Offer], features: Features) -> frozenset[DeviceName]:
+    """The devices of which claims may have shares."""
+    if not features.consumable_capacity:
+        return frozenset()
+    return frozenset(n for n, o in offers.items() if o.body.get("allowMultipleAllocations"))
 
 
 def claimable_instances(
@@ -214,9 +222,10 @@ def publish(
         now: For devices that went away since.
     """
     deductions = Deductions(supply.held, previous.offers.keys())
+    shares = _with_slots(previous.offers, features)
     wanted = {
         device.name: derived(device, _offer, supply.scopes.get(device.instance.name))
-        for device in published(supply.instances, features, deductions)
+        for device in published(supply.instances, features, deductions, shares)
     }
     frozen, graces = _frozen(supply, previous), _Graces(supply, features)
     kept = _kept(previous, wanted.keys() | frozen.keys(), graces, allocated, now)

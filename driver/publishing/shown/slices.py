@@ -6,7 +6,9 @@ An Instance becomes one device or several:
     capacity N, unique devices, consumable capacity    one device with N slots
     capacity N otherwise                               N exclusive devices, <name>-0 …
 
-Less what is held through the device plugin, see `deductions`.
+Less what is held through the device plugin, see `deductions`. A device that has slots in the pool
+keeps them, of a capacity of 1 the one: kube-scheduler counts shares apart, and would take a device
+that has become exclusive for free although claims have shares of it.
 
 What depends on the API server's version is a value, `Features`, learned from a probe.
 """
@@ -14,7 +16,7 @@ What depends on the API server's version is a value, `Features`, learned from a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -74,17 +76,27 @@ class PublishedDevice(Deriving):
 
 
 def published(
-    instances: Iterable[Instance], features: Features, deductions: Deductions = NOTHING_HELD
+    instances: Iterable[Instance],
+    features: Features,
+    deductions: Deductions = NOTHING_HELD,
+    with_slots: Set[DeviceName] = frozenset(),
 ) -> tuple[PublishedDevice, ...]:
     """The devices of one pool, by Instance name; the same for any order of the Instances.
 
     Device names are unique even where those of Instances are not. Of two Instances with one
     name and namespace, which no inventory should hold, only one is published.
+
+    Args:
+        instances: Whose devices they are.
+        features: What the API server keeps of a device.
+        deductions: What is not to be offered now.
+        with_slots: Those that have slots in the pool, and keep them.
     """
     devices: list[PublishedDevice] = []
     for instance, names in _named(instances, features):
         left = deductions.left(instance)
-        those = derived(instance, _devices, features, names, left)
+        shares = has_slots(instance, features) or not with_slots.isdisjoint(names)
+        those = derived(instance, _devices, features, names, left if shares else None)
         if left < len(names):
             offered = deductions.offered(instance, names)
             those = tuple(device for device in those if device.name in offered)
@@ -93,9 +105,9 @@ def published(
 
 
 def _devices(
-    instance: Instance, features: Features, names: Sequence[DeviceName], left: int
+    instance: Instance, features: Features, names: Sequence[DeviceName], slots: int | None
 ) -> tuple[PublishedDevice, ...]:
-    body = _body(instance, features, left)
+    body = _body(instance, features, slots)
     return tuple(PublishedDevice(name, instance, {"name": name, **body}) for name in names)
 
 
@@ -214,9 +226,9 @@ def _distinct(instances: Iterable[Instance]) -> list[Instance]:
     return [by_identity[identity] for identity in sorted(by_identity)]
 
 
-def _body(instance: Instance, features: Features, left: int) -> dict[str, Any]:
+def _body(instance: Instance, features: Features, slots: int | None) -> dict[str, Any]:
     """What each device of an Instance says, all but its name."""
-    shared = _slots(left) if has_slots(instance, features) else {}
+    shared = {} if slots is None else _slots(slots)
     body = {
         "attributes": attributes(instance, capacities=len(shared.get("capacity", ()))),
         **shared,
