@@ -73,6 +73,25 @@ def _promises(pod: Object, snapshot: Snapshot) -> Iterator[Charge]:
 
 
 def _reasons(pod: Object, snapshot: Snapshot) -> Iterator[str]:
+    yield from _alone(pod, snapshot)
+    if _lacks_others(pod, snapshot):
+        yield "PodGroupIncomplete"
+
+
+def _lacks_others(pod: Object, snapshot: Snapshot) -> bool:
+    """Whether fewer of its group's pods are there than go at one time, or may come with it."""
+    group = group_of(pod, snapshot)
+    if group is None:
+        return False
+    members = [each for each in snapshot.all("pods") if group_of(each, snapshot) == group]
+    waiting = [each for each in members if waits(each) and each is not pod]
+    coming = [each for each in waiting if not any(_alone(each, snapshot))]
+    there = 1 + sum(map(is_placed, members)) + len(coming)
+    return there < int(group["spec"].get("minMember") or 0)
+
+
+def _alone(pod: Object, snapshot: Snapshot) -> Iterator[str]:
+    """What keeps it, but for whether its group is complete."""
     queue = queue_of(pod, snapshot)
     yield from _of_queue(pod, queue, snapshot)
     if len(claims_of(pod, snapshot)) < len(pod["spec"].get("resourceClaims") or ()):
