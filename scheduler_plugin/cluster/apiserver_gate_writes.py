@@ -33,7 +33,10 @@ WRITE = WriteOptions(field_manager=FIELD_MANAGER, timeout_seconds=WRITE_SECONDS)
 
 
 class GateStaysError(Exception):
-    """Raised where the API server refused to remove a gate that is there."""
+    """Raised where the API server refused to remove a gate that is there.
+
+    Its `__cause__` is what the API server said.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from kube.api import (
     Backoff,
     ConflictError,
     NotFoundError,
+    ServerFaultError,
     UnauthorizedError,
     UnavailableError,
     naming,
@@ -43,6 +44,10 @@ from scheduler_plugin.cluster.apiserver_gate_writes import (
 )
 from scheduler_plugin.objects.bindings import FencedError
 from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.waiting.away.resting_pods import (
+    LONGEST_FOR_OTHERS_SECONDS,
+    LONGEST_SECONDS,
+)
 from scheduler_plugin.waiting.decisions import (
     GateRemoval,
     LetGo,
@@ -175,7 +180,9 @@ class GateRemovals:
     async def _put_off(self, decision: LetGo, error: Exception) -> None:
         """The pod rests, and others go; where all are refused, all the slower."""
         self._refused_in_a_row += 1
-        self._keeper.failed(decision.uid, self._monotonic())
+        is_servers = isinstance(error.__cause__ or error, ServerFaultError)
+        longest = LONGEST_FOR_OTHERS_SECONDS if is_servers else LONGEST_SECONDS
+        self._keeper.failed(decision.uid, self._monotonic(), longest)
         bug = None if isinstance(error, (ApiError, GateStaysError)) else error
         logger.warning("not let go %s: %s", _named(decision), error, exc_info=bug)
         await asyncio.sleep(_delay(self._refused_in_a_row))

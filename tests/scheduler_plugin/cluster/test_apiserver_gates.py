@@ -217,6 +217,24 @@ async def test_a_removal_that_is_refused_lets_others_go(scene: Scene, fault: Fau
     assert scene.assumed == 0
 
 
+@pytest.mark.parametrize(("fault", "goes"), [(Fault.BROKEN, True), (Fault.FORBIDDEN, False)])
+async def test_a_pod_that_the_api_server_failed_ten_times_goes_soon_after(
+    scene: Scene, fault: Fault, goes: bool
+) -> None:
+    """Each pod fails while etcd is away; what is forbidden may be so for ever."""
+    scene.waits("p0")
+    scene.pods.faults["p0"].extend([fault] * 10)
+    async with scene.running():
+        while scene.pods.faults["p0"]:
+            await settled()
+            scene.now += timedelta(seconds=10)
+        await settled()
+        scene.now += timedelta(seconds=10)
+        await settled()
+
+    assert (not scene.pods.gates("p0")) is goes
+
+
 async def test_a_gate_that_is_gone_already_needs_no_removal(scene: Scene) -> None:
     """The watch is late: the pod keeps its room, for it is on its way."""
     scene.waits("p0", "p1")
