@@ -106,6 +106,7 @@ class NodeCluster:
         )
         self._listeners: list[Callable[[Inventory], None]] = []
         self._on_seen: list[Callable[[], None]] = []
+        self._on_gone: list[Callable[[], None]] = []
         self._answers = 0
         self._first_answers = asyncio.Event()
         self._decided = asyncio.Event()
@@ -125,7 +126,7 @@ class NodeCluster:
             tasks,
             PoolListeners(
                 decided=self.node_sight.forget_shared,
-                gone=self._instances.look_again,
+                gone=self._gone,
                 unknown=self.passes.ask,
                 writing=self._instances.yielding,
                 published=PUBLISHED_SECONDS.observe,
@@ -155,6 +156,15 @@ class NodeCluster:
     def on_seen(self, listener: Callable[[], None]) -> None:
         """Call back whenever devices may be elsewhere than before."""
         self._on_seen.append(listener)
+
+    def on_gone(self, listener: Callable[[], None]) -> None:
+        """Call back whenever devices are in no slice any more, so that no claim can have them."""
+        self._on_gone.append(listener)
+
+    def _gone(self) -> None:
+        self._instances.look_again()
+        for listener in self._on_gone:
+            listener()
 
     def _seen(self) -> None:
         for listener in self._on_seen if self.inventory is not None else ():

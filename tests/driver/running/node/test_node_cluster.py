@@ -159,6 +159,20 @@ def _named(cluster: NodeCluster, *ids: str) -> set[DeviceName]:
     }
 
 
+async def test_who_gives_slots_hears_when_no_slice_shows_a_device_any_more(tmp_path: Path) -> None:
+    """No inventory follows from it, and no Instance need change."""
+    world, heard = World(tmp_path), list[frozenset[str]]()
+    world.cluster.on_gone(lambda: heard.append(world.cluster.claimed_instances))
+    world.allocations.claims |= await world.passes("one")
+    await world.passes_after_watch()
+    assert not heard
+
+    world.allocations.claims.clear()
+    await world.passes_after_watch()
+
+    assert heard == [frozenset()]
+
+
 async def test_where_devices_are_is_known_before_any_pass_and_without_the_api_server(
     tmp_path: Path,
 ) -> None:
